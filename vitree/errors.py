@@ -1,0 +1,72 @@
+"""The errors vitree raises: each text names the thing, the choices and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class VitreeError(Exception):
+    """Base of every error raised on purpose by vitree."""
+
+
+class InputError(VitreeError, ValueError):
+    """An argument has a wrong value: NaN, a wrong shape, dt <= 0, an unnormalised quaternion."""
+
+
+class UnknownNameError(VitreeError, LookupError):
+    """A name (joint, link, frame, method, solver, robot) is not known."""
+
+    def __init__(self, kind: str, name: object, choices: Iterable[str]):
+        choices = list(choices)
+        text = f'no {kind} "{name}"'
+        close = difflib.get_close_matches(str(name), choices, n=1)
+        if close:
+            text += f'; did you mean "{close[0]}"?'
+        elif not choices:
+            text += f"; there is no {kind} at all"
+        elif len(choices) <= 20:
+            text += "; choose from " + ", ".join(choices)
+        else:
+            text += f"; choose from {len(choices)} names: " + ", ".join(choices[:10]) + ", ..."
+        super().__init__(text)
+        self.kind, self.name, self.choices = kind, name, choices
+
+
+class ModelError(VitreeError, ValueError):
+    """A mechanism cannot be modelled: a massless moving subtree, a duplicate name, a bad inertia."""
+
+
+class UrdfError(ModelError):
+    """A robot file cannot be read; the text names the file and the element."""
+
+
+class ConvergenceError(VitreeError, RuntimeError):
+    """A step's equations were not solved; the state before the step is untouched.
+
+    Attributes
+    ----------
+    time : float
+        Time at the start of the failed step [s].
+    residual : float
+        Largest entry of the last residual, in units of momentum.
+    iterations : int
+        Iterations spent on the step.
+    trajectory : Trajectory or None
+        What was computed before the failed step.
+    """
+
+    def __init__(self, text, *, time, residual, iterations, trajectory=None):
+        super().__init__(text)
+        self.time, self.residual, self.iterations = time, residual, iterations
+        self.trajectory = trajectory
+
+
+class MissingExtraError(VitreeError, ImportError):
+    """An optional package is not installed; the text names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str, purpose: str):
+        super().__init__(
+            f"{purpose} needs the package {package}: install it with pip install 'vitree[{extra}]'"
+        )
+        self.package, self.extra = package, extra

@@ -1,0 +1,111 @@
+"""The flat arrays a tree is compiled to: the contract between ``tree`` and ``model``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+#: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
+KINDS = ("revolute", "prismatic", "helical", "ball", "free")
+REVOLUTE, PRISMATIC, HELICAL, BALL, FREE = range(5)
+
+#: Entries of q and of v per joint kind.
+KIND_NQ = np.array([1, 1, 1, 4, 7])
+KIND_NV = np.array([1, 1, 1, 3, 6])
+
+
+@dataclass(frozen=True)
+class JointInfo:
+    """What a person knows of one named joint (one or more consecutive moving bodies).
+
+    Attributes
+    ----------
+    name, kind : str
+        ``kind`` is the word of the modelling language: "revolute", "prismatic", "helical",
+        "ball", "free", or a lower pair made of several ("planar", "universal", "cylindrical").
+    parent, child : str
+        Names of the links (or frames) that the joint connects.
+    q_slice, v_slice : slice
+        Where its coordinates are in q and v.
+    axis : tuple of float or None
+        Axis in the joint's frame, for one-coordinate joints.
+    lower, upper : (nv of the joint,) tuples
+        Position limits, -inf and inf where there are none [m or rad].
+    velocity, effort : tuples
+        Limits of speed [m/s or rad/s] and effort [N or N m], inf where there are none.
+    mimic : (joint name, multiplier, offset) or None
+        What the file says of a follower; kept as data.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    q_slice: slice
+    v_slice: slice
+    axis: tuple | None = None
+    lower: tuple = ()
+    upper: tuple = ()
+    velocity: tuple = ()
+    effort: tuple = ()
+    mimic: tuple | None = None
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape fixed to a frame, kept for viewers; no part in the dynamics.
+
+    ``kind`` is "box" (size = three edges), "cylinder" (size = radius, length along z), "sphere"
+    (size = radius), "capsule" (size = radius, length), or "mesh" (filename, scale in ``size``).
+    ``rotation`` (3, 3) and ``position`` (3,) place it in the frame; ``rgba`` is its colour.
+    ``role`` is "visual" or "collision".
+    """
+
+    frame: str
+    kind: str
+    size: tuple
+    rotation: np.ndarray
+    position: np.ndarray
+    filename: str | None = None
+    rgba: tuple | None = None
+    role: str = "visual"
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A mechanism as flat arrays, topologically ordered (parents before children).
+
+    Body i is the rigid cluster that moves with joint i. Its *core frame* sits at the joint, turned
+    so that a one-coordinate joint's axis is local z (a helical joint's frame is on its axis). At
+    q = 0 the core frame is at rotation ``E[i]``, position ``p[i]`` in the parent's core frame
+    (world for parent -1). The joint then moves it: revolute Rz(q); prismatic z q; helical Rz(q) and
+    z pitch q; ball R(quaternion); free position and quaternion, both as (x, y, z, w), where for
+    free ``E`` is the identity and ``p`` zero unless the parent is a moving body.
+
+    All lengths in m, masses in kg, inertias in kg m^2.
+    """
+
+    name: str
+    gravity: np.ndarray  # (3,) [m/s^2], world
+    kind: np.ndarray  # (nbody,) int32, codes of KINDS
+    parent: np.ndarray  # (nbody,) int32
+    E: np.ndarray  # (nbody, 3, 3) columns = axes of the core frame in the parent's, at q = 0
+    p: np.ndarray  # (nbody, 3)
+    pitch: np.ndarray  # (nbody,) [m/rad], zero unless helical
+    mass: np.ndarray  # (nbody,)
+    com: np.ndarray  # (nbody, 3) in the core frame (zero where mass is zero)
+    inertia: np.ndarray  # (nbody, 3, 3) about the COM, axes of the core frame
+    damping: np.ndarray  # (nv,) [N s/m or N m s/rad]
+    # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
+    frame_names: tuple[str, ...] = ()
+    frame_body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    frame_E: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    frame_p: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    # For people
+    link_names: tuple[str, ...] = ()  # those frames that carry a body
+    link_parent: tuple[str | None, ...] = ()  # name of the parent link, None for a root
+    link_mass: tuple[float, ...] = ()  # as declared, before merging
+    joints: tuple[JointInfo, ...] = ()
+    geometry: tuple[Geometry, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader wants said: merged, ignored, left as data
