@@ -1,0 +1,841 @@
+"""The slow, readable oracle: one equation of the theory, one function.
+
+Everything works on a ``Flat`` and is written to be compared with a page of mathematics, not to be
+quick. Conventions: a pose (4, 4) maps body to world (or to the parent); twists are (angular,
+linear) and wrenches (torque, force), seen in the core frame of their body; quaternions are
+(x, y, z, w). Joint coordinates keep the order of ``Flat``: free q = (position, quaternion), free
+v = (linear, angular).
+
+Precision follows the arguments: with q of type ``numpy.longdouble`` every formula is evaluated in
+it (64 bits of mantissa on x86), which makes differences of an action good to about 1e-15 and lets
+the two ``*_step`` functions return correctly rounded steps.
+
+Sources: Lee, Liu, Park, Srinivasa 2016, "A Linear-Time Variational Integrator for Multibody
+Systems" (linear-time scheme; signs and gravity corrected where the slot derivatives of its eq. 9
+ask for it); Johnson and Murphey 2009, "Scalable Variational Integrators for Constrained Mechanical
+Systems in Generalized Coordinates" (midpoint rule); Marsden and West 2001 (discrete momenta);
+Iserles et al. 2000 (dexp).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import factorial
+
+import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
+
+from vitree.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, Flat
+
+# --------------------------------------------------------------------------- rotations
+
+
+def hat(w):
+    """Matrix (3, 3) of the cross product: hat(w) @ u = w x u."""
+    x, y, z = w
+    o = x * 0
+    return np.array([[o, -z, y], [z, o, -x], [-y, x, o]])
+
+
+def cross(a, b):
+    """a x b."""
+    return hat(a) @ b
+
+
+def quaternion_product(a, b):
+    """Quaternion of R(a) R(b)."""
+    u = a[3] * b[:3] + b[3] * a[:3] + cross(a[:3], b[:3])
+    return np.append(u, a[3] * b[3] - a[:3] @ b[:3])
+
+
+def quaternion_conjugate(a):
+    """Quaternion of the inverse rotation."""
+    return np.append(-a[:3], a[3])
+
+
+def quaternion_matrix(a):
+    """Rotation R (3, 3) of a unit quaternion."""
+    u = hat(a[:3])
+    return np.eye(3) + 2 * a[3] * u + 2 * u @ u
+
+
+def quaternion_from_matrix(R):
+    """Unit quaternion of a rotation (3, 3), from the best conditioned of its four columns."""
+    t = np.trace(R)
+    K = np.zeros((4, 4), dtype=R.dtype)  # 4 q q^T
+    K[:3, :3] = R + R.T + (1 - t) * np.eye(3)
+    K[:3, 3] = K[3, :3] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    K[3, 3] = 1 + t
+    q = K[:, np.argmax(np.diag(K))]
+    return q / np.sqrt(q @ q)
+
+
+def quaternion_exp(w):
+    """Quaternion of the rotation vector w [rad]: (w sin(t/2)/t, cos(t/2)), t = |w|."""
+    s = w @ w
+    return np.append(w * exp_coefficients(s / 4)[0] / 2, np.cos(np.sqrt(s) / 2))
+
+
+def quaternion_log(a):
+    """Rotation vector [rad] of a unit quaternion, at most pi long."""
+    a = -a if a[3] < 0 else a
+    n = np.sqrt(a[:3] @ a[:3])
+    return a[:3] * (2 * np.arctan2(n, a[3]) / n if n > 0 else 2)
+
+
+# --------------------------------------------------------------------------- Lie maps
+
+
+def _exact(fractions):
+    return np.array([np.longdouble(f.numerator) / np.longdouble(f.denominator) for f in fractions])
+
+
+def _bernoulli(count):
+    """Bernoulli numbers B_0 .. B_count, exact."""
+    B = [Fraction(1)]
+    for m in range(1, count + 1):
+        total = sum(
+            Fraction(factorial(m + 1), factorial(k) * factorial(m + 1 - k)) * B[k] for k in range(m)
+        )
+        B.append(-total / (m + 1))
+    return B
+
+
+_TERMS = 20
+_BETA = _exact([Fraction((-1) ** n, factorial(2 * n + 2)) for n in range(_TERMS)])
+_DELTA = _exact([Fraction((-1) ** n, factorial(2 * n + 3)) for n in range(_TERMS)])
+_GAMMA = _exact(
+    [abs(b) / factorial(2 * n) for n, b in enumerate(_bernoulli(2 * _TERMS)[::2]) if n > 0]
+)
+_GAMMA1 = 2 * polyder(_GAMMA)
+_GAMMA2 = 2 * polyder(_GAMMA1)
+
+
+def exp_coefficients(s):
+    """A, beta, delta, beta1, delta1 of s = t^2, where x1 stands for (1/t) dx/dt.
+
+    A = sin(t)/t, beta = (1 - cos t)/s, delta = (1 - A)/s; series below t = 1, where the closed
+    forms cancel.
+    """
+    if s < 1:
+        delta = polyval(s, _DELTA.astype(s.dtype))
+        beta = polyval(s, _BETA.astype(s.dtype))
+        beta1 = polyval(s, 2 * polyder(_BETA).astype(s.dtype))
+        delta1 = polyval(s, 2 * polyder(_DELTA).astype(s.dtype))
+        return 1 - s * delta, beta, delta, beta1, delta1
+    t = np.sqrt(s)
+    A = np.sin(t) / t
+    beta, delta = 2 * np.sin(t / 2) ** 2 / s, (1 - A) / s
+    return A, beta, delta, (A - 2 * beta) / s, (beta - 3 * delta) / s
+
+
+def log_coefficients(s):
+    """gamma, gamma1, gamma2 of s = t^2: gamma = (1 - (t/2) cot(t/2))/s and its derivatives.
+
+    gamma1 = (1/t) dgamma/dt and so on; series in Bernoulli numbers below t = 1.5.
+    """
+    if s < 2.25:
+        return tuple(polyval(s, c.astype(s.dtype)) for c in (_GAMMA, _GAMMA1, _GAMMA2))
+    t = np.sqrt(s)
+    g = t / 2 / np.tan(t / 2)
+    gamma = (1 - g) / s
+    gamma1 = (0.25 - gamma * (2 + g)) / s
+    gamma2 = -(gamma1 * (4 + g) + gamma * (g * gamma - 0.25)) / s
+    return gamma, gamma1, gamma2
+
+
+def _blocks(a, b, c, d):
+    M = np.empty((6, 6), dtype=np.result_type(a, c))
+    M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:] = a, b, c, d
+    return M
+
+
+def pose(R, p):
+    """Pose (4, 4) of a rotation and a position."""
+    R, p = np.asarray(R), np.asarray(p)
+    T = np.eye(4, dtype=np.result_type(R, p))
+    T[:3, :3], T[:3, 3] = R, p
+    return T
+
+
+def inverse(T):
+    """Inverse pose."""
+    return pose(T[:3, :3].T, -T[:3, :3].T @ T[:3, 3])
+
+
+def Ad(T):
+    """Ad_T (6, 6): the twist in the frame that T maps to; Ad(inverse(T)) goes parent to child."""
+    R = T[:3, :3]
+    return _blocks(R, 0, hat(T[:3, 3]) @ R, R)
+
+
+def ad(V):
+    """ad_V (6, 6): ad(V) @ U is the Lie bracket [V, U]."""
+    w, v = hat(V[:3]), hat(V[3:])
+    return _blocks(w, 0, v, w)
+
+
+def Pm(F):
+    """Matrix (6, 6) of ad_V^T F as a function of V: ad(V).T @ F = Pm(F) @ V."""
+    n, f = hat(F[:3]), hat(F[3:])
+    return _blocks(n, f, f, 0)
+
+
+def displacement_exp(x):
+    """exp of a twist as (quaternion, position), which keeps small motions to full precision."""
+    w, v = x[:3], x[3:]
+    _, beta, delta, _, _ = exp_coefficients(w @ w)
+    return quaternion_exp(w), v + beta * cross(w, v) + delta * cross(w, cross(w, v))
+
+
+def displacement_log(D):
+    """Twist whose exp is the displacement (quaternion, position)."""
+    w, p = quaternion_log(D[0]), D[1]
+    gamma = log_coefficients(w @ w)[0]
+    return np.concatenate([w, p - cross(w, p) / 2 + gamma * cross(w, cross(w, p))])
+
+
+def displacement_product(D1, D2):
+    """The displacement D1 D2."""
+    return quaternion_product(D1[0], D2[0]), D1[1] + quaternion_matrix(D1[0]) @ D2[1]
+
+
+def displacement_conjugate(T, D):
+    """T^-1 D T without forming 1 + small: (D_R - 1) t = 2 q0 (u x t) + 2 u x (u x t)."""
+    R, t = T[:3, :3], T[:3, 3]
+    u, q0 = D[0][:3], D[0][3]
+    turned = 2 * q0 * cross(u, t) + 2 * cross(u, cross(u, t))
+    return np.append(R.T @ u, q0), R.T @ (turned + D[1])
+
+
+def exp_se3(x):
+    """exp: twist (6,) to pose (4, 4)."""
+    a, p = displacement_exp(x)
+    return pose(quaternion_matrix(a), p)
+
+
+def log_se3(T):
+    """log: pose (4, 4) to twist (6,), rotation at most pi."""
+    return displacement_log((quaternion_from_matrix(T[:3, :3]), T[:3, 3]))
+
+
+def dexp(x):
+    """Right-trivialised derivative (6, 6) of exp: d(exp x) exp(-x) = [dexp(x) dx]."""
+    w, v = hat(x[:3]), hat(x[3:])
+    _, beta, delta, beta1, delta1 = exp_coefficients(x[:3] @ x[:3])
+    J = np.eye(3) + beta * w + delta * w @ w
+    B = beta * v + delta * (w @ v + v @ w) + (x[:3] @ x[3:]) * (beta1 * w + delta1 * w @ w)
+    return _blocks(J, 0, B, J)
+
+
+def dlog(x):
+    """Inverse (6, 6) of dexp(x)."""
+    w, v = hat(x[:3]), hat(x[3:])
+    gamma, gamma1, _ = log_coefficients(x[:3] @ x[:3])
+    J = np.eye(3) - w / 2 + gamma * w @ w
+    C = -v / 2 + gamma * (w @ v + v @ w) + gamma1 * (x[:3] @ x[3:]) * w @ w
+    return _blocks(J, 0, C, J)
+
+
+def dlogT(x, F):
+    """dlog(x).T @ F."""
+    return dlog(x).T @ F
+
+
+def ddlogT(x, F):
+    """Derivative (6, 6) of dlog(x).T @ F with respect to x, F held."""
+    w, v, a, b = x[:3], x[3:], F[:3], F[3:]
+    W, B = hat(w), hat(b)
+    gamma, gamma1, gamma2 = log_coefficients(w @ w)
+    wb = cross(w, b)
+    vb = cross(v, b)
+    wwb = cross(w, wb)
+
+    def E(c):
+        wc = cross(w, c)
+        return -hat(c) / 2 - gamma * (hat(wc) + W @ hat(c)) + gamma1 * np.outer(cross(w, wc), w)
+
+    H = (
+        -gamma * (hat(vb) + hat(v) @ B)
+        - gamma1 * (w @ v) * (hat(wb) + W @ B)
+        + gamma1 * (np.outer(cross(w, vb) + cross(v, wb), w) + np.outer(wwb, v))
+        + gamma2 * (w @ v) * np.outer(wwb, w)
+    )
+    return _blocks(E(a) + H, E(b), E(b), 0)
+
+
+# --------------------------------------------------------------------------- joints
+
+
+def _slices(sizes):
+    ends = np.cumsum(sizes)
+    return [slice(int(e - n), int(e)) for e, n in zip(ends, sizes, strict=True)]
+
+
+def q_slices(flat: Flat):
+    """Where each body's joint has its coordinates in q."""
+    return _slices(KIND_NQ[flat.kind])
+
+
+def v_slices(flat: Flat):
+    """Where each body's joint has its coordinates in v."""
+    return _slices(KIND_NV[flat.kind])
+
+
+def size(flat: Flat):
+    """(nq, nv)."""
+    return int(KIND_NQ[flat.kind].sum()), int(KIND_NV[flat.kind].sum())
+
+
+def joint_subspace(flat: Flat, i: int):
+    """S_i (6, nv of the joint): body twist relative to the parent is S_i v_i; constant."""
+    kind = flat.kind[i]
+    if kind == FREE:
+        return np.eye(6)[:, [3, 4, 5, 0, 1, 2]]  # v = (linear, angular)
+    if kind == BALL:
+        return np.eye(6)[:, :3]
+    turn = 0.0 if kind == PRISMATIC else 1.0
+    slide = {PRISMATIC: 1.0, HELICAL: flat.pitch[i]}.get(int(kind), 0.0)
+    return np.array([[0.0, 0.0, turn, 0.0, 0.0, slide]]).T
+
+
+def joint_projection(flat: Flat, i: int):
+    """Left inverse (nv of the joint, 6) of S_i, whose columns are orthogonal and equally long."""
+    S = joint_subspace(flat, i).astype(np.longdouble)
+    return S.T / (S[:, 0] @ S[:, 0])
+
+
+def joint_motion(flat: Flat, i: int, qi):
+    """J_i (4, 4): how the joint moves its core frame from the place at q = 0."""
+    kind = flat.kind[i]
+    if kind == FREE:
+        return pose(quaternion_matrix(qi[3:]), qi[:3])
+    if kind == BALL:
+        return pose(quaternion_matrix(qi), np.zeros(3))
+    return exp_se3(joint_subspace(flat, i)[:, 0] * qi[0])
+
+
+def joint_transform(flat: Flat, i: int, q):
+    """T_i = T0 J(q) (4, 4): pose of body i's core frame in its parent's."""
+    return pose(flat.E[i], flat.p[i]) @ joint_motion(flat, i, q[q_slices(flat)[i]])
+
+
+def neutral(flat: Flat, dtype=float):
+    """The configuration q = 0, unit quaternions where there are any."""
+    q = np.zeros(size(flat)[0], dtype=dtype)
+    for kind, s in zip(flat.kind, q_slices(flat), strict=True):
+        if kind in (BALL, FREE):
+            q[s.stop - 1] = 1
+    return q
+
+
+def normalised(flat: Flat, q):
+    """q with its quaternions scaled to unit length in q's own precision."""
+    q = np.array(q)
+    for kind, s in zip(flat.kind, q_slices(flat), strict=True):
+        if kind in (BALL, FREE):
+            a = q[s.stop - 4 : s.stop]
+            q[s.stop - 4 : s.stop] = a / np.sqrt(a @ a)
+    return q
+
+
+def integrate(flat: Flat, q, dq):
+    """q exp(dq), joint by joint: J(q) exp(S dq)."""
+    out = np.array(q, dtype=np.result_type(q, dq))
+    for kind, s, r in zip(flat.kind, q_slices(flat), v_slices(flat), strict=True):
+        x, d = q[s], dq[r]
+        if kind == FREE:
+            a, t = displacement_exp(np.concatenate([d[3:], d[:3]]))
+            out[s] = np.append(x[:3] + quaternion_matrix(x[3:]) @ t, quaternion_product(x[3:], a))
+        elif kind == BALL:
+            out[s] = quaternion_product(x, quaternion_exp(d))
+        else:
+            out[s] = x + d
+    return normalised(flat, out)
+
+
+def difference(flat: Flat, q0, q1):
+    """The dq of ``integrate(flat, q0, dq) == q1``, rotations at most pi."""
+    dq = np.zeros(size(flat)[1], dtype=np.result_type(q0, q1))
+    for kind, s, r in zip(flat.kind, q_slices(flat), v_slices(flat), strict=True):
+        x, y = q0[s], q1[s]
+        if kind == FREE:
+            a = quaternion_conjugate(x[3:])
+            t = quaternion_matrix(a) @ (y[:3] - x[:3])
+            d = displacement_log((quaternion_product(a, y[3:]), t))
+            dq[r] = np.concatenate([d[3:], d[:3]])
+        elif kind == BALL:
+            dq[r] = quaternion_log(quaternion_product(quaternion_conjugate(x), y))
+        else:
+            dq[r] = y - x
+    return dq
+
+
+def compose_increments(flat: Flat, a, b):
+    """The increment of doing a, then b: log(exp(a) exp(b)), precise for small ones."""
+    origin = neutral(flat, np.result_type(a, b))
+    return difference(flat, origin, integrate(flat, integrate(flat, origin, a), b))
+
+
+def joint_dlog(flat: Flat, i: int, x):
+    """Inverse derivative of the joint's own exp (nv of the joint, square), right-trivialised."""
+    S = joint_subspace(flat, i)
+    return joint_projection(flat, i).astype(x.dtype) @ dlog(S @ x) @ S
+
+
+# --------------------------------------------------------------------------- kinematics
+
+
+def relative_poses(flat: Flat, q):
+    """T_i of every body, parent's core frame."""
+    return [joint_transform(flat, i, q) for i in range(len(flat.kind))]
+
+
+def body_poses(flat: Flat, q):
+    """X_WB of every body (nbody, 4, 4)."""
+    X = []
+    for T, k in zip(relative_poses(flat, q), flat.parent, strict=True):
+        X.append(X[k] @ T if k >= 0 else T)
+    return np.array(X)
+
+
+def body_twists(flat: Flat, q, v):
+    """V_i = X_i V_p + S_i v_i (nbody, 6)."""
+    V = []
+    for i, T in enumerate(relative_poses(flat, q)):
+        k = flat.parent[i]
+        carried = Ad(inverse(T)) @ V[k] if k >= 0 else 0
+        V.append(carried + joint_subspace(flat, i) @ v[v_slices(flat)[i]])
+    return np.array(V)
+
+
+def body_jacobians(flat: Flat, q):
+    """J_i (nbody, 6, nv): body twist V_i = J_i v."""
+    nv, J = size(flat)[1], []
+    for i, T in enumerate(relative_poses(flat, q)):
+        k = flat.parent[i]
+        Ji = Ad(inverse(T)) @ J[k] if k >= 0 else np.zeros((6, nv), dtype=T.dtype)
+        Ji[:, v_slices(flat)[i]] += joint_subspace(flat, i)
+        J.append(Ji)
+    return np.array(J)
+
+
+def frame_pose(flat: Flat, name: str, q):
+    """Pose (4, 4) of a named frame in the world."""
+    f = flat.frame_names.index(name)
+    X, place = body_poses(flat, q), pose(flat.frame_E[f], flat.frame_p[f])
+    return X[flat.frame_body[f]] @ place if flat.frame_body[f] >= 0 else place
+
+
+def frame_jacobian_local(flat: Flat, name: str, q):
+    """Jacobian (6, nv) of the frame's own twist: rows (angular, linear), in its own axes."""
+    f = flat.frame_names.index(name)
+    if flat.frame_body[f] < 0:
+        return np.zeros((6, size(flat)[1]))
+    place = pose(flat.frame_E[f], flat.frame_p[f])
+    return Ad(inverse(place)) @ body_jacobians(flat, q)[flat.frame_body[f]]
+
+
+def frame_jacobian(flat: Flat, name: str, q):
+    """Jacobian (6, nv) at the frame's origin, rows (angular, linear) in world axes."""
+    R = frame_pose(flat, name, q)[:3, :3]
+    return np.kron(np.eye(2), R) @ frame_jacobian_local(flat, name, q)
+
+
+# --------------------------------------------------------------------------- dynamics
+
+
+def spatial_inertia(flat: Flat, i: int):
+    """G_i (6, 6) about the core frame's origin."""
+    m, c = flat.mass[i], hat(flat.com[i])
+    return _blocks(flat.inertia[i] - m * c @ c, m * c, -m * c, m * np.eye(3))
+
+
+def gravity_acceleration(flat: Flat, X):
+    """a_g = (0, R^T g) of a body at pose X."""
+    return np.concatenate([np.zeros(3), X[:3, :3].T @ flat.gravity])
+
+
+def gravity_wrenches(flat: Flat, q):
+    """W_i = G_i a_g (nbody, 6)."""
+    return np.array(
+        [
+            spatial_inertia(flat, i) @ gravity_acceleration(flat, X)
+            for i, X in enumerate(body_poses(flat, q))
+        ]
+    )
+
+
+def project(flat: Flat, q, F):
+    """Joint forces S_i^T (sum of the wrenches F (nbody, 6) on the subtree of i), (nv,)."""
+    F = np.array(F)
+    F = F.astype(np.result_type(F, q))
+    out = np.zeros(size(flat)[1], dtype=F.dtype)
+    T = relative_poses(flat, q)
+    for i in reversed(range(len(flat.kind))):
+        out[v_slices(flat)[i]] = joint_subspace(flat, i).T @ F[i]
+        if flat.parent[i] >= 0:
+            F[flat.parent[i]] += Ad(inverse(T[i])).T @ F[i]
+    return out
+
+
+def rnea(flat: Flat, q, v, a):
+    """Joint forces of a motion, Newton-Euler: F = G A - ad_V^T G V; no joint damping."""
+    V, A, F = body_twists(flat, q, v), [], []
+    for i, T in enumerate(relative_poses(flat, q)):
+        k, S, r = flat.parent[i], joint_subspace(flat, i), v_slices(flat)[i]
+        base = A[k] if k >= 0 else -np.concatenate([np.zeros(3), flat.gravity])
+        G = spatial_inertia(flat, i)
+        A.append(Ad(inverse(T)) @ base + S @ a[r] + ad(V[i]) @ S @ v[r])
+        F.append(G @ A[i] - ad(V[i]).T @ G @ V[i])
+    return project(flat, q, F)
+
+
+def crba(flat: Flat, q):
+    """Mass matrix M = sum J_i^T G_i J_i (nv, nv)."""
+    J = body_jacobians(flat, q)
+    return sum(Ji.T @ spatial_inertia(flat, i) @ Ji for i, Ji in enumerate(J))
+
+
+def solve(A, b):
+    """A^-1 b in the precision of A and b: a float64 solution, refined."""
+    B = np.asarray(A, float)
+    x = np.linalg.solve(B, np.asarray(b, float)).astype(np.result_type(A, b))
+    for _ in range(3):
+        x = x + np.linalg.solve(B, np.asarray(b - A @ x, float))
+    return x
+
+
+def aba(flat: Flat, q, v, tau):
+    """Accelerations M^-1 (tau - rnea(q, v, 0)); no joint damping."""
+    return solve(crba(flat, q), tau - rnea(flat, q, v, np.zeros_like(v)))
+
+
+def acceleration(flat: Flat, q, v, tau=0.0, wrench=None):
+    """Accelerations with joint damping and body wrenches (nbody, 6), core frames."""
+    push = 0.0 if wrench is None else project(flat, q, wrench)
+    return aba(flat, q, v, tau + push - flat.damping * v)
+
+
+def kinetic_energy(flat: Flat, q, v):
+    """1/2 sum V^T G V [J]."""
+    V = body_twists(flat, q, v)
+    return sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) / 2
+
+
+def potential_energy(flat: Flat, q):
+    """-sum m g . c [J], zero for centres of mass at the world origin."""
+    X = body_poses(flat, q)
+    return -sum(
+        m * flat.gravity @ (Xi[:3, :3] @ c + Xi[:3, 3])
+        for m, c, Xi in zip(flat.mass, flat.com, X, strict=True)
+    )
+
+
+def momentum(flat: Flat, q, v):
+    """Spatial momentum (angular, linear) (6,) about the world origin, world axes."""
+    X, V = body_poses(flat, q), body_twists(flat, q, v)
+    return sum(
+        Ad(inverse(Xi)).T @ spatial_inertia(flat, i) @ Vi
+        for i, (Xi, Vi) in enumerate(zip(X, V, strict=True))
+    )
+
+
+def center_of_mass(flat: Flat, q):
+    """Centre of mass of the moving bodies (3,) [m], world."""
+    X = body_poses(flat, q)
+    return sum(
+        m * (Xi[:3, :3] @ c + Xi[:3, 3]) for m, c, Xi in zip(flat.mass, flat.com, X, strict=True)
+    ) / sum(flat.mass)
+
+
+# --------------------------------------------------------------------------- differences
+
+
+def derivative(f, n, dtype=np.longdouble):
+    """Derivative of f at 0 in R^n, sixth-order central differences; columns are directions."""
+    step = np.finfo(dtype).eps ** np.longdouble(1 / 7)
+    columns = []
+    for j in range(n):
+        e = np.zeros(n, dtype=dtype)
+        e[j] = step
+        near, mid, far = (f(k * e) - f(-k * e) for k in (1, 2, 3))
+        columns.append((45 * near - 9 * mid + far) / (60 * step))
+    return np.stack(columns, axis=-1)
+
+
+def slot_derivatives_by_differences(action, flat: Flat, q1, q2):
+    """D1 and D2 (nv,) of action(q1, q2), by body variations q -> q exp(e) of either slot."""
+    q1, q2 = (normalised(flat, np.asarray(q, np.longdouble)) for q in (q1, q2))
+    nv = size(flat)[1]
+    D1 = derivative(lambda e: action(integrate(flat, q1, e), q2), nv)
+    D2 = derivative(lambda e: action(q1, integrate(flat, q2, e)), nv)
+    return D1, D2
+
+
+# --------------------------------------------------------------------------- linear-time scheme
+
+
+def average_twists(flat: Flat, q1, dq, h):
+    """V_i = log(DT_i)/h, DT_i = T_i(q1)^-1 DT_p T_i(q2), T_i(q2) = T_i(q1) exp(S dq)."""
+    D, V = [], []
+    for i, T in enumerate(relative_poses(flat, q1)):
+        k = flat.parent[i]
+        D.append(displacement_exp(joint_subspace(flat, i) @ dq[v_slices(flat)[i]]))
+        if k >= 0:
+            D[i] = displacement_product(displacement_conjugate(T, D[k]), D[i])
+        V.append(displacement_log(D[i]) / h)
+    return np.array(V)
+
+
+def linear_time_action(flat: Flat, q1, q2, h):
+    """Ld = sum h/2 V^T G V - h/2 (P(q1) + P(q2)) (Lee et al. 2016, eq. 9)."""
+    V = average_twists(flat, q1, difference(flat, q1, q2), h)
+    kinetic = sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) / 2
+    return h * kinetic - h / 2 * (potential_energy(flat, q1) + potential_energy(flat, q2))
+
+
+def body_momenta(flat: Flat, V, h):
+    """Momenta at the two ends of the interval: mu- = dlog_{hV}^T G V, mu+ = dlog_{-hV}^T G V."""
+    GV = [spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)]
+    minus = np.array([dlogT(h * Vi, F) for Vi, F in zip(V, GV, strict=True)])
+    plus = np.array([dlogT(-h * Vi, F) for Vi, F in zip(V, GV, strict=True)])
+    return minus, plus
+
+
+def linear_time_slots(flat: Flat, q1, dq, h):
+    """D1 Ld, D2 Ld (nv,): project(-mu- + h/2 W) at q1, project(mu+ + h/2 W) at q2."""
+    q2 = integrate(flat, q1, dq)
+    minus, plus = body_momenta(flat, average_twists(flat, q1, dq, h), h)
+    D1 = project(flat, q1, -minus + h / 2 * gravity_wrenches(flat, q1))
+    D2 = project(flat, q2, plus + h / 2 * gravity_wrenches(flat, q2))
+    return D1, D2
+
+
+def half_impulse(flat: Flat, q, dq, h, tau=None, wrench=None):
+    """Half the impulse of the loads that no potential has: h/2 (tau + project(F)) - c/2 dq."""
+    force = np.zeros_like(dq) if tau is None else np.asarray(tau)
+    if wrench is not None:
+        force = force + project(flat, q, wrench)
+    return h / 2 * force - flat.damping / 2 * dq
+
+
+def linear_time_residual(flat: Flat, q1, p1, dq, h, tau=None, wrench=None):
+    """f = -D1 Ld - f- - p1 (nv,), zero at the step; tau (nv,), wrench (nbody, 6) core frames."""
+    D1, _ = linear_time_slots(flat, q1, dq, h)
+    return -D1 - half_impulse(flat, q1, dq, h, tau, wrench) - p1
+
+
+def linear_time_end(flat: Flat, q1, dq, h, tau=None, wrench=None):
+    """q2 and p2 = D2 Ld + f+ of an increment."""
+    q2 = integrate(flat, q1, dq)
+    _, D2 = linear_time_slots(flat, q1, dq, h)
+    return q2, D2 + half_impulse(flat, q2, dq, h, tau, wrench)
+
+
+def drnea(flat: Flat, q0, q1, q2, h):
+    """f = -(D2 Ld(q0, q1) + D1 Ld(q1, q2)) (nv,): Lee et al. 2016, eq. 21, with gravity."""
+    D1, _ = linear_time_slots(flat, q1, difference(flat, q1, q2), h)
+    _, D2 = linear_time_slots(flat, q0, difference(flat, q0, q1), h)
+    return -(D2 + D1)
+
+
+def linear_time_jacobian(flat: Flat, q1, dq, h):
+    """Derivative (nv, nv) of the residual by body variations of q2, with 6x6 blocks K_i.
+
+    K = (dlog_{hV}^T G + h d/dx (dlog_x^T G V)) dlog_{-hV} / h; zeta_i = X_i(q2) zeta_p + S d;
+    dF_i = K_i zeta_i + sum X_c(q1)^T dF_c; row i is S^T dF_i + (c/2) dlog_{-dq}.
+    """
+    nv, r = size(flat)[1], v_slices(flat)
+    V = average_twists(flat, q1, dq, h)
+    X1 = [Ad(inverse(T)) for T in relative_poses(flat, q1)]
+    X2 = [Ad(inverse(T)) for T in relative_poses(flat, integrate(flat, q1, dq))]
+    zeta, dF = [], []
+    for i, Vi in enumerate(V):
+        k, G = flat.parent[i], spatial_inertia(flat, i)
+        z = X2[i] @ zeta[k] if k >= 0 else np.zeros((6, nv), dtype=V.dtype)
+        z[:, r[i]] += joint_subspace(flat, i)
+        K = (dlog(h * Vi).T @ G + h * ddlogT(h * Vi, G @ Vi)) @ dlog(-h * Vi) / h
+        zeta.append(z)
+        dF.append(K @ z)
+    J = np.zeros((nv, nv), dtype=V.dtype)
+    for i in reversed(range(len(V))):
+        J[r[i]] = joint_subspace(flat, i).T @ dF[i]
+        J[r[i], r[i]] += flat.damping[r[i], None] / 2 * joint_dlog(flat, i, -dq[r[i]])
+        if flat.parent[i] >= 0:
+            dF[flat.parent[i]] += X1[i].T @ dF[i]
+    return J
+
+
+def linear_time_jacobian_by_differences(flat: Flat, q1, dq, h):
+    """The same by differences of the residual."""
+    q1, dq = normalised(flat, np.asarray(q1, np.longdouble)), np.asarray(dq, np.longdouble)
+
+    def f(e):
+        d = compose_increments(flat, dq, e)
+        return linear_time_residual(flat, q1, 0 * dq, d, h)
+
+    return derivative(f, len(dq))
+
+
+def _newton(residual, jacobian, update, x, scale):
+    """Newton down to the floor of the arithmetic; raises where it does not get there."""
+    eps, best = np.finfo(x.dtype).eps, np.inf
+    for _ in range(40):
+        r = residual(x)
+        error = np.max(np.abs(r))
+        if error <= eps * scale or (error < 1e4 * eps * scale and error > best / 4):
+            return x
+        best = min(best, error)
+        x = update(x, solve(jacobian(x), -r))
+    raise ArithmeticError(f"Newton stays at {best:.1e}, eps scale = {eps * scale:.1e}")
+
+
+def _first_guess(flat, q, p, h, tau, wrench):
+    """dq = h v + h^2/2 a."""
+    v = solve(crba(flat, q), p)
+    return h * v + h * h / 2 * acceleration(flat, q, v, 0.0 if tau is None else tau, wrench)
+
+
+def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None):
+    """(q2, p2) one step of h after (q, p), by Newton in extended precision.
+
+    Returned in the precision of q. ``tau`` (nv,) [N or N m] and ``wrench`` (nbody, 6), body i's
+    (torque, force) in its core frame, are constant over the step.
+    """
+    kind = np.asarray(q).dtype
+    q = normalised(flat, np.asarray(q, np.longdouble))
+    p, h = np.asarray(p, np.longdouble), np.longdouble(h)
+    dq = _newton(
+        lambda x: linear_time_residual(flat, q, p, x, h, tau, wrench),
+        lambda x: linear_time_jacobian(flat, q, x, h),
+        lambda x, d: compose_increments(flat, x, d),
+        _first_guess(flat, q, p, h, tau, wrench),
+        1 + np.max(np.abs(p)),
+    )
+    q2, p2 = linear_time_end(flat, q, dq, h, tau, wrench)
+    return q2.astype(kind), p2.astype(kind)
+
+
+# --------------------------------------------------------------------------- midpoint scheme
+
+
+def midpoint_action(flat: Flat, q1, q2, h, alpha=0.5):
+    """Ld = h L(q_m, x/h), x = q2 - q1, q_m = q1 + alpha x, in the sense of each joint."""
+    x = difference(flat, q1, q2)
+    qm = integrate(flat, q1, alpha * x)
+    return h * (kinetic_energy(flat, qm, x / h) - potential_energy(flat, qm))
+
+
+def _midpoint_sweep(flat, q1, x, h, alpha, wrench):
+    """Poses, twists U (before the joint), V (after), momenta pi, forces gam, at q_m."""
+    qm = integrate(flat, q1, alpha * x)
+    T = relative_poses(flat, qm)
+    X = [Ad(inverse(Ti)) for Ti in T]
+    V = body_twists(flat, qm, x / h)
+    pi = np.array([spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)])
+    gam = gravity_wrenches(flat, qm) + (0 if wrench is None else wrench)
+    U = np.zeros_like(V)
+    for i in reversed(range(len(V))):
+        k = flat.parent[i]
+        if k >= 0:
+            U[i] = X[i] @ V[k]
+            pi[k] += X[i].T @ pi[i]
+            gam[k] += X[i].T @ gam[i]
+    return qm, X, U, V, pi, gam
+
+
+def midpoint_maps(xi, alpha):
+    """Ea = Ad_{exp(-a xi)} - a dexp_{-a xi} dlog_xi and Eb = a dexp_{-a xi} dlog_{-xi}."""
+    Psi = dexp(-alpha * xi)
+    Ea = Ad(exp_se3(-alpha * xi)) - alpha * Psi @ dlog(xi)
+    return Ea, alpha * Psi @ dlog(-xi)
+
+
+def _joint_force(flat, i, x, h, tau):
+    """phi (6,): tau - c x/h as a wrench that works on the joint's motion only."""
+    r = v_slices(flat)[i]
+    force = (0 if tau is None else np.asarray(tau)[r]) - flat.damping[r] * x[r] / h
+    return joint_projection(flat, i).T.astype(x.dtype) @ force
+
+
+def midpoint_slots(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
+    """D1, D2 (nv,) of Ld, forces at q_m included: p1 = -D1, p2 = D2.
+
+    D1 = S^T (h Ea^T F - dlog_xi^T pi), D2 = S^T (h Eb^T F + dlog_{-xi}^T pi), xi = S x,
+    F = ad_U^T pi + gam + phi. On one-coordinate joints Ea = 1 - alpha, Eb = alpha.
+    """
+    _, _, U, _, pi, gam = _midpoint_sweep(flat, q1, x, h, alpha, wrench)
+    D1, D2 = np.zeros_like(x), np.zeros_like(x)
+    for i, r in enumerate(v_slices(flat)):
+        S = joint_subspace(flat, i)
+        xi = S @ x[r]
+        Ea, Eb = midpoint_maps(xi, alpha)
+        F = ad(U[i]).T @ pi[i] + gam[i] + _joint_force(flat, i, x, h, tau)
+        D1[r] = S.T @ (h * Ea.T @ F - dlogT(xi, pi[i]))
+        D2[r] = S.T @ (h * Eb.T @ F + dlogT(-xi, pi[i]))
+    return D1, D2
+
+
+def midpoint_jacobian(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
+    """dD1/dx (nv, nv) by one linearised sweep over all columns."""
+    nv, rows, n = len(x), v_slices(flat), len(flat.kind)
+    qm, X, U, _, pi, gam = _midpoint_sweep(flat, q1, x, h, alpha, wrench)
+    poses = body_poses(flat, qm)
+    # root to leaves: variation of pose (eta) and twist (dV), one column per coordinate
+    eJ, dV, y_pi, y_gam = [], [], [], []
+    eta: list = []
+    for i, r in enumerate(rows):
+        k, S, G = flat.parent[i], joint_subspace(flat, i), spatial_inertia(flat, i)
+        own = np.zeros((6, nv), dtype=x.dtype)
+        own[:, r] = S
+        e = np.zeros((6, nv), dtype=x.dtype)
+        e[:, r] = alpha * dexp(-alpha * S @ x[r]) @ S
+        eJ.append(e)
+        eta.append(e + (X[i] @ eta[k] if k >= 0 else 0))
+        dV.append(ad(U[i]) @ e + own / h + (X[i] @ dV[k] if k >= 0 else 0))
+        y_pi.append(G @ dV[i])
+        y_gam.append(G @ ad(gravity_acceleration(flat, poses[i])) @ eta[i])
+    # leaves to root: variation of momentum and force; then of D1
+    J = np.zeros((nv, nv), dtype=x.dtype)
+    for i in reversed(range(n)):
+        k, r, S = flat.parent[i], rows[i], joint_subspace(flat, i)
+        phi = _joint_force(flat, i, x, h, tau)
+        xi, Splus = S @ x[r], joint_projection(flat, i).astype(x.dtype)
+        Ea, _ = midpoint_maps(xi, alpha)
+        dF = Pm(pi[i]) @ dV[i] + ad(U[i]).T @ y_pi[i] + y_gam[i]
+        dF[:, r] -= Splus.T * flat.damping[r] / h
+        J[r] = S.T @ (h * Ea.T @ dF - dlog(xi).T @ y_pi[i])
+        # second-order part of the joint's own maps, on the wrenches that work on the joint
+        own = Splus.T @ S.T
+        F, P = own @ (ad(U[i]).T @ pi[i] + gam[i] + phi), own @ pi[i]
+        Psi = dexp(-alpha * xi)
+        w = Psi.T @ F
+        Q = Psi.T @ ddlogT(-alpha * xi, w)
+        H = h * (
+            -alpha * Ad(exp_se3(-alpha * xi)).T @ Pm(F) @ Psi
+            - alpha * ddlogT(xi, w)
+            - alpha**2 * dlog(xi).T @ Q
+        )
+        H = H - ddlogT(xi, P) - Ea.T @ Pm(P)
+        J[r, r] += S.T @ H @ S
+        if k >= 0:
+            y_pi[k] = y_pi[k] + X[i].T @ (y_pi[i] - Pm(pi[i]) @ eJ[i])
+            y_gam[k] = y_gam[k] + X[i].T @ (y_gam[i] - Pm(gam[i]) @ eJ[i])
+    return J
+
+
+def midpoint_step(flat: Flat, q, p, h, alpha=0.5, tau=None, wrench=None):
+    """(q2, p2) one step of h after (q, p): p + D1 = 0, p2 = D2; as ``linear_time_step``."""
+    kind = np.asarray(q).dtype
+    q = normalised(flat, np.asarray(q, np.longdouble))
+    p, h = np.asarray(p, np.longdouble), np.longdouble(h)
+    x = _newton(
+        lambda x: p + midpoint_slots(flat, q, x, h, alpha, tau, wrench)[0],
+        lambda x: midpoint_jacobian(flat, q, x, h, alpha, tau, wrench),
+        lambda x, d: x + d,
+        _first_guess(flat, q, p, h, tau, wrench),
+        1 + np.max(np.abs(p)),
+    )
+    p2 = midpoint_slots(flat, q, x, h, alpha, tau, wrench)[1]
+    return integrate(flat, q, x).astype(kind), p2.astype(kind)

@@ -1,0 +1,44 @@
+"""The compiled core, and the choice of how many lanes this machine runs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from functools import cache
+
+from vitree._core import _cpu
+from vitree.errors import InputError
+
+WIDTHS = (1, 2, 4, 8)
+
+
+@cache
+def width() -> int:
+    """Return the number of lanes used for batches: the widest built that this CPU runs.
+
+    The environment variable VITREE_WIDTH (1, 2, 4 or 8) overrides it. Results do not depend on it.
+
+    Raises
+    ------
+    InputError
+        If VITREE_WIDTH is not a width that was built and that this machine runs.
+    """
+    usable = [w for w in WIDTHS if _cpu.runs(w) and importlib.util.find_spec(f"{__name__}._x{w}")]
+    wanted = os.environ.get("VITREE_WIDTH")
+    if wanted is None:
+        return usable[-1]
+    if wanted not in map(str, usable):
+        raise InputError(f"VITREE_WIDTH={wanted}: this machine runs widths {', '.join(map(str, usable))}")
+    return int(wanted)
+
+
+def lanes(w: int):
+    """Return the compiled module of width ``w``."""
+    return importlib.import_module(f"{__name__}._x{w}")
+
+
+@cache
+def wide():
+    """Return the compiled module for batches."""
+    return lanes(width())

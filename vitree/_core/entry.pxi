@@ -1,0 +1,214 @@
+# The doors from Python: check nothing but sizes, release the GIL, run the kernels over blocks of
+# VT_WIDTH rows. Arrays have one row an instance; a short last block repeats its last row.
+
+cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
+                        vt_real* to) noexcept nogil:
+    cdef Py_ssize_t i, lane, row
+    for lane in range(VT_WIDTH):
+        row = min(first + lane, count - 1)
+        for i in range(columns):
+            vt_put(&to[i], lane, rows[row * columns + i])
+
+
+cdef inline void scatter(const vt_real* block, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
+                         double* rows) noexcept nogil:
+    cdef Py_ssize_t i, lane
+    for lane in range(min(VT_WIDTH, count - first)):
+        for i in range(columns):
+            rows[(first + lane) * columns + i] = vt_get(block[i], lane)
+
+
+cdef inline Py_ssize_t blocks(Py_ssize_t n) noexcept nogil:
+    return (n + VT_WIDTH - 1) // VT_WIDTH
+
+
+cdef inline const double* start(const double[:, ::1] a) noexcept nogil:
+    return &a[0, 0] if a.shape[0] > 0 and a.shape[1] > 0 else NULL
+
+
+cdef inline double* start_out(double[:, ::1] a) noexcept nogil:
+    return &a[0, 0] if a.shape[0] > 0 and a.shape[1] > 0 else NULL
+
+
+cdef vt_real* reals(Scratch scratch, Py_ssize_t count) except NULL:
+    return <vt_real*>scratch.take((count + 1) * sizeof(vt_real))
+
+
+def check_rows(*arrays):
+    """Raise unless all arrays have the same number of rows."""
+    counts = {a.shape[0] for a in arrays}
+    if len(counts) > 1:
+        raise ValueError(f"arrays with different numbers of rows: {sorted(counts)}")
+
+
+def batch_integrate(CoreModel model, const double[:, ::1] q, const double[:, ::1] d, double[:, ::1] q2):
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((2 * m.nq + m.nv + 3) * sizeof(vt_real))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bd = reals(scratch, m.nv)
+    cdef vt_real* bo = reals(scratch, m.nq)
+    check_rows(q, d, q2)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            gather(start(d), n, m.nv, row, bd)
+            integrate(m, bq, bd, bo)
+            scatter(bo, n, m.nq, row, start_out(q2))
+
+
+def batch_difference(CoreModel model, const double[:, ::1] q, const double[:, ::1] q2, double[:, ::1] d):
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((2 * m.nq + m.nv + 3) * sizeof(vt_real))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* b2 = reals(scratch, m.nq)
+    cdef vt_real* bd = reals(scratch, m.nv)
+    check_rows(q, d, q2)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            gather(start(q2), n, m.nq, row, b2)
+            difference(m, bq, b2, bd)
+            scatter(bd, n, m.nv, row, start_out(d))
+
+
+def batch_rnea(CoreModel model, const double[::1] gravity, const double[:, ::1] q,
+               const double[:, ::1] v, const double[:, ::1] a, double[:, ::1] tau):
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((m.nq + 3 * m.nv + 4) * sizeof(vt_real) + m.nbody * sizeof(RneaBody))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bv = reals(scratch, m.nv)
+    cdef vt_real* ba = reals(scratch, m.nv)
+    cdef vt_real* bt = reals(scratch, m.nv)
+    cdef RneaBody* x = <RneaBody*>scratch.take(m.nbody * sizeof(RneaBody))
+    check_rows(q, v, a, tau)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            gather(start(v), n, m.nv, row, bv)
+            gather(start(a), n, m.nv, row, ba)
+            rnea(m, &gravity[0], bq, bv, ba, bt, x)
+            scatter(bt, n, m.nv, row, start_out(tau))
+
+
+def batch_aba(CoreModel model, const double[::1] gravity, const double[:, ::1] q,
+              const double[:, ::1] v, const double[:, ::1] tau, double[:, ::1] acc):
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((m.nq + 3 * m.nv + 4) * sizeof(vt_real) + m.nbody * sizeof(AbaBody))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bv = reals(scratch, m.nv)
+    cdef vt_real* bt = reals(scratch, m.nv)
+    cdef vt_real* ba = reals(scratch, m.nv)
+    cdef AbaBody* x = <AbaBody*>scratch.take(m.nbody * sizeof(AbaBody))
+    check_rows(q, v, tau, acc)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            gather(start(v), n, m.nv, row, bv)
+            gather(start(tau), n, m.nv, row, bt)
+            aba(m, &gravity[0], bq, bv, bt, NULL, ba, x)
+            scatter(ba, n, m.nv, row, start_out(acc))
+
+
+def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
+    # M: (n, nv * nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((m.nq + m.nv * m.nv + 2) * sizeof(vt_real)
+                                   + m.nbody * (sizeof(CrbaBody) + sizeof(Pose)))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bm = reals(scratch, m.nv * m.nv)
+    cdef CrbaBody* x = <CrbaBody*>scratch.take(m.nbody * sizeof(CrbaBody))
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    check_rows(q, M)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            crba(m, bq, bm, x, pose)
+            scatter(bm, n, m.nv * m.nv, row, start_out(M))
+
+
+def batch_energy(CoreModel model, const double[:, ::1] q, const double[:, ::1] v, double[:, ::1] out):
+    # out: (n, 11): kinetic, potential, momentum (6), centre of mass (3)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((m.nq + m.nv + 14) * sizeof(vt_real)
+                                   + m.nbody * (sizeof(Pose) + sizeof(VelocityBody)))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bv = reals(scratch, m.nv)
+    cdef vt_real* bo = reals(scratch, 11)
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    cdef VelocityBody* x = <VelocityBody*>scratch.take(m.nbody * sizeof(VelocityBody))
+    check_rows(q, v, out)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            gather(start(v), n, m.nv, row, bv)
+            energy(m, bq, bv, &bo[0], &bo[1], &bo[2], &bo[8], pose, x)
+            scatter(bo, n, 11, row, start_out(out))
+
+
+def batch_poses(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
+    # out: (n, 12 nbody): rows of the upper 3x4 of each body's X_WB
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef int i
+    cdef Scratch scratch = Scratch((m.nq + 12 * m.nbody + 2) * sizeof(vt_real) + m.nbody * sizeof(Pose))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bo = reals(scratch, 12 * m.nbody)
+    cdef vt_real* o
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    check_rows(q, out)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            forward_kinematics(m, bq, pose)
+            for i in range(m.nbody):
+                o = &bo[12 * i]
+                o[0], o[1], o[2], o[3] = pose[i].R.x.x, pose[i].R.y.x, pose[i].R.z.x, pose[i].o.x
+                o[4], o[5], o[6], o[7] = pose[i].R.x.y, pose[i].R.y.y, pose[i].R.z.y, pose[i].o.y
+                o[8], o[9], o[10], o[11] = pose[i].R.x.z, pose[i].R.y.z, pose[i].R.z.z, pose[i].o.z
+            scatter(bo, n, 12 * m.nbody, row, start_out(out))
+
+
+def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const double[::1] point,
+                   bint local, double[:, ::1] J):
+    # J: (n, 6 nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef Scratch scratch = Scratch((m.nq + 6 * m.nv + 2) * sizeof(vt_real) + m.nbody * sizeof(Pose))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bj = reals(scratch, 6 * m.nv)
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    check_rows(q, J)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            jacobian(m, bq, body, &point[0], local, bj, pose)
+            scatter(bj, n, 6 * m.nv, row, start_out(J))
+
+
+def batch_elementary(const double[:, ::1] x, double[:, ::1] out):
+    # out: (n, 2): sine and cosine, for the tests of the polynomials
+    cdef Py_ssize_t n = x.shape[0], row, block
+    cdef vt_real bx[1]
+    cdef vt_real bo[2]
+    for block in range(blocks(n)):
+        row = block * VT_WIDTH
+        gather(start(x), n, 1, row, bx)
+        vt_sincos(bx[0], &bo[0], &bo[1])
+        scatter(bo, n, 2, row, start_out(out))
+
+
+WIDTH = VT_WIDTH

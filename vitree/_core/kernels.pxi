@@ -1,0 +1,9 @@
+# Everything that is compiled once for each width.
+from vitree._core.lane cimport *
+from vitree._core.types cimport *
+
+include "vec.pxi"
+include "lie.pxi"
+include "joints.pxi"
+include "rigid_body.pxi"
+include "entry.pxi"

@@ -1,0 +1,327 @@
+/* A lane is one independent instance; vt_real holds VT_WIDTH of them (1, 2, 4 or 8).
+ *
+ * Kernels are written once over vt_real. Every operation acts lane by lane and every transcendental
+ * is a polynomial written here, so a lane's bits depend neither on the width nor on its neighbours
+ * nor on a C library. Must be compiled without floating-point contraction.
+ */
+#ifndef VT_LANE_H
+#define VT_LANE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include "coefficients.h"
+
+#ifndef VT_WIDTH
+#define VT_WIDTH 1
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define VT_INLINE static inline __attribute__((always_inline))
+#define VT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define VT_INLINE static __inline
+#define VT_UNLIKELY(x) (x)
+#endif
+
+/* ---- types ---------------------------------------------------------------------------------- */
+
+#if VT_WIDTH == 1
+typedef double vt_real;
+typedef int64_t vt_mask; /* 0 or -1 */
+#else
+typedef double vt_real __attribute__((vector_size(8 * VT_WIDTH)));
+typedef int64_t vt_mask __attribute__((vector_size(8 * VT_WIDTH)));
+#endif
+
+#if VT_WIDTH == 1
+VT_INLINE vt_real vt_set1(double a) { return a; }
+VT_INLINE double vt_get(vt_real a, int lane) { (void)lane; return a; }
+VT_INLINE void vt_put(vt_real *a, int lane, double x) { (void)lane; *a = x; }
+VT_INLINE vt_mask vt_lt(vt_real a, vt_real b) { return -(int64_t)(a < b); }
+VT_INLINE vt_mask vt_le(vt_real a, vt_real b) { return -(int64_t)(a <= b); }
+VT_INLINE vt_real vt_select(vt_mask m, vt_real a, vt_real b) { return m ? a : b; }
+VT_INLINE int vt_any(vt_mask m) { return m != 0; }
+VT_INLINE int vt_all(vt_mask m) { return m != 0; }
+VT_INLINE vt_real vt_sqrt(vt_real a) { return sqrt(a); }
+VT_INLINE vt_real vt_abs(vt_real a) { return fabs(a); }
+#else
+VT_INLINE vt_real vt_set1(double a)
+{
+    return a - (vt_real){0}; /* broadcast; keeps the sign of zero */
+}
+VT_INLINE double vt_get(vt_real a, int lane) { return a[lane]; }
+VT_INLINE void vt_put(vt_real *a, int lane, double x) { (*a)[lane] = x; }
+VT_INLINE vt_mask vt_lt(vt_real a, vt_real b) { return a < b; }
+VT_INLINE vt_mask vt_le(vt_real a, vt_real b) { return a <= b; }
+VT_INLINE vt_real vt_select(vt_mask m, vt_real a, vt_real b)
+{
+    return (vt_real)(((vt_mask)a & m) | ((vt_mask)b & ~m));
+}
+VT_INLINE int vt_any(vt_mask m)
+{
+    int64_t any = 0;
+    for (int k = 0; k < VT_WIDTH; k++) any |= m[k];
+    return any != 0;
+}
+VT_INLINE int vt_all(vt_mask m)
+{
+    int64_t all = -1;
+    for (int k = 0; k < VT_WIDTH; k++) all &= m[k];
+    return all != 0;
+}
+VT_INLINE vt_real vt_sqrt(vt_real a)
+{
+    vt_real r;
+    for (int k = 0; k < VT_WIDTH; k++) r[k] = __builtin_sqrt(a[k]);
+    return r;
+}
+VT_INLINE vt_real vt_abs(vt_real a)
+{
+    return (vt_real)((vt_mask)a & (((vt_mask){0}) + INT64_MAX));
+}
+#endif
+
+VT_INLINE vt_real vt_max(vt_real a, vt_real b) { return vt_select(vt_lt(a, b), b, a); }
+/* the larger of two sizes; a NaN on either side comes through */
+VT_INLINE vt_real vt_max_nan(vt_real a, vt_real b) { return vt_select(vt_le(b, a), a, vt_select(vt_le(a, b), b, a + b)); }
+
+/* ---- sine and cosine ------------------------------------------------------------------------ */
+
+/* x mod pi/2 for |x| >= 2^20 (Payne and Hanek 1983): multiply the 53 bits of x by the 192 bits of
+ * 2/pi that can matter. Returns the quadrant; the rest is *y0 + *y1, within pi/4 of zero. */
+static int vt_reduce_large(double x, double *y0, double *y1)
+{
+    static const uint32_t words[] = VT_TWO_OVER_PI_WORDS;
+    uint64_t bits, mantissa, carry = 0;
+    uint32_t window[6], product[8];
+    int exponent, skip, point, k, negative, quadrant, zeros;
+    double hi, lo, tail, scale, split, a, b, c, d;
+
+    memcpy(&bits, &x, 8);
+    exponent = (int)((bits >> 52) & 0x7ff) - 1075;
+    if (exponent > 971) { /* infinite or NaN */
+        *y0 = *y1 = x - x;
+        return 0;
+    }
+    mantissa = (bits & 0xfffffffffffffull) | 0x10000000000000ull;
+    negative = (int)(bits >> 63);
+    skip = exponent > 2 ? exponent - 2 : 0; /* these bits of 2/pi give multiples of four */
+    for (k = 0; k < 6; k++) {               /* window[5] is the most significant word */
+        int word = skip / 32 + 5 - k, shift = skip % 32;
+        uint64_t pair = ((uint64_t)words[word] << 32) | words[word + 1];
+        window[k] = (uint32_t)((pair << shift) >> 32);
+    }
+    for (k = 0; k < 8; k++) product[k] = 0;
+    for (k = 0; k < 6; k++) { /* low half of the mantissa */
+        carry += (uint64_t)window[k] * (uint32_t)mantissa;
+        product[k] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    product[6] = (uint32_t)carry;
+    carry = 0;
+    for (k = 0; k < 6; k++) { /* high half */
+        carry += (uint64_t)window[k] * (uint32_t)(mantissa >> 32) + product[k + 1];
+        product[k + 1] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    product[7] = (uint32_t)carry;
+    /* shift so that the binary point is below the top two bits of 256 */
+    point = 192 + skip - exponent;
+    for (zeros = 254 - point; zeros > 0;) {
+        int step = zeros > 31 ? 31 : zeros;
+        for (k = 7; k > 0; k--) product[k] = (product[k] << step) | (product[k - 1] >> (32 - step));
+        product[0] <<= step;
+        zeros -= step;
+    }
+    quadrant = (int)(product[7] >> 30);
+    product[7] = (product[7] << 2) | (product[6] >> 30);
+    for (k = 6; k > 0; k--) product[k] = (product[k] << 2) | (product[k - 1] >> 30);
+    product[0] <<= 2;
+    if (product[7] >> 31) { /* above one half: the next quadrant, from the other side */
+        quadrant += 1;
+        negative ^= 1;
+        carry = 1;
+        for (k = 0; k < 8; k++) {
+            carry += (uint32_t)~product[k];
+            product[k] = (uint32_t)carry;
+            carry >>= 32;
+        }
+        if (bits >> 63) quadrant = -quadrant;
+    } else if (bits >> 63)
+        quadrant = -quadrant;
+    /* normalise, then the top 128 bits as hi + lo */
+    scale = 1.0;
+    for (zeros = 0; zeros < 200 && !(product[7] >> 31); zeros++) {
+        for (k = 7; k > 0; k--) product[k] = (product[k] << 1) | (product[k - 1] >> 31);
+        product[0] <<= 1;
+        scale *= 0.5;
+    }
+    a = product[7] * 0x1p-32;
+    b = product[6] * 0x1p-64;
+    hi = a + b;
+    lo = ((a - hi) + b) + (product[5] * 0x1p-96 + product[4] * 0x1p-128);
+    /* times pi/2, the first product exactly (Dekker 1971) */
+    tail = hi * VT_PIO2_HIGH;
+    split = hi * 134217729.0;
+    a = split - (split - hi);
+    b = hi - a;
+    split = VT_PIO2_HIGH * 134217729.0;
+    c = split - (split - VT_PIO2_HIGH);
+    d = VT_PIO2_HIGH - c;
+    lo = (((a * c - tail) + a * d + b * c) + b * d) + (hi * VT_PIO2_LOW + lo * VT_PIO2_HIGH);
+    if (negative) scale = -scale;
+    *y0 = scale * (tail + lo);
+    *y1 = scale * ((tail - (tail + lo)) + lo);
+    return quadrant;
+}
+
+/* sin and cos of any double, error below one unit in the last place */
+VT_INLINE void vt_sincos(vt_real x, vt_real *sine, vt_real *cosine)
+{
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+    vt_real n, r, w, e, y0, y1, s, ps, pc, shifted;
+    vt_mask quadrant, swap;
+
+    shifted = x * VT_TWO_OVER_PI + magic;
+    n = shifted - magic;
+#if VT_WIDTH == 1
+    memcpy(&quadrant, &shifted, 8);
+#else
+    quadrant = (vt_mask)shifted;
+#endif
+    /* Cody and Waite 1980, in three parts with the rounding of each carried on */
+    r = x - n * VT_PIO2_1;
+    w = r - n * VT_PIO2_2;
+    e = n * VT_PIO2_3 - ((r - w) - n * VT_PIO2_2);
+    y0 = w - e;
+    y1 = (w - y0) - e;
+    if (VT_UNLIKELY(!vt_all(vt_lt(vt_abs(x), vt_set1(1048576.0))))) {
+        for (int k = 0; k < VT_WIDTH; k++) {
+            double a, b;
+            int q;
+            if (vt_get(vt_abs(x), k) < 1048576.0) continue;
+            q = vt_reduce_large(vt_get(x, k), &a, &b);
+            vt_put(&y0, k, a);
+            vt_put(&y1, k, b);
+#if VT_WIDTH == 1
+            quadrant = q;
+#else
+            quadrant[k] = q;
+#endif
+        }
+    }
+    s = y0 * y0;
+    ps = y0 + (y0 * s * VT_POLY_SIN(s) + y1 * (1.0 - 0.5 * s));
+    w = 0.5 * s;
+    e = 1.0 - w;
+    pc = e + (((1.0 - e) - w) + (s * s * VT_POLY_COS(s) - y0 * y1));
+    swap = -(quadrant & 1);
+#if VT_WIDTH == 1
+    *sine = swap ? pc : ps;
+    *cosine = swap ? ps : pc;
+    if (quadrant & 2) *sine = -*sine;
+    if ((quadrant + 1) & 2) *cosine = -*cosine;
+#else
+    *sine = (vt_real)((vt_mask)vt_select(swap, pc, ps) ^ ((quadrant & 2) << 62));
+    *cosine = (vt_real)((vt_mask)vt_select(swap, ps, pc) ^ (((quadrant + 1) & 2) << 62));
+#endif
+}
+
+/* ---- half angles and the functions of theta^2 ------------------------------------------------ */
+
+/* atan2(s, c) for s >= 0 and c >= 0, not both zero */
+VT_INLINE vt_real vt_atan2_first_quadrant(vt_real s, vt_real c)
+{
+    const double tan_pi_8 = 0.41421356237309503;
+    vt_mask low = vt_le(s, c * tan_pi_8), high = vt_lt(c, s * tan_pi_8);
+    vt_real numerator = vt_select(low, s, vt_select(high, -c, s - c));
+    vt_real denominator = vt_select(low, c, vt_select(high, s, s + c));
+    vt_real t = numerator / denominator, u = t * t, zero = vt_set1(0.0);
+    vt_real big = vt_select(low, zero, vt_select(high, vt_set1(VT_PIO2_HIGH), vt_set1(VT_PIO4_HIGH)));
+    vt_real tail = vt_select(low, zero, vt_select(high, vt_set1(VT_PIO2_LOW), vt_set1(VT_PIO4_LOW)));
+    return big + (t + (t * u * VT_POLY_ATAN(u) + tail));
+}
+
+/* For a unit quaternion (u, c) with c >= 0 and uu = |u|^2: half the angle over |u|. */
+VT_INLINE vt_real vt_half_angle_ratio(vt_real uu, vt_real c)
+{
+    vt_mask small = vt_le(uu, vt_set1(1.0 / 256.0));
+    vt_real near = 1.0 + uu * VT_POLY_ASIN_SMALL(uu), s;
+    if (vt_all(small)) return near;
+    s = vt_sqrt(uu);
+    return vt_select(small, near, vt_atan2_first_quadrant(s, c) / vt_select(small, vt_set1(1.0), s));
+}
+
+/* One of two polynomials in s = theta^2, by the size of s. */
+#define VT_TIERS(name, s, value)                                                   \
+    do {                                                                           \
+        vt_mask vt_small = vt_le((s), vt_set1(0.015625));                          \
+        (value) = VT_POLY_##name##_SMALL(s);                                       \
+        if (VT_UNLIKELY(!vt_all(vt_small)))                                        \
+            (value) = vt_select(vt_small, (value), VT_POLY_##name##_MIDDLE(s));    \
+    } while (0)
+
+/* The coefficients below are those of mathematics of rotations by a vector w of length theta:
+ *   gamma = (1 - g)/s with g = (theta/2) cot(theta/2);    psi = (theta/2)^2/sin^2(theta/2) = 1 - kappa s
+ * and x1, x2 their first and second (1/theta) d/dtheta. s = theta^2; g is given by the caller, who
+ * knows the half angle's sine and cosine. Closed forms lose digits near zero, hence polynomials
+ * below theta = 1.5. */
+VT_INLINE void vt_log_coefficients(vt_real s, vt_real g, vt_real *gamma, vt_real *kappa, vt_real *kappa1)
+{
+    vt_real a, b, c, psi;
+    vt_mask far = vt_lt(vt_set1(2.25), s);
+    VT_TIERS(GAMMA, s, a);
+    VT_TIERS(KAPPA, s, b);
+    VT_TIERS(KAPPA1, s, c);
+    if (VT_UNLIKELY(vt_any(far))) {
+        vt_real t = vt_select(far, s, vt_set1(1.0));
+        vt_real fa = (1.0 - g) / t;
+        psi = g * g + 0.25 * s;
+        a = vt_select(far, fa, a);
+        b = vt_select(far, (1.0 - psi) / t, b);
+        c = vt_select(far, -2.0 * (psi * fa + b) / t, c);
+    }
+    *gamma = a;
+    *kappa = b;
+    *kappa1 = c;
+}
+
+/* gamma1, gamma2, kappa2 on top of the above */
+VT_INLINE void vt_log_coefficients2(vt_real s, vt_real g, vt_real gamma, vt_real kappa, vt_real kappa1,
+                                    vt_real *gamma1, vt_real *gamma2, vt_real *kappa2)
+{
+    vt_real a, b, c;
+    vt_mask far = vt_lt(vt_set1(2.25), s);
+    VT_TIERS(GAMMA1, s, a);
+    VT_TIERS(GAMMA2, s, b);
+    VT_TIERS(KAPPA2, s, c);
+    if (VT_UNLIKELY(vt_any(far))) {
+        vt_real t = vt_select(far, s, vt_set1(1.0)), psi = 1.0 - kappa * s;
+        a = vt_select(far, (0.25 - gamma * (2.0 + g)) / t, a);
+        b = vt_select(far, -(a * (4.0 + g) + gamma * (g * gamma - 0.25)) / t, b);
+        c = vt_select(far, -(2.0 * (2.0 * psi * gamma * gamma + psi * a) + 4.0 * kappa1) / t, c);
+    }
+    *gamma1 = a;
+    *gamma2 = b;
+    *kappa2 = c;
+}
+
+/* beta = (1 - cos theta)/s and delta = (1 - sin(theta)/theta)/s, theta = sqrt(s) of any size */
+VT_INLINE void vt_exp_coefficients(vt_real s, vt_real *beta, vt_real *delta)
+{
+    vt_real a, b;
+    vt_mask far = vt_lt(vt_set1(2.25), s);
+    VT_TIERS(BETA, s, a);
+    VT_TIERS(DELTA, s, b);
+    if (VT_UNLIKELY(vt_any(far))) {
+        vt_real t = vt_select(far, s, vt_set1(1.0)), theta = vt_sqrt(t), sine, cosine;
+        vt_sincos(0.5 * theta, &sine, &cosine);
+        a = vt_select(far, 2.0 * sine * sine / t, a);
+        b = vt_select(far, (1.0 - 2.0 * sine * cosine / theta) / t, b);
+    }
+    *beta = a;
+    *delta = b;
+}
+
+#endif

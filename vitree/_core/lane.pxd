@@ -1,0 +1,23 @@
+# What Cython may know of lane.h: it believes a vt_real is a double, the C compiler sees the lanes.
+cdef extern from "lane.h" nogil:
+    ctypedef double vt_real
+    ctypedef long long vt_mask
+    int VT_WIDTH
+    vt_real vt_set1(double a) noexcept
+    double vt_get(vt_real a, int lane) noexcept
+    void vt_put(vt_real* a, int lane, double x) noexcept
+    vt_mask vt_lt(vt_real a, vt_real b) noexcept
+    vt_mask vt_le(vt_real a, vt_real b) noexcept
+    vt_real vt_select(vt_mask m, vt_real a, vt_real b) noexcept
+    int vt_any(vt_mask m) noexcept
+    int vt_all(vt_mask m) noexcept
+    vt_real vt_sqrt(vt_real a) noexcept
+    vt_real vt_abs(vt_real a) noexcept
+    vt_real vt_max(vt_real a, vt_real b) noexcept
+    vt_real vt_max_nan(vt_real a, vt_real b) noexcept
+    void vt_sincos(vt_real x, vt_real* sine, vt_real* cosine) noexcept
+    vt_real vt_half_angle_ratio(vt_real uu, vt_real c) noexcept
+    void vt_log_coefficients(vt_real s, vt_real g, vt_real* gamma, vt_real* kappa, vt_real* kappa1) noexcept
+    void vt_log_coefficients2(vt_real s, vt_real g, vt_real gamma, vt_real kappa, vt_real kappa1,
+                              vt_real* gamma1, vt_real* gamma2, vt_real* kappa2) noexcept
+    void vt_exp_coefficients(vt_real s, vt_real* beta, vt_real* delta) noexcept

@@ -1,0 +1,41 @@
+# The compiled model: plain numbers, shared by all lanes and threads, never written after it is made.
+
+cdef enum:
+    REVOLUTE = 0
+    PRISMATIC = 1
+    HELICAL = 2
+    BALL = 3
+    FREE = 4
+
+cdef struct vt_body:
+    int kind
+    int parent          # -1: world
+    int iq              # first entry in q
+    int iv              # first entry in v
+    double E[9]         # columns: axes of the core frame in the parent's at q = 0
+    double p[3]         # [m] its origin there
+    double pitch        # [m/rad]
+    double mass         # [kg]
+    double com[3]       # [m] in the core frame
+    double h[3]         # [kg m] mass * com
+    double Io[6]        # [kg m^2] about the core frame's origin: xx xy xz yy yz zz
+    double Ic[6]        # [kg m^2] about the COM
+
+cdef struct vt_model:
+    int nbody
+    int nq
+    int nv
+    int damped          # any damping at all
+    double g[3]         # [m/s^2]
+    vt_body* body
+    double* damping     # (nv,)
+
+cdef class CoreModel:
+    cdef vt_model m
+
+cdef class Scratch:
+    # memory for a kernel's intermediate results, each piece on a cache line of its own
+    cdef void* raw
+    cdef char* next
+    cdef char* end
+    cdef void* take(self, size_t size) except NULL

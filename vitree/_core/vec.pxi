@@ -1,0 +1,273 @@
+# Vectors, matrices and quaternions of three-dimensional space, over vt_real.
+
+cdef struct Vec3:
+    vt_real x
+    vt_real y
+    vt_real z
+
+cdef struct Mat3:       # by columns; for a rotation, the axes of the moving frame
+    Vec3 x
+    Vec3 y
+    Vec3 z
+
+cdef struct Sym3:
+    vt_real xx
+    vt_real xy
+    vt_real xz
+    vt_real yy
+    vt_real yz
+    vt_real zz
+
+cdef struct Quat:
+    vt_real x
+    vt_real y
+    vt_real z
+    vt_real w
+
+
+cdef inline Vec3 vec3(vt_real x, vt_real y, vt_real z) noexcept nogil:
+    cdef Vec3 r
+    r.x = x
+    r.y = y
+    r.z = z
+    return r
+
+
+cdef inline Vec3 zero3() noexcept nogil:
+    return vec3(vt_set1(0.0), vt_set1(0.0), vt_set1(0.0))
+
+
+cdef inline Vec3 constant3(const double* a) noexcept nogil:
+    return vec3(vt_set1(a[0]), vt_set1(a[1]), vt_set1(a[2]))
+
+
+cdef inline Vec3 load3(const vt_real* a) noexcept nogil:
+    return vec3(a[0], a[1], a[2])
+
+
+cdef inline void store3(vt_real* to, Vec3 a) noexcept nogil:
+    to[0] = a.x
+    to[1] = a.y
+    to[2] = a.z
+
+
+cdef inline Vec3 add(Vec3 a, Vec3 b) noexcept nogil:
+    return vec3(a.x + b.x, a.y + b.y, a.z + b.z)
+
+
+cdef inline Vec3 sub(Vec3 a, Vec3 b) noexcept nogil:
+    return vec3(a.x - b.x, a.y - b.y, a.z - b.z)
+
+
+cdef inline Vec3 neg(Vec3 a) noexcept nogil:
+    return vec3(-a.x, -a.y, -a.z)
+
+
+cdef inline Vec3 scale(vt_real s, Vec3 a) noexcept nogil:
+    return vec3(s * a.x, s * a.y, s * a.z)
+
+
+cdef inline Vec3 axpy(vt_real s, Vec3 a, Vec3 b) noexcept nogil:
+    return vec3(s * a.x + b.x, s * a.y + b.y, s * a.z + b.z)
+
+
+cdef inline vt_real dot(Vec3 a, Vec3 b) noexcept nogil:
+    return a.x * b.x + a.y * b.y + a.z * b.z
+
+
+cdef inline Vec3 cross(Vec3 a, Vec3 b) noexcept nogil:
+    return vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+
+
+cdef inline Vec3 mul(Mat3 R, Vec3 a) noexcept nogil:
+    return vec3(R.x.x * a.x + R.y.x * a.y + R.z.x * a.z,
+                R.x.y * a.x + R.y.y * a.y + R.z.y * a.z,
+                R.x.z * a.x + R.y.z * a.y + R.z.z * a.z)
+
+
+cdef inline Vec3 tmul(Mat3 R, Vec3 a) noexcept nogil:
+    return vec3(dot(R.x, a), dot(R.y, a), dot(R.z, a))
+
+
+cdef inline Mat3 mul3(Mat3 A, Mat3 B) noexcept nogil:
+    cdef Mat3 r
+    r.x = mul(A, B.x)
+    r.y = mul(A, B.y)
+    r.z = mul(A, B.z)
+    return r
+
+
+cdef inline Mat3 transpose(Mat3 A) noexcept nogil:
+    cdef Mat3 r
+    r.x = vec3(A.x.x, A.y.x, A.z.x)
+    r.y = vec3(A.x.y, A.y.y, A.z.y)
+    r.z = vec3(A.x.z, A.y.z, A.z.z)
+    return r
+
+
+cdef inline Mat3 add3(Mat3 A, Mat3 B) noexcept nogil:
+    cdef Mat3 r
+    r.x = add(A.x, B.x)
+    r.y = add(A.y, B.y)
+    r.z = add(A.z, B.z)
+    return r
+
+
+cdef inline Mat3 sub3(Mat3 A, Mat3 B) noexcept nogil:
+    cdef Mat3 r
+    r.x = sub(A.x, B.x)
+    r.y = sub(A.y, B.y)
+    r.z = sub(A.z, B.z)
+    return r
+
+
+cdef inline Mat3 identity3() noexcept nogil:
+    cdef Mat3 r
+    r.x = vec3(vt_set1(1.0), vt_set1(0.0), vt_set1(0.0))
+    r.y = vec3(vt_set1(0.0), vt_set1(1.0), vt_set1(0.0))
+    r.z = vec3(vt_set1(0.0), vt_set1(0.0), vt_set1(1.0))
+    return r
+
+
+cdef inline Mat3 hat(Vec3 a) noexcept nogil:
+    # hat(a) b = a x b
+    cdef Mat3 r
+    r.x = vec3(vt_set1(0.0), a.z, -a.y)
+    r.y = vec3(-a.z, vt_set1(0.0), a.x)
+    r.z = vec3(a.y, -a.x, vt_set1(0.0))
+    return r
+
+
+cdef inline Mat3 cross_mat(Vec3 a, Mat3 B) noexcept nogil:
+    # hat(a) B
+    cdef Mat3 r
+    r.x = cross(a, B.x)
+    r.y = cross(a, B.y)
+    r.z = cross(a, B.z)
+    return r
+
+
+cdef inline Mat3 mat_cross(Mat3 A, Vec3 b) noexcept nogil:
+    # A hat(b)
+    cdef Mat3 r
+    r.x = sub(scale(b.z, A.y), scale(b.y, A.z))
+    r.y = sub(scale(b.x, A.z), scale(b.z, A.x))
+    r.z = sub(scale(b.y, A.x), scale(b.x, A.y))
+    return r
+
+
+cdef inline Sym3 constant_sym(const double* a) noexcept nogil:
+    cdef Sym3 r
+    r.xx = vt_set1(a[0])
+    r.xy = vt_set1(a[1])
+    r.xz = vt_set1(a[2])
+    r.yy = vt_set1(a[3])
+    r.yz = vt_set1(a[4])
+    r.zz = vt_set1(a[5])
+    return r
+
+
+cdef inline Vec3 symmul(Sym3 A, Vec3 b) noexcept nogil:
+    return vec3(A.xx * b.x + A.xy * b.y + A.xz * b.z,
+                A.xy * b.x + A.yy * b.y + A.yz * b.z,
+                A.xz * b.x + A.yz * b.y + A.zz * b.z)
+
+
+cdef inline Sym3 addsym(Sym3 A, Sym3 B) noexcept nogil:
+    cdef Sym3 r
+    r.xx = A.xx + B.xx
+    r.xy = A.xy + B.xy
+    r.xz = A.xz + B.xz
+    r.yy = A.yy + B.yy
+    r.yz = A.yz + B.yz
+    r.zz = A.zz + B.zz
+    return r
+
+
+cdef inline Mat3 full(Sym3 A) noexcept nogil:
+    cdef Mat3 r
+    r.x = vec3(A.xx, A.xy, A.xz)
+    r.y = vec3(A.xy, A.yy, A.yz)
+    r.z = vec3(A.xz, A.yz, A.zz)
+    return r
+
+
+cdef inline Sym3 rotate_sym(Mat3 R, Sym3 A) noexcept nogil:
+    # R A R^T
+    cdef Sym3 r
+    cdef Vec3 a = mul(R, vec3(A.xx, A.xy, A.xz))     # columns of R A
+    cdef Vec3 b = mul(R, vec3(A.xy, A.yy, A.yz))
+    cdef Vec3 c = mul(R, vec3(A.xz, A.yz, A.zz))
+    r.xx = a.x * R.x.x + b.x * R.y.x + c.x * R.z.x
+    r.xy = a.x * R.x.y + b.x * R.y.y + c.x * R.z.y
+    r.xz = a.x * R.x.z + b.x * R.y.z + c.x * R.z.z
+    r.yy = a.y * R.x.y + b.y * R.y.y + c.y * R.z.y
+    r.yz = a.y * R.x.z + b.y * R.y.z + c.y * R.z.z
+    r.zz = a.z * R.x.z + b.z * R.y.z + c.z * R.z.z
+    return r
+
+
+cdef inline Sym3 point_inertia(vt_real m, Vec3 c) noexcept nogil:
+    # m (c.c 1 - c c^T)
+    cdef Sym3 r
+    cdef Vec3 h = scale(m, c)
+    r.xx = h.y * c.y + h.z * c.z
+    r.yy = h.x * c.x + h.z * c.z
+    r.zz = h.x * c.x + h.y * c.y
+    r.xy = -h.x * c.y
+    r.xz = -h.x * c.z
+    r.yz = -h.y * c.z
+    return r
+
+
+cdef inline Quat quat_mul(Quat a, Quat b) noexcept nogil:
+    cdef Quat r
+    r.x = a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y
+    r.y = a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x
+    r.z = a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w
+    r.w = a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z
+    return r
+
+
+cdef inline Vec3 quat_vec(Quat a) noexcept nogil:
+    return vec3(a.x, a.y, a.z)
+
+
+cdef inline Quat quat(Vec3 u, vt_real w) noexcept nogil:
+    cdef Quat r
+    r.x = u.x
+    r.y = u.y
+    r.z = u.z
+    r.w = w
+    return r
+
+
+cdef inline Quat load_quat(const vt_real* a) noexcept nogil:
+    return quat(load3(a), a[3])
+
+
+cdef inline void store_quat(vt_real* to, Quat a) noexcept nogil:
+    store3(to, quat_vec(a))
+    to[3] = a.w
+
+
+cdef inline Quat quat_normalised(Quat a) noexcept nogil:
+    cdef vt_real s = vt_set1(1.0) / vt_sqrt(a.x * a.x + a.y * a.y + a.z * a.z + a.w * a.w)
+    return quat(scale(s, quat_vec(a)), s * a.w)
+
+
+cdef inline Mat3 quat_matrix(Quat a) noexcept nogil:
+    cdef Mat3 r
+    cdef vt_real x = a.x + a.x, y = a.y + a.y, z = a.z + a.z
+    r.x = vec3(1.0 - (y * a.y + z * a.z), x * a.y + z * a.w, x * a.z - y * a.w)
+    r.y = vec3(x * a.y - z * a.w, 1.0 - (x * a.x + z * a.z), y * a.z + x * a.w)
+    r.z = vec3(x * a.z + y * a.w, y * a.z - x * a.w, 1.0 - (x * a.x + y * a.y))
+    return r
+
+
+cdef inline Vec3 quat_moved(Quat a, Vec3 t) noexcept nogil:
+    # R(a) t - t, to full relative precision for small turns
+    cdef Vec3 u = quat_vec(a)
+    cdef Vec3 c = cross(u, t)
+    c = add(c, c)
+    return axpy(a.w, c, cross(u, c))

@@ -1,0 +1,489 @@
+"""Model: a mechanism compiled to flat arrays; kinematics and dynamics of one state at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+
+import numpy as np
+
+from vitree._core import _x1 as core
+from vitree._core import wide
+from vitree._core.types import CoreModel
+from vitree.errors import InputError, UnknownNameError
+from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
+
+#: A quaternion may be this far from unit length; it is then normalised, never silently kept.
+QUATERNION_TOLERANCE = 1e-6
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
+
+
+class Model:
+    """A mechanism that never changes: safe to share between threads, picklable, hashable by content.
+
+    Parameters
+    ----------
+    flat : Flat
+        The arrays a ``Tree`` compiles to.
+
+    Notes
+    -----
+    ``q`` has ``nq`` entries and ``v`` has ``nv``, joint after joint. One-coordinate joints have one
+    each [rad or m]. ``ball``: q is a quaternion (x, y, z, w), v the angular velocity in body axes.
+    ``free``: q is (position, quaternion), v is (linear, angular) velocity in body axes.
+    """
+
+    def __init__(self, flat: Flat):
+        self.flat = flat
+        kinds = np.asarray(flat.kind, dtype=np.int32)
+        self._iq = _starts(KIND_NQ[kinds])
+        self._iv = _starts(KIND_NV[kinds])
+        self._nq = int(KIND_NQ[kinds].sum())
+        self._nv = int(KIND_NV[kinds].sum())
+        self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+        self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
+        self._quaternions = np.array(
+            [self._iq[i] + (3 if kinds[i] == FREE else 0) for i in range(len(kinds))
+             if kinds[i] in (BALL, FREE)],
+            dtype=int,
+        )  # fmt: skip
+        self._joints = {joint.name: joint for joint in flat.joints}
+        self._frames = {name: k for k, name in enumerate(flat.frame_names)}
+        self._hash: str | None = None
+
+    # ---- what it is -----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism."""
+        return self.flat.name
+
+    @property
+    def nq(self) -> int:
+        """Number of entries of a configuration."""
+        return self._nq
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom."""
+        return self._nv
+
+    @property
+    def nbody(self) -> int:
+        """Number of moving rigid bodies, after merging what is fixed together."""
+        return len(self.flat.kind)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """Gravity in world axes, (3,) [m/s^2]."""
+        return self._gravity.copy()
+
+    @property
+    def total_mass(self) -> float:
+        """Mass of everything that moves [kg]."""
+        return float(np.sum(self.flat.mass))
+
+    @property
+    def joints(self) -> tuple[JointInfo, ...]:
+        """The joints, in the order of their coordinates."""
+        return self.flat.joints
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of their coordinates."""
+        return tuple(self._joints)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the links (frames that were given a body)."""
+        return self.flat.link_names
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of all frames: links, joints and frames that were named."""
+        return self.flat.frame_names
+
+    @property
+    def geometry(self) -> tuple[Geometry, ...]:
+        """Shapes fixed to frames, for viewers."""
+        return self.flat.geometry
+
+    @property
+    def damping(self) -> np.ndarray:
+        """Viscous damping of each velocity, (nv,) [N s/m or N m s/rad]."""
+        return np.array(self.flat.damping, dtype=float)
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        """A name for each entry of q."""
+        names: list[str] = []
+        for joint in self.flat.joints:
+            count = joint.q_slice.stop - joint.q_slice.start
+            parts = {4: "qx qy qz qw", 7: "x y z qx qy qz qw"} if joint.kind in ("ball", "free") else {}
+            names += _entry_names(joint.name, count, parts.get(count))
+        return tuple(names)
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        """A name for each entry of v."""
+        names: list[str] = []
+        for joint in self.flat.joints:
+            count = joint.v_slice.stop - joint.v_slice.start
+            parts = {3: "wx wy wz", 6: "vx vy vz wx wy wz"} if joint.kind in ("ball", "free") else {}
+            names += _entry_names(joint.name, count, parts.get(count))
+        return tuple(names)
+
+    def joint(self, name: str) -> JointInfo:
+        """Return what is known of a joint.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no joint of that name.
+        """
+        try:
+            return self._joints[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("joint", name, self._joints) from None
+
+    def _frame(self, name: str) -> int:
+        try:
+            return self._frames[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("frame", name, self._frames) from None
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything the dynamics depend on, a hexadecimal string."""
+        if self._hash is None:
+            h = hashlib.sha256()
+            for field in fields(Flat):
+                value = getattr(self.flat, field.name)
+                if isinstance(value, np.ndarray):
+                    h.update(np.ascontiguousarray(value).tobytes())
+                elif field.name == "frame_names":
+                    h.update(repr(value).encode())
+            self._hash = h.hexdigest()
+        return self._hash
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.digest == other.digest
+
+    def __reduce__(self):
+        return (type(self), (self.flat,))
+
+    def __repr__(self) -> str:
+        return (
+            f"<vitree.Model {self.name!r}: {self.nbody} moving bodies, nq={self.nq}, nv={self.nv}, "
+            f"{self.total_mass:.6g} kg>"
+        )
+
+    # ---- states ---------------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """Return the configuration of all zeros and unit quaternions, (nq,)."""
+        q = np.zeros(self.nq)
+        q[self._quaternions + 3] = 1.0
+        return q
+
+    def zero_velocity(self) -> np.ndarray:
+        """Return a velocity of zeros, (nv,)."""
+        return np.zeros(self.nv)
+
+    def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
+        """Draw a configuration, (nq,).
+
+        Coordinates with limits are uniform within them, angles without in [-pi, pi], lengths
+        without in [-1, 1] m, orientations uniform on SO(3).
+        """
+        rng = np.random.default_rng() if rng is None else rng
+        angular = np.zeros(self.nq, dtype=bool)
+        angular[self._iq] = np.isin(self.flat.kind, (0, 2))
+        low, high = np.where(angular, -np.pi, -1.0), np.where(angular, np.pi, 1.0)
+        for joint in self.flat.joints:
+            if len(joint.lower) == joint.q_slice.stop - joint.q_slice.start:
+                lower, upper = np.array(joint.lower, float), np.array(joint.upper, float)
+                finite = np.isfinite(lower) & np.isfinite(upper)
+                low[joint.q_slice] = np.where(finite, lower, low[joint.q_slice])
+                high[joint.q_slice] = np.where(finite, upper, high[joint.q_slice])
+        q = rng.uniform(low, high)
+        for i in self._quaternions:
+            x = rng.standard_normal(4)
+            q[i : i + 4] = x / np.linalg.norm(x)
+        return q
+
+    def validate_configuration(self, q, name: str = "q") -> np.ndarray:
+        """Return a checked copy of one configuration.
+
+        Quaternions within 1e-6 of unit length are normalised.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, NaN or infinity, or a quaternion that is not normalised.
+        """
+        q = self._checked(q, self.nq, name).copy()
+        for i in self._quaternions:
+            norm = np.linalg.norm(q[i : i + 4])
+            if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+                raise InputError(
+                    f"{name}[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
+                    f"divide it by its length"
+                )
+            if abs(norm - 1.0) > 4e-16:
+                q[i : i + 4] /= norm
+        return q
+
+    def validate_velocity(self, v, name: str = "v") -> np.ndarray:
+        """Return a checked copy of a vector of nv entries (velocity, momentum or force)."""
+        return self._checked(v, self.nv, name).copy()
+
+    def _checked(self, x, size: int, name: str) -> np.ndarray:
+        try:
+            x = np.ascontiguousarray(x, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} must be an array of {size} numbers: {error}") from None
+        if x.shape != (size,):
+            raise InputError(
+                f"{name} has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})"
+            )
+        if not np.isfinite(x).all():
+            bad = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise InputError(f"{name}[{bad}] is {x[bad]}; all entries must be finite")
+        return x
+
+    def integrate(self, q, dq) -> np.ndarray:
+        """Move a configuration by a body displacement: q (+) dq.
+
+        Parameters
+        ----------
+        q : (nq,) array
+        dq : (nv,) array
+            v times a time [m or rad]; on ball and free joints the exponential map is applied.
+        """
+        q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
+        out = np.empty(self.nq)
+        core.batch_integrate(self.core, q[None], dq[None], out[None])
+        return out
+
+    def difference(self, q0, q1) -> np.ndarray:
+        """Return the (nv,) displacement with ``integrate(q0, difference(q0, q1)) == q1``.
+
+        Rotations are taken by the shorter way.
+        """
+        q0 = self.validate_configuration(q0, "q0")
+        q1 = self.validate_configuration(q1, "q1")
+        out = np.empty(self.nv)
+        core.batch_difference(self.core, q0[None], q1[None], out[None])
+        return out
+
+    # ---- kinematics -----------------------------------------------------------------------------
+
+    def body_poses(self, q) -> np.ndarray:
+        """Return X_WB of each moving body's core frame, (nbody, 4, 4)."""
+        q = self.validate_configuration(q)
+        out = np.zeros((self.nbody, 4, 4))
+        rows = np.empty((1, 12 * self.nbody))
+        core.batch_poses(self.core, q[None], rows)
+        out[:, :3] = rows.reshape(self.nbody, 3, 4)
+        out[:, 3, 3] = 1.0
+        return out
+
+    def frame_poses(self, q) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4), of every named frame."""
+        bodies = self.body_poses(q)
+        return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
+
+    def frame_pose(self, name: str, q) -> np.ndarray:
+        """Return the pose of a frame in the world, (4, 4) [m].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        """
+        k = self._frame(name)
+        return self._frame_pose(k, self.body_poses(q))
+
+    def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
+        local = np.eye(4)
+        local[:3, :3], local[:3, 3] = self.flat.frame_E[k], self.flat.frame_p[k]
+        body = int(self.flat.frame_body[k])
+        return local if body < 0 else bodies[body] @ local
+
+    def frame_jacobian(self, name: str, q, axes: str = "world") -> np.ndarray:
+        """Return the Jacobian of a frame's velocity by v, (6, nv).
+
+        Parameters
+        ----------
+        name : str
+        q : (nq,) array
+        axes : {"world", "local"}
+            Rows are (angular, linear) velocity of the frame's origin, in world axes or in the
+            frame's own (Pinocchio's LOCAL_WORLD_ALIGNED and LOCAL, which put linear rows first).
+
+        Raises
+        ------
+        UnknownNameError, InputError
+        """
+        if axes not in ("world", "local"):
+            raise InputError(f'axes="{axes}" is not known; choose "world" or "local"')
+        k = self._frame(name)
+        q = self.validate_configuration(q)
+        body = int(self.flat.frame_body[k])
+        out = np.zeros((6, self.nv))
+        point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
+        core.batch_jacobian(self.core, q[None], body, point, axes == "local", out.reshape(1, -1))
+        if axes == "local":
+            E = self.flat.frame_E[k]
+            out[:3], out[3:] = E.T @ out[:3], E.T @ out[3:]
+        return out
+
+    def center_of_mass(self, q) -> np.ndarray:
+        """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
+        return self._energies(q, None)[8:]
+
+    # ---- dynamics -------------------------------------------------------------------------------
+
+    def rnea(self, q, v, a) -> np.ndarray:
+        """Inverse dynamics: the joint forces for an acceleration, tau = M(q) a + c(q, v) + g(q).
+
+        Parameters
+        ----------
+        q : (nq,) array [m or rad]
+        v, a : (nv,) arrays [m/s or rad/s, and per second]
+
+        Returns
+        -------
+        (nv,) array [N or N m]
+            Without joint damping, which :meth:`aba` leaves out as well.
+
+        References
+        ----------
+        Luh, Walker & Paul 1980; Featherstone 2008, ch. 5.
+        """
+        q = self.validate_configuration(q)
+        v, a = self._checked(v, self.nv, "v"), self._checked(a, self.nv, "a")
+        out = np.empty(self.nv)
+        core.batch_rnea(self.core, self._gravity, q[None], v[None], a[None], out[None])
+        return out
+
+    def aba(self, q, v, tau) -> np.ndarray:
+        """Forward dynamics: the acceleration under joint forces, (nv,).
+
+        The inverse of :meth:`rnea`; joint damping is a load and not part of it.
+
+        References
+        ----------
+        Featherstone 2008, ch. 7.
+        """
+        q = self.validate_configuration(q)
+        v, tau = self._checked(v, self.nv, "v"), self._checked(tau, self.nv, "tau")
+        out = np.empty(self.nv)
+        core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
+        return out
+
+    def crba(self, q) -> np.ndarray:
+        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2].
+
+        References
+        ----------
+        Featherstone 2008, ch. 6.
+        """
+        q = self.validate_configuration(q)
+        out = np.empty((self.nv, self.nv))
+        core.batch_crba(self.core, q[None], out.reshape(1, -1))
+        return out
+
+    def momentum_from_velocity(self, q, v) -> np.ndarray:
+        """Return the generalised momentum p = M(q) v, (nv,)."""
+        return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+
+    def velocity_from_momentum(self, q, p) -> np.ndarray:
+        """Return the velocity v = M(q)^-1 p, (nv,)."""
+        return self.velocities(self.validate_configuration(q)[None], self._checked(p, self.nv, "p")[None])[0]
+
+    def kinetic_energy(self, q, v) -> float:
+        """Return the kinetic energy [J]."""
+        return float(self._energies(q, v)[0])
+
+    def potential_energy(self, q) -> float:
+        """Return the potential energy of gravity, zero with all mass at the world's origin [J]."""
+        return float(self._energies(q, None)[1])
+
+    def momentum(self, q, v) -> np.ndarray:
+        """Return the spatial momentum, (6,): angular about the world's origin, then linear; world axes."""
+        return self._energies(q, v)[2:8]
+
+    def _energies(self, q, v) -> np.ndarray:
+        v = self.zero_velocity() if v is None else v
+        return self.energies(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+
+    # ---- many states at once, in lanes -----------------------------------------------------------
+
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, nq), (n, nv)."""
+        out = np.empty((len(q), 11))
+        wide().batch_energy(self.core, q, v, out)
+        return out
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return p = M(q) v for rows of states, (n, nv): inverse dynamics at rest, without gravity."""
+        out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
+        wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
+        return out
+
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return v = M(q)^-1 p for rows of states, (n, nv)."""
+        out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
+        wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
+        return out
+
+    def euler(self):
+        """Return the same robot with ball and free joints expanded into one-coordinate primitives.
+
+        Returns
+        -------
+        EulerModel
+            Ball joints as rz ry rx, free joints as tx ty tz rz ry rx, as Johnson & Murphey (2009)
+            have it; ``from_native(q, v)`` and ``to_native(q, v)`` carry states both ways.
+        """
+        return EulerModel(self)
+
+
+class EulerModel(Model):
+    """A model with ball and free joints expanded, and the maps of states from and to the native one."""
+
+    def __init__(self, native: Model):
+        from vitree.euler import expand
+
+        self.native = native
+        super().__init__(expand(native.flat))
+
+    def __reduce__(self):
+        return (EulerModel, (self.native,))
+
+    def from_native(self, q, v):
+        """Map a native state (q, v) to this model's coordinates; leading axes are kept."""
+        from vitree.euler import to_euler
+
+        return to_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
+
+    def to_native(self, q, v):
+        """Map this model's (q, v) to the native model's coordinates; leading axes are kept."""
+        from vitree.euler import from_euler
+
+        return from_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
+
+
+def _entry_names(joint: str, count: int, parts: str | None) -> list[str]:
+    if count == 1:
+        return [joint]
+    suffixes = parts.split() if parts else [str(k) for k in range(count)]
+    return [f"{joint}.{suffix}" for suffix in suffixes]
