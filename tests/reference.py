@@ -101,7 +101,7 @@ def _bernoulli(count):
     return B
 
 
-_TERMS = 20
+_TERMS = 32
 _BETA = _exact([Fraction((-1) ** n, factorial(2 * n + 2)) for n in range(_TERMS)])
 _DELTA = _exact([Fraction((-1) ** n, factorial(2 * n + 3)) for n in range(_TERMS)])
 _GAMMA = _exact(
@@ -114,10 +114,10 @@ _GAMMA2 = 2 * polyder(_GAMMA1)
 def exp_coefficients(s):
     """A, beta, delta, beta1, delta1 of s = t^2, where x1 stands for (1/t) dx/dt.
 
-    A = sin(t)/t, beta = (1 - cos t)/s, delta = (1 - A)/s; series below t = 1, where the closed
+    A = sin(t)/t, beta = (1 - cos t)/s, delta = (1 - A)/s; series below t = 2, where the closed
     forms cancel.
     """
-    if s < 1:
+    if s < 4:
         delta = polyval(s, _DELTA.astype(s.dtype))
         beta = polyval(s, _BETA.astype(s.dtype))
         beta1 = polyval(s, 2 * polyder(_BETA).astype(s.dtype))
@@ -132,9 +132,9 @@ def exp_coefficients(s):
 def log_coefficients(s):
     """gamma, gamma1, gamma2 of s = t^2: gamma = (1 - (t/2) cot(t/2))/s and its derivatives.
 
-    gamma1 = (1/t) dgamma/dt and so on; series in Bernoulli numbers below t = 1.5.
+    gamma1 = (1/t) dgamma/dt and so on; series in Bernoulli numbers below t = 2.5.
     """
-    if s < 2.25:
+    if s < 6.25:
         return tuple(polyval(s, c.astype(s.dtype)) for c in (_GAMMA, _GAMMA1, _GAMMA2))
     t = np.sqrt(s)
     g = t / 2 / np.tan(t / 2)

@@ -109,6 +109,17 @@ def fit(function, end, weight):
     raise ValueError("no polynomial is good enough")
 
 
+def estrin(coefficients, s):
+    """The polynomial as a C expression of short dependency chains (Estrin 1960)."""
+    terms = [repr(c) for c in coefficients]
+    power = f"({s})"
+    while len(terms) > 1:
+        pairs = [f"({a} + {b} * {power})" for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(terms) - len(terms) % 2 :]
+        power = f"({power} * {power})"
+    return terms[0]
+
+
 def two_over_pi(words):
     with mp.workprec(32 * words + 64):
         digits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** (32 * words)))
@@ -132,10 +143,7 @@ def main():
     for name, (function, end, weight) in TABLE.items():
         coefficients, error = fit(function, end, weight)
         print(f"{name:14s} degree {len(coefficients) - 1:2d}  error {float(error):.1e}")
-        horner = repr(coefficients[-1])
-        for c in reversed(coefficients[:-1]):
-            horner = f"({horner} * (s)" + (f" + {c!r})" if c >= 0 else f" - {-c!r})")
-        lines.append(f"#define VT_POLY_{name}(s) {horner}")
+        lines.append(f"#define VT_POLY_{name}(s) {estrin(coefficients, 's')}")
     for k, part in enumerate(pi_half_parts()):
         lines.append(f"#define VT_PIO2_{k + 1} {float(part)!r}")
     high = float(mp.pi / 2)

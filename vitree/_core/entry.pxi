@@ -199,6 +199,87 @@ def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const doub
             scatter(bj, n, 6 * m.nv, row, start_out(J))
 
 
+def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
+                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out):
+    # The pieces of a step, for tests and study: the residual for increments y, the exact direction
+    # from there, and the momentum at the end if y is accepted. out: (n, 3 nv).
+    # force: joint forces (n, nv), constant over the step
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef int k, nv = m.nv
+    cdef Scratch scratch = Scratch((2 * m.nq + 8 * nv + 12) * sizeof(vt_real) + m.nbig * sizeof(BigGains)
+                                   + m.nbody * (sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Gains)))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* b2 = reals(scratch, m.nq)
+    cdef vt_real* bp = reals(scratch, nv)
+    cdef vt_real* by = reals(scratch, nv)
+    cdef vt_real* bf = reals(scratch, nv)
+    cdef vt_real* weight = reals(scratch, nv)
+    cdef vt_real* bo = reals(scratch, 3 * nv)
+    cdef vt_real least
+    cdef Node* x = <Node*>scratch.take(m.nbody * sizeof(Node))
+    cdef Trial* z = <Trial*>scratch.take(m.nbody * sizeof(Trial))
+    cdef Solve* s = <Solve*>scratch.take(m.nbody * sizeof(Solve))
+    cdef Gains* g = <Gains*>scratch.take(m.nbody * sizeof(Gains))
+    cdef BigGains* G = <BigGains*>scratch.take(m.nbig * sizeof(BigGains) + 1)
+    check_rows(q, p, y, force, out)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            gather(start(p), n, nv, row, bp)
+            gather(start(y), n, nv, row, by)
+            gather(start(force), n, nv, row, bf)
+            lt_node(m, bq, x)
+            lt_weight(m, x, NULL, 0, s, weight)
+            for k in range(nv):
+                bp[k] = bp[k] + 0.5 * h * (weight[k] + bf[k])
+            lt_trial(m, x, by, z, &least)
+            lt_residual(m, h, x, by, bp, z, bo)
+            lt_factor(m, h, x, by, z, s, g, G)
+            lt_solve(m, h, x, by, z, g, G, bo, s, bo + nv)
+            lt_advance_q(m, bq, by, b2)
+            lt_node(m, b2, x)
+            lt_weight(m, x, NULL, 0, s, weight)
+            for k in range(nv):
+                weight[k] = weight[k] + bf[k]
+            lt_end(m, h, x, by, bo, weight, z, bo + 2 * nv)
+            scatter(bo, n, 3 * nv, row, start_out(out))
+
+
+def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1] q, const double[:, ::1] p,
+                   const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out):
+    # The same for the midpoint integrator; every joint must have one coordinate
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef int nv = m.nv
+    cdef Scratch scratch = Scratch(10 * (nv + 1) * sizeof(vt_real) + m.nbody * (sizeof(MidBody) + sizeof(MidSolve)))
+    cdef vt_real* bq = reals(scratch, nv)
+    cdef vt_real* bp = reals(scratch, nv)
+    cdef vt_real* by = reals(scratch, nv)
+    cdef vt_real* bf = reals(scratch, nv)
+    cdef vt_real* rate = reals(scratch, nv)
+    cdef vt_real* slope = reals(scratch, nv)
+    cdef vt_real* qm = reals(scratch, nv)
+    cdef vt_real* bo = reals(scratch, 3 * nv)
+    cdef MidBody* x = <MidBody*>scratch.take(m.nbody * sizeof(MidBody))
+    cdef MidSolve* s = <MidSolve*>scratch.take(m.nbody * sizeof(MidSolve))
+    check_rows(q, p, y, force, out)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, nv, row, bq)
+            gather(start(p), n, nv, row, bp)
+            gather(start(y), n, nv, row, by)
+            gather(start(force), n, nv, row, bf)
+            mid_sweep(m, h, alpha, bq, by, NULL, 0, qm, x, rate, slope)
+            mid_residual(m, h, alpha, by, bp, bf, rate, slope, bo)
+            mid_factor(m, h, alpha, NULL, 0, x, s)
+            mid_solve(m, x, bo, s, bo + nv)
+            mid_end(m, h, alpha, by, bo, bf, rate, slope, bo + 2 * nv)
+            scatter(bo, n, 3 * nv, row, start_out(out))
+
+
 def batch_elementary(const double[:, ::1] x, double[:, ::1] out):
     # out: (n, 2): sine and cosine, for the tests of the polynomials
     cdef Py_ssize_t n = x.shape[0], row, block

@@ -183,6 +183,15 @@ VT_INLINE void vt_sincos(vt_real x, vt_real *sine, vt_real *cosine)
     vt_real n, r, w, e, y0, y1, s, ps, pc, shifted;
     vt_mask quadrant, swap;
 
+    if (vt_all(vt_le(vt_abs(x), vt_set1(0.78)))) {
+        /* the same operations as below with n = 0 */
+        s = x * x;
+        w = 0.5 * s;
+        e = 1.0 - w;
+        *sine = x + x * s * VT_POLY_SIN(s);
+        *cosine = e + (((1.0 - e) - w) + s * s * VT_POLY_COS(s));
+        return;
+    }
     shifted = x * VT_TWO_OVER_PI + magic;
     n = shifted - magic;
 #if VT_WIDTH == 1

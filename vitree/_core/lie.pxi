@@ -51,14 +51,24 @@ cdef inline void log_se3(Quat turn, Vec3 p, Vec3* w, Vec3* v) noexcept nogil:
     v[0] = dlog_so3(w[0], gamma, p)
 
 
+cdef inline vt_real half_cot(vt_real s) noexcept nogil:
+    # g = (theta/2) cot(theta/2) where it is used, beyond theta = 1.5; s = theta^2 < pi^2
+    cdef vt_real sine, cosine, half = 0.5 * vt_sqrt(vt_max(s, vt_set1(1.0)))
+    vt_sincos(half, &sine, &cosine)
+    return half * cosine / sine
+
+
+cdef inline Vec3 dlog(Vec3 w, Vec3 a) noexcept nogil:
+    # dlog_w a, coefficients included
+    cdef vt_real s = dot(w, w), gamma, kappa, kappa1
+    vt_log_coefficients(s, half_cot(s), &gamma, &kappa, &kappa1)
+    return dlog_so3(w, gamma, a)
+
+
 cdef inline void dlog_se3(Vec3 w, Vec3 v, Vec3 a, Vec3 b, Vec3* da, Vec3* db) noexcept nogil:
     # dlog_(w,v) (a,b): angular part Ji a, linear part C a + Ji b
-    cdef vt_real g, s = dot(w, w), gamma, kappa, kappa1, gamma1, gamma2, kappa2, sine, cosine, half
+    cdef vt_real s = dot(w, w), g = half_cot(s), gamma, kappa, kappa1, gamma1, gamma2, kappa2
     cdef Vec3 wa = cross(w, a), va = cross(v, a), c
-    # g is used beyond theta = 1.5 only, where the division is safe
-    half = 0.5 * vt_sqrt(vt_max(s, vt_set1(1.0)))
-    vt_sincos(half, &sine, &cosine)
-    g = half * cosine / sine
     vt_log_coefficients(s, g, &gamma, &kappa, &kappa1)
     vt_log_coefficients2(s, g, gamma, kappa, kappa1, &gamma1, &gamma2, &kappa2)
     c = add(cross(w, va), cross(v, wa))

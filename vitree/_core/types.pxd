@@ -20,15 +20,24 @@ cdef struct vt_body:
     double h[3]         # [kg m] mass * com
     double Io[6]        # [kg m^2] about the core frame's origin: xx xy xz yy yz zz
     double Ic[6]        # [kg m^2] about the COM
+    int big             # number of ball and free joints before this one
 
 cdef struct vt_model:
     int nbody
     int nq
     int nv
+    int nbig            # number of ball and free joints
     int damped          # any damping at all
     double g[3]         # [m/s^2]
     vt_body* body
     double* damping     # (nv,)
+
+cdef struct vt_load:    # a constant wrench at a point of a body
+    int body
+    int local           # torque and force are in the core frame's axes, else the world's
+    double point[3]     # [m] in the core frame
+    double torque[3]    # [N m]
+    double force[3]     # [N]
 
 cdef class CoreModel:
     cdef vt_model m

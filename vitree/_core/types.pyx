@@ -29,6 +29,9 @@ cdef class CoreModel:
                 b.p[j] = flat.p[i, j]
                 b.com[j] = flat.com[i, j]
                 b.h[j] = flat.mass[i] * flat.com[i, j]
+            b.big = self.m.nbig
+            if b.kind == BALL or b.kind == FREE:
+                self.m.nbig += 1
             b.pitch = flat.pitch[i]
             b.mass = flat.mass[i]
             c = flat.com[i]

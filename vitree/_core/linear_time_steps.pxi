@@ -1,0 +1,365 @@
+# The linear-time variational integrator's solvers, guesses and their economy
+# (Lee et al. 2016 for riqn and the guesses; mathematics of the economy: extrapolated increments, gains
+# kept over steps, the residual carried into the momentum).
+
+cdef enum:
+    AUTO = 0
+    RECURSIVE_NEWTON = 1
+    FROZEN = 2
+    RIQN = 3
+
+cdef enum:
+    GUESS_AUTO = 0
+    GUESS_CURRENT = 1
+    GUESS_EULER = 2
+    GUESS_SEMI_IMPLICIT = 3
+    GUESS_ABA = 4
+    GUESS_EXTRAPOLATE = 5
+
+cdef enum:
+    ORDERS = 8          # highest order of extrapolation tried
+
+# What a residual, a back-substitution and an exact factorisation cost, in units of the first
+cdef double COST_SOLVE = 1.9
+cdef double COST_FACTOR = 3.0
+
+
+cdef class Guess:
+    """Extrapolation of past increments, of the order that did best lately."""
+
+    cdef Scratch memory
+    cdef int nv
+    cdef readonly int count             # increments seen
+    cdef double* table                  # (ORDERS + 1, nv) backward differences of the last increment
+    cdef double* fresh
+    cdef double score[ORDERS + 1]
+
+    def __cinit__(self, int nv):
+        self.nv = nv
+        self.memory = Scratch((ORDERS + 3) * nv * sizeof(double) + 64)
+        self.table = <double*>self.memory.take((ORDERS + 1) * nv * sizeof(double) + 8)
+        self.fresh = <double*>self.memory.take(nv * sizeof(double) + 8)
+
+    cdef void forget(self) noexcept nogil:
+        self.count = 0
+
+    cdef void predict(self, double* y) noexcept nogil:
+        # the sum of the backward differences up to the best order
+        cdef int m, k, best = 1
+        for m in range(2, min(self.count, ORDERS) + 1):
+            if self.score[m] < self.score[best]:
+                best = m
+        memcpy(y, self.table, self.nv * sizeof(double))
+        for m in range(1, best):
+            for k in range(self.nv):
+                y[k] += self.table[m * self.nv + k]
+
+    cdef void learn(self, const double* y) noexcept nogil:
+        # order m would have been wrong by the m-th difference
+        cdef int m, k, known = min(self.count, ORDERS)
+        cdef double d, e, worst
+        cdef double* row
+        memcpy(self.fresh, y, self.nv * sizeof(double))
+        for m in range(known + 1):
+            row = self.table + m * self.nv
+            worst = 0.0
+            for k in range(self.nv):
+                d = self.fresh[k]
+                e = d - row[k]
+                row[k] = d
+                self.fresh[k] = e
+                worst = max(worst, fabs(e))
+            if m < ORDERS:
+                self.score[m + 1] = 0.5 * (worst + self.score[m + 1]) if self.count > m + 1 else worst
+        self.count += 1
+
+
+cdef class LinearTimeStepper(Stepper):
+    """Steps of the linear-time variational integrator; the state is (q, p)."""
+
+    cdef int solver
+    cdef int guess_kind
+    cdef readonly double tolerance
+    cdef readonly int max_iterations
+    cdef readonly long residuals        # evaluations since the state was set
+    cdef readonly long factorisations
+    cdef readonly long solves
+    cdef Guess guess
+    cdef bint started
+    cdef Node* n1
+    cdef Node* n2
+    cdef Trial* trial
+    cdef Trial* rest                    # the trial of no motion
+    cdef Solve* work
+    cdef Gains* gains
+    cdef BigGains* big
+    cdef double* weight1                # gravity and wrenches at the nodes, projected
+    cdef double* weight2
+    cdef double* rhs
+    cdef double* y
+    cdef double* best
+    cdef double* r
+    cdef double* d
+    cdef double* v
+    cdef double* v_old
+    cdef double* a
+    cdef double* zeros
+    cdef bint have_gains
+    cdef int age                        # steps since the gains were made
+    cdef double contraction             # of gains, per step of age
+    cdef double newton_constant
+
+    def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
+                 double tolerance=1e-9, int max_iterations=30):
+        cdef int nb = self.nbody
+        self.solver, self.guess_kind = solver, guess
+        self.tolerance, self.max_iterations = tolerance, max_iterations
+        self.guess = Guess(self.nv)
+        self.n1 = <Node*>self.take(nb * sizeof(Node))
+        self.n2 = <Node*>self.take(nb * sizeof(Node))
+        self.trial = <Trial*>self.take(nb * sizeof(Trial))
+        self.rest = <Trial*>self.take(nb * sizeof(Trial))
+        self.work = <Solve*>self.take(nb * sizeof(Solve))
+        self.gains = <Gains*>self.take(nb * sizeof(Gains))
+        self.big = <BigGains*>self.take(self.model.m.nbig * sizeof(BigGains))
+        self.weight1 = self.doubles(self.nv)
+        self.weight2 = self.doubles(self.nv)
+        self.rhs = self.doubles(self.nv)
+        self.y = self.doubles(self.nv)
+        self.best = self.doubles(self.nv)
+        self.r = self.doubles(self.nv)
+        self.d = self.doubles(self.nv)
+        self.v = self.doubles(self.nv)
+        self.v_old = self.doubles(self.nv)
+        self.a = self.doubles(self.nv)
+        self.zeros = self.doubles(self.nv)
+
+    cdef void begin(self) noexcept nogil:
+        self.guess.forget()
+        self.started = self.have_gains = False
+        self.residuals = self.factorisations = self.solves = 0
+        self.contraction = 0.01
+        self.newton_constant = 1.0
+
+    # ---- the pieces -----------------------------------------------------------------------------
+
+    cdef double residual(self) noexcept nogil:
+        # r at y; its largest entry, infinite where the step is not valid
+        cdef double least, e
+        lt_trial(&self.model.m, self.n1, self.y, self.trial, &least)
+        lt_residual(&self.model.m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)
+        self.residuals += 1
+        e = largest(self.r, self.nv)
+        return e if least > 0.0 and isfinite(e) else INFINITY
+
+    cdef void factor(self, const Trial* z) noexcept nogil:
+        lt_factor(&self.model.m, self.h, self.n1, self.y, z, self.work, self.gains, self.big)
+        self.factorisations += 1
+        self.have_gains = True
+        self.age = 0
+
+    cdef void correct(self, const Trial* z) noexcept nogil:
+        cdef int k
+        lt_solve(&self.model.m, self.h, self.n1, self.y, z, self.gains, self.big, self.r, self.work, self.d)
+        self.solves += 1
+        for k in range(self.nv):
+            self.y[k] += self.d[k]
+
+    cdef void start_velocity(self) noexcept nogil:
+        self.velocity(self.q, self.x, self.zeros, self.v)
+
+    cdef void guess_from_dynamics(self, double by_velocity, double by_acceleration) noexcept nogil:
+        # y = h v + share h^2 a, v = M^-1 p
+        cdef int k
+        self.start_velocity()
+        for k in range(self.nv):
+            self.y[k] = by_velocity * self.h * self.v[k]
+        if by_acceleration != 0.0:
+            self.acceleration(self.q, self.v, self.a)
+            for k in range(self.nv):
+                self.y[k] += by_acceleration * self.h * self.h * self.a[k]
+
+    cdef void first_guess(self) noexcept nogil:
+        cdef int kind = self.guess_kind
+        if kind == GUESS_AUTO or kind == GUESS_EXTRAPOLATE:
+            if self.guess.count >= 4:
+                self.guess.predict(self.y)
+                return
+            kind = GUESS_ABA
+        if kind == GUESS_CURRENT:
+            memset(self.y, 0, self.nv * sizeof(double))
+        elif kind == GUESS_EULER:
+            self.guess_from_dynamics(1.0, 0.0)
+        elif kind == GUESS_SEMI_IMPLICIT:
+            self.guess_from_dynamics(1.0, 1.0)
+        else:
+            self.guess_from_dynamics(1.0, 0.5)
+
+    # ---- a step ---------------------------------------------------------------------------------
+
+    cdef int prepare(self) noexcept nogil:
+        # node 1 and the forces at it; the torque of a callable is taken at the predicted middle of the
+        # step: q + h v/2 + h^2 a/8, v + h a/2 with the last step's mean acceleration
+        cdef const vt_model* m = &self.model.m
+        cdef int k, status
+        if not self.started:
+            lt_node(m, self.q, self.n1)
+            lt_weight(m, self.n1, self.load, self.nload, self.work, self.weight1)
+            self.started = True
+        if self.torque is not None:
+            status = self.predict_torque()
+            if status != OK:
+                return status
+        for k in range(self.nv):
+            self.rhs[k] = self.x[k] + 0.5 * self.h * (self.weight1[k] + self.tau[k])
+        return OK
+
+    cdef int predict_torque(self) noexcept nogil:
+        cdef int k
+        self.start_velocity()
+        if self.steps == 0:
+            # no step lies behind: the acceleration under the torque asked for at the start
+            if self.ask_torque(self.t, self.q, self.v) != OK:
+                return CALLBACK_FAILED
+            self.acceleration(self.q, self.v, self.a)
+        else:
+            for k in range(self.nv):
+                self.a[k] = (self.v[k] - self.v_old[k]) / self.h
+        memcpy(self.v_old, self.v, self.nv * sizeof(double))
+        for k in range(self.nv):
+            self.d[k] = self.h * (0.5 * self.v[k] + 0.125 * self.h * self.a[k])
+            self.v[k] += 0.5 * self.h * self.a[k]
+        integrate(&self.model.m, self.q, self.d, self.q2)
+        return self.ask_torque(self.t + 0.5 * self.h, self.q2, self.v)
+
+    cdef int step(self) noexcept nogil:
+        cdef double scale, e, goal
+        cdef int status = self.prepare()
+        if status != OK:
+            return status
+        scale = max(largest(self.x, self.nv), largest(self.rhs, self.nv))
+        if not isfinite(scale):
+            return NOT_FINITE
+        goal = self.tolerance * scale
+        self.first_guess()
+        self.iterations = 0
+        if self.solver == AUTO:
+            e = self.solve_auto(goal, scale)
+            if e > goal:
+                # the last line: exact directions from the dynamics' own prediction
+                self.guess.forget()
+                self.have_gains = False
+                self.guess_from_dynamics(1.0, 0.5)
+                e = self.solve_plainly(goal, RECURSIVE_NEWTON)
+        else:
+            e = self.solve_plainly(goal, self.solver)
+        self.error = e
+        if not e <= goal:
+            self.guess.forget()
+            self.have_gains = False
+            return NOT_CONVERGED if isfinite(e) else TURNED_TOO_FAR
+        return self.finish()
+
+    cdef int finish(self) noexcept nogil:
+        cdef const vt_model* m = &self.model.m
+        cdef Node* swap_node
+        cdef double* swap
+        cdef int k
+        lt_advance_q(m, self.q, self.y, self.q2)
+        lt_node(m, self.q2, self.n2)
+        lt_weight(m, self.n2, self.load, self.nload, self.work, self.weight2)
+        for k in range(self.nv):
+            self.d[k] = self.weight2[k] + self.tau[k]
+        lt_end(m, self.h, self.n2, self.y, self.r, self.d, self.trial, self.x2)
+        if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
+            return NOT_FINITE
+        swap_node = self.n1
+        self.n1 = self.n2
+        self.n2 = swap_node
+        swap = self.weight1
+        self.weight1 = self.weight2
+        self.weight2 = swap
+        if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
+            self.guess.learn(self.y)
+        self.accept()
+        return OK
+
+    cdef double solve_plainly(self, double goal, int solver) noexcept nogil:
+        # the same operator rule at each pass: exact direction, factored once, or M(q1)
+        cdef double e = INFINITY, least
+        cdef int k
+        cdef bint again = True
+        if solver == RIQN:
+            lt_trial(&self.model.m, self.n1, self.zeros, self.rest, &least)
+        for k in range(self.max_iterations + 1):
+            e = self.residual()
+            if e <= goal or not isfinite(e) or k == self.max_iterations:
+                break
+            if solver == RIQN:
+                if k == 0:
+                    lt_factor(&self.model.m, self.h, self.n1, self.zeros, self.rest, self.work, self.gains, self.big)
+                    self.factorisations += 1
+                self.correct(self.rest)
+            else:
+                if solver == RECURSIVE_NEWTON or k == 0:
+                    self.factor(self.trial)
+                self.correct(self.trial)
+            self.iterations += 1
+        self.have_gains = False
+        return e
+
+    cdef double passes(self, double contraction, double goal, double e) noexcept nogil:
+        # corrections needed at a contraction
+        cdef double c = min(max(contraction, 1e-9), 0.9), n = log(goal / e) / log(c)
+        return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
+
+    cdef double solve_auto(self, double goal, double scale) noexcept nogil:
+        cdef double e, e_old = 0.0, q = 0.0, factor_cost, x
+        cdef int k
+        cdef bint by_gains = False, fresh = False
+        self.age += 1
+        for k in range(13):
+            e = self.residual()
+            if k == 0 and e > 1e-2 * scale and self.guess.count >= 4:
+                # the prediction is poor, as after a blow: is the dynamics' own any better?
+                memcpy(self.best, self.y, self.nv * sizeof(double))
+                x = e
+                self.guess_from_dynamics(1.0, 0.5)
+                e = self.residual()
+                if e > x:
+                    memcpy(self.y, self.best, self.nv * sizeof(double))
+                    e = self.residual()
+                self.guess.forget()
+            if not isfinite(e):
+                return e
+            if k > 0:
+                q = e / e_old
+                if by_gains and self.age > 0:
+                    x = q / self.age
+                    self.contraction = max(x, 0.8 * self.contraction + 0.2 * x)
+                elif fresh:
+                    x = q * scale / e_old
+                    self.newton_constant = max(x, 0.8 * self.newton_constant + 0.2 * x)
+            if e <= goal or k == 12:
+                return e
+            fresh = False
+            if k == 0:
+                x = min(self.newton_constant * e / scale, 0.5)
+                factor_cost = COST_FACTOR + COST_SOLVE * self.passes(x, goal, e)
+                by_gains = self.have_gains and COST_SOLVE * self.passes(self.contraction * self.age, goal, e) <= factor_cost
+            else:
+                x = min(self.newton_constant * e / scale, 0.5)
+                factor_cost = COST_FACTOR + COST_SOLVE * self.passes(x, goal, e)
+                by_gains = q <= 0.5 and COST_SOLVE * self.passes(q, goal, e) <= factor_cost
+            if not by_gains:
+                self.factor(self.trial)
+                fresh = True
+            self.correct(self.trial)
+            self.iterations += 1
+            e_old = e
+        return e
+
+    @property
+    def counts(self):
+        """Residuals, factorisations and back-substitutions since the state was set."""
+        return self.residuals, self.factorisations, self.solves

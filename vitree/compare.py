@@ -1,0 +1,555 @@
+"""compare(): several methods and time steps from one state, in one table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
+from vitree.trajectory import Trajectory, no_nan, package_version, plain
+
+NAN = math.nan
+#: Steps run before the clock counts.
+WARM_UP = 10
+
+#: Columns of the printed table: key of a row, heading, unit, format.
+_COLUMNS = (
+    ("label", "method", "", "{}"),
+    ("dt", "dt", "s", "{:g}"),
+    ("energy_error", "energy error", "J", "{:.2e}"),
+    ("energy_error_relative", "relative", "-", "{:.2e}"),
+    ("energy_drift", "drift", "J/s", "{:+.1e}"),
+    ("momentum_error", "momentum", "kg m/s", "{:.1e}"),
+    ("angular_momentum_error", "angular", "kg m^2/s", "{:.1e}"),
+    ("error", "error", "rad, m", "{:.2e}"),
+    ("order", "order", "-", "{:.2f}"),
+    ("iterations_mean", "iter.", "mean", "{:.2f}"),
+    ("iterations_max", "iter.", "max", "{:d}"),
+    ("us_per_step", "time", "us/step", "{:.1f}"),
+)
+_MEASURES = tuple(column[0] for column in _COLUMNS[2:])
+_OPTIONAL = ("angular_momentum_error", "order")  # left out of the print where no row has them
+
+
+class Series(NamedTuple):
+    """Errors of one run over time, at its recorded times (shared with the reference, if any)."""
+
+    t: np.ndarray  # (n,) [s]
+    energy: np.ndarray  # (n,) E - E0 [J]
+    error: np.ndarray  # (n,) norm of the difference to the reference [rad, m]; NaN without one
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """What :func:`compare` found; ``print`` it, ``.plot()`` it, or read ``.table``.
+
+    Attributes
+    ----------
+    table : list of dict
+        One row per method and time step, plain types, NaN where a number does not apply:
+
+        - ``label``, ``method``, ``dt`` [s], ``steps``;
+        - ``status``: "ok", or what went wrong; ``failed_at``: the time of that [s], else None;
+        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping or a
+          torque E0 gives way to the reference's energy at that time;
+        - ``energy_error_relative``: the same over the largest kinetic energy of the reference
+          (without one: of the calmest run);
+        - ``energy_drift``: least-squares slope of that difference over time [J/s];
+        - ``momentum_error``: largest departure of the linear momentum from its start plus
+          gravity's impulse [kg m/s]; NaN unless every root moves freely;
+        - ``angular_momentum_error``: likewise of the angular momentum about the world's origin
+          (with gravity: its component along gravity, the one that is conserved) [kg m^2/s];
+        - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
+        - ``order``: slope of log error over log dt, the same for all rows of a label;
+        - ``iterations_mean``, ``iterations_max`` per step, ``us_per_step`` [microseconds].
+    trajectories : dict
+        (label, dt) to Trajectory; that of a failed run ends where it failed.
+    reference : Trajectory or None
+        At the smallest time step.
+    reference_error : float
+        The reference's estimate of its own error: the largest difference to a run with ten times
+        its tolerance. Smaller errors in the table are not resolved.
+    series : dict
+        (label, dt) to a :class:`Series`, the errors over time.
+    notes : tuple of str
+        How the numbers are meant, one sentence each.
+    settings : dict
+        How it was made, in types that JSON knows.
+    """
+
+    model_name: str
+    table: list[dict[str, Any]]
+    trajectories: dict[tuple[str, float], Trajectory]
+    reference: Trajectory | None
+    reference_error: float
+    series: dict[tuple[str, float], Series] = field(repr=False)
+    notes: tuple[str, ...]
+    settings: dict[str, Any]
+
+    @property
+    def orders(self) -> dict[str, float]:
+        """Fitted order of convergence by label, NaN where there are not two errors to fit."""
+        return {row["label"]: row["order"] for row in self.table}
+
+    def __str__(self) -> str:
+        return "\n".join([_text(self.table), "", *self.notes])
+
+    def plot(self, path: str | os.PathLike | None = None):
+        """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        """
+        from vitree.plot import plot_comparison
+
+        return plot_comparison(self, path)
+
+    def to_json(self) -> str:
+        """Return table and settings as strict JSON text, with null for NaN."""
+        content = {
+            "model": self.model_name,
+            "vitree": package_version(),
+            "settings": self.settings,
+            "reference_error": self.reference_error,
+            "notes": list(self.notes),
+            "table": self.table,
+        }
+        return json.dumps(no_nan(plain(content)), indent=1, allow_nan=False)
+
+
+def compare(
+    model,
+    methods: Sequence | Mapping,
+    q0,
+    v0=None,
+    *,
+    duration: float,
+    dt: float | Sequence[float],
+    reference: str | Trajectory | bool | None = None,
+    reference_tolerance: float = 1e-11,
+    torque=None,
+    every: int = 1,
+    repeats: int = 1,
+    progress: Callable[[int, int, str], Any] | None = None,
+) -> Comparison:
+    """Run several methods at several time steps from one state and compare them.
+
+    A run that fails (no convergence, or values beyond all bounds) gets a row that says so, and
+    the others go on.
+
+    Parameters
+    ----------
+    model : Model
+    methods : sequence or dict
+        Names of ``vt.METHODS`` or pairs (name, options of ``simulate``); a dict gives labels:
+        ``{"coarse": ("linear-time", {"tolerance": 1e-6})}``.
+    q0 : (nq,) array
+    v0 : (nv,) array, optional
+        Zero if not given.
+    duration : float
+        Simulated time [s].
+    dt : float or sequence of float
+        Time steps [s], each a whole fraction of ``duration``.
+    reference : str, Trajectory, False or None
+        What the error is measured against: a SciPy method by its name in ``vt.METHODS``
+        (None: "scipy-dop853"; choose "scipy-radau" for a stiff robot), a trajectory (compared at
+        the times it shares with a run), or False for no error column.
+    reference_tolerance : float
+        Relative and absolute tolerance of the reference.
+    torque : (nv,) array or callable, optional
+        As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
+        shows otherwise at the start.
+    every : int
+        Record each n-th step; all errors are largest values over the recorded times.
+    repeats : int
+        Runs per row; the time per step is the smallest.
+    progress : callable, optional
+        Called as progress(done_steps, total_steps, what).
+
+    Raises
+    ------
+    InputError
+        For a bad state, or a time step that does not divide the duration.
+    UnknownNameError
+        For an unknown method.
+    KeyboardInterrupt
+        With the rows that were finished as its attribute ``comparison``.
+    """
+    q0 = model.validate_configuration(q0, name="q0")
+    v0 = model.zero_velocity() if v0 is None else np.array(v0, dtype=float)
+    jobs = _jobs(methods)
+    dts = [float(x) for x in np.atleast_1d(np.asarray(dt, dtype=float))]
+    if not dts or len(set(dts)) < len(dts):
+        raise InputError(f"dt = {dt} must be one time step or several that differ")
+    for step in dts:
+        step_count(duration, step)
+    if repeats != int(repeats) or repeats < 1:
+        raise InputError(f"repeats = {repeats} must be a whole number, 1 or more")
+    source = "scipy-dop853" if reference is None or reference is True else reference
+    if isinstance(source, str):
+        _check_method(source)
+
+    run = _Runner(model, q0, v0, duration, torque, every, progress)
+    run.stages = len(jobs) * len(dts) * repeats
+    truth = _Reference(source, reference_tolerance, dts)
+    symmetric = _momentum_is_known(model, torque, q0, v0)
+    conservative = torque is None and not model.damping.any()
+    rows: list[dict[str, Any]] = []
+    trajectories: dict[tuple[str, float], Trajectory] = {}
+    series: dict[tuple[str, float], Series] = {}
+
+    def finish() -> Comparison:
+        calmest = min((float(trajectories[k].kinetic.max()) for k in series), default=NAN)
+        reference_run = truth.of(min(dts))
+        scale = calmest if reference_run is None else float(reference_run.kinetic.max())
+        for row in rows:
+            row["energy_error_relative"] = row["energy_error"] / scale if scale > 0 else NAN
+        _fit_orders(rows, truth.error)
+        settings = {
+            "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items()},
+            "duration": duration,
+            "dt": dts,
+            "every": every,
+            "repeats": repeats,
+            "torque": torque,
+            "reference": source if isinstance(source, str | bool) else "given trajectory",
+            "reference_tolerance": reference_tolerance,
+            "q0": q0,
+            "v0": v0,
+        }
+        return Comparison(
+            model_name=model.name,
+            table=rows,
+            trajectories=trajectories,
+            reference=reference_run,
+            reference_error=truth.error,
+            series=series,
+            notes=_notes(model, duration, scale, conservative, symmetric, truth),
+            settings=plain(settings),
+        )
+
+    try:
+        for label, (name, options) in jobs.items():  # a wrong option shows before the long runs
+            for step in dts:
+                warm_up = min(WARM_UP, step_count(duration, step)) * step
+                with contextlib.suppress(ConvergenceError):
+                    run(name, label, step, warm_up, shown=False, **options)
+        truth.compute(run)
+        for label, (name, options) in jobs.items():
+            for step in dts:
+                key = (label, step)
+                row, traj = _row(run, key, name, options, repeats)
+                if traj is not None:
+                    trajectories[key] = traj
+                    if row["status"] == "ok":
+                        series[key] = _series(model, traj, truth.of(step), conservative)
+                        row |= _measure(model, traj, series[key], symmetric)
+                rows.append(row)
+    except KeyboardInterrupt as interrupt:
+        interrupt.comparison = finish()  # type: ignore[attr-defined]
+        raise
+    return finish()
+
+
+class _Runner:
+    """Calls ``simulate`` with what all runs share, and counts them for the progress report."""
+
+    def __init__(self, model, q0, v0, duration, torque, every, progress):
+        self.common = {"torque": torque, "every": every}
+        self.model, self.q0, self.v0, self.duration = model, q0, v0, duration
+        self.progress = progress
+        self.stage = self.stages = 0
+
+    def __call__(self, method, what, dt, duration=None, shown=True, **options) -> Trajectory:
+        from vitree.simulate import simulate
+
+        report = None
+        if shown:
+            self.stage += 1
+            text = f"[{self.stage}/{self.stages}] {what}, dt = {dt:g} s"
+            if self.progress is not None:
+                report = lambda done, total: self.progress(done, total, text)  # noqa: E731
+        with np.errstate(all="ignore"):  # a blow-up is reported in its row
+            return simulate(
+                self.model, self.q0, self.v0, duration=duration or self.duration, dt=dt,
+                method=method, progress=report, **self.common, **options,
+            )  # fmt: skip
+
+
+class _Reference:
+    """Tight solutions at the recorded times of every time step, and an estimate of their error."""
+
+    def __init__(self, source, tolerance: float, dts: list[float]):
+        self.source, self.tolerance = source, tolerance
+        self.error = NAN
+        self.notes: tuple[str, ...] = ()
+        # a step that divides another has the other's times among its own
+        self.base = {step: min(x for x in dts if _divides(x, step)) for step in dts}
+        self.runs: dict[float, Trajectory] = {}
+
+    def of(self, dt: float) -> Trajectory | None:
+        return self.runs.get(self.base[dt])
+
+    def compute(self, run: _Runner) -> None:
+        bases = sorted(set(self.base.values()))
+        if isinstance(self.source, Trajectory):
+            if self.source.q_names != run.model.q_names:
+                raise InputError(
+                    f"the reference is a trajectory of {self.source.model_name!r} with other "
+                    f"coordinates; give one of {run.model.name!r}"
+                )
+            if self.source.t[-1] < run.duration * (1 - 1e-9):
+                raise InputError(
+                    f"the reference ends at {self.source.t[-1]:g} s, before duration = "
+                    f"{run.duration:g} s; give a longer one"
+                )
+            self.runs = dict.fromkeys(bases, self.source)
+            self.notes = ("Error: against the trajectory that was given.",)
+            return
+        if not self.source:
+            return
+        run.stages += 2 * len(bases)
+        errors = []
+        try:
+            for dt in bases:
+                loose, tight = (
+                    run(self.source, f"reference {self.source}", dt, rtol=tolerance, atol=tolerance)
+                    for tolerance in (10 * self.tolerance, self.tolerance)
+                )
+                if min(_sound_records(loose), _sound_records(tight)) < len(tight):
+                    self.notes = (f"Error: none, the reference {self.source} is not finite.",)
+                    self.runs.clear()
+                    return
+                errors.append(float(_distance(run.model, *_shared(tight, loose)).max()))
+                self.runs[dt] = tight
+        except ConvergenceError as error:
+            self.notes = (f"Error: none, the reference {self.source} failed: {error}",)
+            self.runs.clear()
+            return
+        self.error = max(errors)
+        self.notes = (
+            f"Error: against {self.source}, rtol = atol = {self.tolerance:g}, "
+            f"which differs from itself at ten times that by {self.error:.1e}.",
+        )
+
+
+def _jobs(methods) -> dict[str, tuple[str, dict]]:
+    """Label -> (method, options) of names, pairs or a dict of them."""
+    if isinstance(methods, str):
+        methods = [methods]
+    named = isinstance(methods, Mapping)
+    jobs: dict[str, tuple[str, dict]] = {}
+    for item in methods.items() if named else [(None, method) for method in methods]:
+        label, method = item
+        try:
+            name, options = (method, {}) if isinstance(method, str) else method
+            options = dict(options)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"methods has the entry {method!r}; give a name or a pair (name, options)"
+            ) from None
+        _check_method(name)
+        for key in ("dt", "duration", "every", "method", "progress", "torque"):
+            if key in options:
+                raise InputError(f'{key} is the same for all methods; take it out of "{name}"')
+        if label is None:
+            extra = ", ".join(f"{key}={value}" for key, value in options.items())
+            label = f"{name} ({extra})" if extra else name
+        if label in jobs:
+            raise InputError(f'methods has "{label}" twice; give a dict with a label for each')
+        jobs[str(label)] = (name, options)
+    if not jobs:
+        raise InputError("methods is empty; give at least one name of vt.METHODS")
+    return jobs
+
+
+def _check_method(name) -> None:
+    from vitree.integrators import METHODS
+
+    if not isinstance(name, str) or name not in METHODS:
+        raise UnknownNameError("method", name, METHODS)
+
+
+def _divides(small: float, large: float) -> bool:
+    ratio = large / small
+    return ratio > 0.5 and abs(ratio - round(ratio)) <= 1e-9 * ratio
+
+
+def step_count(duration: float, dt: float) -> int:
+    """Return the number of steps of dt [s] in a duration [s].
+
+    Raises
+    ------
+    InputError
+        If either is not positive, or dt does not divide the duration to 1e-9 relative.
+    """
+    for name, value in (("duration", duration), ("dt", dt)):
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"{name} = {value} s must be a finite number above zero")
+    count = max(1, round(duration / dt))
+    if abs(count * dt - duration) > 1e-9 * duration:
+        raise InputError(
+            f"dt = {dt:g} s does not divide duration = {duration:g} s; nearest are "
+            f"dt = {duration / count:.12g} s ({count} steps) and duration = {count * dt:.12g} s"
+        )
+    return count
+
+
+def _sound_records(traj: Trajectory) -> int:
+    """Return how many records come before the first that is not finite."""
+    values = np.column_stack([traj.q, traj.v, traj.kinetic, traj.potential])
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    return int(bad[0]) if len(bad) else len(traj)
+
+
+def _shared(a: Trajectory, b: Trajectory) -> tuple[Trajectory, Trajectory]:
+    """Return the records of two runs at the times that both have."""
+    slack = 1e-9 * max(float(a.t[-1]), float(b.t[-1]))
+    k = np.searchsorted(b.t, a.t - slack).clip(max=len(b) - 1)
+    here = np.flatnonzero(np.abs(b.t[k] - a.t) <= slack)
+    return a[here], b[k[here]]
+
+
+def _distance(model, a: Trajectory, b: Trajectory) -> np.ndarray:
+    """Return the norm of the difference of configurations, record by record."""
+    return np.array([np.linalg.norm(model.difference(x, y)) for x, y in zip(a.q, b.q, strict=True)])
+
+
+def _row(run: _Runner, key, name: str, options: dict, repeats: int):
+    """Run one method at one time step: its row without errors, and its sound records."""
+    label, dt = key
+    steps = step_count(run.duration, dt)
+    row = {"label": label, "method": name, "dt": dt, "steps": steps}
+    row |= {"status": "ok", "failed_at": None} | dict.fromkeys(_MEASURES, NAN)
+    try:
+        runs = [run(name, label, dt, **options) for _ in range(repeats)]
+    except ConvergenceError as error:
+        row["status"], row["failed_at"] = f"failed at t = {error.time:g} s", float(error.time)
+        traj = error.trajectory
+        return row, None if traj is None else traj[: _sound_records(traj)]
+    traj = runs[0]
+    sound = _sound_records(traj)
+    if sound < len(traj):
+        row["failed_at"] = float(traj.t[sound])
+        row["status"] = f"failed at t = {traj.t[sound]:g} s: not finite"
+        return row, traj[:sound]
+    row["iterations_mean"] = traj.iterations_total / max(traj.steps, 1)
+    row["iterations_max"] = traj.iterations_max
+    row["us_per_step"] = min(1e6 * x.seconds / max(x.steps, 1) for x in runs)
+    return row, traj
+
+
+def _series(model, traj: Trajectory, truth: Trajectory | None, conservative: bool) -> Series:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if truth is None:
+            unknown = np.full(len(traj), NAN)
+            return Series(
+                traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown
+            )
+        traj, truth = _shared(traj, truth)
+        expected = traj.energy[0] if conservative else truth.energy
+        return Series(traj.t, traj.energy - expected, _distance(model, truth, traj))
+
+
+def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[str, float]:
+    """Return the largest errors of one run and the drift of its energy."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        t = errors.t - errors.t.mean()
+        slope = t @ (errors.energy - errors.energy.mean()) / (t @ t) if len(t) > 1 else NAN
+        found = {
+            "energy_error": float(np.abs(errors.energy).max()),
+            "energy_drift": float(slope),
+            "error": float(errors.error.max()),
+        }
+        if symmetric:
+            change = traj.momentum - traj.momentum[0]
+            impulse = model.total_mass * np.outer(traj.t - traj.t[0], model.gravity)
+            g = np.linalg.norm(model.gravity)
+            angular = change[:, :3] @ (model.gravity / g)[:, None] if g else change[:, :3]
+            linear = change[:, 3:] - impulse
+            found["momentum_error"] = float(np.linalg.norm(linear, axis=1).max())
+            found["angular_momentum_error"] = float(np.linalg.norm(angular, axis=1).max())
+    return found
+
+
+def _momentum_is_known(model, torque, q0, v0) -> bool:
+    """Say whether every root moves freely in space with no force on it but gravity."""
+    flat = model.flat
+    force = model.damping != 0
+    if torque is not None:
+        force = force | (np.asarray(torque(0.0, q0, v0) if callable(torque) else torque) != 0)
+    starts = np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
+    free = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
+    for root in np.flatnonzero(np.asarray(flat.parent) < 0):
+        chain = [int(root)]
+        while tuple(int(flat.kind[i]) for i in chain) not in free:
+            children = np.flatnonzero(np.asarray(flat.parent) == chain[-1])
+            if flat.mass[chain[-1]] or len(children) != 1 or len(chain) == 6:
+                return False
+            chain.append(int(children[0]))
+        if any(force[starts[i] : starts[i + 1]].any() for i in chain):
+            return False
+    return len(flat.kind) > 0
+
+
+def _fit_orders(rows: list[dict], resolution: float) -> None:
+    """Fit error = C dt^order per label, where the error is well above the reference's own."""
+    floor = 10 * resolution if resolution > 0 else 0.0
+    for label in {row["label"] for row in rows}:
+        own = [row for row in rows if row["label"] == label]
+        points = [(row["dt"], row["error"]) for row in own if floor < row["error"] < math.inf]
+        if len(points) >= 2:
+            x, y = np.log(points).T
+            order = float(np.polyfit(x, y, 1)[0])
+            for row in own:
+                row["order"] = order
+
+
+def _notes(model, duration, scale, conservative, symmetric, truth: _Reference) -> tuple[str, ...]:
+    notes = [f"{model.name}: {model.nv} degrees of freedom, {duration:g} s."]
+    against = "its start" if conservative else "the reference's (damping or torque takes energy)"
+    notes.append(
+        f"Energy: largest difference from {against}; relative to the largest kinetic energy, "
+        f"{scale:.4g} J; drift: least-squares slope."
+    )
+    if symmetric:
+        part = "along gravity" if model.gravity.any() else "all"
+        notes.append(
+            f"Momentum: largest departure from its start plus gravity's impulse; angular: about "
+            f"the world's origin, {part} (kg m^2/s)."
+        )
+    return (*notes, *truth.notes)
+
+
+def _text(rows: list[dict]) -> str:
+    """Lay the rows out in columns of fixed width."""
+    shown = [
+        c for c in _COLUMNS if c[0] not in _OPTIONAL or any(row[c[0]] == row[c[0]] for row in rows)
+    ]
+    cells = [[c[1] for c in shown], [c[2] for c in shown]]
+    for row in rows:
+        values = [row[c[0]] for c in shown]
+        if row["status"] != "ok":
+            values[2:] = [NAN] * len(values[2:])
+        cells.append(
+            ["-" if x != x else c[3].format(x) for c, x in zip(shown, values, strict=True)]
+        )
+    widths = [max(len(line[k]) for line in cells) for k in range(len(shown))]
+    lines = ["  ".join(x.rjust(w) for x, w in zip(line, widths, strict=True)) for line in cells]
+    for k, row in enumerate(rows, start=2):
+        head = f"{cells[k][0].ljust(widths[0])}  {cells[k][1].rjust(widths[1])}  "
+        body = lines[k][len(head) :] if row["status"] == "ok" else row["status"]
+        lines[k] = head + body
+    lines[0] = cells[0][0].ljust(widths[0]) + lines[0][widths[0] :]
+    lines.insert(2, "-" * max(map(len, lines)))
+    return "\n".join(line.rstrip() for line in lines)

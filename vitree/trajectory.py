@@ -1,0 +1,277 @@
+"""Trajectory: what a run computed, with names and units; saved to and loaded from one file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import operator
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.errors import InputError
+
+#: Version of the file format; a reader refuses files of a later one.
+FORMAT = 1
+#: Units by field; "joint" means m or rad by the kind of the joint.
+UNITS = {
+    "t": "s",
+    "q": "joint: m, rad or quaternion (x, y, z, w)",
+    "v": "joint: m/s or rad/s",
+    "p": "joint: kg m/s or kg m^2/s",
+    "kinetic": "J",
+    "potential": "J",
+    "momentum": "kg m^2/s (3, angular about the world's origin), kg m/s (3, linear), world axes",
+    "iterations": "Newton corrections",
+    "residual": "units of p",
+    "seconds": "s",
+}
+_NAMES = ("joint_names", "q_names", "v_names")
+_COUNTS = ("iterations_total", "iterations_max", "steps")
+
+
+class State(NamedTuple):
+    """One record of a trajectory; shapes and units as in :class:`Trajectory`."""
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    kinetic: float
+    potential: float
+    momentum: np.ndarray
+
+    @property
+    def energy(self) -> float:
+        """Kinetic plus potential energy [J]."""
+        return self.kinetic + self.potential
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trajectory:
+    """The recorded states of one run.
+
+    ``traj[5]`` is one :class:`State`, ``traj[::10]`` (or an array of indices) a shorter
+    trajectory, ``traj.at(0.5)`` the record nearest to a time. Counts and seconds stay those of
+    the whole run.
+
+    Attributes
+    ----------
+    model_name, method : str
+    joint_names, q_names, v_names : tuple of str
+    settings : dict
+        How the run was made, in types that JSON knows.
+    t : (n,) [s]
+    q : (n, nq), v : (n, nv), p : (n, nv)
+        Configuration, velocity and momentum.
+    kinetic, potential : (n,) [J]
+    momentum : (n, 6)
+        Angular about the world's origin [kg m^2/s], then linear [kg m/s]; world axes.
+    iterations : (n,) int
+        Corrections of the step that ended at the record; zero at the start.
+    residual : (n,)
+        What that step left of its equations, in units of p.
+    iterations_total, iterations_max, steps : int
+        Over all steps, recorded or not.
+    seconds : float
+        Time spent stepping [s].
+    """
+
+    model_name: str
+    joint_names: tuple[str, ...]
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    method: str
+    settings: dict[str, Any]
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    kinetic: np.ndarray
+    potential: np.ndarray
+    momentum: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    iterations_total: int
+    iterations_max: int
+    steps: int
+    seconds: float
+
+    def __post_init__(self):
+        n, nq, nv = np.size(self.t), len(self.q_names), len(self.v_names)
+        for name, shape in _shapes(n, nq, nv).items():
+            array = np.asarray(getattr(self, name), dtype=int if name == "iterations" else float)
+            if array.shape != shape:
+                raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
+            object.__setattr__(self, name, array)
+        for name in _NAMES:
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in _COUNTS:
+            object.__setattr__(self, name, int(getattr(self, name)))
+        object.__setattr__(self, "seconds", float(self.seconds))
+        object.__setattr__(self, "settings", plain(self.settings))
+
+    @property
+    def energy(self) -> np.ndarray:
+        """Kinetic plus potential energy, (n,) [J]."""
+        return self.kinetic + self.potential
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __iter__(self) -> Iterator[State]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, index):
+        if isinstance(index, slice | np.ndarray | list):
+            return replace(self, **{name: getattr(self, name)[index] for name in _shapes(0, 0, 0)})
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise InputError(
+                f"a trajectory is indexed by a whole number, a slice or an array of indices, "
+                f"not by {index!r}; use .at(t) for a time"
+            ) from None
+        return State(*(getattr(self, name)[index] for name in State._fields))
+
+    def at(self, t: float) -> State:
+        """Return the record nearest to a time [s].
+
+        Raises
+        ------
+        InputError
+            If the time lies outside what was recorded.
+        """
+        if not len(self):
+            raise InputError("the trajectory has no records")
+        low, high = float(np.min(self.t)), float(np.max(self.t))
+        slack = 1e-9 * max(abs(low), abs(high))
+        if not low - slack <= t <= high + slack:  # NaN lands here too
+            raise InputError(f"t = {t} s was not recorded; choose from {low:g} to {high:g} s")
+        return self[int(np.argmin(np.abs(self.t - t)))]
+
+    def __repr__(self) -> str:
+        span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if len(self) else "empty"
+        return (
+            f"<vitree.Trajectory {self.model_name!r} by {self.method}: {len(self)} records, "
+            f"{span}, {self.steps} steps>"
+        )
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write everything to one .npz file, at once or not at all, and return its path.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        header = {name: getattr(self, name) for name in _header_names()}
+        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS}
+        header["vitree"] = package_version()
+        arrays = {name: getattr(self, name) for name in _shapes(0, 0, 0)}
+        with replacing(path) as stream:
+            np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+        return path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Trajectory:
+        """Read a file written by :meth:`save`.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, damaged, of another kind or of a later format.
+        """
+        path = Path(path)
+        remedy = "give a file written by Trajectory.save or 'vitree simulate'"
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                if header.get("kind") != "vitree trajectory":
+                    raise ValueError("its header is of another kind")
+                if header["format"] > FORMAT:
+                    raise InputError(
+                        f"format {header['format']}, written by vitree {header.get('vitree')}; "
+                        f"this vitree reads up to format {FORMAT}: upgrade it"
+                    )
+                arrays = {name: file[name] for name in _shapes(0, 0, 0)}
+            return cls(**{name: header[name] for name in _header_names()}, **arrays)
+        except FileNotFoundError:
+            raise InputError(f"there is no file {path}; {remedy}") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except (
+            OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError,
+            zipfile.BadZipFile, zlib.error,
+        ) as error:  # fmt: skip
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(
+                f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
+            ) from None
+
+
+def _shapes(n: int, nq: int, nv: int) -> dict[str, tuple[int, ...]]:
+    return {
+        "t": (n,), "q": (n, nq), "v": (n, nv), "p": (n, nv), "kinetic": (n,), "potential": (n,),
+        "momentum": (n, 6), "iterations": (n,), "residual": (n,),
+    }  # fmt: skip
+
+
+def _header_names() -> list[str]:
+    return [f.name for f in fields(Trajectory) if f.name not in _shapes(0, 0, 0)]
+
+
+@contextlib.contextmanager
+def replacing(path: Path):
+    """Open a binary file beside ``path`` that takes its place only if the block succeeds."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "xb") as stream:
+            yield stream
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}; choose another place"
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def plain(value: Any) -> Any:
+    """Turn a value into types that JSON knows: arrays to lists, unknown objects to their repr."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    name = getattr(value, "__qualname__", None)  # a function: its name, not its address
+    return name if name else repr(value)
+
+
+def no_nan(value: Any) -> Any:
+    """Replace NaN and infinities by None, for strict JSON."""
+    if isinstance(value, dict):
+        return {key: no_nan(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [no_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def package_version() -> str:
+    """Return the installed version of vitree, "unknown" when it is run from a source tree."""
+    try:
+        return metadata.version("vitree")
+    except metadata.PackageNotFoundError:
+        return "unknown"
