@@ -74,6 +74,20 @@ cdef class Guess:
         self.count += 1
 
 
+cdef void first_guess(Stepper stepper, Guess guess, int kind, double* v, double* a, const double* zeros,
+                      double* y) noexcept nogil:
+    if kind == GUESS_AUTO or kind == GUESS_EXTRAPOLATE:
+        if guess.count >= 4:
+            guess.predict(y)
+            return
+        kind = GUESS_ABA
+    if kind == GUESS_CURRENT:
+        memset(y, 0, stepper.nv * sizeof(double))
+    else:
+        stepper.guess_from_dynamics(0.0 if kind == GUESS_EULER else 1.0 if kind == GUESS_SEMI_IMPLICIT else 0.5,
+                                    v, a, zeros, y)
+
+
 cdef class LinearTimeStepper(Stepper):
     """Steps of the linear-time variational integrator; the state is (q, p)."""
 
@@ -165,36 +179,6 @@ cdef class LinearTimeStepper(Stepper):
         for k in range(self.nv):
             self.y[k] += self.d[k]
 
-    cdef void start_velocity(self) noexcept nogil:
-        self.velocity(self.q, self.x, self.zeros, self.v)
-
-    cdef void guess_from_dynamics(self, double by_velocity, double by_acceleration) noexcept nogil:
-        # y = h v + share h^2 a, v = M^-1 p
-        cdef int k
-        self.start_velocity()
-        for k in range(self.nv):
-            self.y[k] = by_velocity * self.h * self.v[k]
-        if by_acceleration != 0.0:
-            self.acceleration(self.q, self.v, self.a)
-            for k in range(self.nv):
-                self.y[k] += by_acceleration * self.h * self.h * self.a[k]
-
-    cdef void first_guess(self) noexcept nogil:
-        cdef int kind = self.guess_kind
-        if kind == GUESS_AUTO or kind == GUESS_EXTRAPOLATE:
-            if self.guess.count >= 4:
-                self.guess.predict(self.y)
-                return
-            kind = GUESS_ABA
-        if kind == GUESS_CURRENT:
-            memset(self.y, 0, self.nv * sizeof(double))
-        elif kind == GUESS_EULER:
-            self.guess_from_dynamics(1.0, 0.0)
-        elif kind == GUESS_SEMI_IMPLICIT:
-            self.guess_from_dynamics(1.0, 1.0)
-        else:
-            self.guess_from_dynamics(1.0, 0.5)
-
     # ---- a step ---------------------------------------------------------------------------------
 
     cdef int prepare(self) noexcept nogil:
@@ -207,30 +191,12 @@ cdef class LinearTimeStepper(Stepper):
             lt_weight(m, self.n1, self.load, self.nload, self.work, self.weight1)
             self.started = True
         if self.torque is not None:
-            status = self.predict_torque()
+            status = self.predict_torque(self.v, self.v_old, self.a, self.d, self.zeros)
             if status != OK:
                 return status
         for k in range(self.nv):
             self.rhs[k] = self.x[k] + 0.5 * self.h * (self.weight1[k] + self.tau[k])
         return OK
-
-    cdef int predict_torque(self) noexcept nogil:
-        cdef int k
-        self.start_velocity()
-        if self.steps == 0:
-            # no step lies behind: the acceleration under the torque asked for at the start
-            if self.ask_torque(self.t, self.q, self.v) != OK:
-                return CALLBACK_FAILED
-            self.acceleration(self.q, self.v, self.a)
-        else:
-            for k in range(self.nv):
-                self.a[k] = (self.v[k] - self.v_old[k]) / self.h
-        memcpy(self.v_old, self.v, self.nv * sizeof(double))
-        for k in range(self.nv):
-            self.d[k] = self.h * (0.5 * self.v[k] + 0.125 * self.h * self.a[k])
-            self.v[k] += 0.5 * self.h * self.a[k]
-        integrate(&self.model.m, self.q, self.d, self.q2)
-        return self.ask_torque(self.t + 0.5 * self.h, self.q2, self.v)
 
     cdef int step(self) noexcept nogil:
         cdef double scale, e, goal
@@ -241,7 +207,7 @@ cdef class LinearTimeStepper(Stepper):
         if not isfinite(scale):
             return NOT_FINITE
         goal = self.tolerance * scale
-        self.first_guess()
+        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
         self.iterations = 0
         if self.solver == AUTO:
             e = self.solve_auto(goal, scale)
@@ -249,7 +215,7 @@ cdef class LinearTimeStepper(Stepper):
                 # the last line: exact directions from the dynamics' own prediction
                 self.guess.forget()
                 self.have_gains = False
-                self.guess_from_dynamics(1.0, 0.5)
+                self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
                 e = self.solve_plainly(goal, RECURSIVE_NEWTON)
         else:
             e = self.solve_plainly(goal, self.solver)
@@ -324,7 +290,7 @@ cdef class LinearTimeStepper(Stepper):
                 # the prediction is poor, as after a blow: is the dynamics' own any better?
                 memcpy(self.best, self.y, self.nv * sizeof(double))
                 x = e
-                self.guess_from_dynamics(1.0, 0.5)
+                self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
                 e = self.residual()
                 if e > x:
                     memcpy(self.y, self.best, self.nv * sizeof(double))

@@ -223,6 +223,42 @@ cdef class Stepper:
         memset(none, 0, sizeof(none))
         aba(&self.model.m, none, q, zeros, p, NULL, out, self.aba_body)
 
+    # ---- for steppers whose state is (q, p) ------------------------------------------------------
+
+    cdef void guess_from_dynamics(self, double share, double* v, double* a, const double* zeros,
+                                  double* y) noexcept nogil:
+        # y = h v + share h^2 a, v = M^-1 p
+        cdef int k
+        self.velocity(self.q, self.x, zeros, v)
+        for k in range(self.nv):
+            y[k] = self.h * v[k]
+        if share != 0.0:
+            self.acceleration(self.q, v, a)
+            for k in range(self.nv):
+                y[k] += share * self.h * self.h * a[k]
+
+    cdef int predict_torque(self, double* v, double* v_old, double* a, double* d,
+                            const double* zeros) noexcept nogil:
+        # the callable's torque at the predicted middle of the step: q + h v/2 + h^2 a/8, v + h a/2 with
+        # the last step's mean acceleration; one call, second order
+        cdef int k
+        self.velocity(self.q, self.x, zeros, v)
+        if self.steps == 0:
+            # no step lies behind: the acceleration under the torque asked for at the start
+            if self.ask_torque(self.t, self.q, v) != OK:
+                return CALLBACK_FAILED
+            self.acceleration(self.q, v, a)
+        else:
+            for k in range(self.nv):
+                a[k] = (v[k] - v_old[k]) / self.h
+        memcpy(v_old, v, self.nv * sizeof(double))
+        for k in range(self.nv):
+            d[k] = self.h * (0.5 * v[k] + 0.125 * self.h * a[k])
+            v[k] += 0.5 * self.h * a[k]
+        integrate(&self.model.m, self.q, d, self.q2)
+        return self.ask_torque(self.t + 0.5 * self.h, self.q2, v)
+
 
 include "explicit_steps.pxi"
 include "linear_time_steps.pxi"
+include "midpoint_steps.pxi"
