@@ -1,0 +1,37 @@
+"""vitree: structure-preserving integrators for articulated robots, from a URDF file to a trajectory."""
+
+from vitree._core import width as cpu_width
+from vitree.errors import (
+    ConvergenceError,
+    InputError,
+    MissingExtraError,
+    ModelError,
+    UnknownNameError,
+    UrdfError,
+    VitreeError,
+)
+from vitree.model import EulerModel, Model
+from vitree.trajectory import Trajectory
+
+__version__ = "0.1.0"
+
+#: What is imported when it is first used: name -> module.
+_LAZY = {
+    "METHODS": "vitree.integrators",
+    "Integrator": "vitree.integrators",
+    "simulate": "vitree.simulate",
+    "compare": "vitree.compare",
+    "Comparison": "vitree.compare",
+    "find_robot": "vitree.robots",
+    "list_robots": "vitree.robots",
+}
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        import importlib
+
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'vitree' has no attribute {name!r}")

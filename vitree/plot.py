@@ -36,7 +36,8 @@ def plot_error(axes, result, dt: float | None = None):
         axes.axhline(result.reference_error, color="0.6", linewidth=0.8)
         axes.annotate(
             "reference's own", (1, result.reference_error), color="0.4", fontsize="x-small",
-            xycoords=("axes fraction", "data"), xytext=(-2, 2), textcoords="offset points", ha="right",
+            xycoords=("axes fraction", "data"), xytext=(-2, 2), textcoords="offset points",
+            ha="right",
         )  # fmt: skip
     return axes
 

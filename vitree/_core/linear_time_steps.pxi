@@ -155,6 +155,37 @@ cdef class LinearTimeStepper(Stepper):
         self.contraction = 0.01
         self.newton_constant = 1.0
 
+    def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
+        """Momentum (nv,) at (t, q) of the step that leads to q2."""
+        cdef const vt_model* m = &self.model.m
+        cdef int i
+        cdef const vt_body* b
+        cdef double least
+        self.set_state(t, q, np.zeros(self.nv))
+        difference(m, self.q, &q2[0], self.y)
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if b.kind == FREE:
+                store3(self.y + b.iv, tmul(quat_matrix(load_quat(&q[b.iq + 3])),
+                                           sub(load3(&q2[b.iq]), load3(&q[b.iq]))))
+        if self.torque is not None:
+            for i in range(self.nv):
+                self.d[i] = 0.5 * self.y[i]
+                self.v[i] = self.y[i] / self.h
+            integrate(m, self.q, self.d, self.q2)
+            if self.ask_torque(t + 0.5 * self.h, self.q2, self.v) != OK:
+                raise self.exception
+        lt_node(m, self.q, self.n1)
+        lt_weight(m, self.n1, self.load, self.nload, self.work, self.weight1)
+        for i in range(self.nv):
+            self.rhs[i] = 0.5 * self.h * (self.weight1[i] + self.tau[i])
+        lt_trial(m, self.n1, self.y, self.trial, &least)
+        lt_residual(m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)
+        out = np.empty(self.nv)
+        for i in range(self.nv):
+            out[i] = self.r[i]
+        return out
+
     # ---- the pieces -----------------------------------------------------------------------------
 
     cdef double residual(self) noexcept nogil:

@@ -47,6 +47,22 @@ cdef class MidpointStepper(Stepper):
         self.guess.forget()
         self.residuals = self.factorisations = self.solves = 0
 
+    def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
+        """Momentum (nv,) at (t, q) of the step that leads to q2."""
+        cdef int i
+        self.set_state(t, q, np.zeros(self.nv))
+        for i in range(self.nv):
+            self.y[i] = q2[i] - q[i]
+            self.v[i] = self.y[i] / self.h
+            self.qm[i] = q[i] + self.alpha * self.y[i]
+        if self.torque is not None and self.ask_torque(t + 0.5 * self.h, self.qm, self.v) != OK:
+            raise self.exception
+        self.residual()
+        out = np.empty(self.nv)
+        for i in range(self.nv):
+            out[i] = self.r[i]
+        return out
+
     cdef double residual(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
         mid_sweep(m, self.h, self.alpha, self.q, self.y, self.load, self.nload, self.qm, self.body,

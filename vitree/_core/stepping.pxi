@@ -158,6 +158,19 @@ cdef class Stepper:
                     row += 1
         return status, row - first
 
+    def acceleration_at(self, double t, const double[::1] q, const double[::1] v):
+        """Acceleration (nv,) at a time and state under gravity, loads, damping and torque."""
+        out = np.empty(self.nv)
+        cdef double[::1] view = out
+        if self.torque is not None and self.ask_torque(t, &q[0], &v[0]) != OK:
+            raise self.exception
+        self.acceleration(&q[0], &v[0], &view[0])
+        return out
+
+    def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
+        """Momentum (nv,) at (t, q) of the step that leads to q2."""
+        raise NotImplementedError
+
     # ---- for the integrators --------------------------------------------------------------------
 
     cdef void begin(self) noexcept nogil:

@@ -1,0 +1,5 @@
+"""``python -m vitree`` is the command ``vitree``."""
+
+from vitree.cli import main
+
+raise SystemExit(main())

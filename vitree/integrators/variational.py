@@ -1,0 +1,141 @@
+"""The variational integrators: linear-time (Lee et al. 2016) and midpoint (Johnson & Murphey 2009)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree._core._x1 import LinearTimeStepper, MidpointStepper
+from vitree.errors import InputError, UnknownNameError
+from vitree.flat import BALL, FREE
+from vitree.integrators.base import CompiledIntegrator
+
+SOLVERS = {"auto": 0, "recursive-newton": 1, "frozen": 2, "riqn": 3}
+GUESSES = {"auto": 0, "current": 1, "euler": 2, "semi-implicit": 3, "aba": 4, "extrapolate": 5}
+
+_OPTIONS = {
+    "solver": "one of auto, recursive-newton (exact direction at each pass), frozen (one exact "
+    "factorisation a step), riqn (impulse-based quasi-Newton; linear-time only)",
+    "guess": "one of auto, current, euler, semi-implicit, aba, extrapolate",
+    "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9)",
+    "max_iterations": "most corrections of one step (default 30)",
+}
+
+
+class Variational(CompiledIntegrator):
+    """What both have in common: the state is (q, p), and a step solves for the next q.
+
+    A step ends when the residual is below ``tolerance`` times the largest momentum or impulse; what
+    is left is carried into p, so that momentum is kept to round-off at any tolerance.
+    """
+
+    uses_momentum = True
+    order = 2
+    symplectic = True
+    conserves_momentum = True
+    options = _OPTIONS
+    solvers = SOLVERS
+    remedy = "halve dt, or give max_iterations= or a looser tolerance="
+
+    def _solver_options(self) -> dict:
+        chosen = self.chosen
+        solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
+        if solver not in self.solvers:
+            raise UnknownNameError(f"solver of the method {self.name}", solver, self.solvers)
+        if guess not in GUESSES:
+            raise UnknownNameError("guess", guess, GUESSES)
+        tolerance, most = chosen.get("tolerance", 1e-9), chosen.get("max_iterations", 30)
+        if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
+            raise InputError(
+                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
+            )
+        if not (isinstance(most, int) and most >= 1):
+            raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
+        return {
+            "solver": SOLVERS[solver], "guess": GUESSES[guess],
+            "tolerance": float(tolerance), "max_iterations": most,
+        }  # fmt: skip
+
+    @property
+    def settings(self):
+        return {"solver": "auto", "guess": "auto", "tolerance": 1e-9, "max_iterations": 30, **self.chosen}
+
+    def start_between(self, t, q0, q1):
+        return self.stepper.momentum_between(float(t), q0, q1)
+
+
+class LinearTime(Variational):
+    """The Lie-group trapezoid, residual and exact Newton direction in O(n), on every joint kind.
+
+    References
+    ----------
+    Lee, Liu, Park & Srinivasa 2016, "A linear-time variational integrator for multibody systems".
+    """
+
+    name = "linear-time"
+
+    def _prepare(self):
+        self.stepper = self._make(LinearTimeStepper, self.model, self.torque, **self._solver_options())
+
+
+class Midpoint(Variational):
+    """Johnson & Murphey's midpoint rule in generalised coordinates, in O(n).
+
+    Ball and free joints are expanded (``model.euler()``); what is handed back is in the model's own
+    coordinates. ``alpha`` places the evaluation between the ends of the step; 1/2 is second order,
+    others are first.
+
+    References
+    ----------
+    Johnson & Murphey 2009, "Scalable variational integrators for constrained mechanical systems in
+    generalized coordinates".
+    """
+
+    name = "midpoint"
+    options = {**_OPTIONS, "alpha": "where in the step the Lagrangian is taken, 0 to 1 (default 0.5)"}
+    solvers = {name: code for name, code in SOLVERS.items() if name != "riqn"}
+
+    def _prepare(self):
+        alpha = self.chosen.get("alpha", 0.5)
+        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        options = {**self._solver_options(), "alpha": float(alpha)}
+        self.expanded = bool(np.isin(self.model.flat.kind, (BALL, FREE)).any())
+        model, torque = self.model, self.torque
+        if self.expanded:
+            model = self.model.euler()
+            torque = self._native_torque(model, torque)
+            self.notes.append("ran on model.euler(): ball and free joints as rz ry rx (and tx ty tz)")
+            wrenches = self.loads
+            self.loads = [(self._euler_body(body), *rest) for body, *rest in wrenches]
+        self.running = model
+        self.stepper = self._make(MidpointStepper, model, torque, **options)
+
+    def _euler_body(self, body: int) -> int:
+        """Index in the expanded model of the last primitive of a body's joint: it has the same core frame."""
+        sizes = np.where(self.model.flat.kind == FREE, 6, np.where(self.model.flat.kind == BALL, 3, 1))
+        return int(np.cumsum(sizes)[body]) - 1
+
+    def _native_torque(self, euler, torque):
+        """A torque in native coordinates, for the expanded ones: the power is the same."""
+        if torque is None or not (callable(torque) or np.any(torque)):
+            return None
+
+        def expanded_torque(t, qe, ve):
+            q, v = euler.to_native(qe, ve)
+            tau = np.asarray(torque(t, q, v) if callable(torque) else torque, dtype=float)
+            if tau.shape != (self.model.nv,):
+                raise InputError(f"torque(t, q, v) returned shape {tau.shape}; it must be ({self.model.nv},)")
+            return self._velocity_map(euler, qe).T @ tau
+
+        return expanded_torque
+
+    @staticmethod
+    def _velocity_map(euler, qe):
+        """Matrix of native velocities by expanded ones at a configuration."""
+        rows = np.eye(euler.nv)
+        _, v = euler.to_native(np.broadcast_to(qe, (euler.nv, euler.nq)), rows)
+        return v.T
+
+    @property
+    def settings(self):
+        return {"alpha": 0.5, **super().settings}
