@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sys
@@ -15,7 +14,7 @@ from typing import Annotated, Any, Optional
 import numpy as np
 
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, VitreeError
-from vitree.trajectory import no_nan, package_version, plain
+from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
 try:
     import rich
@@ -23,8 +22,10 @@ try:
 except ImportError:  # main() says what to install
     rich = typer = None  # type: ignore[assignment]
 
-#: Methods that take a solver.
-IMPLICIT = ("linear-time", "midpoint")
+METHOD_NAMES = (
+    "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, scipy-rk45, scipy-dop853, "
+    "scipy-radau, scipy-bdf, scipy-lsoda"
+)
 
 
 def _option(*names: str, text: str) -> Any:
@@ -97,7 +98,10 @@ def compare(
     methods: Annotated[
         str,
         _option(
-            "--methods", "-m", text="Methods separated by commas, each a NAME or a NAME:SOLVER."
+            "--methods",
+            "-m",
+            text="Methods separated by commas, each a NAME or a NAME:SOLVER; NAME is one of "
+            f"{METHOD_NAMES}.",
         ),
     ] = "linear-time,midpoint,semi-implicit-euler,rk4",
     dt: Annotated[
@@ -135,8 +139,9 @@ def compare(
     as_json: Json = False,
     progress: Progress = None,
 ) -> None:
-    """Run several methods from one state; print and plot how they compare."""
-    from vitree.compare import compare
+    """Run several methods from one state; print and plot a comparison."""
+    from vitree.compare import Comparison, compare
+    from vitree.integrators import METHODS
 
     steps = _numbers("--dt", dt)
     model = _load(robot, base, gravity, damping)
@@ -144,8 +149,12 @@ def compare(
     jobs = {}
     for label in filter(None, (part.strip() for part in methods.split(","))):
         name, _, own = label.partition(":")
-        chosen = own or (solver if solver != "auto" and name in IMPLICIT else "")
+        if label in jobs:
+            raise InputError(f'--methods has "{label}" twice; name each once')
+        takes = "solver" in getattr(METHODS.get(name), "options", ())
+        chosen = own or (solver if solver != "auto" and takes else "")
         jobs[label] = (name, {"solver": chosen} if chosen else {})
+    result: Comparison | None
     interrupted = False
     with _Bar(progress) as bar:
         try:
@@ -168,13 +177,14 @@ def compare(
             result.plot(picture)
             _say(f"wrote {picture}")
     if interrupted:
-        raise KeyboardInterrupt("what was finished is shown")
+        _say("interrupted; what was finished is shown")
+        raise typer.Exit(130)
 
 
 def simulate(
     robot: Robot,
     method: Annotated[
-        str, _option("--method", "-m", text="Integrator, a name of vitree.METHODS.")
+        str, _option("--method", "-m", text=f"Integrator, one of {METHOD_NAMES}.")
     ] = "linear-time",
     dt: Annotated[float, _option("--dt", text="Time step, in s.")] = 0.001,
     duration: Duration = 2.0,
@@ -199,6 +209,7 @@ def simulate(
     model = _load(robot, base, gravity, damping)
     start = _state(model, q0, v0, speed, seed)
     options: dict[str, Any] = {} if solver == "auto" else {"solver": solver}
+    traj: Trajectory | None
     try:
         with _Bar(progress) as bar:
             traj = simulate(
@@ -212,7 +223,8 @@ def simulate(
         traj.save(output)
         kept = f"wrote the {len(traj)} records before it to {output}"
         if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(kept) from None
+            _say(f"interrupted; {kept}")
+            raise typer.Exit(130) from None
         error.args = (f"{error}; {kept}",)
         raise
     traj.save(output)
@@ -225,7 +237,7 @@ def simulate(
 
 
 def info(robot: Robot, base: Base = "auto", as_json: Json = False) -> None:
-    """Print links, joints, limits, masses and degrees of freedom as a tree."""
+    """Print links, joints, masses and degrees of freedom as a tree."""
     model = _load(robot, base)
     if as_json:
         print(json.dumps(no_nan(plain(_facts(model))), indent=1, allow_nan=False))
@@ -234,7 +246,7 @@ def info(robot: Robot, base: Base = "auto", as_json: Json = False) -> None:
 
 
 def robots(as_json: Json = False) -> None:
-    """List the robots that are known by name, each with its file."""
+    """List the robots known by name, each with its file."""
     from vitree.robots import list_robots
 
     found = list_robots()
@@ -271,8 +283,8 @@ def main(argv: list[str] | None = None) -> int:
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
             code = app(args=argv, prog_name="vitree", standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort) as error:
-        _say(f"interrupted; {error}" if str(error) else "interrupted")
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted")
         return 130
     except (VitreeError, OSError) as error:
         return _fail(error)
@@ -330,15 +342,18 @@ def _state(model, q0: str, v0: str, speed: float, seed: int) -> tuple[np.ndarray
 
 def _picture(plot: str | None, robot: str) -> Path | None:
     """Return where the picture goes; without matplotlib none, unless it was asked for."""
-    if importlib.util.find_spec("matplotlib") is None:
-        missing = MissingExtraError("matplotlib", "plot", "the picture")
-        if plot is not None:
-            raise missing
-        _say(f"no picture: {missing}")
-        return None
+    from vitree.plot import check_format
+
     name = re.sub(r"[^\w.-]+", "-", Path(robot).stem if Path(robot).is_file() else robot)
     path = Path(plot or f"compare-{name}.png")
     _check_writable(path)
+    try:
+        check_format(path)
+    except MissingExtraError as missing:
+        if plot is not None:
+            raise
+        _say(f"no picture: {missing}")
+        return None
     return path
 
 
@@ -434,8 +449,10 @@ def _print_tree(model) -> None:
     flat = model.flat
     for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
         text = Text(f"{name}, {mass:.4g} kg")
-        if name in joints:
-            text = Text(f"{_describe(joints[name], model)} -> ") + text
+        joint = joints.get(name)
+        while joint is not None:  # a frame between two joints is no link
+            text = Text(f"{_describe(joint, model)} -> ") + text
+            joint = None if joint.parent in model.link_names else joints.get(joint.parent)
         nodes[name] = nodes.get(parent, tree).add(text)
     for note in flat.notes:
         tree.add(Text(f"note: {note}"))

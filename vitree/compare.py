@@ -14,12 +14,18 @@ import numpy as np
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
+from vitree.integrators import METHODS
+from vitree.simulate import count_steps, simulate
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
 NAN = math.nan
 #: Steps run before the clock counts.
 WARM_UP = 10
+#: No reference is held to be better than this [rad, m].
+ROUNDING = 2e-14
 
+#: Arguments of ``simulate`` that are the same for all methods.
+_COMMON = ("dt", "duration", "every", "method", "progress", "torque", "wrenches", "wrench_axes")
 #: Columns of the printed table: key of a row, heading, unit, format.
 _COLUMNS = (
     ("label", "method", "", "{}"),
@@ -57,9 +63,9 @@ class Comparison:
         One row per method and time step, plain types, NaN where a number does not apply:
 
         - ``label``, ``method``, ``dt`` [s], ``steps``;
-        - ``status``: "ok", or what went wrong; ``failed_at``: the time of that [s], else None;
-        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping or a
-          torque E0 gives way to the reference's energy at that time;
+        - ``status``: "ok", or "failed at t = ..."; ``failed_at`` [s] and ``reason``, else None;
+        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping, a
+          torque or wrenches E0 gives way to the reference's energy at that time;
         - ``energy_error_relative``: the same over the largest kinetic energy of the reference
           (without one: of the calmest run);
         - ``energy_drift``: least-squares slope of that difference over time [J/s];
@@ -76,7 +82,7 @@ class Comparison:
         At the smallest time step.
     reference_error : float
         The reference's estimate of its own error: the largest difference to a run with ten times
-        its tolerance. Smaller errors in the table are not resolved.
+        its tolerance, and at least 2e-14. Smaller errors in the table are not resolved.
     series : dict
         (label, dt) to a :class:`Series`, the errors over time.
     notes : tuple of str
@@ -138,6 +144,8 @@ def compare(
     reference: str | Trajectory | bool | None = None,
     reference_tolerance: float = 1e-11,
     torque=None,
+    wrenches=None,
+    wrench_axes: str = "world",
     every: int = 1,
     repeats: int = 1,
     progress: Callable[[int, int, str], Any] | None = None,
@@ -169,6 +177,8 @@ def compare(
     torque : (nv,) array or callable, optional
         As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
         shows otherwise at the start.
+    wrenches, wrench_axes : optional
+        As for ``simulate``.
     every : int
         Record each n-th step; all errors are largest values over the recorded times.
     repeats : int
@@ -192,18 +202,19 @@ def compare(
     if not dts or len(set(dts)) < len(dts):
         raise InputError(f"dt = {dt} must be one time step or several that differ")
     for step in dts:
-        step_count(duration, step)
+        count_steps(duration, step)
     if repeats != int(repeats) or repeats < 1:
         raise InputError(f"repeats = {repeats} must be a whole number, 1 or more")
     source = "scipy-dop853" if reference is None or reference is True else reference
     if isinstance(source, str):
         _check_method(source)
 
-    run = _Runner(model, q0, v0, duration, torque, every, progress)
+    loads = {"torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes}
+    run = _Runner(model, q0, v0, duration, every, loads, progress)
     run.stages = len(jobs) * len(dts) * repeats
     truth = _Reference(source, reference_tolerance, dts)
-    symmetric = _momentum_is_known(model, torque, q0, v0)
-    conservative = torque is None and not model.damping.any()
+    symmetric = not wrenches and _momentum_is_known(model, torque, q0, v0)
+    conservative = torque is None and not wrenches and not model.damping.any()
     rows: list[dict[str, Any]] = []
     trajectories: dict[tuple[str, float], Trajectory] = {}
     series: dict[tuple[str, float], Series] = {}
@@ -234,16 +245,20 @@ def compare(
             reference=reference_run,
             reference_error=truth.error,
             series=series,
-            notes=_notes(model, duration, scale, conservative, symmetric, truth),
+            notes=(
+                *_notes(model, duration, scale, conservative, symmetric),
+                *truth.notes,
+                *_remarks(rows, trajectories),
+            ),
             settings=plain(settings),
         )
 
     try:
         for label, (name, options) in jobs.items():  # a wrong option shows before the long runs
             for step in dts:
-                warm_up = min(WARM_UP, step_count(duration, step)) * step
+                warm_up = min(WARM_UP, count_steps(duration, step)) * step
                 with contextlib.suppress(ConvergenceError):
-                    run(name, label, step, warm_up, shown=False, **options)
+                    run(name, label, step, warm_up, **options)
         truth.compute(run)
         for label, (name, options) in jobs.items():
             for step in dts:
@@ -264,26 +279,23 @@ def compare(
 class _Runner:
     """Calls ``simulate`` with what all runs share, and counts them for the progress report."""
 
-    def __init__(self, model, q0, v0, duration, torque, every, progress):
-        self.common = {"torque": torque, "every": every}
+    def __init__(self, model, q0, v0, duration, every, loads, progress):
+        self.every, self.loads = every, loads
         self.model, self.q0, self.v0, self.duration = model, q0, v0, duration
         self.progress = progress
         self.stage = self.stages = 0
 
-    def __call__(self, method, what, dt, duration=None, shown=True, **options) -> Trajectory:
-        from vitree.simulate import simulate
-
+    def __call__(self, method, what, dt, warm_up=None, **options) -> Trajectory:
         report = None
-        if shown:
+        if warm_up is None:
             self.stage += 1
             text = f"[{self.stage}/{self.stages}] {what}, dt = {dt:g} s"
             if self.progress is not None:
                 report = lambda done, total: self.progress(done, total, text)  # noqa: E731
-        with np.errstate(all="ignore"):  # a blow-up is reported in its row
-            return simulate(
-                self.model, self.q0, self.v0, duration=duration or self.duration, dt=dt,
-                method=method, progress=report, **self.common, **options,
-            )  # fmt: skip
+        return simulate(
+            self.model, self.q0, self.v0, duration=warm_up or self.duration, dt=dt, method=method,
+            every=1 if warm_up else self.every, progress=report, **self.loads, **options,
+        )  # fmt: skip
 
 
 class _Reference:
@@ -336,10 +348,10 @@ class _Reference:
             self.notes = (f"Error: none, the reference {self.source} failed: {error}",)
             self.runs.clear()
             return
-        self.error = max(errors)
+        self.error = max(*errors, ROUNDING)
         self.notes = (
-            f"Error: against {self.source}, rtol = atol = {self.tolerance:g}, "
-            f"which differs from itself at ten times that by {self.error:.1e}.",
+            f"Error: largest norm of the difference to {self.source}, rtol = atol = "
+            f"{self.tolerance:g}, whose own error is about {self.error:.1e} (from ten times that).",
         )
 
 
@@ -359,7 +371,7 @@ def _jobs(methods) -> dict[str, tuple[str, dict]]:
                 f"methods has the entry {method!r}; give a name or a pair (name, options)"
             ) from None
         _check_method(name)
-        for key in ("dt", "duration", "every", "method", "progress", "torque"):
+        for key in _COMMON:
             if key in options:
                 raise InputError(f'{key} is the same for all methods; take it out of "{name}"')
         if label is None:
@@ -374,8 +386,6 @@ def _jobs(methods) -> dict[str, tuple[str, dict]]:
 
 
 def _check_method(name) -> None:
-    from vitree.integrators import METHODS
-
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownNameError("method", name, METHODS)
 
@@ -383,26 +393,6 @@ def _check_method(name) -> None:
 def _divides(small: float, large: float) -> bool:
     ratio = large / small
     return ratio > 0.5 and abs(ratio - round(ratio)) <= 1e-9 * ratio
-
-
-def step_count(duration: float, dt: float) -> int:
-    """Return the number of steps of dt [s] in a duration [s].
-
-    Raises
-    ------
-    InputError
-        If either is not positive, or dt does not divide the duration to 1e-9 relative.
-    """
-    for name, value in (("duration", duration), ("dt", dt)):
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"{name} = {value} s must be a finite number above zero")
-    count = max(1, round(duration / dt))
-    if abs(count * dt - duration) > 1e-9 * duration:
-        raise InputError(
-            f"dt = {dt:g} s does not divide duration = {duration:g} s; nearest are "
-            f"dt = {duration / count:.12g} s ({count} steps) and duration = {count * dt:.12g} s"
-        )
-    return count
 
 
 def _sound_records(traj: Trajectory) -> int:
@@ -428,20 +418,21 @@ def _distance(model, a: Trajectory, b: Trajectory) -> np.ndarray:
 def _row(run: _Runner, key, name: str, options: dict, repeats: int):
     """Run one method at one time step: its row without errors, and its sound records."""
     label, dt = key
-    steps = step_count(run.duration, dt)
+    steps = count_steps(run.duration, dt)
     row = {"label": label, "method": name, "dt": dt, "steps": steps}
-    row |= {"status": "ok", "failed_at": None} | dict.fromkeys(_MEASURES, NAN)
+    row |= {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN)
     try:
         runs = [run(name, label, dt, **options) for _ in range(repeats)]
     except ConvergenceError as error:
         row["status"], row["failed_at"] = f"failed at t = {error.time:g} s", float(error.time)
+        row["reason"] = str(error)
         traj = error.trajectory
         return row, None if traj is None else traj[: _sound_records(traj)]
     traj = runs[0]
     sound = _sound_records(traj)
     if sound < len(traj):
-        row["failed_at"] = float(traj.t[sound])
-        row["status"] = f"failed at t = {traj.t[sound]:g} s: not finite"
+        row["status"], row["failed_at"] = f"failed at t = {traj.t[sound]:g} s", float(traj.t[sound])
+        row["reason"] = "the state or its energy is not finite"
         return row, traj[:sound]
     row["iterations_mean"] = traj.iterations_total / max(traj.steps, 1)
     row["iterations_max"] = traj.iterations_max
@@ -515,9 +506,9 @@ def _fit_orders(rows: list[dict], resolution: float) -> None:
                 row["order"] = order
 
 
-def _notes(model, duration, scale, conservative, symmetric, truth: _Reference) -> tuple[str, ...]:
+def _notes(model, duration, scale, conservative, symmetric) -> list[str]:
     notes = [f"{model.name}: {model.nv} degrees of freedom, {duration:g} s."]
-    against = "its start" if conservative else "the reference's (damping or torque takes energy)"
+    against = "its start" if conservative else "the reference's (loads change the energy)"
     notes.append(
         f"Energy: largest difference from {against}; relative to the largest kinetic energy, "
         f"{scale:.4g} J; drift: least-squares slope."
@@ -528,7 +519,18 @@ def _notes(model, duration, scale, conservative, symmetric, truth: _Reference) -
             f"Momentum: largest departure from its start plus gravity's impulse; angular: about "
             f"the world's origin, {part} (kg m^2/s)."
         )
-    return (*notes, *truth.notes)
+    return notes
+
+
+def _remarks(rows, trajectories) -> list[str]:
+    """Return what the runs themselves have to say: notes of their settings, reasons of failure."""
+    texts = [
+        f"{label}: {note}."
+        for (label, _), traj in trajectories.items()
+        for note in traj.settings.get("notes", ())
+    ]
+    texts += [f"Failed: {row['reason']}." for row in rows if row["reason"]]
+    return list(dict.fromkeys(texts))
 
 
 def _text(rows: list[dict]) -> str:

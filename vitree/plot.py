@@ -46,6 +46,8 @@ def plot_order(axes, result):
     """Draw the largest error against the time step, both logarithmic, a line per label."""
     for index, label in enumerate(result.orders):
         rows = [row for row in result.table if row["label"] == label and row["error"] > 0]
+        if not rows:
+            continue
         rows.sort(key=lambda row: row["dt"])
         order = result.orders[label]
         text = f"{label}: order {order:.2f}" if order == order else label
@@ -53,7 +55,7 @@ def plot_order(axes, result):
         axes.plot(x, y, marker=MARKERS[index % 7], markersize=4, label=text, **line_style(index))
     axes.set(xscale="log", yscale="log", xlabel="time step (s)", ylabel="largest error (rad, m)")
     axes.grid(True, alpha=0.3)
-    if result.table:
+    if axes.lines:
         axes.legend(fontsize="small")
     return axes
 
@@ -118,15 +120,33 @@ def plot_comparison(result, path: str | os.PathLike | None = None):
     if failed:
         figure.supxlabel("failed: " + ", ".join(failed), fontsize="small")
     if path is not None:
-        _save(figure, result, Path(path))
+        kind = check_format(path)
+        _save(figure, result, Path(path), kind)
     return figure
 
 
-def _save(figure, result, path: Path) -> None:
-    kind = path.suffix.lower().lstrip(".") or "png"
-    known = figure.canvas.get_supported_filetypes()
+def check_format(path: str | os.PathLike) -> str:
+    """Return the format that a file's ending names ("png" without one).
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If matplotlib cannot write that format.
+    """
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "plotting") from None
+    kind = Path(path).suffix.lower().lstrip(".") or "png"
+    known = FigureCanvasBase.get_supported_filetypes()
     if kind not in known:
         raise InputError(f"{path} has the ending .{kind}; choose from {', '.join(sorted(known))}")
+    return kind
+
+
+def _save(figure, result, path: Path, kind: str) -> None:
     notes = None
     if kind == "png":
         notes = {

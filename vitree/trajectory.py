@@ -194,7 +194,7 @@ class Trajectory:
         path = Path(path)
         remedy = "give a file written by Trajectory.save or 'vitree simulate'"
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
                 header = json.loads(str(file["header"]))
                 if header.get("kind") != "vitree trajectory":
                     raise ValueError("its header is of another kind")

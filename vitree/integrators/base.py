@@ -85,7 +85,8 @@ class Integrator(ABC):
         self.notes: list[str] = []
         if torque is not None and not callable(torque):
             torque = model.validate_velocity(torque, "torque")
-        self.loads = wrench_loads(model, wrenches or {}, wrench_axes)
+        self.wrenches = (wrenches or {}, wrench_axes)
+        self.loads = wrench_loads(model, *self.wrenches)
         self.torque = torque
         self.chosen = options
         self._prepare()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from vitree._core._x1 import LinearTimeStepper, MidpointStepper
 from vitree.errors import InputError, UnknownNameError
-from vitree.flat import BALL, FREE
-from vitree.integrators.base import CompiledIntegrator
+from vitree.flat import BALL, FREE, KIND_NV
+from vitree.integrators.base import CompiledIntegrator, wrench_loads
+from vitree.model import Model
 
 SOLVERS = {"auto": 0, "recursive-newton": 1, "frozen": 2, "riqn": 3}
 GUESSES = {"auto": 0, "current": 1, "euler": 2, "semi-implicit": 3, "aba": 4, "extrapolate": 5}
@@ -102,32 +105,30 @@ class Midpoint(Variational):
         self.expanded = bool(np.isin(self.model.flat.kind, (BALL, FREE)).any())
         model, torque = self.model, self.torque
         if self.expanded:
-            model = self.model.euler()
-            torque = self._native_torque(model, torque)
-            self.notes.append("ran on model.euler(): ball and free joints as rz ry rx (and tx ty tz)")
-            wrenches = self.loads
-            self.loads = [(self._euler_body(body), *rest) for body, *rest in wrenches]
+            model, torque = self._expanded(torque)
+            self.loads = wrench_loads(model, *self.wrenches)
         self.running = model
         self.stepper = self._make(MidpointStepper, model, torque, **options)
 
-    def _euler_body(self, body: int) -> int:
-        """Index in the expanded model of the last primitive of a body's joint: it has the same core frame."""
-        sizes = np.where(self.model.flat.kind == FREE, 6, np.where(self.model.flat.kind == BALL, 3, 1))
-        return int(np.cumsum(sizes)[body]) - 1
-
-    def _native_torque(self, euler, torque):
-        """A torque in native coordinates, for the expanded ones: the power is the same."""
-        if torque is None or not (callable(torque) or np.any(torque)):
-            return None
+    def _expanded(self, torque):
+        """The model in Euler angles, and the torque for it: the power of native forces is kept."""
+        native, flat = self.model, self.model.flat
+        self.notes.append("ran on model.euler(): ball and free joints as rz ry rx (and tx ty tz)")
+        # damping of ball and free joints acts on native velocities: it goes with the torque
+        damping = np.where(np.repeat(np.isin(flat.kind, (BALL, FREE)), KIND_NV[flat.kind]), flat.damping, 0.0)
+        euler = Model(replace(flat, damping=flat.damping - damping)).euler()
+        if not (np.any(damping) or callable(torque) or (torque is not None and np.any(torque))):
+            return euler, None
 
         def expanded_torque(t, qe, ve):
             q, v = euler.to_native(qe, ve)
-            tau = np.asarray(torque(t, q, v) if callable(torque) else torque, dtype=float)
-            if tau.shape != (self.model.nv,):
-                raise InputError(f"torque(t, q, v) returned shape {tau.shape}; it must be ({self.model.nv},)")
-            return self._velocity_map(euler, qe).T @ tau
+            tau = torque(t, q, v) if callable(torque) else np.zeros(native.nv) if torque is None else torque
+            tau = np.asarray(tau, dtype=float)
+            if tau.shape != (native.nv,):
+                raise InputError(f"torque(t, q, v) returned shape {tau.shape}; it must be ({native.nv},)")
+            return self._velocity_map(euler, qe).T @ (tau - damping * v)
 
-        return expanded_torque
+        return euler, expanded_torque
 
     @staticmethod
     def _velocity_map(euler, qe):

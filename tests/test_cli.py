@@ -1,0 +1,309 @@
+"""The command line: whole commands, run in process; what goes where, and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import vitree.compare as compare_module
+import vitree.simulate as simulate_module
+from vitree import cli
+from vitree.errors import ConvergenceError
+from vitree.integrators import METHODS
+from vitree.trajectory import Trajectory
+
+URDF = """<robot name="two">
+  <link name="base"/>
+  <link name="upper"><inertial><origin xyz="0 0 -0.5"/><mass value="1.5"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="lower"><inertial><origin xyz="0 0 -0.5"/><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="1.5" effort="10" velocity="3"/>
+    <dynamics damping="0.25"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/>
+    <origin xyz="0 0 -1"/><axis xyz="0 1 0"/></joint>
+</robot>"""
+SHORT = ["--duration", "0.1", "--dt", "0.01"]
+
+
+@pytest.fixture
+def robot(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.urdf").write_text(URDF)
+    return "two.urdf"
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments):
+        status = cli.main([str(x) for x in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_compare_prints_a_table_and_draws_a_picture(run, robot, tmp_path):
+    status, out, err = run("compare", robot, "--methods", "linear-time,rk4", *SHORT)
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()[3:5]] == ["linear-time", "rk4"]
+    assert err == "vitree: wrote compare-two.png\n"
+    assert (tmp_path / "compare-two.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_as_json_with_orders_and_solvers(run, robot, tmp_path):
+    status, out, err = run(
+        "compare", robot, "-m", "linear-time:riqn,midpoint,rk4", "-T", 0.1, "--dt", "0.01,0.005",
+        "--solver", "frozen", "--json", "--no-plot", "--no-damping", "--reference", "scipy-radau",
+    )  # fmt: skip
+    content = json.loads(out)
+    assert status == 0 and err == "" and len(content["table"]) == 6
+    assert content["settings"]["reference"] == "scipy-radau"
+    solvers = [job.get("solver") for job in content["settings"]["methods"].values()]
+    assert solvers == ["riqn", "frozen", None]
+    orders = {row["label"]: row["order"] for row in content["table"]}
+    assert abs(orders["midpoint"] - 2) < 0.2 and abs(orders["rk4"] - 4) < 0.4
+    assert [path.name for path in tmp_path.iterdir()] == ["two.urdf"]
+
+
+def test_the_start_is_seeded_and_can_be_given(run, robot):
+    def start(*options):
+        _, out, _ = run("compare", robot, "-m", "rk4", *SHORT, "--json", "--no-plot", *options)
+        settings = json.loads(out)["settings"]
+        return settings["q0"], settings["v0"]
+
+    assert start() == start("--seed", 0, "--speed", 1) == start("--q0", "neutral")
+    assert start()[0] == [0, 0] and np.abs(start()[1]).min() > 0
+    assert start("--seed", 1)[1] != start()[1]
+    assert start("--q0", "random")[1] == start()[1]
+    assert np.allclose(start("--speed", 3)[1], 3 * np.array(start()[1]))
+    assert start("--q0", "0.5,-1e-1", "--v0", "zero") == ([0.5, -0.1], [0, 0])
+    assert start("--v0", "1,2")[1] == [1, 2]
+
+
+def test_damping_and_gravity_options(run, robot):
+    def energies(*options):
+        status, _, _ = run(
+            "simulate", robot, "-m", "rk4", *SHORT, "--v0", "1,0", "--q0", "1,0", *options
+        )
+        assert status == 0
+        return Trajectory.load("run.npz").energy
+
+    assert np.ptp(energies()) > 1e-3
+    assert np.ptp(energies("--no-damping")) < 1e-5
+    free = energies("--no-damping", "--gravity", "0,0,0")
+    assert np.ptp(free) < 1e-9 and abs(free[0] - energies("--no-damping")[0]) > 1
+
+
+def test_simulate_writes_the_trajectory(run, robot):
+    status, out, err = run("simulate", robot, *SHORT, "-o", "a.npz", "--every", 2, "-m", "midpoint")
+    traj = Trajectory.load("a.npz")
+    assert status == 0 and err == ""
+    assert traj.method == "midpoint" and traj.joint_names == ("shoulder", "elbow")
+    assert np.allclose(traj.t, [0, 0.02, 0.04, 0.06, 0.08, 0.1])
+    assert "10 steps" in out and "wrote 6 records to a.npz" in out
+
+
+def test_info_shows_a_tree(run, robot):
+    status, out, err = run("info", robot)
+    assert status == 0 and err == ""
+    lines = out.splitlines()
+    assert "2 degrees of freedom" in lines[0] and "2.5 kg" in lines[0]
+    upper, lower = (next(x for x in lines if f"-> {name}" in x) for name in ("upper", "lower"))
+    assert all(x in upper for x in ("shoulder", "revolute", "0 1 0", "-2 .. 1.5 rad", "1.5 kg"))
+    assert "damping 0.25" in upper and "elbow" in lower
+    assert lower.index("elbow") > upper.index("shoulder")  # further in: its child
+    status, out, _ = run("info", robot, "--json", "--base", "free")
+    facts = json.loads(out)
+    assert status == 0 and facts["degrees_of_freedom"] == 8
+    joint = next(joint for joint in facts["joints"] if joint["name"] == "shoulder")
+    assert joint["lower"] == [-2] and joint["effort"] == [10] and joint["parent"] == "base"
+    assert {link["name"]: link["mass"] for link in facts["links"]} == {
+        "base": 0, "upper": 1.5, "lower": 1,
+    }  # fmt: skip
+
+
+def test_info_of_an_euler_base_shows_all_six(run, robot):
+    _, out, _ = run("info", robot, "--base", "euler")
+    assert "8 degrees of freedom" in out
+    assert all(f"root_joint_{axis}" in out for axis in ("tx", "ty", "tz", "rz", "ry", "rx"))
+
+
+def test_talos_is_a_free_robot(run):
+    robots = pytest.importorskip("vitree.robots")
+    if not robots.example_robots():
+        pytest.skip("example-robot-data is not installed")
+    status, out, _ = run("info", "talos")
+    assert status == 0 and "38 degrees of freedom" in out and "arm_left_1_joint" in out
+
+
+def test_robots_are_listed(run):
+    status, out, _ = run("robots", "--json")
+    assert status == 0
+    for name, path in json.loads(out).items():
+        assert path.endswith(".urdf"), name
+    assert len(run("robots")[1].splitlines()) == len(json.loads(out))
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["compare", "nosuchrobot"], "nosuchrobot"),
+        (["compare", "absent.urdf"], "absent.urdf"),
+        (["compare"], "robot"),
+        (["frobnicate"], "frobnicate"),
+        (["compare", "ROBOT", "--frobnicate"], "--frobnicate"),
+        (["compare", "ROBOT", "--methods", "rk5"], "rk4"),
+        (["compare", "ROBOT", "--methods", ""], "empty"),
+        (["compare", "ROBOT", "--methods", "rk4,rk4"], "rk4"),
+        (["compare", "ROBOT", "--methods", "linear-time:newtown"], "recursive-newton"),
+        (["compare", "ROBOT", "--solver", "newtown"], "recursive-newton"),
+        (["compare", "ROBOT", "--dt", "fast"], "--dt"),
+        (["compare", "ROBOT", "--dt", "0"], "dt"),
+        (["compare", "ROBOT", "--dt", "nan"], "dt"),
+        (["compare", "ROBOT", "--dt", "0.003"], "0.003"),
+        (["compare", "ROBOT", "--duration", "-1"], "duration"),
+        (["compare", "ROBOT", "--duration", "long"], "duration"),
+        (["compare", "ROBOT", "--base", "loose"], "fixed"),
+        (["compare", "ROBOT", "--q0", "1"], "q0"),
+        (["compare", "ROBOT", "--q0", "1,nan"], "q0"),
+        (["compare", "ROBOT", "--v0", "1,2,3"], "v0"),
+        (["compare", "ROBOT", "--seed", "-1"], "--seed"),
+        (["compare", "ROBOT", "--gravity", "down"], "--gravity"),
+        (["compare", "ROBOT", "--every", "0"], "every"),
+        (["compare", "ROBOT", "--reference", "exact"], "scipy-dop853"),
+        (["compare", "ROBOT", "--plot", "a.xyz"], "png"),
+        (["compare", "ROBOT", "--plot", "absent/a.png"], "absent"),
+        (["simulate", "ROBOT", "--method", "rk5"], "rk4"),
+        (["simulate", "ROBOT", "--dt", "-1"], "dt"),
+        (["simulate", "ROBOT", "-o", "absent/run.npz"], "absent"),
+        (["simulate", "ROBOT", "-o", "."], "directory"),
+        (["simulate", "ROBOT", "--method", "rk4", "--solver", "riqn"], "solver"),
+        (["info", "."], "directory"),
+        (["info", "broken.urdf"], "broken.urdf"),
+    ],
+)
+def test_errors_are_one_line_and_status_2(run, robot, tmp_path, arguments, words):
+    (tmp_path / "broken.urdf").write_text("<robot")
+    before = sorted(tmp_path.iterdir())
+    status, out, err = run(*[robot if x == "ROBOT" else x for x in arguments])
+    assert status == 2 and out == ""
+    assert err.startswith("vitree: ") and err.count("\n") == 1, err
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def stopped(error):
+    """A simulate() that stops halfway and hands over what it has."""
+    plain = simulate_module.simulate
+
+    def stop(*args, **options):
+        error.trajectory = plain(*args, **options)[:5]
+        raise error
+
+    return stop
+
+
+def test_simulate_keeps_what_was_computed_before_a_failure(run, robot, monkeypatch):
+    error = ConvergenceError("step 5 was not solved", time=0.04, residual=1.0, iterations=30)
+    monkeypatch.setattr(simulate_module, "simulate", stopped(error))
+    status, out, err = run("simulate", robot, *SHORT)
+    assert status == 2 and out == "" and err.count("\n") == 1
+    assert "step 5 was not solved" in err and "run.npz" in err
+    assert len(Trajectory.load("run.npz")) == 5
+
+
+def test_ctrl_c_keeps_what_was_computed(run, robot, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(simulate_module, "simulate", stopped(KeyboardInterrupt()))
+        status, _, err = run("simulate", robot, *SHORT)
+    assert status == 130 and len(Trajectory.load("run.npz")) == 5
+    assert err.count("\n") == 1 and "run.npz" in err
+
+    plain = compare_module.simulate
+
+    def stop_at_rk4(*args, method, **options):
+        if method == "rk4" and options["duration"] > 0.15:
+            raise KeyboardInterrupt
+        return plain(*args, method=method, **options)
+
+    monkeypatch.setattr(compare_module, "simulate", stop_at_rk4)
+    status, out, err = run(
+        "compare", robot, "-m", "midpoint,rk4", "--dt", 0.01, "-T", 0.2, "--plot", "a.png"
+    )
+    assert status == 130 and "Traceback" not in err
+    assert "midpoint" in out and "rk4" not in out
+
+
+def test_a_method_that_fails_is_a_row(run, robot):
+    status, out, _ = run(
+        "compare", robot, "-m", "explicit-euler,rk4", "--dt", "0.5", "-T", "500", "--no-plot",
+        "--reference", "none", "--v0", "9,-9",
+    )  # fmt: skip
+    assert status == 0
+    assert len([line for line in out.splitlines() if line.startswith(("explicit", "rk4"))]) == 2
+    assert "failed at t =" in out
+
+
+def test_progress_goes_to_stderr_when_forced(run, robot):
+    arguments = ["compare", robot, "-m", "rk4", *SHORT, "--no-plot"]
+    _, quiet, err = run(*arguments)
+    assert err == ""  # not a terminal
+    _, shown, err = run(*arguments, "--progress")
+    assert "rk4, dt = 0.01 s" in err
+    assert "\x1b" not in shown and shown.splitlines()[0] == quiet.splitlines()[0]
+
+
+@pytest.mark.parametrize("command", ["compare", "simulate", "info", "robots"])
+def test_help_explains_every_option_with_its_unit(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    entries = re.split(r"\n  (?=-)", out.split("Options:")[1])
+    options = [re.sub(r"\s+", " ", entry).replace("- ", "-") for entry in entries[1:]]
+    assert all(len(option.split()) > 3 for option in options)
+    for option in options:
+        if "<float>" in option or "--dt" in option:
+            assert re.search(r"\bin (s|rad/s|m/s)\b", option), option
+        elif "<int>" in option:
+            assert "number" in option, option
+    if command in ("compare", "simulate"):
+        assert all(any(name in option for option in options) for name in METHODS)
+
+
+def test_help_of_the_whole(run):
+    status, out, _ = run()
+    assert status == 0 and all(x in out for x in ("compare", "simulate", "info", "robots"))
+    assert run("--help")[1] == out
+
+
+def test_version(run):
+    status, out, _ = run("--version")
+    assert status == 0 and re.fullmatch(r"vitree \S+\n", out)
+
+
+def test_python_dash_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "vitree", "info", "absent.urdf"], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "absent.urdf" in done.stderr
+
+
+def test_without_typer_the_extra_is_named(run, monkeypatch):
+    monkeypatch.setattr(cli, "typer", None)
+    status, out, err = run("--help")
+    assert status == 2 and out == "" and err.count("\n") == 1 and "vitree[cli]" in err
+
+
+def test_without_matplotlib_the_table_still_comes(run, robot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
+    status, out, err = run("compare", robot, "-m", "rk4", *SHORT)
+    assert status == 0 and "rk4" in out and "vitree[plot]" in err
+    status, out, err = run("compare", robot, "-m", "rk4", *SHORT, "--plot", "a.png")
+    assert status == 2 and out == "" and "vitree[plot]" in err

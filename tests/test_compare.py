@@ -1,0 +1,357 @@
+"""compare(): the numbers are what they are said to be, and a failing method does not stop it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+from random_models import chain_flat, random_flat, random_state
+
+import vitree.compare as compare_module
+from vitree.compare import compare
+from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.model import Model
+from vitree.plot import line_style, plot_energy, plot_error, plot_order
+from vitree.simulate import simulate
+
+METHODS = ["linear-time", "midpoint", "semi-implicit-euler", "rk4"]
+Q0 = np.array([2.1, 0.4])
+
+
+def double_pendulum(**changes) -> Model:
+    return Model(dataclasses.replace(chain_flat(2), **changes))
+
+
+def floating(gravity=(0.0, 0.0, -9.81), **options):
+    rng = np.random.default_rng(11)
+    flat = random_flat(rng, 5, base="free", kinds=("revolute", "prismatic"), **options)
+    flat = dataclasses.replace(flat, gravity=np.array(gravity))
+    return Model(flat), *random_state(flat, rng)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return compare(double_pendulum(), METHODS, Q0, duration=0.4, dt=[4e-3, 2e-3])
+
+
+def row_of(result, label, dt=None):
+    rows = [row for row in result.table if row["label"] == label and dt in (None, row["dt"])]
+    assert len(rows) == 1
+    return rows[0]
+
+
+def test_one_row_per_method_and_step(result):
+    keys = [(row["label"], row["dt"]) for row in result.table]
+    assert keys == [(name, dt) for name in METHODS for dt in (4e-3, 2e-3)]
+    assert set(result.trajectories) == set(result.series) == set(keys)
+    assert all(row["status"] == "ok" and row["failed_at"] is None for row in result.table)
+
+
+def test_fitted_orders_are_the_methods_orders(result):
+    for label, order in zip(METHODS, (2, 2, 1, 4), strict=True):
+        assert abs(result.orders[label] - order) < 0.1, label
+
+
+def test_energy_columns_are_those_of_the_trajectory(result):
+    for row in result.table:
+        traj = result.trajectories[row["label"], row["dt"]]
+        change = traj.energy - traj.energy[0]
+        assert row["energy_error"] == np.abs(change).max()
+        slope = np.polyfit(traj.t, change, 1)[0]
+        assert row["energy_drift"] == pytest.approx(slope, rel=1e-6, abs=1e-13)
+        scale = row["energy_error"] / row["energy_error_relative"]
+        assert scale == pytest.approx(result.reference.kinetic.max(), rel=1e-12)
+
+
+def test_error_is_the_largest_difference_to_the_reference(result):
+    model = double_pendulum()
+    assert np.allclose(result.reference.t, 2e-3 * np.arange(201), rtol=1e-12)
+    for row in result.table:
+        traj = result.trajectories[row["label"], row["dt"]]
+        every = 2 if row["dt"] == 4e-3 else 1
+        pairs = zip(result.reference.q[::every], traj.q, strict=True)
+        assert row["error"] == max(np.linalg.norm(model.difference(a, b)) for a, b in pairs)
+
+
+def test_the_reference_is_as_good_as_it_says():
+    model = double_pendulum()
+    tight = compare(model, ["rk4"], Q0, duration=0.4, dt=5e-4)
+    assert tight.reference_error < 1e-9
+    loose = compare(model, ["rk4"], Q0, duration=0.4, dt=5e-4, reference_tolerance=1e-5)
+    actual = max(
+        np.linalg.norm(model.difference(a, b))
+        for a, b in zip(tight.reference.q, loose.reference.q, strict=True)
+    )
+    assert actual <= 10 * loose.reference_error
+    radau = compare(model, ["rk4"], Q0, duration=0.4, dt=5e-4, reference="scipy-radau")
+    assert np.abs(radau.reference.q - tight.reference.q).max() < 1e-8
+
+
+def test_iterations_and_times(result):
+    for row in result.table:
+        traj = result.trajectories[row["label"], row["dt"]]
+        assert row["iterations_mean"] == traj.iterations_total / traj.steps
+        assert row["iterations_max"] == traj.iterations.max() >= row["iterations_mean"]
+        assert row["us_per_step"] == 1e6 * traj.seconds / traj.steps > 0
+        assert (row["iterations_max"] == 0) == (row["method"] in ("semi-implicit-euler", "rk4"))
+
+
+def test_the_smallest_of_repeated_times_counts(monkeypatch):
+    seconds = iter([0.5, 0.3, 0.2, 0.4])  # the first is the warm-up
+    plain = simulate
+
+    def timed(*args, **options):
+        return dataclasses.replace(plain(*args, **options), seconds=next(seconds))
+
+    monkeypatch.setattr(compare_module, "simulate", timed)
+    found = compare(
+        double_pendulum(), ["rk4"], Q0, duration=0.1, dt=1e-2, reference=False, repeats=3
+    )
+    assert found.table[0]["us_per_step"] == pytest.approx(0.2e6 / 10)
+
+
+def test_momentum_of_a_free_robot():
+    model, q, v = floating()
+    found = compare(model, ["linear-time", "explicit-euler"], q, v, duration=0.3, dt=2e-3)
+    scale = np.abs(found.reference.momentum).max()
+    kept, lost = found.table
+    assert kept["momentum_error"] < 1e-12 * scale
+    assert kept["angular_momentum_error"] < 1e-12 * scale
+    assert lost["momentum_error"] > 1e-6 * scale
+    assert lost["angular_momentum_error"] > 1e-6 * scale
+
+
+def test_without_gravity_all_momentum_is_kept():
+    model, q, v = floating(gravity=(0.0, 0.0, 0.0))
+    found = compare(model, ["linear-time"], q, v, duration=0.3, dt=2e-3)
+    change = found.trajectories["linear-time", 2e-3].momentum
+    change = change - change[0]
+    row = found.table[0]
+    assert row["angular_momentum_error"] == np.linalg.norm(change[:, :3], axis=1).max()
+    assert row["angular_momentum_error"] < 1e-12 * np.abs(found.reference.momentum).max()
+
+
+def test_internal_torque_keeps_momentum_and_thrust_does_not():
+    model, q, v = floating()
+    inside = np.zeros(model.nv)
+    inside[6:] = 0.3
+    kept = compare(model, ["linear-time"], q, v, duration=0.1, dt=2e-3, torque=inside)
+    assert kept.table[0]["momentum_error"] < 1e-11
+    for thrust in (np.ones(model.nv), lambda t, q, v: np.ones(model.nv)):
+        found = compare(model, ["rk4"], q, v, duration=0.01, dt=2e-3, torque=thrust)
+        assert math.isnan(found.table[0]["momentum_error"])
+
+
+def test_a_fixed_robot_has_no_momentum_error(result):
+    assert all(math.isnan(row["momentum_error"]) for row in result.table)
+    assert " - " in str(result) and "angular" not in str(result)
+
+
+def test_with_damping_energy_is_held_against_the_reference():
+    model = double_pendulum(damping=np.array([3.0, 3.0]))
+    found = compare(model, ["rk4", "linear-time"], Q0, duration=0.4, dt=2e-3)
+    traj = found.trajectories["rk4", 2e-3]
+    assert traj.energy[0] - traj.energy[-1] > 1e-2  # it does lose energy
+    assert row_of(found, "rk4")["energy_error"] < 1e-7
+    assert row_of(found, "linear-time")["energy_error"] < 1e-2
+    alone = compare(model, ["rk4"], Q0, duration=0.4, dt=2e-3, reference=False)
+    assert math.isnan(alone.table[0]["energy_error"])
+
+
+def test_a_method_that_fails_gets_a_row_and_the_others_go_on():
+    model = double_pendulum(damping=np.array([1e6, 1e6]))
+    found = compare(
+        model, ["explicit-euler", "linear-time"], Q0, duration=0.4, dt=1e-2, reference="scipy-radau"
+    )
+    failed, fine = found.table
+    assert failed["status"].startswith("failed at t = ") and 0 < failed["failed_at"] < 0.4
+    assert failed["reason"] and math.isnan(failed["error"])
+    assert fine["status"] == "ok" and fine["error"] < 1e-3
+    partial = found.trajectories["explicit-euler", 1e-2]
+    assert np.isfinite(partial.q).all() and 0 < len(partial) < 41
+    assert failed["status"] in str(found) and "nan" not in str(found)
+    found.plot()
+
+
+def test_a_run_that_is_not_finite_is_a_failure(monkeypatch):
+    plain = simulate
+
+    def broken(model, *args, method, **options):
+        traj = plain(model, *args, method=method, **options)
+        if method == "rk4":
+            traj.q[7:] = np.nan
+        return traj
+
+    monkeypatch.setattr(compare_module, "simulate", broken)
+    found = compare(double_pendulum(), ["rk4", "midpoint"], Q0, duration=0.1, dt=1e-2)
+    assert found.table[0]["failed_at"] == pytest.approx(0.07)
+    assert len(found.trajectories["rk4", 1e-2]) == 7
+    assert found.table[1]["status"] == "ok"
+
+
+def test_a_failing_reference_leaves_the_error_out(monkeypatch):
+    plain = simulate
+
+    def broken(model, *args, method, **options):
+        if method == "scipy-dop853":
+            raise ConvergenceError("too stiff", time=0.0, residual=0.0, iterations=0)
+        return plain(model, *args, method=method, **options)
+
+    monkeypatch.setattr(compare_module, "simulate", broken)
+    found = compare(double_pendulum(), ["rk4"], Q0, duration=0.1, dt=1e-2)
+    assert found.reference is None and math.isnan(found.table[0]["error"])
+    assert found.table[0]["energy_error"] < 1e-5 and "too stiff" in str(found)
+
+
+def test_references_of_other_kinds():
+    model = double_pendulum()
+    given = simulate(model, Q0, duration=0.2, dt=1e-3, method="rk4")
+    found = compare(model, ["rk4", "midpoint"], Q0, duration=0.2, dt=2e-3, reference=given)
+    own = compare(model, ["midpoint"], Q0, duration=0.2, dt=2e-3)
+    assert row_of(found, "midpoint")["error"] == pytest.approx(own.table[0]["error"], rel=1e-4)
+    with pytest.raises(InputError, match=r"ends at 0\.2 s"):
+        compare(model, ["rk4"], Q0, duration=0.4, dt=2e-3, reference=given)
+    with pytest.raises(InputError, match="chain2"):
+        compare(Model(chain_flat(3)), ["rk4"], np.zeros(3), duration=0.1, dt=2e-3, reference=given)
+
+
+def test_steps_that_do_not_divide_each_other_and_sparse_records():
+    found = compare(double_pendulum(), ["midpoint"], Q0, duration=0.3, dt=[3e-3, 2e-3], every=5)
+    assert abs(found.orders["midpoint"] - 2) < 0.1
+    for (_, dt), series in found.series.items():
+        assert np.allclose(series.t, np.arange(0.0, 0.3 + 1e-9, 5 * dt))
+
+
+def test_labels_and_options():
+    jobs = ["linear-time", ("linear-time", {"solver": "riqn"})]
+    found = compare(double_pendulum(), jobs, Q0, duration=0.1, dt=1e-3)
+    assert [row["label"] for row in found.table] == ["linear-time", "linear-time (solver=riqn)"]
+    named = {"one": ("linear-time", {"solver": "riqn"}), "two": "rk4"}
+    found = compare(double_pendulum(), named, Q0, duration=0.1, dt=1e-3)
+    assert [(row["label"], row["method"]) for row in found.table] == [
+        ("one", "linear-time"), ("two", "rk4"),
+    ]  # fmt: skip
+    assert found.trajectories["one", 1e-3].settings["solver"] == "riqn"
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"methods": ["rk5"]}, UnknownNameError, "rk4"),
+        ({"methods": []}, InputError, "empty"),
+        ({"methods": ["rk4", "rk4"]}, InputError, "twice"),
+        ({"methods": [("rk4", 3)]}, InputError, "pair"),
+        ({"methods": [("rk4", {"dt": 1.0})]}, InputError, "same for all"),
+        ({"methods": [("linear-time", {"solver": "newtown"})]}, UnknownNameError, "newton"),
+        ({"dt": 3e-3}, InputError, "0.102"),
+        ({"dt": 0.0}, InputError, "dt"),
+        ({"dt": float("nan")}, InputError, "dt"),
+        ({"dt": []}, InputError, "dt"),
+        ({"dt": [1e-2, 1e-2]}, InputError, "differ"),
+        ({"duration": -1.0}, InputError, "duration"),
+        ({"repeats": 0}, InputError, "repeats"),
+        ({"reference": "dop853"}, UnknownNameError, "scipy-dop853"),
+        ({"q0": [0.0, float("nan")]}, InputError, "q0"),
+        ({"q0": [0.0]}, InputError, "q0"),
+        ({"v0": [0.0]}, InputError, "v0"),
+        ({"v0": [0.0, float("inf")]}, InputError, "v0"),
+    ],
+)
+def test_bad_input_is_named(change, error, words):
+    arguments = {"methods": ["rk4"], "q0": Q0, "duration": 0.1, "dt": 1e-2} | change
+    methods, q0 = arguments.pop("methods"), arguments.pop("q0")
+    with pytest.raises(error, match=words):
+        compare(double_pendulum(), methods, q0, **arguments)
+
+
+def test_progress_counts_every_run_to_its_end():
+    calls = []
+    compare(
+        double_pendulum(), ["rk4", "midpoint"], Q0, duration=0.1, dt=[1e-2, 5e-3],
+        progress=lambda done, total, what: calls.append((done, total, what)),
+    )  # fmt: skip
+    assert all(0 <= done <= total for done, total, _ in calls)
+    ends = [what for done, total, what in calls if done == total]
+    assert [what.split("]")[0] for what in ends] == [f"[{k}/6" for k in range(1, 7)]
+    assert "midpoint, dt = 0.005 s" in ends[-1]
+
+
+def test_ctrl_c_hands_over_the_finished_rows():
+    def stop(done, total, what):
+        if "midpoint" in what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        compare(double_pendulum(), METHODS, Q0, duration=0.1, dt=1e-2, progress=stop)
+    partial = caught.value.comparison
+    assert [row["label"] for row in partial.table] == ["linear-time"]
+    assert partial.table[0]["error"] < 1e-2 and str(partial)
+
+
+def test_text_is_a_table_of_fixed_width(result):
+    lines = str(result).splitlines()
+    rule = next(k for k, line in enumerate(lines) if set(line) == {"-"})
+    rows = lines[rule + 1 : rule + 9]
+    assert {len(line) for line in rows} == {len(lines[0]), len(lines[rule])}
+    assert [line.split()[0] for line in rows] == [row["label"] for row in result.table]
+    assert {"J", "J/s", "us/step"} <= set(lines[1].split())
+    assert "scipy-dop853" in str(result) and "nan" not in str(result)
+
+
+def test_json_is_strict_and_complete(result):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    content = json.loads(result.to_json(), parse_constant=refuse)
+    assert content["settings"]["dt"] == [4e-3, 2e-3] and content["settings"]["q0"] == list(Q0)
+    assert len(content["table"]) == 8
+    for read, row in zip(content["table"], result.table, strict=True):
+        for key, value in row.items():
+            assert type(value) in (str, int, float, type(None)), key
+            assert read[key] == (None if value != value else value)
+
+
+def test_picture_carries_its_settings(result, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    figure = result.plot(tmp_path / "run.png")
+    assert [len(axes.lines) for axes in figure.axes] == [4, 5, 4]
+    with image.open(tmp_path / "run.png") as picture:
+        assert json.loads(picture.text["Description"]) == result.settings
+        assert min(picture.size) > 600 and "vitree" in picture.text["Software"]
+    result.plot(tmp_path / "run.svg")
+    assert (tmp_path / "run.svg").stat().st_size > 1000
+
+
+def test_axes_in_axes_out(result):
+    from matplotlib.figure import Figure
+
+    for draw in (plot_energy, plot_error, plot_order):
+        axes = Figure().subplots()
+        assert draw(axes, result) is axes
+        assert axes.get_yscale() == "log"
+        assert "(" in axes.get_xlabel() and "(" in axes.get_ylabel()  # units
+        for line in axes.lines[:4]:
+            assert np.isfinite(line.get_ydata()).all() and (np.array(line.get_ydata()) > 0).all()
+    with pytest.raises(InputError, match=r"0\.002"):
+        plot_energy(Figure().subplots(), result, dt=1.0)
+
+
+def test_lines_differ_without_colour():
+    dashes = [str(line_style(k)["linestyle"]) for k in range(7)]
+    assert len(set(dashes)) == 7
+    assert len({str(line_style(k)) for k in range(42)}) == 42
+
+
+def test_a_picture_that_cannot_be_made_says_why(result, tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="png"):
+        result.plot(tmp_path / "run.xyz")
+    with pytest.raises(InputError, match="absent"):
+        result.plot(tmp_path / "absent" / "run.png")
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"vitree\[plot\]"):
+        result.plot()

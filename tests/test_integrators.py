@@ -1,0 +1,307 @@
+"""The integrator contract, for every method: order, invariants, starts, loads, failures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from random_models import chain_flat, pendulum_flat, random_flat, random_state
+
+import vitree as vt
+from vitree.flat import FREE
+
+COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
+VARIATIONAL = [name for name, kind in vt.METHODS.items() if kind.uses_momentum]
+SOLVERS = [
+    ("linear-time", "auto"), ("linear-time", "recursive-newton"), ("linear-time", "frozen"),
+    ("linear-time", "riqn"), ("midpoint", "auto"), ("midpoint", "recursive-newton"), ("midpoint", "frozen"),
+]  # fmt: skip
+
+
+def tree(seed, base="fixed", kinds=("revolute", "prismatic", "helical", "ball"), nbody=6, **more):
+    flat = random_flat(np.random.default_rng(seed), nbody=nbody, kinds=kinds, base=base, **more)
+    model = vt.Model(flat)
+    return model, *random_state(flat, np.random.default_rng(seed + 1), speed=0.7)
+
+
+def reference_end(model, q, v, duration, **more):
+    return vt.simulate(model, q, v, duration=duration, dt=duration, method="scipy-dop853",
+                       rtol=1e-12, atol=1e-12, **more)  # fmt: skip
+
+
+def fitted_order(model, q, v, method, steps, duration=0.4, **more):
+    """Order of the error in q and v at the end, fitted over step sizes."""
+    loads = {k: more[k] for k in more if k in ("torque", "wrenches", "wrench_axes")}
+    exact = reference_end(model, q, v, duration, **loads)
+    errors = []
+    for dt in steps:
+        end = vt.simulate(model, q, v, duration=duration, dt=dt, method=method, **more)[-1]
+        errors.append([np.linalg.norm(model.difference(exact.q[-1], end.q)), np.linalg.norm(end.v - exact.v[-1])])
+    return np.polyfit(np.log(steps), np.log(errors), 1)[0]
+
+
+@pytest.mark.parametrize("damped", [False, True], ids=["free", "damped"])
+@pytest.mark.parametrize("method", COMPILED)
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_order(method, base, damped):
+    model, q, v = tree(11, base, kinds=("revolute", "prismatic", "helical", "ball"), damping=damped)
+    order = vt.METHODS[method].order
+    steps = np.array([0.4 / n for n in ((40, 80, 160) if order > 2 else (100, 200, 400))])
+    assert np.abs(fitted_order(model, q, v, method, steps) - order).max() < 0.1
+
+
+@pytest.mark.parametrize("method", COMPILED)
+def test_order_under_loads(method):
+    """A torque of time and state, and wrenches in world and local axes, keep the order."""
+    model, q, v = tree(12, "free", damping=True)
+    gain = np.linspace(0.5, 2.0, model.nv)
+
+    def torque(t, q, v):
+        return np.sin(3 * t + gain) - gain * v
+
+    wrench = {model.link_names[-1]: [0.3, -0.2, 0.5, 1.0, 2.0, -1.0], model.link_names[0]: [0, 0, 1, 0, 3, 0]}
+    order = vt.METHODS[method].order
+    steps = np.array([0.4 / n for n in ((20, 40, 80) if order > 2 else (80, 160, 320))])
+    for more in ({"torque": torque}, {"wrenches": wrench}, {"wrenches": wrench, "wrench_axes": "local"}):
+        assert np.abs(fitted_order(model, q, v, method, steps, **more) - order).max() < 0.15, more
+
+
+def test_wrench_axes_reach_the_dynamics():
+    """A wrench in world axes is J^T w of the frame's Jacobian; in local axes that of the local one."""
+    model, q, v = tree(13, "free")
+    w, name = np.array([0.3, -0.2, 0.5, 1.0, 2.0, -1.0]), model.frame_names[-1]
+    for axes in ("world", "local"):
+        method = vt.METHODS["rk4"](model, 1e-3, wrenches={name: w}, wrench_axes=axes)
+        expected = model.aba(q, v, model.frame_jacobian(name, q, axes=axes).T @ w)
+        assert np.allclose(method.stepper.acceleration_at(0.0, q, v), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("method", "solver"), SOLVERS)
+def test_a_step_is_the_oracles(method, solver):
+    """One step of every solver, from every start, is the oracle's solution of the same equations."""
+    kinds = ("revolute", "prismatic", "helical") + (("ball", "free") if method == "linear-time" else ())
+    for seed in (21, 22, 23):
+        model, q, v = tree(seed, kinds=kinds, nbody=5, damping=True)
+        p, h = model.momentum_from_velocity(q, v), 2e-3
+        tau = np.random.default_rng(seed).normal(size=model.nv)
+        step = reference.linear_time_step if method == "linear-time" else reference.midpoint_step
+        q2, p2 = step(model.flat, q, p, h, tau=tau)
+        end = vt.simulate(model, q, p0=p, duration=h, dt=h, method=method, solver=solver, torque=tau, tolerance=1e-13)[-1]
+        assert np.abs(model.difference(q2, end.q)).max() < 1e-12
+        assert np.abs(p2 - end.p).max() < 1e-11 * np.abs(p).max()
+
+
+@pytest.mark.parametrize("solver", ["auto", "recursive-newton", "riqn"])
+def test_momentum_of_a_floating_tree(solver):
+    """Without gravity all six components of spatial momentum stay, at a loose tolerance too."""
+    flat = random_flat(np.random.default_rng(5), nbody=8, base="free", gravity=(0, 0, 0),
+                       kinds=("revolute", "prismatic", "helical", "ball"))  # fmt: skip
+    model = vt.Model(flat)
+    q, v = random_state(flat, np.random.default_rng(6), speed=0.5)
+    for tolerance in (1e-12, 1e-8):
+        run = vt.simulate(model, q, v, duration=10.0, dt=0.005, solver=solver, tolerance=tolerance)
+        scale = np.abs(run.momentum[0]).max()
+        assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * scale
+        assert np.abs(run.energy - run.energy[0]).max() < 5e-3 * run.kinetic[0]
+        assert np.linalg.norm(run.v[-1] - run.v[0]) > 0.1  # it tumbled
+
+
+def test_linear_momentum_follows_gravity():
+    model, q, v = tree(31, "free")
+    run = vt.simulate(model, q, v, duration=1.0, dt=0.01)
+    impulse = model.total_mass * model.gravity * run.t[:, None]
+    assert np.abs(run.momentum[:, 3:] - run.momentum[0, 3:] - impulse).max() < 1e-10 * model.total_mass
+
+
+@pytest.mark.parametrize("method", VARIATIONAL)
+@pytest.mark.parametrize("name", ["pendulum", "chain10"])
+def test_energy_is_bounded_over_1e5_steps(method, name):
+    if name == "pendulum":
+        model, dt, band = vt.Model(pendulum_flat(1)), 0.01, 1e-3
+        q = np.array([np.pi / 4])
+    else:
+        model, dt, band = vt.Model(chain_flat(10)), 1e-3, 2e-3
+        q = np.array([1.0, 0.5] + [0.0] * 8)
+    run = vt.simulate(model, q, duration=1e5 * dt, dt=dt, method=method, every=10)
+    error = run.energy - run.energy[0]
+    scale = run.kinetic.max()
+    assert np.abs(error).max() < band * scale
+    # no drift: the fitted change over the run is small beside the band itself
+    blocks = error[: len(error) // 20 * 20].reshape(20, -1).mean(axis=1)
+    slope = np.polyfit(np.linspace(0, 1, 20), blocks, 1)[0]
+    assert abs(slope) < 0.25 * np.ptp(error)
+
+
+@pytest.mark.parametrize("method", VARIATIONAL)
+def test_reversible(method):
+    """Out, momentum reversed, and back: the step is self-adjoint."""
+    model, q, v = tree(41, kinds=("revolute", "prismatic"))
+    out = vt.simulate(model, q, v, duration=0.5, dt=0.005, method=method, tolerance=1e-13)[-1]
+    back = vt.simulate(model, out.q, p0=-out.p, duration=0.5, dt=0.005, method=method, tolerance=1e-13)[-1]
+    assert np.abs(back.q - q).max() < 1e-9
+    assert np.abs(back.v + v).max() < 1e-8
+
+
+@pytest.mark.parametrize("method", VARIATIONAL)
+def test_symplectic(method):
+    """The one-step map (q, p) preserves the canonical two-form: A^T J A = J."""
+    model, q, v = tree(51, kinds=("revolute", "prismatic", "helical"), nbody=4)
+    n, h = model.nv, 0.01
+    p = model.momentum_from_velocity(q, v)
+
+    def step(z):
+        end = vt.simulate(model, z[:n], p0=z[n:], duration=h, dt=h, method=method, tolerance=1e-14, guess="aba")[-1]
+        return np.concatenate((end.q, end.p))
+
+    z, e = np.concatenate((q, p)), 2e-3
+    columns = []
+    for k in range(2 * n):
+        d = np.zeros(2 * n)
+        d[k] = e * max(1.0, abs(z[k]))
+        f = [step(z + s * d) for s in (-3, -2, -1, 1, 2, 3)]
+        columns.append((-f[0] + 9 * f[1] - 45 * f[2] + 45 * f[3] - 9 * f[4] + f[5]) / (60 * d[k]))
+    A = np.array(columns).T
+    J = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    assert np.abs(A.T @ J @ A - J).max() < 1e-8 * np.abs(A).max() ** 2
+
+
+@pytest.mark.parametrize("method", VARIATIONAL)
+def test_two_configurations_are_a_start(method):
+    """The first step from (q0, q1) leads to q1."""
+    model, q, v = tree(61, "free" if method == "linear-time" else "fixed", damping=True,
+                       kinds=("revolute", "ball") if method == "linear-time" else ("revolute", "prismatic"))  # fmt: skip
+    q1 = model.integrate(q, 0.01 * v)
+    for torque in (None, np.ones(model.nv), lambda t, q, v: np.sin(t + np.ones_like(v))):
+        run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, method=method, torque=torque, tolerance=1e-13)
+        assert np.abs(model.difference(q1, run.q[-1])).max() < 1e-10
+
+
+@pytest.mark.parametrize("method", VARIATIONAL)
+def test_the_state_resumes(method):
+    """Two runs in sequence from (q, p) are one run, to the solver's tolerance."""
+    model, q, v = tree(71, kinds=("revolute", "prismatic"))
+    whole = vt.simulate(model, q, v, duration=0.4, dt=0.004, method=method, tolerance=1e-13)
+    half = whole.at(0.2)
+    rest = vt.simulate(model, half.q, p0=half.p, t0=0.2, duration=0.2, dt=0.004, method=method, tolerance=1e-13)
+    assert np.abs(rest.q[-1] - whole.q[-1]).max() < 1e-11
+    assert rest.t[-1] == pytest.approx(0.4, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", COMPILED)
+def test_equal_inputs_give_equal_bits(method):
+    model, q, v = tree(81, "free")
+    runs = [vt.simulate(model, q, v, duration=0.1, dt=0.001, method=method) for _ in range(2)]
+    assert runs[0].q.tobytes() == runs[1].q.tobytes()
+    every = vt.simulate(model, q, v, duration=0.1, dt=0.001, method=method, every=20)
+    assert every.q.tobytes() == runs[0].q[::20].tobytes()
+    assert every.steps == 100 and every.iterations_total == runs[0].iterations.sum()
+
+
+def test_midpoint_runs_floating_bases_on_expanded_coordinates():
+    """And hands back native ones: second order against the reference, with torques and wrenches."""
+    model, q, v = tree(91, "free", kinds=("revolute", "ball"), nbody=4)
+    exact = reference_end(model, q, v, 0.2)
+    run = vt.simulate(model, q, v, duration=0.2, dt=0.002, method="midpoint")
+    assert run.q.shape == (101, model.nq) and any("euler" in note for note in run.settings["notes"])
+    assert np.abs(model.difference(exact.q[-1], run.q[-1])).max() < 1e-3
+    assert np.allclose(run.p[-1], model.momentum_from_velocity(run.q[-1], run.v[-1]), rtol=1e-10, atol=1e-10)
+
+
+# ---- failures ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", list(vt.METHODS))
+@pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan, np.inf, "fast", None])
+def test_bad_dt(method, dt):
+    with pytest.raises(vt.InputError, match="dt"):
+        vt.simulate(vt.Model(chain_flat(2)), duration=1.0, dt=dt, method=method)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"method": "linear"}, vt.UnknownNameError, 'did you mean "linear-time"'),
+        ({"solver": "newtn"}, vt.UnknownNameError, "solver"),
+        ({"guess": "best"}, vt.UnknownNameError, "guess"),
+        ({"rtol": 1e-3}, vt.UnknownNameError, "rtol"),
+        ({"solver": "riqn", "method": "midpoint"}, vt.UnknownNameError, "riqn"),
+        ({"tolerance": 0.0}, vt.InputError, "tolerance"),
+        ({"max_iterations": 0}, vt.InputError, "max_iterations"),
+        ({"alpha": 1.5, "method": "midpoint"}, vt.InputError, "alpha"),
+        ({"duration": 0.0155}, vt.InputError, "whole number of steps"),
+        ({"duration": -1.0}, vt.InputError, "duration"),
+        ({"every": 0}, vt.InputError, "every"),
+        ({"v0": np.zeros(3)}, vt.InputError, "shape"),
+        ({"q0": np.array([np.nan, 0.0])}, vt.InputError, "q0"),
+        ({"v0": np.zeros(2), "p0": np.zeros(2)}, vt.InputError, "one of"),
+        ({"q1": np.zeros(2), "method": "rk4"}, vt.InputError, "q1"),
+        ({"torque": np.zeros(5)}, vt.InputError, "torque"),
+        ({"wrenches": {"link9": np.zeros(6)}}, vt.UnknownNameError, "frame"),
+        ({"wrenches": {"link1": np.zeros(5)}}, vt.InputError, "six"),
+    ],
+)
+def test_bad_arguments(change, error, text):
+    arguments = {"duration": 0.01, "dt": 0.001, **change}
+    with pytest.raises(error, match=text):
+        vt.simulate(vt.Model(chain_flat(2)), **arguments)
+
+
+@pytest.mark.parametrize(("method", "solver"), SOLVERS)
+def test_an_unsolved_step_raises_with_what_was_computed(method, solver):
+    """A force that grows without bound ends in an error, the run so far in it; never in silence."""
+    model = vt.Model(chain_flat(6))
+    q = np.linspace(0.1, 1.0, 6)
+
+    def torque(t, q, v):
+        return np.full(6, 1.0 if t < 0.05 else 1e9)
+
+    with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
+        vt.simulate(model, q, duration=1.0, dt=0.01, method=method, solver=solver, torque=torque)
+    run = failure.value.trajectory
+    assert 5 <= len(run) < 12
+    assert np.isfinite(run.q).all() and np.isfinite(run.p).all()
+    assert failure.value.time == pytest.approx(run.t[-1])
+    before = vt.simulate(model, q, duration=0.05, dt=0.01, method=method, solver=solver, torque=np.ones(6))
+    assert np.allclose(before.q[:5], run.q[:5], atol=1e-9)
+
+
+def test_a_step_of_half_a_turn_is_refused():
+    """The average twist of a step is not defined from half a turn on."""
+    model = vt.Model(chain_flat(1))
+    with pytest.raises(vt.ConvergenceError, match="half a turn"):
+        vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01)
+
+
+@pytest.mark.parametrize("method", ["explicit-euler", "rk4"])
+def test_blow_up_is_an_error(method):
+    model = vt.Model(chain_flat(8))
+    with pytest.raises(vt.ConvergenceError, match="infinite or NaN") as failure:
+        vt.simulate(model, np.full(8, 0.3), np.full(8, 40.0), duration=2000.0, dt=0.5, method=method)
+    assert np.isfinite(failure.value.trajectory.q).all()
+
+
+@pytest.mark.parametrize("method", list(vt.METHODS))
+def test_errors_in_a_callable_come_through(method):
+    model = vt.Model(chain_flat(2))
+
+    def broken(t, q, v):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        vt.simulate(model, duration=0.01, dt=0.001, method=method, torque=broken)
+    with pytest.raises(ValueError, match="shape"):
+        vt.simulate(model, duration=0.01, dt=0.001, method=method, torque=lambda t, q, v: np.zeros(3))
+
+
+def test_progress_is_told_and_callables_see_the_state():
+    model, told = vt.Model(chain_flat(2)), []
+    seen = []
+
+    def torque(t, q, v):
+        seen.append((t, q.shape, v.shape))
+        return np.zeros(2)
+
+    vt.simulate(model, duration=0.5, dt=0.001, torque=torque, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (500, 500) and [d for d, _ in told] == sorted({d for d, _ in told})
+    assert len(seen) == 501  # once a step, and once for the first step's acceleration
+    assert all(FREE and q == (2,) and v == (2,) for _, q, v in seen)

@@ -1,0 +1,216 @@
+"""From a tree of frames to flat arrays: constant transforms and what is fixed together merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Flat, JointInfo
+
+if TYPE_CHECKING:
+    from vitree.tree import Coordinate, Frame, Tree
+
+
+@dataclass
+class _Place:
+    """Where a frame is: the moving body it belongs to (-1: world), and its pose in that core frame."""
+
+    body: int
+    R: np.ndarray
+    p: np.ndarray
+
+
+def turn_z_to(axis: np.ndarray) -> np.ndarray:
+    """Return the least rotation (3, 3) that takes z to a unit axis; exact for coordinate axes."""
+    x, y, c = axis
+    if c == -1.0:
+        return np.diag([1.0, -1.0, -1.0])
+    K = np.array([[0, 0, x], [0, 0, y], [-x, -y, 0.0]])  # hat of z x axis
+    if c < 0:  # 1 + c loses digits near the opposite direction
+        return np.eye(3) + K + K @ K * ((1 - c) / (x * x + y * y))
+    return np.eye(3) + K + K @ K / (1 + c)
+
+
+def _core_frame(element: Coordinate):
+    """Kind, pitch, and the core frame's rotation and origin in the frame before the joint."""
+    if element.kind in ("ball", "free"):
+        return (BALL if element.kind == "ball" else FREE), 0.0, np.eye(3), np.zeros(3)
+    w, v = np.array(element.twist[:3]), np.array(element.twist[3:])
+    if not np.any(w):
+        return PRISMATIC, 0.0, turn_z_to(v), np.zeros(3)
+    pitch = float(w @ v)
+    pitch = 0.0 if abs(pitch) < 1e-15 else pitch
+    return (HELICAL if pitch else REVOLUTE), pitch, turn_z_to(w), np.cross(w, v)
+
+
+def flatten(tree: Tree) -> Flat:
+    """Return the flat arrays of a tree.
+
+    Raises
+    ------
+    ModelError
+        If nothing in the tree moves.
+    """
+    from vitree.tree import Body, Coordinate
+
+    kind, parent, E, p, pitch = [], [], [], [], []
+    attached: list[list[tuple[Body, _Place]]] = []
+    damping: list[float] = []
+    coordinates: list[tuple[Coordinate, Frame]] = []
+    places: dict[int, _Place] = {}
+    frames: dict[str, _Place] = {}
+    joint_frames: dict[str, _Place] = {}
+    links: list[tuple[str, str | None, float, _Place]] = []
+    geometry = []
+    for _, at in tree.world.walk():
+        before = places[id(at.parent)] if at.parent is not None else _Place(-1, np.eye(3), np.zeros(3))
+        element = at.element
+        if isinstance(element, Coordinate):
+            code, advance, F, origin = _core_frame(element)
+            kind.append(code)
+            parent.append(before.body)
+            E.append(before.R @ F)
+            p.append(before.p + before.R @ origin)
+            pitch.append(advance)
+            damping += list(_spread(element.damping, int(KIND_NV[code]), element, "damping", low=0.0))
+            attached.append([])
+            coordinates.append((element, at))
+            here = _Place(len(kind) - 1, F.T, -F.T @ origin)
+            joint_frames[element.name] = here
+            if element.joint is not None:
+                joint_frames[element.joint] = here
+        else:
+            R = before.R if element.rotation is None else before.R @ element.rotation
+            here = _Place(before.body, R, before.p + before.R @ np.array(element.position))
+            if element.name is not None:
+                frames[element.name] = here
+        places[id(at)] = here
+        for body in at.bodies:
+            links.append((body.name, _link_above(at.parent), body.mass, here))
+            geometry += [replace(shape, frame=body.name) for shape in body.geometry]
+            if here.body >= 0:
+                attached[here.body].append((body, here))
+    if not kind:
+        raise ModelError(f'nothing in "{tree.name}" moves: add a joint, such as rz("hinge") or free("base")')
+    masses = [_merged(bodies) for bodies in attached]
+    named = {name: place for name, _, _, place in links}
+    for more in (joint_frames, frames):
+        named |= {name: place for name, place in more.items() if name not in named}
+    return Flat(
+        name=tree.name,
+        gravity=tree.gravity.copy(),
+        kind=np.array(kind, np.int32),
+        parent=np.array(parent, np.int32),
+        E=np.array(E),
+        p=np.array(p),
+        pitch=np.array(pitch),
+        mass=np.array([m for m, _, _ in masses]),
+        com=np.array([c for _, c, _ in masses]),
+        inertia=np.array([inertia for _, _, inertia in masses]),
+        damping=np.array(damping),
+        frame_names=tuple(named),
+        frame_body=np.array([place.body for place in named.values()], np.int32),
+        frame_E=np.array([place.R for place in named.values()]).reshape(-1, 3, 3),
+        frame_p=np.array([place.p for place in named.values()]).reshape(-1, 3),
+        link_names=tuple(name for name, *_ in links),
+        link_parent=tuple(above for _, above, *_ in links),
+        link_mass=tuple(mass for _, _, mass, _ in links),
+        joints=_joints(coordinates, kind),
+        geometry=tuple(geometry),
+        notes=tuple(tree.notes),
+    )
+
+
+def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass, COM and inertia about it, in the core frame, of bodies fixed together."""
+    parts = [
+        (body.mass, at.p + at.R @ np.array(body.com), at.R @ (np.zeros((3, 3)) if body.inertia is None else body.inertia) @ at.R.T)
+        for body, at in bodies
+        if body.mass > 0 or (body.inertia is not None and np.any(body.inertia))
+    ]
+    mass = sum(m for m, _, _ in parts)
+    com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass if mass > 0 else np.zeros(3)
+    if len(parts) == 1 and mass > 0:
+        com = parts[0][1]
+    inertia = np.zeros((3, 3))
+    for m, c, about_com in parts:
+        d = c - com
+        inertia += about_com + m * (d @ d * np.eye(3) - np.outer(d, d))
+    if mass == 0 and np.any(inertia):
+        raise ModelError(
+            f'the body "{bodies[0][0].name}" has inertia but no mass; give it the mass that goes with it'
+        )
+    return float(mass), com, 0.5 * (inertia + inertia.T)
+
+
+def _link_above(at: Frame | None) -> str | None:
+    while at is not None:
+        if at.bodies:
+            return at.bodies[-1].name
+        at = at.parent
+    return None
+
+
+def _link_below(at: Frame) -> str | None:
+    """Name of the first link fixed to a frame."""
+    from vitree.tree import Coordinate
+
+    stack = [at]
+    while stack:
+        here = stack.pop()
+        if here.bodies:
+            return here.bodies[0].name
+        stack += [child for child in reversed(here.children) if not isinstance(child.element, Coordinate)]
+    return None
+
+
+def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
+    """A value for each coordinate of a joint: one number for all, or one each."""
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (count,)) or np.isnan(array).any() or (array < low).any():
+        least = f" not below {low:g}" if np.isfinite(low) else ""
+        raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')
+    return tuple(float(x) for x in np.broadcast_to(array, (count,)))
+
+
+def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
+    """One entry for each named joint; coordinates of one joint follow each other."""
+    joints: list[JointInfo] = []
+    q = v = 0
+    for (element, at), code in zip(coordinates, kind, strict=True):
+        nq, nv = int(KIND_NQ[code]), int(KIND_NV[code])
+        limits = {
+            what: _spread(getattr(element, what), nv if what in ("velocity", "effort") else nq, element, what)
+            for what in ("lower", "upper", "velocity", "effort")
+        }
+        if any(low > high for low, high in zip(limits["lower"], limits["upper"], strict=True)):
+            raise ModelError(f'the limits of "{element.name}" are inverted: {limits["lower"]} > {limits["upper"]}')
+        if element.joint is not None and joints and joints[-1].name == element.joint:
+            last = joints[-1]
+            joints[-1] = replace(
+                last,
+                child=_link_below(at) or element.joint,
+                q_slice=slice(last.q_slice.start, q + nq),
+                v_slice=slice(last.v_slice.start, v + nv),
+                axis=None,
+                **{what: getattr(last, what) + limits[what] for what in limits},
+            )
+        else:
+            joints.append(
+                JointInfo(
+                    name=element.joint or element.name,
+                    kind=element.joint_kind or ("revolute", "prismatic", "helical", "ball", "free")[code],
+                    parent=_link_above(at.parent) or "world",
+                    child=_link_below(at) or element.joint or element.name,
+                    q_slice=slice(q, q + nq),
+                    v_slice=slice(v, v + nv),
+                    axis=element.axis,
+                    mimic=element.mimic,
+                    **limits,
+                )
+            )
+        q, v = q + nq, v + nv
+    return tuple(joints)

@@ -1,0 +1,55 @@
+"""Lower pairs as compositions of primitives (Johnson & Murphey 2009, section II)."""
+
+from __future__ import annotations
+
+from vitree.tree import Coordinate, Element, ball, part_of, rx, ry, rz, screw, tx, ty, tz
+
+
+def revolute(name: str, axis=(0.0, 0.0, 1.0), **limits) -> Coordinate:
+    """A hinge about an axis through the frame's origin [rad]; limits as for :func:`vitree.tx`."""
+    return screw(name, axis, **limits)
+
+
+def prismatic(name: str, axis=(1.0, 0.0, 0.0), **limits) -> Coordinate:
+    """A slide along an axis [m]."""
+    from vitree.tree import direction
+
+    return screw(name, twist=((0.0, 0.0, 0.0), direction(axis, f'axis of "{name}"')), **limits)
+
+
+def helical(name: str, axis=(0.0, 0.0, 1.0), pitch: float = 1.0, **limits) -> Coordinate:
+    """A screw: turns by q [rad] while it advances by pitch q, pitch in m/rad."""
+    return screw(name, axis, pitch=pitch, **limits)
+
+
+def spherical(name: str, **limits) -> Coordinate:
+    """A ball joint; the same as :func:`vitree.ball`."""
+    return ball(name, **limits)
+
+
+def cylindrical(name: str, axis=(0.0, 0.0, 1.0), **limits) -> list[Element]:
+    """Slides along and turns about one axis: coordinates ``name_d`` [m] and ``name_theta`` [rad]."""
+    return _joint(name, "cylindrical", prismatic(f"{name}_d", axis, **limits), revolute(f"{name}_theta", axis, **limits))
+
+
+def universal(name: str, **limits) -> list[Element]:
+    """Turns about x, then about y: ``name_x``, ``name_y`` [rad]."""
+    return _joint(name, "universal", rx(f"{name}_x", **limits), ry(f"{name}_y", **limits))
+
+
+def planar(name: str, **limits) -> list[Element]:
+    """Moves in the xy plane: ``name_x``, ``name_y`` [m], ``name_theta`` [rad]."""
+    return _joint(name, "planar", tx(f"{name}_x", **limits), ty(f"{name}_y", **limits), rz(f"{name}_theta", **limits))
+
+
+def euler(name: str, **limits) -> list[Element]:
+    """Moves freely by six primitives, tx ty tz rz ry rx: ``name_tx`` ... ``name_rx``.
+
+    Singular where the pitch (``name_ry``) is +-90 degrees; :func:`vitree.free` is not.
+    """
+    parts = ((tx, "tx"), (ty, "ty"), (tz, "tz"), (rz, "rz"), (ry, "ry"), (rx, "rx"))
+    return _joint(name, "euler", *(make(f"{name}_{suffix}", **limits) for make, suffix in parts))
+
+
+def _joint(name: str, kind: str, *coordinates: Element) -> list[Element]:
+    return [part_of(coordinate, name, kind) for coordinate in coordinates]
