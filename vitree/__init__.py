@@ -10,13 +10,18 @@ from vitree.errors import (
     UrdfError,
     VitreeError,
 )
+from vitree.flat import Geometry, JointInfo
 from vitree.model import EulerModel, Model
+from vitree.pairs import cylindrical, helical, planar, prismatic, revolute, spherical, universal
 from vitree.trajectory import Trajectory
+from vitree.tree import Frame, Tree, ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 
 __version__ = "0.1.0"
 
 #: What is imported when it is first used: name -> module.
 _LAZY = {
+    "load_urdf": "vitree.urdf",
+    "read_urdf": "vitree.urdf",
     "METHODS": "vitree.integrators",
     "Integrator": "vitree.integrators",
     "simulate": "vitree.simulate",
