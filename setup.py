@@ -10,7 +10,8 @@ from setuptools.command.build_ext import build_ext
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 #: instruction sets a width needs beyond the platform's baseline
-WIDE_FLAGS = {1: [], 2: [], 4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]} if X86 else {1: [], 2: []}
+#: (packing scalars of one instance into vectors costs more in shuffles than it gains)
+WIDE_FLAGS = {1: ["-fno-tree-slp-vectorize"], 2: [], 4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]} if X86 else {1: ["-fno-tree-slp-vectorize"], 2: []}
 HEADERS = ["vitree/_core/lane.h", "vitree/_core/coefficients.h"]
 
 

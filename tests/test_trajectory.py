@@ -17,7 +17,7 @@ ARRAYS = ("t", "q", "v", "p", "kinetic", "potential", "momentum", "iterations", 
 def make(n: int = 11, nq: int = 4, nv: int = 3, **changes) -> Trajectory:
     rng = np.random.default_rng(5)
     values = {
-        "model_name": "ball é",
+        "model_name": "ball \u00e9",
         "joint_names": ("hip",),
         "q_names": tuple(f"hip.{k}" for k in range(nq)),
         "v_names": tuple(f"hip.w{k}" for k in range(nv)),
@@ -100,7 +100,7 @@ def bad_files(folder):
     np.savez(folder / "no_array.npz", **{k: v for k, v in parts.items() if k != "p"})
     del header["steps"]
     np.savez(folder / "short_header.npz", **(parts | {"header": np.array(json.dumps(header))}))
-    return sorted(path for path in folder.iterdir() if path != good) + [folder / "missing.npz"]
+    return [*sorted(path for path in folder.iterdir() if path != good), folder / "missing.npz"]
 
 
 def test_wrong_files_are_refused_by_name(tmp_path):

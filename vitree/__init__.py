@@ -1,6 +1,7 @@
 """vitree: structure-preserving integrators for articulated robots, from a URDF file to a trajectory."""
 
 from vitree._core import width as cpu_width
+from vitree.compare import Comparison, compare
 from vitree.errors import (
     ConvergenceError,
     InputError,
@@ -11,10 +12,35 @@ from vitree.errors import (
     VitreeError,
 )
 from vitree.flat import Geometry, JointInfo
+from vitree.integrators import METHODS, Integrator
 from vitree.model import EulerModel, Model
-from vitree.pairs import cylindrical, helical, planar, prismatic, revolute, spherical, universal
+from vitree.pairs import (
+    cylindrical,
+    helical,
+    planar,
+    prismatic,
+    revolute,
+    spherical,
+    universal,
+)
+from vitree.simulate import simulate
 from vitree.trajectory import Trajectory
-from vitree.tree import Frame, Tree, ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree import (
+    Frame,
+    Tree,
+    ball,
+    body,
+    fixed,
+    frame,
+    free,
+    rx,
+    ry,
+    rz,
+    screw,
+    tx,
+    ty,
+    tz,
+)
 
 __version__ = "0.1.0"
 
@@ -22,11 +48,6 @@ __version__ = "0.1.0"
 _LAZY = {
     "load_urdf": "vitree.urdf",
     "read_urdf": "vitree.urdf",
-    "METHODS": "vitree.integrators",
-    "Integrator": "vitree.integrators",
-    "simulate": "vitree.simulate",
-    "compare": "vitree.compare",
-    "Comparison": "vitree.compare",
     "find_robot": "vitree.robots",
     "list_robots": "vitree.robots",
 }
@@ -40,3 +61,7 @@ def __getattr__(name):
         globals()[name] = value
         return value
     raise AttributeError(f"module 'vitree' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY})

@@ -22,6 +22,8 @@ try:
 except ImportError:  # main() says what to install
     rich = typer = None  # type: ignore[assignment]
 
+#: Notes shown below the tree of ``info``.
+MOST_NOTES = 8
 METHOD_NAMES = (
     "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, scipy-rk45, scipy-dop853, "
     "scipy-radau, scipy-bdf, scipy-lsoda"
@@ -381,7 +383,12 @@ class _Bar:
             return
         if self.rich is None:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
 
             columns = TextColumn("{task.description}", markup=False), BarColumn()
             percent = TextColumn("{task.percentage:>3.0f}%")
@@ -438,7 +445,12 @@ def _print_tree(model) -> None:
     from rich.text import Text
     from rich.tree import Tree
 
-    joints = {joint.child: joint for joint in model.joints}
+    into: dict[str, str] = {}  # link to the joints that lead to it
+    pending = ""
+    for joint in model.joints:
+        pending += f"{_describe(joint, model)} -> "
+        if joint.child in model.link_names:  # else it leads to a frame, and the next joint on
+            into[joint.child], pending = pending, ""
     moving = len(model.joints)
     title = (
         f"{model.name}: {model.nv} degrees of freedom, {moving} joints, "
@@ -448,16 +460,14 @@ def _print_tree(model) -> None:
     nodes: dict[str | None, Any] = {None: tree}
     flat = model.flat
     for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
-        text = Text(f"{name}, {mass:.4g} kg")
-        joint = joints.get(name)
-        while joint is not None:  # a frame between two joints is no link
-            text = Text(f"{_describe(joint, model)} -> ") + text
-            joint = None if joint.parent in model.link_names else joints.get(joint.parent)
+        text = Text(f"{into.get(name, '')}{name}, {mass:.4g} kg")
         nodes[name] = nodes.get(parent, tree).add(text)
-    for note in flat.notes:
+    for note in flat.notes[:MOST_NOTES]:
         tree.add(Text(f"note: {note}"))
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    console.print(tree, no_wrap=True, overflow="ellipsis", crop=False)
+    if len(flat.notes) > MOST_NOTES:
+        tree.add(Text(f"{len(flat.notes) - MOST_NOTES} more notes: --json shows them"))
+    wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
+    Console(width=wide, highlight=False).print(tree)
 
 
 def _describe(joint, model) -> str:
@@ -468,6 +478,8 @@ def _describe(joint, model) -> str:
     if len(joint.lower) == 1 and (np.isfinite(joint.lower[0]) or np.isfinite(joint.upper[0])):
         parts.append(f"{joint.lower[0]:.4g} .. {joint.upper[0]:.4g} {unit}")
     damping = model.damping[joint.v_slice]
+    if len(damping) > 1:
+        parts.append(f"{len(damping)} degrees of freedom")
     if damping.any():
         parts.append("damping " + " ".join(f"{x:g}" for x in damping))
     if joint.mimic is not None:

@@ -250,7 +250,7 @@ def compare(
             reference_error=truth.error,
             series=series,
             notes=(
-                *_notes(model, duration, scale, conservative, symmetric),
+                *_notes(model, duration, scale, conservative, symmetric, bool(truth.runs)),
                 *truth.notes,
                 *_remarks(rows, trajectories),
             ),
@@ -517,13 +517,16 @@ def _fit_orders(rows: list[dict], resolution: float) -> None:
                 row["order"] = order
 
 
-def _notes(model, duration, scale, conservative, symmetric) -> list[str]:
+def _notes(model, duration, scale, conservative, symmetric, measured) -> list[str]:
     notes = [f"{model.name}: {model.nv} degrees of freedom, {duration:g} s."]
     against = "its start" if conservative else "the reference's (loads change the energy)"
-    notes.append(
+    text = (
         f"Energy: largest difference from {against}; relative to the largest kinetic energy, "
         f"{scale:.4g} J; drift: least-squares slope."
     )
+    if not conservative and not measured:
+        text = "Energy: none, since loads change the energy and there is no reference to compare."
+    notes.append(text)
     if symmetric:
         part = "along gravity" if model.gravity.any() else "all"
         notes.append(

@@ -6,15 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from vitree.errors import InputError
-from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Flat, JointInfo
+from vitree.errors import InputError, ModelError
+from vitree.flat import (
+    BALL,
+    FREE,
+    KIND_NQ,
+    KIND_NV,
+    PRISMATIC,
+    REVOLUTE,
+    Flat,
+    JointInfo,
+)
 from vitree.flatten import turn_z_to
 
 _X, _Y, _Z = np.eye(3)
 #: Primitives of the expansion, in order: suffix, kind, axis.
 _TURNS = (("rz", REVOLUTE, _Z), ("ry", REVOLUTE, _Y), ("rx", REVOLUTE, _X))
 _MOVES = (("tx", PRISMATIC, _X), ("ty", PRISMATIC, _Y), ("tz", PRISMATIC, _Z))
-#: |cos(pitch)| below which velocities have no Euler rates.
+#: cos(pitch) below which velocities have no Euler rates.
 SINGULAR = 1e-9
 
 
@@ -26,13 +35,13 @@ def expand(flat: Flat) -> Flat:
     """Return the mechanism with ball joints as rz ry rx and free joints as tx ty tz rz ry rx.
 
     The expanded body of a native body is the last of its primitives; only that one has mass.
-    Damping of a ball or free joint acts on body velocities and has no counterpart on Euler rates:
-    such a mechanism is refused.
+    Damping of a turn in body axes has no counterpart on Euler rates: such a mechanism is refused.
+    Damping of a free joint's translation is kept if it is the same along all axes.
 
     Raises
     ------
-    InputError
-        If a ball or free joint is damped.
+    ModelError
+        If a ball or free joint has damping that cannot be kept.
 
     References
     ----------
@@ -56,15 +65,16 @@ def expand(flat: Flat) -> Flat:
             damping.append(own[0])
             fold.append(np.eye(3))
         else:
-            if np.any(own):
-                raise InputError(
+            if np.any(own[-3:]) or np.ptp(own[:3]):
+                raise ModelError(
                     f'the joint "{native_names[i]}" is damped in body axes, which Euler angles do not have; '
-                    f'use a method that runs it natively, such as "linear-time"'
+                    f"set that damping to zero, or keep the native model"
                 )
+            damping += ([own[0]] * 3 if code == FREE else []) + [0.0] * 3
             turned = R
             for n, (_, primitive, axis) in enumerate(parts):
                 F = turn_z_to(axis)
-                kind.append(primitive), parent.append(up), E.append(turned @ F), pitch.append(0.0), damping.append(0.0)
+                kind.append(primitive), parent.append(up), E.append(turned @ F), pitch.append(0.0)
                 p.append(at if n == 0 else np.zeros(3))
                 up, turned = len(kind) - 1, F.T
             fold.append(turned)
@@ -142,22 +152,24 @@ def to_euler(flat: Flat, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.n
             continue
         shift = 3 if code == FREE else 0
         x, y, z, w = np.moveaxis(q[..., iq + shift : iq + shift + 4], -1, 0)
-        sine = np.clip(2 * (w * y - z * x), -1.0, 1.0)
-        roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-        yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-        # near +-90 degrees the arc sine loses half the digits
-        pitch = np.arctan2(sine, np.hypot(2 * (w * x + y * z), 1 - 2 * (x * x + y * y)))
+        # half sum and half difference of yaw and roll: at a pitch of +-90 degrees one of them is
+        # arbitrary, and both angles stay exact together
+        down, up = np.hypot(x + z, w - y), np.hypot(z - x, w + y)  # sqrt(1 -+ sin(pitch))
+        half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(z - x, w + y)
+        pitch = 0.5 * np.pi - 2 * np.arctan2(down, up)
+        yaw, roll = (a - 2 * np.pi * np.round(a / (2 * np.pi)) for a in (half_sum + half_difference, half_sum - half_difference))
+        cosine = down * up / (x * x + y * y + z * z + w * w)
         qe[..., ie + shift : ie + shift + 3] = np.stack((yaw, pitch, roll), axis=-1)
         omega = v[..., iv + shift : iv + shift + 3]
         s, c = np.sin(roll), np.cos(roll)
         side = s * omega[..., 1] + c * omega[..., 2]  # cos(pitch) times the yaw rate
-        if np.any((np.abs(np.cos(pitch)) < SINGULAR) & (np.abs(side) > 0)):
+        if np.any((cosine < SINGULAR) & (np.abs(side) > 0)):
             raise InputError(
                 f'the joint "{_body_names(flat)[_index(flat, iv)]}" is at a pitch of +-90 degrees, where Euler angles have '
                 f'no rates for its velocity; start elsewhere, or use a method that runs it natively, such as "linear-time"'
             )
         with np.errstate(divide="ignore", invalid="ignore"):
-            yaw_rate = np.where(side == 0, 0.0, side / np.cos(pitch))
+            yaw_rate = np.where(side == 0, 0.0, side / cosine)
         ve[..., ie + shift] = yaw_rate
         ve[..., ie + shift + 1] = c * omega[..., 1] - s * omega[..., 2]
         ve[..., ie + shift + 2] = omega[..., 0] + np.sin(pitch) * yaw_rate

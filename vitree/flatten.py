@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Flat, JointInfo
+from vitree.flat import (
+    BALL,
+    FREE,
+    HELICAL,
+    KIND_NQ,
+    KIND_NV,
+    PRISMATIC,
+    REVOLUTE,
+    Flat,
+    JointInfo,
+)
+from vitree.regular import check_mass_matrix
 
 if TYPE_CHECKING:
     from vitree.tree import Coordinate, Frame, Tree
@@ -26,12 +37,15 @@ class _Place:
 def turn_z_to(axis: np.ndarray) -> np.ndarray:
     """Return the least rotation (3, 3) that takes z to a unit axis; exact for coordinate axes."""
     x, y, c = axis
-    if c == -1.0:
-        return np.diag([1.0, -1.0, -1.0])
-    K = np.array([[0, 0, x], [0, 0, y], [-x, -y, 0.0]])  # hat of z x axis
-    if c < 0:  # 1 + c loses digits near the opposite direction
-        return np.eye(3) + K + K @ K * ((1 - c) / (x * x + y * y))
-    return np.eye(3) + K + K @ K / (1 + c)
+    s = np.hypot(x, y)
+    if s == 0:
+        return np.diag([1.0, c, c])
+    u, w = x / s, y / s  # z x axis is (-w, u, 0) s
+    return np.array([
+        [c + (1 - c) * w * w, (c - 1) * u * w, x],
+        [(c - 1) * u * w, c + (1 - c) * u * u, y],
+        [-x, -y, c],
+    ])  # fmt: skip
 
 
 def _core_frame(element: Coordinate):
@@ -52,7 +66,7 @@ def flatten(tree: Tree) -> Flat:
     Raises
     ------
     ModelError
-        If nothing in the tree moves.
+        If nothing in the tree moves, or a joint moves no mass (the mass matrix would be singular).
     """
     from vitree.tree import Body, Coordinate
 
@@ -99,7 +113,7 @@ def flatten(tree: Tree) -> Flat:
     named = {name: place for name, _, _, place in links}
     for more in (joint_frames, frames):
         named |= {name: place for name, place in more.items() if name not in named}
-    return Flat(
+    flat = Flat(
         name=tree.name,
         gravity=tree.gravity.copy(),
         kind=np.array(kind, np.int32),
@@ -122,6 +136,8 @@ def flatten(tree: Tree) -> Flat:
         geometry=tuple(geometry),
         notes=tuple(tree.notes),
     )
+    check_mass_matrix(flat, [element.joint or element.name for element, _ in coordinates])
+    return flat
 
 
 def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
@@ -139,10 +155,6 @@ def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
     for m, c, about_com in parts:
         d = c - com
         inertia += about_com + m * (d @ d * np.eye(3) - np.outer(d, d))
-    if mass == 0 and np.any(inertia):
-        raise ModelError(
-            f'the body "{bodies[0][0].name}" has inertia but no mass; give it the mass that goes with it'
-        )
     return float(mass), com, 0.5 * (inertia + inertia.T)
 
 
@@ -183,7 +195,7 @@ def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
     for (element, at), code in zip(coordinates, kind, strict=True):
         nq, nv = int(KIND_NQ[code]), int(KIND_NV[code])
         limits = {
-            what: _spread(getattr(element, what), nv if what in ("velocity", "effort") else nq, element, what)
+            what: _spread(getattr(element, what), nv, element, what)
             for what in ("lower", "upper", "velocity", "effort")
         }
         if any(low > high for low, high in zip(limits["lower"], limits["upper"], strict=True)):

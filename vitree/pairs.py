@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from vitree.tree import Coordinate, Element, ball, part_of, rx, ry, rz, screw, tx, ty, tz
+from vitree.flatten import turn_z_to
+from vitree.tree import (
+    Coordinate,
+    Element,
+    ball,
+    direction,
+    part_of,
+    rx,
+    ry,
+    rz,
+    screw,
+    tx,
+    ty,
+    tz,
+)
 
 
 def revolute(name: str, axis=(0.0, 0.0, 1.0), **limits) -> Coordinate:
@@ -12,8 +26,6 @@ def revolute(name: str, axis=(0.0, 0.0, 1.0), **limits) -> Coordinate:
 
 def prismatic(name: str, axis=(1.0, 0.0, 0.0), **limits) -> Coordinate:
     """A slide along an axis [m]."""
-    from vitree.tree import direction
-
     return screw(name, twist=((0.0, 0.0, 0.0), direction(axis, f'axis of "{name}"')), **limits)
 
 
@@ -37,18 +49,23 @@ def universal(name: str, **limits) -> list[Element]:
     return _joint(name, "universal", rx(f"{name}_x", **limits), ry(f"{name}_y", **limits))
 
 
-def planar(name: str, **limits) -> list[Element]:
-    """Moves in the xy plane: ``name_x``, ``name_y`` [m], ``name_theta`` [rad]."""
-    return _joint(name, "planar", tx(f"{name}_x", **limits), ty(f"{name}_y", **limits), rz(f"{name}_theta", **limits))
+def planar(name: str, normal=(0.0, 0.0, 1.0), **limits) -> list[Element]:
+    """Moves in the plane of a normal: ``name_x``, ``name_y`` [m], ``name_theta`` [rad].
+
+    The axes x and y are the frame's, turned with z to the normal the short way.
+    """
+    x, y, z = turn_z_to(direction(normal, f'normal of "{name}"')).T
+    return _joint(name, "planar", prismatic(f"{name}_x", x, **limits), prismatic(f"{name}_y", y, **limits),
+                  revolute(f"{name}_theta", z, **limits))  # fmt: skip
 
 
 def euler(name: str, **limits) -> list[Element]:
-    """Moves freely by six primitives, tx ty tz rz ry rx: ``name_tx`` ... ``name_rx``.
+    """Moves freely by six joints, tx ty tz rz ry rx: ``name_tx`` ... ``name_rx``.
 
     Singular where the pitch (``name_ry``) is +-90 degrees; :func:`vitree.free` is not.
     """
     parts = ((tx, "tx"), (ty, "ty"), (tz, "tz"), (rz, "rz"), (ry, "ry"), (rx, "rx"))
-    return _joint(name, "euler", *(make(f"{name}_{suffix}", **limits) for make, suffix in parts))
+    return [make(f"{name}_{suffix}", **limits) for make, suffix in parts]
 
 
 def _joint(name: str, kind: str, *coordinates: Element) -> list[Element]:

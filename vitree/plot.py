@@ -69,7 +69,8 @@ def _over_time(axes, result, dt: float | None, field: str, ylabel: str):
         if (label, dt) in result.series:
             series = result.series[label, dt]
             height = np.abs(getattr(series, field))
-            shown = np.isfinite(height) & (height > 0)  # a logarithm has no place for zero
+            shown = np.isfinite(height) & (height > 0)  # a logarithm has no place for zero,
+            shown[:1] = False  # nor for the rounding of the start
             if shown.any():
                 axes.plot(series.t[shown], height[shown], label=label, **line_style(index))
     axes.set(yscale="log", xlabel="time (s)", ylabel=ylabel)

@@ -75,6 +75,7 @@ def simulate(
     """
     if not isinstance(model, Model):
         raise InputError(f"model must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}")
+    model.require_regular()
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
     steps = count_steps(duration, dt)

@@ -11,7 +11,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -270,8 +269,7 @@ def no_nan(value: Any) -> Any:
 
 
 def package_version() -> str:
-    """Return the installed version of vitree, "unknown" when it is run from a source tree."""
-    try:
-        return metadata.version("vitree")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    """Return the version of vitree."""
+    from vitree import __version__
+
+    return __version__

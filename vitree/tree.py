@@ -408,6 +408,8 @@ class Tree:
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and take them, all or none."""
         new: dict[str, list[str]] = {kind: [] for kind in self._names}
+        # a joint made of several coordinates takes its own name, too
+        new["joint"] += dict.fromkeys(e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None)
         for element in chain:
             kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
             if element.name is None and kind != "frame":
@@ -417,13 +419,13 @@ class Tree:
             if not isinstance(element.name, str) or not element.name:
                 raise ModelError(f"the name {element.name!r} of a {kind} must be a text that is not empty")
             new[kind].append(element.name)
-        # a joint and a link may share a name; links and frames may not
-        taken = {"joint": ("joint",), "link": ("link", "frame"), "frame": ("link", "frame")}
+        # a joint and a link may share a name (the frame of that name is the link's); nothing else may
+        taken = {"joint": ("joint", "frame"), "link": ("link", "frame"), "frame": ("joint", "link", "frame")}
         seen: dict[str, set[str]] = {kind: set() for kind in self._names}
         for kind, names in new.items():
             for name in names:
                 if any(name in self._names[other] or name in seen[other] for other in taken[kind]):
-                    raise ModelError(f'there is already a {kind} "{name}" in "{self.name}"; choose another name')
+                    raise ModelError(f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}')
                 seen[kind].add(name)
         for kind, names in new.items():
             self._names[kind].update(names)
@@ -458,7 +460,9 @@ class Tree:
         """
         from vitree.model import Model
 
-        return Model(flatten(self))
+        model = Model(flatten(self))
+        model.require_regular()
+        return model
 
     def __str__(self) -> str:
         lines = [f"{self.name} (gravity {self.gravity[0]:g}, {self.gravity[1]:g}, {self.gravity[2]:g} m/s^2)"]

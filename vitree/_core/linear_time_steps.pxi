@@ -122,6 +122,7 @@ cdef class LinearTimeStepper(Stepper):
     cdef int age                        # steps since the gains were made
     cdef double contraction             # of gains, per step of age
     cdef double newton_constant
+    cdef double scale
 
     def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
                  double tolerance=1e-9, int max_iterations=30):
@@ -230,18 +231,18 @@ cdef class LinearTimeStepper(Stepper):
         return OK
 
     cdef int step(self) noexcept nogil:
-        cdef double scale, e, goal
+        cdef double e, goal
         cdef int status = self.prepare()
         if status != OK:
             return status
-        scale = max(largest(self.x, self.nv), largest(self.rhs, self.nv))
-        if not isfinite(scale):
+        self.scale = max(largest(self.x, self.nv), largest(self.rhs, self.nv))
+        if not isfinite(self.scale):
             return NOT_FINITE
-        goal = self.tolerance * scale
+        goal = self.tolerance * self.scale
         first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
         self.iterations = 0
         if self.solver == AUTO:
-            e = self.solve_auto(goal, scale)
+            e = self.solve_auto(goal, self.scale)
             if e > goal:
                 # the last line: exact directions from the dynamics' own prediction
                 self.guess.forget()
@@ -270,14 +271,17 @@ cdef class LinearTimeStepper(Stepper):
         lt_end(m, self.h, self.n2, self.y, self.r, self.d, self.trial, self.x2)
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
+        if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
+            if self.have_gains and self.error > 0.03 * self.tolerance * self.scale:
+                # extrapolate from the increments as they would be if solved further
+                self.correct(self.trial)
+            self.guess.learn(self.y)
         swap_node = self.n1
         self.n1 = self.n2
         self.n2 = swap_node
         swap = self.weight1
         self.weight1 = self.weight2
         self.weight2 = swap
-        if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
-            self.guess.learn(self.y)
         self.accept()
         return OK
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from vitree._core._x1 import Stepper
 from vitree.errors import ConvergenceError, InputError
 from vitree.flat import BALL, FREE
-from vitree.integrators.base import Integrator
+from vitree.integrators.base import Integrator, Records
 
 
 class SciPy(Integrator):
@@ -51,45 +50,55 @@ class SciPy(Integrator):
         return np.concatenate((configuration_rate(self.model, q, v), self.field.acceleration_at(t, q, v)))
 
     def run(self, records, steps, every, progress):
-        model, nq = self.model, self.model.nq
-        marks = np.arange(every, steps + 1, every)
-        done = 0
-        while done < steps:
-            # a part at a time, so that progress can be shown and Ctrl-C heard
-            count = min(steps - done, max(every, steps // 50 // every * every))
-            t0, t1 = self.t + done * self.dt, self.t + (done + count) * self.dt
-            inside = marks[(marks > done) & (marks <= done + count)]
-            began = time.perf_counter()
-            with np.errstate(all="ignore"):
-                result = solve_ivp(
-                    self._rate, (t0, t1), np.concatenate((self.q, self.v)), method=self.scipy_method,
-                    t_eval=np.minimum(self.t + inside * self.dt, t1), rtol=self.rtol, atol=self.atol,
-                )  # fmt: skip
-                last = result.y[:, -1] if result.y.size else np.concatenate((self.q, self.v))
-            records.seconds += time.perf_counter() - began
-            rows = slice(records.rows, records.rows + result.y.shape[1] if result.y.size else records.rows)
-            n = rows.stop - rows.start
-            if n:
-                records.t[rows] = result.t
-                records.q[rows] = self._normalised(result.y[:nq].T)
-                records.x[rows] = result.y[nq:].T
-                records.iterations[rows], records.residual[rows] = 0, 0.0
-                records.rows += n
-            if not result.success or not np.isfinite(last).all():
-                raise ConvergenceError(
-                    f"{self.name}: stopped near t = {result.t[-1] if n else t0:.9g} s: {result.message} "
-                    f"Loosen rtol= or atol=, or take another method",
-                    time=float(result.t[-1] if n else t0), residual=np.nan, iterations=0,
-                )  # fmt: skip
-            done += count
-            end = self._end(result, t1)
-            self.q, self.v = self._normalised(end[: model.nq]), end[model.nq :].copy()
-            if progress is not None:
-                progress(done, steps)
+        from scipy import integrate  # slow to import, and seldom needed
 
-    def _end(self, result, t1):
-        """State at the end of a part; the last record if one falls there."""
-        return result.y[:, -1]
+        last = steps // every * every
+        if last == 0:
+            return
+        told = time.perf_counter()
+        with np.errstate(all="ignore"):
+            solver = getattr(integrate, self.scipy_method)(
+                self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
+                rtol=self.rtol, atol=self.atol,
+            )  # fmt: skip
+            done = 0
+            while done < last:
+                began = time.perf_counter()
+                message = solver.step()
+                records.seconds += time.perf_counter() - began
+                if solver.status == "failed" or not np.isfinite(solver.y).all():
+                    raise ConvergenceError(
+                        f"{self.name}: stopped at t = {solver.t:.9g} s: {message or 'the state became infinite or NaN'} "
+                        f"Loosen rtol= or atol=, or take another method",
+                        time=float(solver.t), residual=np.nan, iterations=0,
+                    )  # fmt: skip
+                reached = last if solver.status == "finished" else self._reached(solver.t, every)
+                if reached > done:
+                    marks = np.arange(done + every, reached + 1, every)
+                    self._record(records, solver.dense_output(), marks)
+                    done = reached
+                if progress is not None and time.perf_counter() - told > 0.1:
+                    progress(done, steps)
+                    told = time.perf_counter()
+        y = solver.y
+        self.t, self.q, self.v = self.t + last * self.dt, self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
+        if progress is not None:
+            progress(steps, steps)
+
+    def _reached(self, t: float, every: int) -> int:
+        """Number of steps at the last record that lies at or before a time."""
+        return int((t - self.t) / self.dt * (1 + 1e-12)) // every * every
+
+    def _record(self, records: Records, state, marks: np.ndarray) -> None:
+        """Write the states of a dense output at some numbers of steps."""
+        t = self.t + marks * self.dt
+        y = state(t).T
+        rows = slice(records.rows, records.rows + len(marks))
+        records.t[rows] = t
+        records.q[rows] = self._normalised(y[:, : self.model.nq])
+        records.x[rows] = y[:, self.model.nq :]
+        records.iterations[rows], records.residual[rows] = 0, 0.0
+        records.rows += len(marks)
 
 
 def configuration_rate(model, q, v):

@@ -1,4 +1,4 @@
-"""URDF files to trees; nothing numeric beyond that."""
+"""URDF files: text to Tree."""
 
 from vitree.urdf.reader import load_urdf, read_urdf
 

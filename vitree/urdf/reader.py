@@ -1,207 +1,394 @@
-"""From a URDF file to a Tree: the parser is urdf-parser-py, made safe and quiet."""
+"""Robot files: the text checked, parsed by urdf_parser_py, and made into a Tree."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import threading
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from vitree import pairs
-from vitree.errors import InputError, UrdfError, VitreeError
-from vitree.flat import Geometry
-from vitree.flatten import turn_z_to
-from vitree.tree import Body, Element, Fixed, Frame, Tree, direction, free, rotation_rpy
-from vitree.urdf.prepass import Document, prepare
+from vitree.errors import InputError, ModelError
+from vitree.pairs import euler, planar, prismatic, revolute
+from vitree.tree import Coordinate, Element, Frame, Tree, body, direction, fixed, free, rotation_rpy
+from vitree.urdf.geometry import read_colours, read_shapes
+from vitree.urdf.xml import Node, Source
 
 BASES = ("fixed", "free", "euler")
-#: Name of the joint above the root link of a moving base.
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 ROOT_JOINT = "root_joint"
-#: The parser reports through one global function; it is replaced under this lock.
-_LOCK = threading.Lock()
+
+#: What is read: the elements of a link and of a joint, and their attributes; how many numbers
+#: each has (0: a text), and whether it must be there.
+INERTIAL = {
+    "origin": {"xyz": (3, False), "rpy": (3, False)},
+    "mass": {"value": (1, True)},
+    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), (1, True)),
+}
+JOINT = {
+    "origin": INERTIAL["origin"],
+    "parent": {"link": (0, True)},
+    "child": {"link": (0, True)},
+    "axis": {"xyz": (3, True)},
+    "limit": dict.fromkeys(("lower", "upper", "velocity", "effort"), (1, False)),
+    "dynamics": dict.fromkeys(("damping", "friction"), (1, False)),
+    "mimic": {"joint": (0, True), "multiplier": (1, False), "offset": (1, False)},
+}
+#: What each joint type uses of these.
+USED = {
+    "fixed": ("origin", "parent", "child"),
+    "floating": ("origin", "parent", "child"),
+    "planar": ("origin", "parent", "child", "axis"),
+}
+
+_parser_lock = threading.Lock()
 
 
-def load_urdf(source: str | os.PathLike, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None):
-    """Load a robot from a URDF file.
+def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None):
+    """Read a robot file and compile it.
 
     Parameters
     ----------
-    source : path
+    source : path or str
+        Path of a URDF file; or the text of one, if it starts with "<".
     base : {"fixed", "free", "euler"}
-        How the root link is joined to the world: welded; free to move by a joint "root_joint" with
-        q = (position, quaternion xyzw) and v = (linear, angular) in its axes; or by the six primitives
-        tx ty tz rz ry rx.
+        How the root link hangs on the world: welded; by a free joint called "root_joint"; or by
+        six one-coordinate joints, "root_joint_tx" ... "root_joint_rx".
     gravity : (3,) array [m/s^2]
     name : str, optional
-        Instead of the robot's name in the file.
+        Instead of the name in the file.
 
     Returns
     -------
     Model
-        Joint damping is simulated. Friction, mimic and limits are kept as data (``model.joint``).
 
     Raises
     ------
     UrdfError
-        If the file cannot be read; the text names file, line and element.
+        If the file cannot be read or modelled; the text names the file and the element.
+    InputError
+        If ``base`` is not known.
+
+    Notes
+    -----
+    Joint damping is simulated. Limits, friction and mimic are kept as data (``model.joints``,
+    ``model.flat.notes``): mimic joints are independent coordinates. Coordinates follow the joints
+    depth first, in the order of the file.
     """
     tree = read_urdf(source, base, gravity=gravity, name=name)
+    if not any(isinstance(at.element, Coordinate) for _, at in tree.world.walk()):
+        raise Source.failure(_display_name(source), 'nothing moves: it has no moving joint; load it with base="free"')
     try:
         return tree.compile()
-    except UrdfError:
-        raise
-    except VitreeError as error:
-        raise UrdfError(f"{Path(source).name}: {error}") from None
+    except ModelError as error:
+        raise Source.failure(_display_name(source), str(error)) from None
 
 
-def read_urdf(source: str | os.PathLike, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None) -> Tree:
-    """Read a URDF file into a :class:`Tree`, which can be edited before it is compiled; see :func:`load_urdf`."""
+def read_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None) -> Tree:
+    """Read a robot file as a Tree that can be edited; see :func:`load_urdf`."""
     if base not in BASES:
-        raise InputError(f'base="{base}" is not known; choose from {", ".join(BASES)}')
-    path = Path(os.fspath(source))
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise UrdfError(f"there is no file {path}") from None
-    except OSError as error:
-        raise UrdfError(f"cannot read {path}: {error.strerror}") from None
-    document = prepare(text, path.name)
-    robot, complaints = parse_quietly(document)
-    tree = Tree(name or robot.name, gravity=gravity)
+        raise InputError(f'base="{base}" is not known; choose from "fixed", "free", "euler"')
+    text, path = _open(source)
+    file = Source(_display_name(source), text, None if path is not None else "utf-8")
+    links, joints = _checked(file, name)
+    root = _root(file, links, joints)
+    robot, complaints = _parse(file, links, joints)
+    tree = Tree(name or file.root.get("name"), gravity)
+    tree.notes += _Builder(file, tree, links, joints, robot, path).build(root, base)
     tree.notes += complaints
-    _build(document, robot, tree, base)
     return tree
 
 
-def parse_quietly(document: Document):
-    """Return urdf-parser-py's robot and what it had to say, which it would print."""
-    from urdf_parser_py import urdf
+# ---- the file -----------------------------------------------------------------------------------
+
+
+def _is_text(source) -> bool:
+    return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def _display_name(source) -> str:
+    return "<text>" if _is_text(source) else Path(source).name or str(source)
+
+
+def _open(source) -> tuple[bytes, Path | None]:
+    if _is_text(source):
+        return source.lstrip("\ufeff \t\r\n").encode(), None
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"a robot file is given by its path, not by {source!r}")
+    path = Path(source).expanduser()
+    name = _display_name(source)
+    try:
+        return path.read_bytes(), path.absolute()
+    except FileNotFoundError:
+        hint = "" if path.suffix else f'; for a robot by its name use load_urdf(find_robot("{name}"))'
+        raise Source.failure(name, f"there is no such file ({path}); check the path{hint}") from None
+    except IsADirectoryError:
+        raise Source.failure(name, f"it is a directory ({path}); give the path of a URDF file in it") from None
+    except (OSError, ValueError) as error:
+        raise Source.failure(name, f"it cannot be read: {error}") from None
+
+
+def _checked(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
+    """Return <link>s and <joint>s by name: all that is read of them is there and is a number."""
+    root = file.root
+    if root.tag != "robot":
+        raise file.error(f"its root element is <{root.tag}>, not <robot>; vitree reads URDF", root)
+    for node in root.iter():
+        if node.tag.startswith("xacro:"):
+            raise file.error(f"<{node.tag}> is xacro, not URDF; run xacro on the file first", node)
+    if not (root.get("name") or name):
+        raise file.error('the <robot> has no "name"', root)
+    links, joints = _named(file, "link"), _named(file, "joint")
+    if not links:
+        raise file.error("there is no <link> in it", root)
+    for key, link in links.items():
+        inertial = _only(file, link, "inertial", f'link "{key}"')
+        if inertial is not None:
+            _check_fields(file, inertial, INERTIAL, f'link "{key}"')
+            for needed in ("mass", "inertia"):
+                if inertial.find(needed) is None:
+                    raise file.error(f'the <inertial> of link "{key}" has no <{needed}>', inertial)
+    for key, joint in joints.items():
+        what = f'joint "{key}"'
+        if joint.get("type") not in TYPES:
+            raise file.error(f'type="{joint.get("type")}" of {what} is not known; choose from {", ".join(TYPES)}', joint)
+        _check_fields(file, joint, {tag: JOINT[tag] for tag in USED.get(joint.get("type"), JOINT)}, what)
+        for end in ("parent", "child"):
+            node = joint.find(end)
+            if node is None:
+                raise file.error(f"the {what} has no <{end}>", joint)
+            if node.get("link") not in links:
+                raise file.error(f'the <{end}> of {what} is the link "{node.get("link")}", which is not in the file', node)
+    return links, joints
+
+
+def _named(file: Source, tag: str) -> dict[str, Node]:
+    found: dict[str, Node] = {}
+    for node in file.root.findall(tag):
+        name = node.get("name")
+        if not name:
+            raise file.error(f'a <{tag}> has no "name"', node)
+        if name in found:
+            raise file.error(f'there are two {tag}s "{name}", the first on line {found[name].line}; rename one', node)
+        found[name] = node
+    return found
+
+
+def _only(file: Source, node: Node, tag: str, what: str) -> Node | None:
+    found = node.findall(tag)
+    if len(found) > 1:
+        raise file.error(f"{what} has more than one <{tag}>; leave one", found[1])
+    return found[0] if found else None
+
+
+def _check_fields(file: Source, node: Node, fields, what: str) -> None:
+    for tag, attributes in fields.items():
+        child = _only(file, node, tag, what)
+        if child is None:
+            continue
+        for attribute, (count, needed) in attributes.items():
+            if count and (needed or child.get(attribute) is not None):
+                file.numbers(child, attribute, count, what, finite=tag != "limit")
+            elif needed and not child.get(attribute):
+                raise file.error(f'the <{tag}> of {what} has no "{attribute}"', child)
+
+
+def _root(file: Source, links, joints) -> str:
+    """Return the root link of what is checked to be one tree."""
+    above: dict[str, tuple[str, str]] = {}
+    for name, joint in joints.items():
+        parent, child = joint.find("parent").get("link"), joint.find("child").get("link")
+        if child in above:
+            raise file.error(f'the link "{child}" is the child of two joints, "{above[child][0]}" and "{name}"', joint)
+        above[child] = (name, parent)
+    roots = [link for link in links if link not in above]
+    if len(roots) > 1:
+        raise file.error(
+            f"there are {len(roots)} root links, {_few(roots)}; a robot has one: join the others to it by joints",
+            links[roots[1]],
+        )
+    # climb from every link: what does not end at the root goes round in a circle
+    known = set(roots)
+    for link in links:
+        climbed: list[str] = []
+        at = link
+        while at not in known:
+            known.add(at)
+            climbed.append(at)
+            at = above[at][1]
+            if at in climbed:
+                circle = [above[x][0] for x in climbed[climbed.index(at) :]]
+                lead = "" if roots else "there is no root link: "
+                raise file.error(f"{lead}the joint(s) {_few(circle)} form a cycle", joints[circle[0]])
+    return roots[0]
+
+
+def _parse(file: Source, links, joints):
+    """Let urdf_parser_py read what is kinematics; return its robot and what it complained of.
+
+    Other content is kept from it, since it fails on much that is found in files; so is its habit
+    of writing to stderr.
+    """
+    from urdf_parser_py.urdf import Robot
     from urdf_parser_py.xml_reflection import core
 
+    clean = ElementTree.Element("robot", name=file.root.get("name") or "robot")
+    for name, link in links.items():
+        copy = ElementTree.SubElement(clean, "link", name=name)
+        inertial = link.find("inertial")
+        if inertial is not None:
+            _copy_fields(inertial, ElementTree.SubElement(copy, "inertial"), INERTIAL)
+    for name, joint in joints.items():
+        copy = ElementTree.SubElement(clean, "joint", name=name, type=joint.get("type"))
+        _copy_fields(joint, copy, {tag: JOINT[tag] for tag in USED.get(joint.get("type"), JOINT)})
+        for limit in copy.findall("limit"):  # the parser insists on these two
+            for attribute in ("velocity", "effort"):
+                limit.set(attribute, limit.get(attribute, "inf"))
     complaints: list[str] = []
-    text = ElementTree.tostring(document.robot, encoding="unicode")
-    with _LOCK, contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        before, core.on_error = core.on_error, complaints.append
+    with _parser_lock:
+        usual, core.on_error = core.on_error, complaints.append
         try:
-            return urdf.URDF.from_xml_string(text), complaints
-        except Exception as error:  # the parser raises bare exceptions of many kinds
-            raise UrdfError(f"{document.source}: the URDF parser refuses it: {error}") from None
+            robot = Robot.from_xml(clean, core.Path("robot", tree=ElementTree.ElementTree(clean)))
+        except Exception as error:
+            raise file.error(f"urdf_parser_py cannot read it: {error}") from error
         finally:
-            core.on_error = before
+            core.on_error = usual
+    return robot, complaints
 
 
-def _build(document: Document, robot, tree: Tree, base: str) -> None:
-    elements = dict(document.named("link")), dict(document.named("joint"))
-    below: dict[str, list] = {}
-    for joint in robot.joints:
-        below.setdefault(joint.parent, []).append(joint)
-    root = robot.get_root()
-    top: list[Element] = {"fixed": [], "free": [free(ROOT_JOINT)], "euler": pairs.euler(ROOT_JOINT)}[base]
-    stack: list[tuple[Frame, list[Element], str]] = [(tree.world, top, root)]
-    while stack:
-        at, chain, link = stack.pop()
+def _copy_fields(node, copy, fields) -> None:
+    for tag, attributes in fields.items():
+        child = node.find(tag)
+        if child is not None:
+            ElementTree.SubElement(copy, tag, {key: child.get(key) for key in attributes if child.get(key) is not None})
+
+
+# ---- the tree -----------------------------------------------------------------------------------
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _pose(origin) -> dict:
+    """Arguments of ``fixed`` for an origin."""
+    return {"xyz": origin.xyz or (0, 0, 0), "rpy": origin.rpy or (0, 0, 0)} if origin is not None else {}
+
+
+class _Builder:
+    """Adds links and joints to a tree, and collects what is to be said."""
+
+    def __init__(self, file: Source, tree: Tree, links, joints, robot, path: Path | None):
+        self.file, self.tree, self.links, self.joints, self.robot, self.path = file, tree, links, joints, robot, path
+        self.colours = read_colours(file)
+        self.skipped: list[str] = []
+        self.unphysical: list[str] = []
+
+    def build(self, root: str, base: str) -> list[str]:
+        """Add everything, depth first in the order of the file; return notes."""
+        at = self.tree.world
+        if base != "fixed":
+            name = ROOT_JOINT
+            while any(joint.startswith(name) for joint in self.joints):
+                name = f"{name}_"
+            at = at.add(free(name) if base == "free" else euler(name))
+        stack = [(root, at)]
+        while stack:
+            link, at = stack.pop()
+            here = self._add(at, [self._body(link)], self.links[link])
+            below = []
+            for joint, child in self.robot.child_map.get(link, ()):
+                elements = self._elements(self.robot.joint_map[joint])
+                below.append((child, self._add(here, elements, self.joints[joint])))
+            stack += reversed(below)
+        return self._notes()
+
+    def _add(self, at: Frame, elements: list[Element], node: Node) -> Frame:
         try:
-            here = at.add(*chain, _body(document, robot.link_map[link], elements[0][link], tree))
-        except VitreeError as error:
-            raise document.error(elements[0][link], f'link "{link}": {error}') from None
-        for joint in reversed(below.get(link, [])):
-            try:
-                stack.append((here, _joint(joint, tree, elements[0]), joint.child))
-            except VitreeError as error:
-                raise document.error(elements[1][joint.name], f'joint "{joint.name}": {error}') from None
+            return at.add(*elements)
+        except ModelError as error:
+            raise self.file.error(str(error), node) from None
 
+    def _body(self, name: str):
+        inertial, node = self.robot.link_map[name].inertial, self.links[name]
+        shapes = read_shapes(self.file, node, self.colours, self.path, self.skipped)
+        if inertial is None:
+            return body(name, 0.0, geometry=shapes)
+        pose = _pose(inertial.origin)
+        tensor, R = np.array(inertial.inertia.to_matrix()), rotation_rpy(*pose.get("rpy", (0, 0, 0)))
+        try:
+            rounding = 1e-9 * np.abs(tensor).max() + 1e-12 * inertial.mass
+            if np.diag(tensor).min() < -rounding:
+                raise ModelError(f'the inertia of link "{name}" has a negative moment; no body has that')
+            if np.linalg.eigvalsh(tensor)[0] < -rounding:
+                self.unphysical.append(name)
+            plain = body(name, inertial.mass, com=pose.get("xyz", (0, 0, 0)), geometry=shapes)
+        except ModelError as error:
+            raise self.file.error(str(error), node.find("inertial")) from None
+        return replace(plain, inertia=R @ tensor @ R.T)
 
-def _place(origin) -> tuple[np.ndarray, np.ndarray]:
-    """Rotation and position of an <origin>, which may be missing."""
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    return rotation_rpy(*(origin.rpy or (0, 0, 0))), np.array(origin.xyz or (0, 0, 0), dtype=float)
+    def _elements(self, joint) -> list[Element]:
+        node = self.joints[joint.name]
+        if joint.type == "fixed":
+            # a link of the same name owns the frame
+            return [fixed(None if joint.name in self.links else joint.name, **_pose(joint.origin))]
+        place = fixed(**_pose(joint.origin))
+        if joint.type == "floating":
+            return [place, free(joint.name)]
+        try:
+            axis = direction(joint.axis or (1.0, 0.0, 0.0), f'axis of joint "{joint.name}"')
+            if joint.type == "planar":
+                return [place, *planar(joint.name, axis)]
+            return [place, self._hinge_or_slide(joint, axis)]
+        except ModelError as error:
+            raise self.file.error(str(error), node) from None
 
+    def _hinge_or_slide(self, joint, axis) -> Coordinate:
+        data: dict = {}
+        limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
+        if limit is not None:
+            data |= {"velocity": limit.velocity, "effort": limit.effort}
+            if joint.type != "continuous":
+                data |= {"lower": limit.lower, "upper": limit.upper}
+                if limit.lower > limit.upper:
+                    raise ModelError(f'the limits of joint "{joint.name}" are inverted: {limit.lower} > {limit.upper}')
+        if dynamics is not None and dynamics.damping is not None:
+            if dynamics.damping < 0:
+                raise ModelError(f'the damping of joint "{joint.name}" is {dynamics.damping:g}; it must not be negative')
+            data["damping"] = dynamics.damping
+        if mimic is not None:
+            multiplier = 1.0 if mimic.multiplier is None else mimic.multiplier
+            data["mimic"] = (mimic.joint, multiplier, mimic.offset or 0.0)
+        make = prismatic if joint.type == "prismatic" else revolute
+        return make(joint.name, axis, **data)
 
-def _joint(joint, tree: Tree, links) -> list[Element]:
-    """The elements that lead from the parent link's frame to the child link's."""
-    R, position = _place(joint.origin)
-    chain: list[Element] = []
-    if np.any(position) or not np.array_equal(R, np.eye(3)):
-        chain.append(Fixed(rotation=R, position=tuple(position)))
-    kind = joint.type
-    if kind == "fixed":
-        # a link may have the joint's name, and then owns the frame
-        chain.append(Fixed(joint.name if joint.name not in links else None))
-        return chain
-    more: dict = {"damping": 0.0}
-    if joint.dynamics is not None:
-        more["damping"] = float(joint.dynamics.damping or 0.0)
-        if joint.dynamics.friction:
-            tree.notes.append(f'joint "{joint.name}": friction {joint.dynamics.friction:g} is kept out of the dynamics')
-    if kind == "floating":
-        return [*chain, free(joint.name, **more)]
-    axis = direction(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0), "axis")
-    if kind == "planar":
-        turn = turn_z_to(axis)
-        return [*chain, Fixed(rotation=turn), *pairs.planar(joint.name, **more), Fixed(rotation=turn.T)]
-    if joint.limit is not None:
-        if kind != "continuous":
-            lower, upper = float(joint.limit.lower or 0.0), float(joint.limit.upper or 0.0)
-            if lower > upper:
-                tree.notes.append(f'joint "{joint.name}": limits {lower:g} > {upper:g} are inverted and ignored')
-            else:
-                more |= {"lower": lower, "upper": upper}
-        for what in ("velocity", "effort"):
-            value = getattr(joint.limit, what)
-            if value is not None:
-                more[what] = float(value)
-    if joint.mimic is not None:
-        m = joint.mimic
-        more["mimic"] = (
-            m.joint, 1.0 if m.multiplier is None else float(m.multiplier), 0.0 if m.offset is None else float(m.offset),
-        )  # fmt: skip
-        tree.notes.append(f'joint "{joint.name}" mimics "{m.joint}": it is simulated as a joint of its own')
-    make = pairs.prismatic if kind == "prismatic" else pairs.revolute
-    return [*chain, make(joint.name, tuple(axis), **more)]
-
-
-def _body(document: Document, link, element, tree: Tree) -> Body:
-    mass, com, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
-    if link.inertial is not None:
-        R, com = _place(link.inertial.origin)
-        mass = float(link.inertial.mass or 0.0)
-        if mass < 0:
-            raise UrdfError(f"its mass is {mass:g} kg; it must be zero or more")
-        if link.inertial.inertia is not None:
-            inertia = R @ np.array(link.inertial.inertia.to_matrix(), dtype=float) @ R.T
-            inertia = 0.5 * (inertia + inertia.T)
-        if mass == 0 and np.any(inertia):
-            tree.notes.append(f'link "{link.name}" has inertia but no mass; both are taken as zero')
-            inertia = np.zeros((3, 3))
-        moments = np.linalg.eigvalsh(inertia)
-        if moments[0] < -1e-9 * max(moments[-1], 1e-300):
-            tree.notes.append(f'link "{link.name}": a principal moment of inertia is negative ({moments[0]:.3g} kg m^2)')
-    return Body(link.name, mass=mass, com=tuple(com), inertia=inertia, geometry=tuple(_geometry(document, link, element)))
-
-
-def _geometry(document: Document, link, element):
-    for role, shapes, nodes in (
-        ("visual", link.visuals, element.findall("visual")),
-        ("collision", link.collisions, element.findall("collision")),
-    ):
-        for shape, node in zip(shapes, nodes, strict=True):
-            R, position = _place(shape.origin)
-            solid, size, filename = shape.geometry, (), None
-            kind = type(solid).__name__.lower()
-            if kind == "box":
-                size = tuple(solid.size)
-            elif kind == "cylinder":
-                size = (solid.radius, solid.length)
-            elif kind == "sphere":
-                size = (solid.radius,)
-            elif kind == "mesh":
-                size, filename = tuple(solid.scale or (1.0, 1.0, 1.0)), solid.filename
-            else:
-                continue
-            colour = document.colours.get(id(node))
-            yield Geometry(link.name, kind, tuple(map(float, size)), R, position, filename, colour, role)
+    def _notes(self) -> list[str]:
+        joints = self.robot.joints
+        moving = [j for j in joints if j.type in ("revolute", "continuous", "prismatic")]
+        cases = {
+            "fixed joints: what they connect moves as one body": [j.name for j in joints if j.type == "fixed"],
+            "mimic joints move on their own": [j.name for j in moving if j.mimic is not None],
+            "mimic a joint that is not in the file": [
+                j.name for j in moving if j.mimic is not None and j.mimic.joint not in self.joints
+            ],
+            "inertia that no body has (a negative principal moment), taken as it is": self.unphysical,
+            "joint friction is not simulated": [
+                j.name for j in moving if j.dynamics is not None and j.dynamics.friction
+            ],
+            "without <limit>, taken as unlimited": [
+                j.name for j in moving if j.limit is None and j.type != "continuous"
+            ],
+        }  # fmt: skip
+        notes = [f"{text}: {_few(names)}" for text, names in cases.items() if names]
+        if any(j.limit is not None for j in moving):
+            notes.append("joint limits are kept as data, not enforced")
+        if self.skipped:
+            notes.append(f"shapes not known, left out: {', '.join(self.skipped[:6])}"
+                         + (f" and {len(self.skipped) - 6} more" if len(self.skipped) > 6 else ""))  # fmt: skip
+        others = {node.tag for node in self.file.root} - {"link", "joint", "material"}
+        if others:
+            notes.append("ignored: " + ", ".join(f"<{tag}>" for tag in sorted(others)))
+        return notes

@@ -1,0 +1,389 @@
+"""Robot files: what is read is where the file says it is; what is wrong is named with its line."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import threading
+
+import numpy as np
+import pytest
+import reference
+from random_models import random_state
+
+from vitree import euler as euler_angles
+from vitree.errors import InputError, ModelError, UrdfError
+from vitree.robots import example_robots, find_robot, own_robots
+from vitree.tree import rotation_about, rotation_rpy
+from vitree.urdf import load_urdf, read_urdf
+from vitree.urdf.paths import resolve
+
+X, Y, Z = np.eye(3)
+INERTIAL = "<inertial><mass value='1'/><inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz='1'/></inertial>"
+
+
+def link(name, inside=INERTIAL):
+    return f"<link name='{name}'>{inside}</link>\n"
+
+
+def joint(name, parent, child, kind="revolute", inside=""):
+    return f"<joint name='{name}' type='{kind}'><parent link='{parent}'/><child link='{child}'/>{inside}</joint>\n"
+
+
+def robot(*parts):
+    return "<robot name='r'>\n" + "".join(parts) + "</robot>"
+
+
+ARM = (link("a"), link("b"), joint("j", "a", "b"))
+
+
+def close(a, b, tolerance=1e-13):
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=0, atol=tolerance)
+
+
+def flat_of(text, base="fixed"):
+    return read_urdf(text, base).flatten()
+
+
+# ---- what is read -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [X, -Y, (0, 0, 5), (0.3, -0.4, 0.5)])
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "planar"])
+def test_joint_types_about_any_axis(kind, axis):
+    tag = f"<origin xyz='1 2 3' rpy='0.1 0.2 0.3'/><axis xyz='{axis[0]} {axis[1]} {axis[2]}'/>"
+    flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", kind, tag)))
+    unit = np.array(axis) / np.linalg.norm(axis)
+    q, _ = random_state(flat, np.random.default_rng(0))
+    T = reference.frame_pose(flat, "b", q)
+    place = reference.pose(rotation_rpy(0.1, 0.2, 0.3), np.array([1.0, 2, 3]))
+    moved = np.linalg.solve(place, T)
+    if kind == "prismatic":
+        close(moved, reference.pose(np.eye(3), q[0] * unit))
+    elif kind == "planar":  # a turn about the normal, a move across it
+        close(moved[:3, :3], rotation_about(unit, q[2]))
+        assert moved[:3, 3] @ unit == pytest.approx(0, abs=1e-14)
+        assert np.linalg.norm(moved[:3, 3]) == pytest.approx(np.hypot(q[0], q[1]))
+    else:
+        close(moved, reference.pose(rotation_about(unit, q[0]), np.zeros(3)))
+    (found,) = flat.joints
+    assert found.kind == ("revolute" if kind == "continuous" else kind)
+    assert (found.parent, found.child) == ("a", "b")
+
+
+def test_defaults_of_the_format():
+    """Axis x, origin at the parent, no limits for a continuous joint, no damping."""
+    flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", "continuous", "<limit lower='0' upper='1'/>")))
+    close(reference.frame_pose(flat, "b", np.array([0.3])), reference.pose(rotation_about(X, 0.3), np.zeros(3)))
+    (found,) = flat.joints
+    assert (found.lower, found.upper, found.velocity, found.effort) == ((-np.inf,), (np.inf,), (np.inf,), (np.inf,))
+    close(flat.damping, [0])
+
+
+def test_floating_joints():
+    flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", "floating", "<origin xyz='0 0 1'/>")))
+    q, _ = random_state(flat, np.random.default_rng(1))
+    R = reference.quaternion_matrix(q[3:])
+    close(reference.frame_pose(flat, "b", q), reference.pose(R, q[:3] + Z))
+    assert flat.joints[0].kind == "free"
+
+
+def test_inertial_origin_and_axes():
+    inside = (
+        "<inertial><origin xyz='0.1 0.2 0.3' rpy='0.4 0.5 0.6'/><mass value='2'/>"
+        "<inertia ixx='0.3' ixy='0.01' ixz='0.02' iyy='0.4' iyz='0.03' izz='0.5'/></inertial>"
+    )
+    flat = flat_of(robot(link("a", inside)), "free")
+    R = rotation_rpy(0.4, 0.5, 0.6)
+    close(flat.mass, [2])
+    close(flat.com[0], [0.1, 0.2, 0.3])
+    close(flat.inertia[0], R @ [[0.3, 0.01, 0.02], [0.01, 0.4, 0.03], [0.02, 0.03, 0.5]] @ R.T)
+
+
+def test_data_of_a_joint_is_kept():
+    inside = (
+        "<limit lower='-1' upper='2' velocity='3' effort='4'/><dynamics damping='0.5' friction='0.1'/>"
+        "<mimic joint='j' multiplier='-2' offset='0.3'/><safety_controller k_velocity='1'/><calibration rising='0'/>"
+    )
+    flat = flat_of(robot(*ARM, link("c"), joint("k", "b", "c", "prismatic", inside)))
+    found = flat.joints[1]
+    assert (found.lower, found.upper, found.velocity, found.effort) == ((-1,), (2,), (3,), (4,))
+    assert found.mimic == ("j", -2.0, 0.3)
+    close(flat.damping, [0, 0.5])
+    notes = "\n".join(flat.notes)
+    for words in ('mimic joints move on their own: "k"', 'friction is not simulated: "k"', 'unlimited: "j"'):
+        assert words in notes
+
+
+def test_bases():
+    text = robot(*ARM)
+    fixed, free, euler = (flat_of(text, base) for base in ("fixed", "free", "euler"))
+    assert [j.name for j in fixed.joints] == ["j"]
+    assert [(j.name, j.kind) for j in free.joints] == [("root_joint", "free"), ("j", "revolute")]
+    names = [f"root_joint_{suffix}" for suffix in ("tx", "ty", "tz", "rz", "ry", "rx")]
+    assert [j.name for j in euler.joints] == [*names, "j"]
+    expanded = euler_angles.expand(free)
+    for field in ("kind", "parent", "E", "p", "mass", "com", "inertia"):
+        close(getattr(euler, field), getattr(expanded, field))
+    assert fixed.link_mass == free.link_mass and fixed.mass.sum() == 1 and free.mass.sum() == 2
+
+
+def test_fixed_joints_merge_and_keep_their_frames():
+    text = robot(link("a"), link("b"), link("b_fix"), joint("j", "a", "b", inside="<axis xyz='0 0 1'/>"),
+                 joint("tool", "b", "t", "fixed", "<origin xyz='1 0 0'/><axis xyz='0 0 0'/>"), link("t", ""),
+                 joint("b_fix", "b", "b_fix", "fixed", "<origin xyz='0 1 0'/>"))  # fmt: skip
+    flat = flat_of(text)
+    assert len(flat.kind) == 1
+    assert set(flat.frame_names) == {"a", "b", "t", "b_fix", "j", "tool"}
+    assert flat.link_parent[flat.link_names.index("t")] == "b"
+    T = reference.frame_pose(flat, "tool", np.array([np.pi / 2]))
+    close(T, reference.pose(rotation_about(Z, np.pi / 2), Y))
+    close(T, reference.frame_pose(flat, "t", np.array([np.pi / 2])))
+    close(flat.mass, [2])
+
+
+def test_a_massless_root_link_may_float():
+    text = robot(link("a", ""), link("b"), joint("f", "a", "b", "fixed"), link("c"), joint("j", "b", "c"))
+    assert flat_of(text, "free").mass.sum() == 2
+    with pytest.raises(ModelError, match="root_joint"):  # one hinge cannot hold it
+        load_urdf(robot(link("a", ""), link("b"), joint("j", "a", "b")), "free")
+
+
+def test_shapes_are_kept():
+    shapes = (
+        "<visual><origin xyz='1 2 3' rpy='0 0 1'/><geometry><box size='1 2 3'/></geometry><material name='red'/></visual>"
+        "<visual><geometry><cylinder radius='1' length='2'/></geometry>"
+        "<material name='own'><color rgba='0 1 0 0.5'/></material></visual>"
+        "<collision><geometry><mesh filename='none.stl' scale='2 2 2'/></geometry></collision>"
+        "<collision><geometry><capsule radius='1' length='2'/></geometry></collision>"
+        "<visual><geometry><sphere radius='3'/></geometry></visual><visual><geometry><cone/></geometry></visual>"
+    )
+    colour = "<material name='red'><color rgba='1 0 0 1'/></material><material name='own'/>"
+    flat = flat_of(robot(colour, link("a", INERTIAL + shapes)), "free")
+    assert [(g.frame, g.kind, g.size, g.role, g.rgba) for g in flat.geometry] == [
+        ("a", "box", (1, 2, 3), "visual", (1, 0, 0, 1)),
+        ("a", "cylinder", (1, 2), "visual", (0, 1, 0, 0.5)),
+        ("a", "mesh", (2, 2, 2), "collision", None),
+        ("a", "capsule", (1, 2), "collision", None),
+        ("a", "sphere", (3,), "visual", None),
+    ]
+    close(flat.geometry[0].position, [1, 2, 3])
+    close(flat.geometry[0].rotation, rotation_rpy(0, 0, 1))
+    assert flat.geometry[2].filename == "none.stl"
+    assert any("shapes not known" in note for note in flat.notes)
+
+
+def test_meshes_are_found_in_packages(tmp_path, monkeypatch):
+    mesh = tmp_path / "share" / "pkg" / "meshes" / "a b.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.touch()
+    file = mesh.parent.parent / "urdf" / "r.urdf"
+    for reference_ in ("package://pkg/meshes/a b.stl", "../meshes/a b.stl", f"file://{mesh}".replace(" ", "%20")):
+        assert pathlib.Path(resolve(reference_, file)).resolve() == mesh, reference_
+    elsewhere = tmp_path / "r.urdf"
+    assert resolve("package://pkg/meshes/a b.stl", elsewhere) == "package://pkg/meshes/a b.stl"
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
+    assert resolve("package://pkg/meshes/a b.stl", elsewhere) == str(mesh)
+    assert resolve("http://x/y.stl", elsewhere) == "http://x/y.stl"
+
+
+def test_what_is_not_kinematics_is_left_out_silently(capfd):
+    junk = (
+        "<gazebo><plugin><anything/></plugin></gazebo><transmission name='t'/><material name='grey'/>"
+        "<sensor name='s'/><!-- comment --><ros2_control name='x'><joint name='j'/></ros2_control>"
+    )
+    flat = flat_of(robot(junk, *ARM, link("c", "<unknown a='1'/>" + INERTIAL), joint("k", "b", "c", inside="<odd/>")))
+    assert len(flat.kind) == 2
+    assert "ignored: <gazebo>, <ros2_control>, <sensor>, <transmission>" in flat.notes
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_parsers_own_noise_is_back_afterwards():
+    from urdf_parser_py.xml_reflection import core
+
+    before = core.on_error
+    threads = [threading.Thread(target=read_urdf, args=(robot(*ARM),)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert core.on_error is before
+
+
+def test_files_paths_and_encodings(tmp_path):
+    text = robot(link("ä"), link("b"), joint("j", "ä", "b"))
+    for name, data in {
+        "utf8.urdf": text.encode(),
+        "bom.urdf": text.encode("utf-8-sig"),
+        "utf16.urdf": text.encode("utf-16"),
+        "latin.urdf": ('<?xml version="1.0" encoding="iso-8859-1"?>' + text).encode("latin-1"),
+    }.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        assert read_urdf(path).flatten().link_names == ("ä", "b")
+        assert read_urdf(str(path)).name == "r"
+    assert read_urdf(text, name="other").name == "other"
+
+
+# ---- bad input ----------------------------------------------------------------------------------
+
+BAD = {
+    "empty": ("", "not XML"),
+    "not XML": ("solid mesh", "not XML"),
+    "cut off": (robot(*ARM)[:-4], "not XML"),
+    "DOCTYPE": ("<!DOCTYPE robot [<!ENTITY a 'b'>]>" + robot(*ARM), "DOCTYPE"),
+    "encoding": ("<?xml version='1.0' encoding='nonsense'?>" + robot(*ARM), "encoding"),
+    "no robot": ("<sdf><model/></sdf>", "line 1: its root element is <sdf>"),
+    "xacro": (robot("<xacro:include filename='x'/>"), "xacro"),
+    "no name": ("<robot><link name='a'/></robot>", 'the <robot> has no "name"'),
+    "no links": (robot(), "no <link>"),
+    "link without name": (robot("<link/>"), 'line 2: a <link> has no "name"'),
+    "joint without name": (robot(link("a"), "<joint type='fixed'/>"), 'line 3: a <joint> has no "name"'),
+    "two links": (robot(link("a"), link("a")), 'line 3: there are two links "a", the first on line 2'),
+    "two joints": (robot(*ARM, link("c"), joint("j", "b", "c")), 'two joints "j"'),
+    "several roots": (robot(*ARM, link("x")), 'line 5: there are 2 root links, "a", "x"'),
+    "unknown child": (robot(link("a"), joint("j", "a", "z")), 'line 3: the <child> of joint "j" is the link "z"'),
+    "unknown parent": (robot(link("a"), joint("j", "z", "a")), 'the <parent> of joint "j" is the link "z"'),
+    "no parent": (robot(link("a"), "<joint name='j' type='fixed'><child link='a'/></joint>"), '"j" has no <parent>'),
+    "no link": (robot(link("a"), "<joint name='j' type='fixed'><parent/></joint>"), '<parent> of joint "j" has no "link"'),
+    "two parents": (
+        robot(link("a"), link("b"), link("c"), joint("j", "a", "b"), joint("k", "a", "c"), joint("l", "c", "b")),
+        'the link "b" is the child of two joints, "j" and "l"',
+    ),
+    "all in a cycle": (
+        robot(link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")),
+        "there is no root link: the joint(s)",
+    ),
+    "a cycle aside": (
+        robot(link("r"), link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")), "form a cycle"
+    ),
+    "its own child": (robot(link("r"), link("a"), joint("j", "a", "a")), 'the joint(s) "j" form a cycle'),
+    "unknown type": (robot(link("a"), link("b"), joint("j", "a", "b", "hinge")), 'type="hinge" of joint "j"'),
+    "no type": (robot(link("a"), "<joint name='j'/>"), 'type="None" of joint "j" is not known; choose from revolute'),
+    "axis without xyz": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis/>")), '<axis> of joint "j" has no "xyz"'),
+    "zero axis": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis xyz='0 0 0'/>")), 'axis of joint "j" is zero'),
+    "two axes": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis xyz='0 0 1'/>" * 2)), "more than one <axis>"),
+    "short vector": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin xyz='0 0'/>")), 'xyz="0 0"'),
+    "NaN": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin rpy='0 nan 0'/>")), "3 numbers that are finite"),
+    "infinite": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin xyz='0 inf 0'/>")), "finite"),
+    "limit NaN": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<limit lower='nan'/>")), 'lower="nan"'),
+    "inverted limits": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<limit lower='1'/>")), "inverted"),
+    "damping": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<dynamics damping='-1'/>")), "damping of joint"),
+    "text for damping": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<dynamics damping='x'/>")), 'damping="x"'),
+    "mass text": (robot(link("a", INERTIAL.replace("'1'/><inertia", "'heavy'/><inertia"))), 'value="heavy"'),
+    "negative mass": (robot(link("a", INERTIAL.replace("'1'/><inertia", "'-1'/><inertia"))), 'mass of "a" is -1'),
+    "no mass": (robot(link("a", "<inertial><inertia ixx='1'/></inertial>")), 'has no "ixy"'),
+    "no inertia": (robot(link("a", "<inertial><mass value='1'/></inertial>")), 'link "a" has no <inertia>'),
+    "no mass element": (robot(link("a", INERTIAL.replace("<mass value='1'/>", ""))), 'link "a" has no <mass>'),
+    "negative inertia": (robot(link("a", INERTIAL.replace("ixx='1'", "ixx='-1'"))), "negative moment"),
+    "two inertials": (robot(link("a", INERTIAL * 2)), "more than one <inertial>"),
+    "shape": (robot(link("a", "<visual><geometry><box size='1 2'/></geometry></visual>")), 'size="1 2"'),
+    "nothing moves": (robot(link("a")), 'base="free"'),
+    "massless": (robot(link("a"), link("b", ""), joint("j", "a", "b")), 'joint "j" moves no mass'),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_named(case, tmp_path, capfd):
+    text, words = BAD[case]
+    path = tmp_path / "broken.urdf"
+    path.write_text(text)
+    with pytest.raises(UrdfError, match=re.escape(words)) as caught:
+        load_urdf(path)
+    assert str(caught.value).startswith("broken.urdf: ")
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_bad_paths_and_arguments(tmp_path):
+    with pytest.raises(UrdfError, match=r"^absent\.urdf: there is no such file"):
+        load_urdf(tmp_path / "absent.urdf")
+    with pytest.raises(UrdfError, match="find_robot"):
+        load_urdf("panda-without-a-path")
+    with pytest.raises(UrdfError, match="directory"):
+        load_urdf(tmp_path)
+    with pytest.raises(InputError, match='"fixed", "free", "euler"'):
+        load_urdf(robot(*ARM), "floating")
+    with pytest.raises(InputError, match="path"):
+        load_urdf(3)
+
+
+def test_an_unwise_inertia_is_said_to_be_one():
+    inertia = "<inertia ixx='1' ixy='0' ixz='2' iyy='1' iyz='0' izz='1'/>"
+    text = robot(link("a"), link("b", f"<inertial><mass value='1'/>{inertia}</inertial>"), joint("j", "a", "b"))
+    assert any('taken as it is: "b"' in note for note in flat_of(text).notes)
+
+
+# ---- real robots --------------------------------------------------------------------------------
+
+needs_examples = pytest.mark.skipif(not example_robots(), reason="example-robot-data is not installed")
+
+
+@pytest.mark.parametrize("name", own_robots())
+def test_our_own_robots_load(name):
+    for base in ("fixed", "free", "euler"):
+        read_urdf(own_robots()[name], base).flatten()
+
+
+#: Of the 69 files: one has no robot name, and two have fingers without mass.
+NOT_LOADABLE = {
+    "ur_description/ur3": 'no "name"',
+    "romeo_description/romeo": '"RThumb3" moves no mass',
+    "romeo_description/romeo_laas_small": '"r_gripper_joint" moves no mass',
+}
+
+
+@needs_examples
+def test_every_example_robot_loads(capfd):
+    for name, path in example_robots().items():
+        if name in NOT_LOADABLE:
+            with pytest.raises(UrdfError, match=NOT_LOADABLE[name]):
+                load_urdf(path, "free")
+        else:
+            flat = load_urdf(path, "free").flat
+            assert np.isfinite(flat.inertia).all() and len(flat.frame_names) == len(set(flat.frame_names))
+    assert capfd.readouterr() == ("", "")
+
+
+PEERS = (
+    "talos_full_v2", "anymal_c", "anymal_b", "panda", "ur5", "g1_29dof", "allegro_left_hand", "simple_humanoid", "bolt",
+    "human_description/human", "tiago_pro", "icub",
+)  # fmt: skip
+
+
+@needs_examples
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_placements_and_inertias_are_pinocchios(name, base):
+    pin = pytest.importorskip("pinocchio")
+    path = find_robot(name)
+    flat = flat_of(path, base)
+    peer = pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if base == "free" else []))
+    data = peer.createData()
+    assert len(flat.damping) == peer.nv
+    rng = np.random.default_rng(5)
+    for _ in range(2):
+        q, _ = random_state(flat, rng)
+        peer_q = pin.neutral(peer)
+        for found in flat.joints:
+            other = peer.joints[peer.getJointId(found.name)]
+            own = q[found.q_slice]
+            wrapped = other.nq == 2 and other.nv == 1  # (cos, sin) of a continuous joint
+            peer_q[other.idx_q : other.idx_q + other.nq] = [np.cos(own[0]), np.sin(own[0])] if wrapped else own
+        pin.framesForwardKinematics(peer, data, peer_q)
+        bodies = reference.body_poses(flat, q)
+        for k, frame in enumerate(flat.frame_names):
+            kind = pin.FrameType.BODY if frame in flat.link_names else pin.FrameType.JOINT | pin.FrameType.FIXED_JOINT
+            local = reference.pose(flat.frame_E[k], flat.frame_p[k])
+            at = flat.frame_body[k]
+            T = local if at < 0 else bodies[at] @ local
+            close(T, data.oMf[peer.getFrameId(frame, kind)].homogeneous, 1e-12)
+    for i, found in enumerate(flat.joints):  # every joint of these robots is one body
+        # the peer's joint frame is the child link's; bring its inertia to our core frame
+        k = flat.frame_names.index(found.child)
+        inertia = peer.inertias[peer.getJointId(found.name)]
+        R, p = flat.frame_E[k], flat.frame_p[k]
+        assert flat.frame_body[k] == i
+        close(flat.mass[i], inertia.mass, 1e-12)
+        close(flat.com[i], R @ inertia.lever + p, 1e-12)
+        close(flat.inertia[i], R @ inertia.inertia @ R.T, 1e-12)
