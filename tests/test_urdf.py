@@ -11,6 +11,7 @@ import pytest
 import reference
 from random_models import random_state
 
+import vitree as vt
 from vitree import euler as euler_angles
 from vitree.errors import InputError, ModelError, UrdfError
 from vitree.robots import example_robots, find_robot, own_robots
@@ -115,6 +116,29 @@ def test_data_of_a_joint_is_kept():
         assert words in notes
 
 
+def test_inverted_limits_are_left_out():
+    flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", inside="<limit lower='1'/>")))
+    assert (flat.joints[0].lower, flat.joints[0].upper) == ((-np.inf,), (np.inf,))
+    assert 'limits inverted, left out: "j"' in flat.notes
+
+
+def test_damping_of_a_planar_joint_is_said_to_be_left_out():
+    flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", "planar", "<dynamics damping='1'/>")))
+    assert not flat.damping.any()
+    assert any(note.startswith("limits and damping of planar") and '"j"' in note for note in flat.notes)
+
+
+def test_the_root_joint_gives_way_to_a_joint_of_its_name():
+    text = robot(link("a"), link("b"), joint("root_joint", "a", "b"))
+    assert [j.name for j in flat_of(text, "free").joints] == ["root_joint_", "root_joint"]
+
+
+def test_order_is_depth_first_in_the_order_of_the_file():
+    links = [link(name) for name in "abcd"]
+    flat = flat_of(robot(*links, joint("z", "a", "b"), joint("y", "a", "c"), joint("x", "b", "d")))
+    assert [j.name for j in flat.joints] == ["z", "x", "y"]
+
+
 def test_bases():
     text = robot(*ARM)
     fixed, free, euler = (flat_of(text, base) for base in ("fixed", "free", "euler"))
@@ -151,14 +175,17 @@ def test_a_massless_root_link_may_float():
 
 def test_shapes_are_kept():
     shapes = (
-        "<visual><origin xyz='1 2 3' rpy='0 0 1'/><geometry><box size='1 2 3'/></geometry><material name='red'/></visual>"
+        "<visual><origin xyz='1 2 3' rpy='0 0 1'/><geometry><box size='1 2 3'/></geometry>"
+        "<material name='red'/></visual>"
         "<visual><geometry><cylinder radius='1' length='2'/></geometry>"
         "<material name='own'><color rgba='0 1 0 0.5'/></material></visual>"
         "<collision><geometry><mesh filename='none.stl' scale='2 2 2'/></geometry></collision>"
         "<collision><geometry><capsule radius='1' length='2'/></geometry></collision>"
         "<visual><geometry><sphere radius='3'/></geometry></visual><visual><geometry><cone/></geometry></visual>"
     )
-    colour = "<material name='red'><color rgba='1 0 0 1'/></material><material name='own'/>"
+    colour = (
+        "<material name='red'><color rgba='1 0 0 1'/></material><material name='red'><color rgba='0 0 1 1'/></material>"
+    )
     flat = flat_of(robot(colour, link("a", INERTIAL + shapes)), "free")
     assert [(g.frame, g.kind, g.size, g.role, g.rgba) for g in flat.geometry] == [
         ("a", "box", (1, 2, 3), "visual", (1, 0, 0, 1)),
@@ -178,6 +205,7 @@ def test_meshes_are_found_in_packages(tmp_path, monkeypatch):
     mesh.parent.mkdir(parents=True)
     mesh.touch()
     file = mesh.parent.parent / "urdf" / "r.urdf"
+    file.parent.mkdir()
     for reference_ in ("package://pkg/meshes/a b.stl", "../meshes/a b.stl", f"file://{mesh}".replace(" ", "%20")):
         assert pathlib.Path(resolve(reference_, file)).resolve() == mesh, reference_
     elsewhere = tmp_path / "r.urdf"
@@ -211,7 +239,7 @@ def test_the_parsers_own_noise_is_back_afterwards():
 
 
 def test_files_paths_and_encodings(tmp_path):
-    text = robot(link("ä"), link("b"), joint("j", "ä", "b"))
+    text = robot(link("\u00e4"), link("b"), joint("j", "\u00e4", "b"))
     for name, data in {
         "utf8.urdf": text.encode(),
         "bom.urdf": text.encode("utf-8-sig"),
@@ -220,7 +248,7 @@ def test_files_paths_and_encodings(tmp_path):
     }.items():
         path = tmp_path / name
         path.write_bytes(data)
-        assert read_urdf(path).flatten().link_names == ("ä", "b")
+        assert read_urdf(path).flatten().link_names == ("\u00e4", "b")
         assert read_urdf(str(path)).name == "r"
     assert read_urdf(text, name="other").name == "other"
 
@@ -245,7 +273,10 @@ BAD = {
     "unknown child": (robot(link("a"), joint("j", "a", "z")), 'line 3: the <child> of joint "j" is the link "z"'),
     "unknown parent": (robot(link("a"), joint("j", "z", "a")), 'the <parent> of joint "j" is the link "z"'),
     "no parent": (robot(link("a"), "<joint name='j' type='fixed'><child link='a'/></joint>"), '"j" has no <parent>'),
-    "no link": (robot(link("a"), "<joint name='j' type='fixed'><parent/></joint>"), '<parent> of joint "j" has no "link"'),
+    "no link": (
+        robot(link("a"), "<joint name='j' type='fixed'><parent/></joint>"),
+        '<parent> of joint "j" has no "link"',
+    ),
     "two parents": (
         robot(link("a"), link("b"), link("c"), joint("j", "a", "b"), joint("k", "a", "c"), joint("l", "c", "b")),
         'the link "b" is the child of two joints, "j" and "l"',
@@ -255,21 +286,39 @@ BAD = {
         "there is no root link: the joint(s)",
     ),
     "a cycle aside": (
-        robot(link("r"), link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")), "form a cycle"
+        robot(link("r"), link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")),
+        "form a cycle",
     ),
     "its own child": (robot(link("r"), link("a"), joint("j", "a", "a")), 'the joint(s) "j" form a cycle'),
     "unknown type": (robot(link("a"), link("b"), joint("j", "a", "b", "hinge")), 'type="hinge" of joint "j"'),
     "no type": (robot(link("a"), "<joint name='j'/>"), 'type="None" of joint "j" is not known; choose from revolute'),
-    "axis without xyz": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis/>")), '<axis> of joint "j" has no "xyz"'),
-    "zero axis": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis xyz='0 0 0'/>")), 'axis of joint "j" is zero'),
-    "two axes": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis xyz='0 0 1'/>" * 2)), "more than one <axis>"),
+    "axis without xyz": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis/>")),
+        '<axis> of joint "j" has no "xyz"',
+    ),
+    "zero axis": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis xyz='0 0 0'/>")),
+        'axis of joint "j" is zero',
+    ),
+    "two axes": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside="<axis xyz='0 0 1'/>" * 2)),
+        "more than one <axis>",
+    ),
     "short vector": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin xyz='0 0'/>")), 'xyz="0 0"'),
-    "NaN": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin rpy='0 nan 0'/>")), "3 numbers that are finite"),
+    "NaN": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin rpy='0 nan 0'/>")),
+        "3 numbers that are finite",
+    ),
     "infinite": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<origin xyz='0 inf 0'/>")), "finite"),
     "limit NaN": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<limit lower='nan'/>")), 'lower="nan"'),
-    "inverted limits": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<limit lower='1'/>")), "inverted"),
-    "damping": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<dynamics damping='-1'/>")), "damping of joint"),
-    "text for damping": (robot(link("a"), link("b"), joint("j", "a", "b", inside="<dynamics damping='x'/>")), 'damping="x"'),
+    "damping": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside="<dynamics damping='-1'/>")),
+        "damping of joint",
+    ),
+    "text for damping": (
+        robot(link("a"), link("b"), joint("j", "a", "b", inside="<dynamics damping='x'/>")),
+        'damping="x"',
+    ),
     "mass text": (robot(link("a", INERTIAL.replace("'1'/><inertia", "'heavy'/><inertia"))), 'value="heavy"'),
     "negative mass": (robot(link("a", INERTIAL.replace("'1'/><inertia", "'-1'/><inertia"))), 'mass of "a" is -1'),
     "no mass": (robot(link("a", "<inertial><inertia ixx='1'/></inertial>")), 'has no "ixy"'),
@@ -279,7 +328,6 @@ BAD = {
     "two inertials": (robot(link("a", INERTIAL * 2)), "more than one <inertial>"),
     "shape": (robot(link("a", "<visual><geometry><box size='1 2'/></geometry></visual>")), 'size="1 2"'),
     "nothing moves": (robot(link("a")), 'base="free"'),
-    "massless": (robot(link("a"), link("b", ""), joint("j", "a", "b")), 'joint "j" moves no mass'),
 }
 
 
@@ -293,6 +341,21 @@ def test_bad_files_are_named(case, tmp_path, capfd):
     assert str(caught.value).startswith("broken.urdf: ")
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_massless_finger_is_refused_where_accelerations_are_asked_for():
+    """Real files have them: the kinematics load, the dynamics raise, and the joint is named."""
+    model = load_urdf(robot(link("a"), link("b", ""), joint("j", "a", "b")))
+    q, v = model.neutral(), model.zero_velocity()
+    assert model.frame_pose("b", q).shape == (4, 4) and model.rnea(q, v, v).shape == (1,)
+    for ask in (
+        lambda: model.aba(q, v, v),
+        lambda: model.velocity_from_momentum(q, v),
+        lambda: vt.simulate(model, q, v, duration=0.1, dt=0.01),
+        model.require_regular,
+    ):
+        with pytest.raises(ModelError, match='joint "j" moves no mass'):
+            ask()
 
 
 def test_bad_paths_and_arguments(tmp_path):
@@ -325,12 +388,10 @@ def test_our_own_robots_load(name):
         read_urdf(own_robots()[name], base).flatten()
 
 
-#: Of the 69 files: one has no robot name, and two have fingers without mass.
-NOT_LOADABLE = {
-    "ur_description/ur3": 'no "name"',
-    "romeo_description/romeo": '"RThumb3" moves no mass',
-    "romeo_description/romeo_laas_small": '"r_gripper_joint" moves no mass',
-}
+#: Of the 69 files one has no robot name.
+NOT_LOADABLE = {"ur_description/ur3": 'no "name"'}
+#: Two have fingers without mass: their kinematics load.
+MASSLESS = {"romeo_description/romeo": "RThumb3", "romeo_description/romeo_laas_small": "r_gripper_joint"}
 
 
 @needs_examples
@@ -340,7 +401,10 @@ def test_every_example_robot_loads(capfd):
             with pytest.raises(UrdfError, match=NOT_LOADABLE[name]):
                 load_urdf(path, "free")
         else:
-            flat = load_urdf(path, "free").flat
+            model = load_urdf(path, "free")
+            flat = model.flat
+            assert (model.singular is not None) == (name in MASSLESS)
+            assert name not in MASSLESS or f'"{MASSLESS[name]}" moves no mass' in model.singular
             assert np.isfinite(flat.inertia).all() and len(flat.frame_names) == len(set(flat.frame_names))
     assert capfd.readouterr() == ("", "")
 
@@ -361,6 +425,7 @@ def test_placements_and_inertias_are_pinocchios(name, base):
     peer = pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if base == "free" else []))
     data = peer.createData()
     assert len(flat.damping) == peer.nv
+    frames = {(f.name, f.type == pin.FrameType.BODY): k for k, f in enumerate(peer.frames)}
     rng = np.random.default_rng(5)
     for _ in range(2):
         q, _ = random_state(flat, rng)
@@ -373,11 +438,10 @@ def test_placements_and_inertias_are_pinocchios(name, base):
         pin.framesForwardKinematics(peer, data, peer_q)
         bodies = reference.body_poses(flat, q)
         for k, frame in enumerate(flat.frame_names):
-            kind = pin.FrameType.BODY if frame in flat.link_names else pin.FrameType.JOINT | pin.FrameType.FIXED_JOINT
             local = reference.pose(flat.frame_E[k], flat.frame_p[k])
             at = flat.frame_body[k]
             T = local if at < 0 else bodies[at] @ local
-            close(T, data.oMf[peer.getFrameId(frame, kind)].homogeneous, 1e-12)
+            close(T, data.oMf[frames[frame, frame in flat.link_names]].homogeneous, 1e-12)
     for i, found in enumerate(flat.joints):  # every joint of these robots is one body
         # the peer's joint frame is the child link's; bring its inertia to our core frame
         k = flat.frame_names.index(found.child)

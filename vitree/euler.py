@@ -7,17 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from vitree.errors import InputError, ModelError
-from vitree.flat import (
-    BALL,
-    FREE,
-    KIND_NQ,
-    KIND_NV,
-    PRISMATIC,
-    REVOLUTE,
-    Flat,
-    JointInfo,
-)
+from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, KINDS, PRISMATIC, REVOLUTE, Flat, JointInfo
 from vitree.flatten import turn_z_to
+from vitree.regular import joint_of
 
 _X, _Y, _Z = np.eye(3)
 #: Primitives of the expansion, in order: suffix, kind, axis.
@@ -47,83 +39,89 @@ def expand(flat: Flat) -> Flat:
     ----------
     Johnson & Murphey 2009, section II.
     """
-    kind, parent, E, p, pitch, mass, com, inertia, damping = ([] for _ in range(9))
+    rows: list[tuple] = []  # kind, parent, E, p and pitch of each expanded body
+    damping: list[float] = []
     last: list[int] = []  # expanded index of each native body
     fold: list[np.ndarray] = []  # native core frame in the expanded body's core frame
     nv = np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
-    names: list[list[tuple[str, str, tuple[float, ...]]]] = []
-    native_names = _body_names(flat)
     for i, code in enumerate(flat.kind):
         k = int(flat.parent[i])
-        R = flat.E[i] if k < 0 else fold[k] @ flat.E[i]
-        at = flat.p[i] if k < 0 else fold[k] @ flat.p[i]
-        up = -1 if k < 0 else last[k]
+        up, turned, at = (-1, flat.E[i], flat.p[i]) if k < 0 else (last[k], fold[k] @ flat.E[i], fold[k] @ flat.p[i])
         own = flat.damping[nv[i] : nv[i + 1]]
         parts = _primitives(code)
         if parts is None:
-            kind.append(code), parent.append(up), E.append(R), p.append(at), pitch.append(flat.pitch[i])
+            rows.append((code, up, turned, at, flat.pitch[i]))
             damping.append(own[0])
             fold.append(np.eye(3))
         else:
             if np.any(own[-3:]) or np.ptp(own[:3]):
                 raise ModelError(
-                    f'the joint "{native_names[i]}" is damped in body axes, which Euler angles do not have; '
+                    f'the joint "{joint_of(flat, i)}" is damped in body axes, which Euler angles do not have; '
                     f"set that damping to zero, or keep the native model"
                 )
             damping += ([own[0]] * 3 if code == FREE else []) + [0.0] * 3
-            turned = R
-            for n, (_, primitive, axis) in enumerate(parts):
+            for _, primitive, axis in parts:
                 F = turn_z_to(axis)
-                kind.append(primitive), parent.append(up), E.append(turned @ F), pitch.append(0.0)
-                p.append(at if n == 0 else np.zeros(3))
-                up, turned = len(kind) - 1, F.T
+                rows.append((primitive, up, turned @ F, at, 0.0))
+                up, turned, at = len(rows) - 1, F.T, np.zeros(3)
             fold.append(turned)
-            mass += [0.0] * (len(parts) - 1)
-            com += [np.zeros(3)] * (len(parts) - 1)
-            inertia += [np.zeros((3, 3))] * (len(parts) - 1)
-        F = fold[i]
-        mass.append(flat.mass[i]), com.append(F @ flat.com[i]), inertia.append(F @ flat.inertia[i] @ F.T)
-        last.append(len(kind) - 1)
-        names.append([(suffix, "prismatic" if code == PRISMATIC else "revolute", tuple(axis)) for suffix, code, axis in parts or ()])
-    moved = [int(b) for b in flat.frame_body]
+        last.append(len(rows) - 1)
+    kind, parent, E, p, pitch = (np.array(column) for column in zip(*rows, strict=True))
+    mass, com, inertia = np.zeros(len(rows)), np.zeros((len(rows), 3)), np.zeros((len(rows), 3, 3))
+    F = np.array(fold)
+    mass[last], com[last] = flat.mass, (F @ flat.com[..., None])[..., 0]
+    inertia[last] = F @ flat.inertia @ F.transpose(0, 2, 1)
+    moving = flat.frame_body >= 0
+    at_body = flat.frame_body[moving]
+    frame_body, frame_E, frame_p = flat.frame_body.copy(), flat.frame_E.copy(), flat.frame_p.copy()
+    frame_body[moving] = np.array(last, np.int32)[at_body]
+    frame_E[moving] = F[at_body] @ frame_E[moving]
+    frame_p[moving] = (F[at_body] @ frame_p[moving][..., None])[..., 0]
     return replace(
         flat,
         name=f"{flat.name} (Euler angles)",
-        kind=np.array(kind, np.int32), parent=np.array(parent, np.int32), E=np.array(E), p=np.array(p),
-        pitch=np.array(pitch), mass=np.array(mass), com=np.array(com), inertia=np.array(inertia),
+        kind=kind.astype(np.int32),
+        parent=parent.astype(np.int32),
+        E=E,
+        p=p,
+        pitch=pitch,
+        mass=mass,
+        com=com,
+        inertia=inertia,
         damping=np.array(damping),
-        frame_body=np.array([last[b] if b >= 0 else -1 for b in moved], np.int32),
-        frame_E=np.array([fold[b] @ R if b >= 0 else R for b, R in zip(moved, flat.frame_E, strict=True)]).reshape(-1, 3, 3),
-        frame_p=np.array([fold[b] @ x if b >= 0 else x for b, x in zip(moved, flat.frame_p, strict=True)]).reshape(-1, 3),
-        joints=_expanded_joints(flat, names),
-    )  # fmt: skip
+        frame_body=frame_body,
+        frame_E=frame_E,
+        frame_p=frame_p,
+        joints=_expanded_joints(flat),
+    )
 
 
-def _body_names(flat: Flat) -> list[str]:
-    """Name of the joint that each body belongs to."""
-    starts = np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))[:-1]
-    return [next((j.name for j in flat.joints if j.v_slice.start <= s < j.v_slice.stop), f"body {i}")
-            for i, s in enumerate(starts)]  # fmt: skip
-
-
-def _expanded_joints(flat: Flat, names) -> tuple[JointInfo, ...]:
-    joints, at = [], 0
-    starts = {int(s): i for i, s in enumerate(np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))[:-1])}
+def _expanded_joints(flat: Flat) -> tuple[JointInfo, ...]:
+    joints: list[JointInfo] = []
+    starts = {first: code for code, _, first, _ in _layout(flat)}
+    at = 0
     for joint in flat.joints:
-        parts = names[starts[joint.v_slice.start]]
-        if not parts:
-            count = joint.v_slice.stop - joint.v_slice.start
-            here = slice(at, at + count)
+        parts = _primitives(starts[joint.v_slice.start])
+        if parts is None:
+            here = slice(at, at + joint.v_slice.stop - joint.v_slice.start)
             joints.append(replace(joint, q_slice=here, v_slice=here))
-            at += count
+            at = here.stop
             continue
-        for suffix, kind, axis in parts:
-            here = slice(at, at + 1)
+        for suffix, primitive, axis in parts:
             joints.append(
                 JointInfo(
-                    name=f"{joint.name}_{suffix}", kind=kind, parent=joint.parent, child=joint.child, q_slice=here,
-                    v_slice=here, axis=axis, lower=(-np.inf,), upper=(np.inf,), velocity=(np.inf,), effort=(np.inf,),
-                )  # fmt: skip
+                    name=f"{joint.name}_{suffix}",
+                    kind=KINDS[primitive],
+                    parent=joint.parent,
+                    child=joint.child,
+                    q_slice=slice(at, at + 1),
+                    v_slice=slice(at, at + 1),
+                    axis=tuple(axis),
+                    lower=(-np.inf,),
+                    upper=(np.inf,),
+                    velocity=(np.inf,),
+                    effort=(np.inf,),
+                )
             )
             at += 1
     return tuple(joints)
@@ -157,7 +155,9 @@ def to_euler(flat: Flat, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.n
         down, up = np.hypot(x + z, w - y), np.hypot(z - x, w + y)  # sqrt(1 -+ sin(pitch))
         half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(z - x, w + y)
         pitch = 0.5 * np.pi - 2 * np.arctan2(down, up)
-        yaw, roll = (a - 2 * np.pi * np.round(a / (2 * np.pi)) for a in (half_sum + half_difference, half_sum - half_difference))
+        yaw, roll = (
+            a - 2 * np.pi * np.round(a / (2 * np.pi)) for a in (half_sum + half_difference, half_sum - half_difference)
+        )
         cosine = down * up / (x * x + y * y + z * z + w * w)
         qe[..., ie + shift : ie + shift + 3] = np.stack((yaw, pitch, roll), axis=-1)
         omega = v[..., iv + shift : iv + shift + 3]
@@ -165,8 +165,9 @@ def to_euler(flat: Flat, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.n
         side = s * omega[..., 1] + c * omega[..., 2]  # cos(pitch) times the yaw rate
         if np.any((cosine < SINGULAR) & (np.abs(side) > 0)):
             raise InputError(
-                f'the joint "{_body_names(flat)[_index(flat, iv)]}" is at a pitch of +-90 degrees, where Euler angles have '
-                f'no rates for its velocity; start elsewhere, or use a method that runs it natively, such as "linear-time"'
+                f'the joint "{joint_of(flat, _index(flat, iv))}" is at a pitch of +-90 degrees, where Euler '
+                f"angles have no rates for its velocity; start elsewhere, or use a method that runs it natively, "
+                f'such as "linear-time"'
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             yaw_rate = np.where(side == 0, 0.0, side / cosine)
@@ -210,7 +211,12 @@ def _quaternion(yaw, pitch, roll) -> np.ndarray:
     """Quaternion (x, y, z, w) of Rz(yaw) Ry(pitch) Rx(roll)."""
     (sy, cy), (sp, cp), (sr, cr) = ((np.sin(a / 2), np.cos(a / 2)) for a in (yaw, pitch, roll))
     return np.stack(
-        (cy * cp * sr - sy * sp * cr, cy * sp * cr + sy * cp * sr, sy * cp * cr - cy * sp * sr, cy * cp * cr + sy * sp * sr),
+        (
+            cy * cp * sr - sy * sp * cr,
+            cy * sp * cr + sy * cp * sr,
+            sy * cp * cr - cy * sp * sr,
+            cy * cp * cr + sy * sp * sr,
+        ),
         axis=-1,
     )
 

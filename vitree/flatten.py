@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.flat import (
-    BALL,
-    FREE,
-    HELICAL,
-    KIND_NQ,
-    KIND_NV,
-    PRISMATIC,
-    REVOLUTE,
-    Flat,
-    JointInfo,
-)
-from vitree.regular import check_mass_matrix
+from vitree.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Flat, JointInfo
 
 if TYPE_CHECKING:
     from vitree.tree import Coordinate, Frame, Tree
@@ -41,11 +30,7 @@ def turn_z_to(axis: np.ndarray) -> np.ndarray:
     if s == 0:
         return np.diag([1.0, c, c])
     u, w = x / s, y / s  # z x axis is (-w, u, 0) s
-    return np.array([
-        [c + (1 - c) * w * w, (c - 1) * u * w, x],
-        [(c - 1) * u * w, c + (1 - c) * u * u, y],
-        [-x, -y, c],
-    ])  # fmt: skip
+    return np.array([[c + (1 - c) * w * w, (c - 1) * u * w, x], [(c - 1) * u * w, c + (1 - c) * u * u, y], [-x, -y, c]])
 
 
 def _core_frame(element: Coordinate):
@@ -66,7 +51,7 @@ def flatten(tree: Tree) -> Flat:
     Raises
     ------
     ModelError
-        If nothing in the tree moves, or a joint moves no mass (the mass matrix would be singular).
+        If nothing in the tree moves.
     """
     from vitree.tree import Body, Coordinate
 
@@ -113,7 +98,7 @@ def flatten(tree: Tree) -> Flat:
     named = {name: place for name, _, _, place in links}
     for more in (joint_frames, frames):
         named |= {name: place for name, place in more.items() if name not in named}
-    flat = Flat(
+    return Flat(
         name=tree.name,
         gravity=tree.gravity.copy(),
         kind=np.array(kind, np.int32),
@@ -136,14 +121,16 @@ def flatten(tree: Tree) -> Flat:
         geometry=tuple(geometry),
         notes=tuple(tree.notes),
     )
-    check_mass_matrix(flat, [element.joint or element.name for element, _ in coordinates])
-    return flat
 
 
 def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, COM and inertia about it, in the core frame, of bodies fixed together."""
     parts = [
-        (body.mass, at.p + at.R @ np.array(body.com), at.R @ (np.zeros((3, 3)) if body.inertia is None else body.inertia) @ at.R.T)
+        (
+            body.mass,
+            at.p + at.R @ np.array(body.com),
+            at.R @ (np.zeros((3, 3)) if body.inertia is None else body.inertia) @ at.R.T,
+        )
         for body, at in bodies
         if body.mass > 0 or (body.inertia is not None and np.any(body.inertia))
     ]

@@ -12,11 +12,10 @@ from vitree._core import wide
 from vitree._core.types import CoreModel
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
+from vitree.regular import why_singular
 
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
-#: A joint's own inertia may be this small a share of the inertia it is part of.
-SINGULAR_SHARE = 1e-12
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
@@ -55,26 +54,13 @@ class Model:
         self._joints = {joint.name: joint for joint in flat.joints}
         self._frames = {name: k for k, name in enumerate(flat.frame_names)}
         self._hash: str | None = None
-        self.singular = self._find_singular()
-
-    def _find_singular(self) -> str | None:
-        """Say which joint moves no inertia, if one does, judged at a configuration of no symmetry."""
-        share = np.empty(self.nbody)
-        q = self.random_configuration(np.random.default_rng(1))
-        core.smallest_pivots(self.core, q, share)
-        # NaN spreads from a massless body to the root: the outermost is the culprit
-        bad = np.flatnonzero(~(share > SINGULAR_SHARE))
-        if not len(bad):
-            return None
-        iv = self._iv[bad[-1]]
-        name = next((j.name for j in self.flat.joints if j.v_slice.start <= iv < j.v_slice.stop), f"body {bad[-1]}")
-        return (
-            f'joint "{name}" moves nothing that has inertia about it: the mass matrix is singular. '
-            f"Give what hangs on it a mass (and, for a turn about its own axis, an inertia), or fix the joint"
-        )
+        self.singular = why_singular(flat)
 
     def require_regular(self) -> None:
-        """Raise a ModelError that names the joint if the mass matrix is singular."""
+        """Raise a ModelError that names the joint if the mass matrix is singular.
+
+        Kinematics and :meth:`rnea` work all the same; accelerations do not exist.
+        """
         if self.singular is not None:
             raise ModelError(self.singular)
 

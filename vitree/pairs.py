@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vitree.flatten import turn_z_to
-from vitree.tree import (
-    Coordinate,
-    Element,
-    ball,
-    direction,
-    part_of,
-    rx,
-    ry,
-    rz,
-    screw,
-    tx,
-    ty,
-    tz,
-)
+from vitree.tree import Coordinate, Element, ball, direction, part_of, rx, ry, rz, screw, tx, ty, tz
 
 
 def revolute(name: str, axis=(0.0, 0.0, 1.0), **limits) -> Coordinate:
@@ -41,7 +30,9 @@ def spherical(name: str, **limits) -> Coordinate:
 
 def cylindrical(name: str, axis=(0.0, 0.0, 1.0), **limits) -> list[Element]:
     """Slides along and turns about one axis: coordinates ``name_d`` [m] and ``name_theta`` [rad]."""
-    return _joint(name, "cylindrical", prismatic(f"{name}_d", axis, **limits), revolute(f"{name}_theta", axis, **limits))
+    return _joint(
+        name, "cylindrical", prismatic(f"{name}_d", axis, **limits), revolute(f"{name}_theta", axis, **limits)
+    )
 
 
 def universal(name: str, **limits) -> list[Element]:
@@ -55,8 +46,13 @@ def planar(name: str, normal=(0.0, 0.0, 1.0), **limits) -> list[Element]:
     The axes x and y are the frame's, turned with z to the normal the short way.
     """
     x, y, z = turn_z_to(direction(normal, f'normal of "{name}"')).T
-    return _joint(name, "planar", prismatic(f"{name}_x", x, **limits), prismatic(f"{name}_y", y, **limits),
-                  revolute(f"{name}_theta", z, **limits))  # fmt: skip
+    return _joint(
+        name,
+        "planar",
+        prismatic(f"{name}_x", x, **limits),
+        prismatic(f"{name}_y", y, **limits),
+        revolute(f"{name}_theta", z, **limits),
+    )
 
 
 def euler(name: str, **limits) -> list[Element]:
@@ -68,5 +64,5 @@ def euler(name: str, **limits) -> list[Element]:
     return [make(f"{name}_{suffix}", **limits) for make, suffix in parts]
 
 
-def _joint(name: str, kind: str, *coordinates: Element) -> list[Element]:
+def _joint(name: str, kind: str, *coordinates: Any) -> list[Element]:
     return [part_of(coordinate, name, kind) for coordinate in coordinates]

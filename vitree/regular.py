@@ -1,29 +1,20 @@
-"""Is the mass matrix regular? Asked of every mechanism when it is flattened."""
+"""Is the mass matrix regular? Asked of every model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from vitree.errors import ModelError
-from vitree.flat import BALL, FREE, HELICAL, PRISMATIC, Flat
+from vitree.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
 
 #: Least inertia felt by a joint, relative to the inertia that it carries.
 LEAST = 1e-12
 
 
-def check_mass_matrix(flat: Flat, names: Sequence[str]) -> None:
-    """Raise a ModelError if the mass matrix is singular in every configuration.
+def why_singular(flat: Flat) -> str | None:
+    """Say why the mass matrix is singular in every configuration; None if it is not.
 
     The mass matrix is regular where all pivots of its factorisation, the inertias that the joints
     feel, are; they are analytic in q, so one configuration in general position decides.
-
-    Parameters
-    ----------
-    flat : Flat
-    names : sequence of str
-        What to call the joint of each body in the error.
 
     References
     ----------
@@ -38,20 +29,27 @@ def check_mass_matrix(flat: Flat, names: Sequence[str]) -> None:
         # sizes of a rotation and of a translation, in roots of kinetic energy
         turning, moving = np.trace(carried[i, :3, :3]), carried[i, 5, 5]
         if not (turning > 0 or moving > 0):
-            raise ModelError(
-                f'the joint "{names[i]}" moves no mass, which makes the mass matrix singular; '
+            return (
+                f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
                 f"give a body below it a mass, or make it fixed"
             )
         scale = np.sqrt((S[:3] ** 2).sum(axis=0) * turning + (S[3:] ** 2).sum(axis=0) * moving)
         U = felt[i] @ S
         D = S.T @ U
         if _least(D, scale) <= LEAST:
-            raise ModelError(_reason(names[i], _least(S.T @ carried[i] @ S, scale) <= LEAST))
+            return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
         k = int(flat.parent[i])
         if k >= 0:
             X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
             felt[k] += X.T @ (felt[i] - U @ np.linalg.solve(D, U.T)) @ X
             carried[k] += X.T @ carried[i] @ X
+    return None
+
+
+def joint_of(flat: Flat, body: int) -> str:
+    """Name of the joint that a body belongs to."""
+    start = int(KIND_NV[flat.kind[:body]].sum())
+    return next((j.name for j in flat.joints if j.v_slice.start <= start < j.v_slice.stop), f"body {body}")
 
 
 def _least(D: np.ndarray, scale: np.ndarray) -> float:

@@ -21,7 +21,7 @@ UNIT_TOLERANCE = 1e-6
 class Element:
     """What ``Frame.add`` takes; made by the functions of this module and of ``pairs``."""
 
-    name: str | None = None
+    name: Any = None
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Coordinate(Element):
     """
 
     kind: str = "screw"
-    twist: tuple[float, ...] | None = None
-    axis: tuple[float, ...] | None = None
+    twist: Any = None
+    axis: Any = None
     damping: Any = 0.0
     lower: Any = -np.inf
     upper: Any = np.inf
@@ -71,7 +71,7 @@ def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
     if isinstance(value, str):
         twist = np.concatenate((unit, np.zeros(3)) if rotation else (np.zeros(3), unit))
         return Coordinate(value, twist=tuple(twist), axis=tuple(unit), **limits)
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(value):
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(float(value)):
         if limits:
             raise ModelError(f"a constant transform takes no {', '.join(limits)}; give a name to make it move")
         if rotation:
@@ -153,10 +153,13 @@ def screw(name: str, axis=None, point=(0.0, 0.0, 0.0), pitch: float = 0.0, *, tw
         length = np.linalg.norm(w) or np.linalg.norm(v)
         if abs(length - 1.0) > UNIT_TOLERANCE:
             raise ModelError(
-                f'the twist of "{name}" is not a unit twist (length {length:.6g}); '
-                f"divide it by {length:.6g}" if length else f'the twist of "{name}" is zero; give it a direction'
-            )  # fmt: skip
-        return Coordinate(name, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length), **limits)
+                f'the twist of "{name}" is not a unit twist (length {length:.6g}); divide it by {length:.6g}'
+                if length
+                else f'the twist of "{name}" is zero; give it a direction'
+            )
+        return Coordinate(
+            name, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length), **limits
+        )
     w = direction(axis, f'axis of "{name}"')
     v = np.cross(vector(point, f'point of "{name}"'), w) + finite(pitch, f'pitch of "{name}"') * w
     return Coordinate(name, twist=(*w, *v), axis=tuple(w), **limits)
@@ -262,8 +265,12 @@ def direction(value, what: str) -> np.ndarray:
 def proper_rotation(value, what: str) -> np.ndarray:
     """Return the rotation (3, 3) nearest to a matrix that is one up to rounding."""
     R = np.array(value, dtype=float)
-    if R.shape != (3, 3) or not np.isfinite(R).all() or np.abs(R @ R.T - np.eye(3)).max() > UNIT_TOLERANCE \
-            or np.linalg.det(R) < 0:  # fmt: skip
+    if (
+        R.shape != (3, 3)
+        or not np.isfinite(R).all()
+        or np.abs(R @ R.T - np.eye(3)).max() > UNIT_TOLERANCE
+        or np.linalg.det(R) < 0
+    ):
         raise ModelError(f"the rotation of {what} is not a rotation matrix (3, 3)")
     U, _, Vt = np.linalg.svd(R)
     return R if np.abs(R @ R.T - np.eye(3)).max() < 1e-15 else U @ Vt
@@ -321,7 +328,8 @@ class Frame:
     """A place in a tree; made by :meth:`add`, never by hand."""
 
     def __init__(self, tree: Tree, parent: Frame | None, element: Element):
-        self.tree, self.parent, self.element = tree, parent, element
+        self.tree, self.parent = tree, parent
+        self.element: Any = element
         self.children: list[Frame] = []
         self.bodies: list[Body] = []
 
@@ -356,7 +364,11 @@ class Frame:
         at = self
         for element in chain:
             if isinstance(element, Body):
-                if at is self.tree.world or at.bodies or (at.element.name is not None and isinstance(at.element, Fixed)):
+                if (
+                    at is self.tree.world
+                    or at.bodies
+                    or (at.element.name is not None and isinstance(at.element, Fixed))
+                ):
                     at = at._child(Fixed())
                 at.bodies.append(element)
             else:
@@ -425,7 +437,9 @@ class Tree:
         for kind, names in new.items():
             for name in names:
                 if any(name in self._names[other] or name in seen[other] for other in taken[kind]):
-                    raise ModelError(f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}')
+                    raise ModelError(
+                        f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}'
+                    )
                 seen[kind].add(name)
         for kind, names in new.items():
             self._names[kind].update(names)

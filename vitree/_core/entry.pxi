@@ -117,50 +117,6 @@ def batch_aba(CoreModel model, const double[::1] gravity, const double[:, ::1] q
             scatter(ba, n, m.nv, row, start_out(acc))
 
 
-def smallest_pivots(CoreModel model, const double[::1] q, double[::1] out):
-    """Write each body's smallest joint inertia, as the elimination sees it, over the size of the inertia it is
-    part of: zero where the mass matrix is singular. One lane."""
-    cdef const vt_model* m = &model.m
-    cdef int i
-    cdef Scratch scratch = Scratch((m.nq + 3 * m.nv + 4) * sizeof(vt_real) + m.nbody * sizeof(AbaBody))
-    cdef vt_real* bq = reals(scratch, m.nq)
-    cdef vt_real* bv = reals(scratch, m.nv)
-    cdef vt_real* ba = reals(scratch, m.nv)
-    cdef AbaBody* x = <AbaBody*>scratch.take(m.nbody * sizeof(AbaBody))
-    cdef Sym3 A
-    cdef double smallest
-    for i in range(m.nq):
-        bq[i] = vt_set1(q[i])
-    aba(m, m.g, bq, bv, bv, NULL, ba, x)
-    for i in range(m.nbody):
-        if m.body[i].kind == REVOLUTE:
-            out[i] = pivot_share(vt_get(vt_set1(1.0) / x[i].Dinv, 0), x[i].J)
-        elif m.body[i].kind == PRISMATIC:
-            out[i] = pivot_share(vt_get(vt_set1(1.0) / x[i].Dinv, 0), x[i].M)
-        elif m.body[i].kind == HELICAL:
-            out[i] = pivot_share(vt_get(vt_set1(1.0) / x[i].Dinv, 0), addsym(x[i].J, x[i].M))
-        else:
-            A = x[i].J
-            smallest = 1.0
-            if m.body[i].kind == FREE:
-                smallest = smallest_share(x[i].M)
-                A = subsym(x[i].J, congruence(x[i].H, sym_inverse(x[i].M)))
-            out[i] = min(smallest, smallest_share(A))
-
-
-cdef double pivot_share(double pivot, Sym3 A) noexcept:
-    cdef double size = vt_get(A.xx + A.yy + A.zz, 0)
-    return pivot / size if size > 0.0 else 0.0
-
-
-cdef double smallest_share(Sym3 A) noexcept:
-    # one over the trace of A times the largest diagonal entry of its inverse
-    cdef Sym3 B = sym_inverse(A)
-    cdef double size = vt_get(A.xx + A.yy + A.zz, 0)
-    cdef double most = max(vt_get(B.xx, 0), vt_get(B.yy, 0), vt_get(B.zz, 0))
-    return 1.0 / (size * most) if size > 0.0 and most > 0.0 else 0.0
-
-
 def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
     # M: (n, nv * nv)
     cdef const vt_model* m = &model.m

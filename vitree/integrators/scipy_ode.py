@@ -22,19 +22,21 @@ class SciPy(Integrator):
     options = {
         "rtol": "relative tolerance of the solver (default 1e-8)",
         "atol": "absolute tolerance of the solver (default 1e-10)",
+        "max_step": "largest step [s] (default: none)",
     }
 
     def _prepare(self):
         self.rtol, self.atol = self.chosen.get("rtol", 1e-8), self.chosen.get("atol", 1e-10)
-        for name, value in (("rtol", self.rtol), ("atol", self.atol)):
-            if not (isinstance(value, int | float) and np.isfinite(value) and value > 0):
+        self.max_step = self.chosen.get("max_step", np.inf)
+        for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
+            if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
                 raise InputError(f"{name}={value!r} must be a positive number")
         self.field = Stepper(self.model.core, self.dt, self.torque, self.loads)
         self.quaternions = self.model._quaternions
 
     @property
     def settings(self):
-        return {"rtol": self.rtol, "atol": self.atol}
+        return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
     def start(self, t, q, x):
         self.t, self.q, self.v = float(t), q.copy(), x.copy()
@@ -59,7 +61,7 @@ class SciPy(Integrator):
         with np.errstate(all="ignore"):
             solver = getattr(integrate, self.scipy_method)(
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
-                rtol=self.rtol, atol=self.atol,
+                rtol=self.rtol, atol=self.atol, max_step=self.max_step,
             )  # fmt: skip
             done = 0
             while done < last:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
 from vitree.flat import Geometry
 from vitree.tree import rotation_rpy
 from vitree.urdf.paths import resolve
-from vitree.urdf.xml import Node, Source
+from vitree.urdf.xml import Source
 
 #: Sizes of each shape: attributes and how many numbers each has.
 SHAPES = {
@@ -33,9 +34,9 @@ def read_colours(source: Source) -> dict[str, tuple]:
 
 def _colour(source: Source, material: Node) -> tuple | None:
     colour = material.find("color")
-    if colour is None or colour.get("rgba") is None:
+    if colour is None or not colour.get("rgba"):
         return None
-    count = 3 if len(colour.get("rgba").split()) == 3 else 4
+    count = 3 if len(colour.get("rgba", "").split()) == 3 else 4
     rgba = source.numbers(colour, "rgba", count, f'material "{material.get("name")}"')
     return tuple(rgba + [1.0] * (4 - count))
 
@@ -43,7 +44,7 @@ def _colour(source: Source, material: Node) -> tuple | None:
 def read_shapes(source: Source, link: Node, colours, robot: Path | None, skipped: list[str]) -> list[Geometry]:
     """Return the visual and collision shapes of a <link>; ``skipped`` takes what is not known."""
     shapes = []
-    name = link.get("name")
+    name = link.get("name", "")
     for item in link:
         if item.tag not in ("visual", "collision"):
             continue
@@ -54,9 +55,10 @@ def read_shapes(source: Source, link: Node, colours, robot: Path | None, skipped
             skipped.append(what)
             continue
         size = tuple(
-            number for attribute, count in SHAPES[shape.tag].items()
+            number
+            for attribute, count in SHAPES[shape.tag].items()
             for number in source.numbers(shape, attribute, count, what)
-        )  # fmt: skip
+        )
         filename = None
         if shape.tag == "mesh":
             scale = shape.get("scale")
@@ -64,7 +66,7 @@ def read_shapes(source: Source, link: Node, colours, robot: Path | None, skipped
             size = (1.0,) * 3
             if scale is not None:
                 size = (tuple(source.numbers(shape, "scale", count, what)) * 3)[:3]
-            filename = resolve(shape.get("filename"), robot)
+            filename = resolve(shape.get("filename", ""), robot)
         origin, material = item.find("origin"), item.find("material")
         xyz, rpy = (
             source.numbers(origin, key, 3, what) if origin is not None and origin.get(key) is not None else [0.0] * 3
@@ -75,8 +77,14 @@ def read_shapes(source: Source, link: Node, colours, robot: Path | None, skipped
             rgba = _colour(source, material) or colours.get(material.get("name", ""))
         shapes.append(
             Geometry(
-                frame=name, kind=shape.tag, size=size, rotation=rotation_rpy(*rpy), position=np.array(xyz),
-                filename=filename, rgba=rgba, role=item.tag,
-            )  # fmt: skip
+                frame=name,
+                kind=shape.tag,
+                size=size,
+                rotation=rotation_rpy(*rpy),
+                position=np.array(xyz),
+                filename=filename,
+                rgba=rgba,
+                role=item.tag,
+            )
         )
     return shapes

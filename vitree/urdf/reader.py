@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
 from vitree.errors import InputError, ModelError
+from vitree.model import Model
 from vitree.pairs import euler, planar, prismatic, revolute
 from vitree.tree import Coordinate, Element, Frame, Tree, body, direction, fixed, free, rotation_rpy
+from vitree.urdf.checks import INERTIAL, JOINT, USED, check, few, find_root
 from vitree.urdf.geometry import read_colours, read_shapes
-from vitree.urdf.xml import Node, Source
+from vitree.urdf.xml import Source
 
 BASES = ("fixed", "free", "euler")
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 ROOT_JOINT = "root_joint"
-
-#: What is read: the elements of a link and of a joint, and their attributes; how many numbers
-#: each has (0: a text), and whether it must be there.
-INERTIAL = {
-    "origin": {"xyz": (3, False), "rpy": (3, False)},
-    "mass": {"value": (1, True)},
-    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), (1, True)),
-}
-JOINT = {
-    "origin": INERTIAL["origin"],
-    "parent": {"link": (0, True)},
-    "child": {"link": (0, True)},
-    "axis": {"xyz": (3, True)},
-    "limit": dict.fromkeys(("lower", "upper", "velocity", "effort"), (1, False)),
-    "dynamics": dict.fromkeys(("damping", "friction"), (1, False)),
-    "mimic": {"joint": (0, True), "multiplier": (1, False), "offset": (1, False)},
-}
-#: What each joint type uses of these.
-USED = {
-    "fixed": ("origin", "parent", "child"),
-    "floating": ("origin", "parent", "child"),
-    "planar": ("origin", "parent", "child", "axis"),
-}
 
 _parser_lock = threading.Lock()
 
@@ -74,7 +52,8 @@ def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: s
 
     Notes
     -----
-    Joint damping is simulated. Limits, friction and mimic are kept as data (``model.joints``,
+    A file in which a joint moves no mass loads for its kinematics; what needs its accelerations
+    raises. Joint damping is simulated. Limits, friction and mimic are kept as data (``model.joints``,
     ``model.flat.notes``): mimic joints are independent coordinates. Coordinates follow the joints
     depth first, in the order of the file.
     """
@@ -82,9 +61,10 @@ def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: s
     if not any(isinstance(at.element, Coordinate) for _, at in tree.world.walk()):
         raise Source.failure(_display_name(source), 'nothing moves: it has no moving joint; load it with base="free"')
     try:
-        return tree.compile()
+        model = Model(tree.flatten())
     except ModelError as error:
         raise Source.failure(_display_name(source), str(error)) from None
+    return model
 
 
 def read_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None) -> Tree:
@@ -93,10 +73,10 @@ def read_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: s
         raise InputError(f'base="{base}" is not known; choose from "fixed", "free", "euler"')
     text, path = _open(source)
     file = Source(_display_name(source), text, None if path is not None else "utf-8")
-    links, joints = _checked(file, name)
-    root = _root(file, links, joints)
+    links, joints = check(file, name)
+    root = find_root(file, links, joints)
     robot, complaints = _parse(file, links, joints)
-    tree = Tree(name or file.root.get("name"), gravity)
+    tree = Tree(name or file.root.get("name") or "", gravity)
     tree.notes += _Builder(file, tree, links, joints, robot, path).build(root, base)
     tree.notes += complaints
     return tree
@@ -131,101 +111,6 @@ def _open(source) -> tuple[bytes, Path | None]:
         raise Source.failure(name, f"it cannot be read: {error}") from None
 
 
-def _checked(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
-    """Return <link>s and <joint>s by name: all that is read of them is there and is a number."""
-    root = file.root
-    if root.tag != "robot":
-        raise file.error(f"its root element is <{root.tag}>, not <robot>; vitree reads URDF", root)
-    for node in root.iter():
-        if node.tag.startswith("xacro:"):
-            raise file.error(f"<{node.tag}> is xacro, not URDF; run xacro on the file first", node)
-    if not (root.get("name") or name):
-        raise file.error('the <robot> has no "name"', root)
-    links, joints = _named(file, "link"), _named(file, "joint")
-    if not links:
-        raise file.error("there is no <link> in it", root)
-    for key, link in links.items():
-        inertial = _only(file, link, "inertial", f'link "{key}"')
-        if inertial is not None:
-            _check_fields(file, inertial, INERTIAL, f'link "{key}"')
-            for needed in ("mass", "inertia"):
-                if inertial.find(needed) is None:
-                    raise file.error(f'the <inertial> of link "{key}" has no <{needed}>', inertial)
-    for key, joint in joints.items():
-        what = f'joint "{key}"'
-        if joint.get("type") not in TYPES:
-            raise file.error(f'type="{joint.get("type")}" of {what} is not known; choose from {", ".join(TYPES)}', joint)
-        _check_fields(file, joint, {tag: JOINT[tag] for tag in USED.get(joint.get("type"), JOINT)}, what)
-        for end in ("parent", "child"):
-            node = joint.find(end)
-            if node is None:
-                raise file.error(f"the {what} has no <{end}>", joint)
-            if node.get("link") not in links:
-                raise file.error(f'the <{end}> of {what} is the link "{node.get("link")}", which is not in the file', node)
-    return links, joints
-
-
-def _named(file: Source, tag: str) -> dict[str, Node]:
-    found: dict[str, Node] = {}
-    for node in file.root.findall(tag):
-        name = node.get("name")
-        if not name:
-            raise file.error(f'a <{tag}> has no "name"', node)
-        if name in found:
-            raise file.error(f'there are two {tag}s "{name}", the first on line {found[name].line}; rename one', node)
-        found[name] = node
-    return found
-
-
-def _only(file: Source, node: Node, tag: str, what: str) -> Node | None:
-    found = node.findall(tag)
-    if len(found) > 1:
-        raise file.error(f"{what} has more than one <{tag}>; leave one", found[1])
-    return found[0] if found else None
-
-
-def _check_fields(file: Source, node: Node, fields, what: str) -> None:
-    for tag, attributes in fields.items():
-        child = _only(file, node, tag, what)
-        if child is None:
-            continue
-        for attribute, (count, needed) in attributes.items():
-            if count and (needed or child.get(attribute) is not None):
-                file.numbers(child, attribute, count, what, finite=tag != "limit")
-            elif needed and not child.get(attribute):
-                raise file.error(f'the <{tag}> of {what} has no "{attribute}"', child)
-
-
-def _root(file: Source, links, joints) -> str:
-    """Return the root link of what is checked to be one tree."""
-    above: dict[str, tuple[str, str]] = {}
-    for name, joint in joints.items():
-        parent, child = joint.find("parent").get("link"), joint.find("child").get("link")
-        if child in above:
-            raise file.error(f'the link "{child}" is the child of two joints, "{above[child][0]}" and "{name}"', joint)
-        above[child] = (name, parent)
-    roots = [link for link in links if link not in above]
-    if len(roots) > 1:
-        raise file.error(
-            f"there are {len(roots)} root links, {_few(roots)}; a robot has one: join the others to it by joints",
-            links[roots[1]],
-        )
-    # climb from every link: what does not end at the root goes round in a circle
-    known = set(roots)
-    for link in links:
-        climbed: list[str] = []
-        at = link
-        while at not in known:
-            known.add(at)
-            climbed.append(at)
-            at = above[at][1]
-            if at in climbed:
-                circle = [above[x][0] for x in climbed[climbed.index(at) :]]
-                lead = "" if roots else "there is no root link: "
-                raise file.error(f"{lead}the joint(s) {_few(circle)} form a cycle", joints[circle[0]])
-    return roots[0]
-
-
 def _parse(file: Source, links, joints):
     """Let urdf_parser_py read what is kinematics; return its robot and what it complained of.
 
@@ -243,7 +128,7 @@ def _parse(file: Source, links, joints):
             _copy_fields(inertial, ElementTree.SubElement(copy, "inertial"), INERTIAL)
     for name, joint in joints.items():
         copy = ElementTree.SubElement(clean, "joint", name=name, type=joint.get("type"))
-        _copy_fields(joint, copy, {tag: JOINT[tag] for tag in USED.get(joint.get("type"), JOINT)})
+        _copy_fields(joint, copy, {tag: JOINT[tag] for tag in USED.get(joint.get("type", ""), JOINT)})
         for limit in copy.findall("limit"):  # the parser insists on these two
             for attribute in ("velocity", "effort"):
                 limit.set(attribute, limit.get(attribute, "inf"))
@@ -269,10 +154,6 @@ def _copy_fields(node, copy, fields) -> None:
 # ---- the tree -----------------------------------------------------------------------------------
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-
-
 def _pose(origin) -> dict:
     """Arguments of ``fixed`` for an origin."""
     return {"xyz": origin.xyz or (0, 0, 0), "rpy": origin.rpy or (0, 0, 0)} if origin is not None else {}
@@ -282,10 +163,11 @@ class _Builder:
     """Adds links and joints to a tree, and collects what is to be said."""
 
     def __init__(self, file: Source, tree: Tree, links, joints, robot, path: Path | None):
-        self.file, self.tree, self.links, self.joints, self.robot, self.path = file, tree, links, joints, robot, path
+        self.file, self.tree, self.links, self.joints, self.robot, self.path = (file, tree, links, joints, robot, path)
         self.colours = read_colours(file)
         self.skipped: list[str] = []
         self.unphysical: list[str] = []
+        self.inverted: list[str] = []
 
     def build(self, root: str, base: str) -> list[str]:
         """Add everything, depth first in the order of the file; return notes."""
@@ -294,7 +176,7 @@ class _Builder:
             name = ROOT_JOINT
             while any(joint.startswith(name) for joint in self.joints):
                 name = f"{name}_"
-            at = at.add(free(name) if base == "free" else euler(name))
+            at = at.add(*([free(name)] if base == "free" else euler(name)))
         stack = [(root, at)]
         while stack:
             link, at = stack.pop()
@@ -303,7 +185,7 @@ class _Builder:
             for joint, child in self.robot.child_map.get(link, ()):
                 elements = self._elements(self.robot.joint_map[joint])
                 below.append((child, self._add(here, elements, self.joints[joint])))
-            stack += reversed(below)
+            stack += below
         return self._notes()
 
     def _add(self, at: Frame, elements: list[Element], node: Node) -> Frame:
@@ -318,7 +200,7 @@ class _Builder:
         if inertial is None:
             return body(name, 0.0, geometry=shapes)
         pose = _pose(inertial.origin)
-        tensor, R = np.array(inertial.inertia.to_matrix()), rotation_rpy(*pose.get("rpy", (0, 0, 0)))
+        tensor, R = (np.array(inertial.inertia.to_matrix()), rotation_rpy(*pose.get("rpy", (0, 0, 0))))
         try:
             rounding = 1e-9 * np.abs(tensor).max() + 1e-12 * inertial.mass
             if np.diag(tensor).min() < -rounding:
@@ -352,12 +234,15 @@ class _Builder:
         if limit is not None:
             data |= {"velocity": limit.velocity, "effort": limit.effort}
             if joint.type != "continuous":
-                data |= {"lower": limit.lower, "upper": limit.upper}
-                if limit.lower > limit.upper:
-                    raise ModelError(f'the limits of joint "{joint.name}" are inverted: {limit.lower} > {limit.upper}')
+                if limit.lower <= limit.upper:
+                    data |= {"lower": limit.lower, "upper": limit.upper}
+                else:
+                    self.inverted.append(joint.name)
         if dynamics is not None and dynamics.damping is not None:
             if dynamics.damping < 0:
-                raise ModelError(f'the damping of joint "{joint.name}" is {dynamics.damping:g}; it must not be negative')
+                raise ModelError(
+                    f'the damping of joint "{joint.name}" is {dynamics.damping:g}; it must not be negative'
+                )
             data["damping"] = dynamics.damping
         if mimic is not None:
             multiplier = 1.0 if mimic.multiplier is None else mimic.multiplier
@@ -375,19 +260,27 @@ class _Builder:
                 j.name for j in moving if j.mimic is not None and j.mimic.joint not in self.joints
             ],
             "inertia that no body has (a negative principal moment), taken as it is": self.unphysical,
+            "limits inverted, left out": self.inverted,
+            "limits and damping of planar and floating joints are left out": [
+                name
+                for name, node in self.joints.items()
+                if node.get("type") in ("planar", "floating") and {"limit", "dynamics"} & {part.tag for part in node}
+            ],
             "joint friction is not simulated": [
                 j.name for j in moving if j.dynamics is not None and j.dynamics.friction
             ],
             "without <limit>, taken as unlimited": [
                 j.name for j in moving if j.limit is None and j.type != "continuous"
             ],
-        }  # fmt: skip
-        notes = [f"{text}: {_few(names)}" for text, names in cases.items() if names]
+        }
+        notes = [f"{text}: {few(names)}" for text, names in cases.items() if names]
         if any(j.limit is not None for j in moving):
             notes.append("joint limits are kept as data, not enforced")
         if self.skipped:
-            notes.append(f"shapes not known, left out: {', '.join(self.skipped[:6])}"
-                         + (f" and {len(self.skipped) - 6} more" if len(self.skipped) > 6 else ""))  # fmt: skip
+            notes.append(
+                f"shapes not known, left out: {', '.join(self.skipped[:6])}"
+                + (f" and {len(self.skipped) - 6} more" if len(self.skipped) > 6 else "")
+            )
         others = {node.tag for node in self.file.root} - {"link", "joint", "material"}
         if others:
             notes.append("ignored: " + ", ".join(f"<{tag}>" for tag in sorted(others)))

@@ -32,16 +32,16 @@ class Source:
         self.name = name
         self.root = self._parse(data, encoding)
 
-    def error(self, text: str, node: Node | None = None) -> UrdfError:
+    def error(self, text: str, node: ElementTree.Element | None = None) -> UrdfError:
         """Return an error that names the file, and the line of an element."""
-        return self.failure(self.name, f"line {node.line}: {text}" if node is not None else text)
+        return self.failure(self.name, f"line {node.line}: {text}" if isinstance(node, Node) else text)
 
     @staticmethod
     def failure(name: str, text: str) -> UrdfError:
         """Return an error about a file that could not be opened, or not be modelled."""
         return UrdfError(f"{name}: {text}")
 
-    def _parse(self, data: bytes, encoding: str | None) -> Node:
+    def _parse(self, data: bytes, encoding: str | None) -> ElementTree.Element:
         parser = expat.ParserCreate(encoding)
         builder = ElementTree.TreeBuilder(element_factory=Node)
 
@@ -61,7 +61,9 @@ class Source:
             raise self.error(f"its encoding cannot be read: {error}; save it as UTF-8") from None
         return builder.close()
 
-    def numbers(self, node: Node, attribute: str, count: int, what: str, finite: bool = True) -> list[float]:
+    def numbers(
+        self, node: ElementTree.Element, attribute: str, count: int, what: str, finite: bool = True
+    ) -> list[float]:
         """Return the numbers of an attribute.
 
         Raises
