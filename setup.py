@@ -9,9 +9,14 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
-#: instruction sets a width needs beyond the platform's baseline
-#: (packing scalars of one instance into vectors costs more in shuffles than it gains)
-WIDE_FLAGS = {1: ["-fno-tree-slp-vectorize"], 2: [], 4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]} if X86 else {1: ["-fno-tree-slp-vectorize"], 2: []}
+#: what each width needs beyond the platform's baseline
+WIDE_FLAGS = {
+    # packing scalars of one instance into vectors costs more in shuffles than it gains
+    1: ["-fno-tree-slp-vectorize"],
+    2: [],
+}
+if X86:
+    WIDE_FLAGS |= {4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]}
 HEADERS = ["vitree/_core/lane.h", "vitree/_core/coefficients.h"]
 
 
@@ -21,7 +26,7 @@ class BuildCore(build_ext):
     def build_extensions(self):
         unix = self.compiler.compiler_type != "msvc"
         if not unix:
-            self.extensions = [e for e in self.extensions if not e.name.endswith(("_x2", "_x4", "_x8"))]
+            self.extensions = [e for e in self.extensions if not e.name.endswith(("_x2", "_x4", "_x8", "_avx512"))]
         for extension in self.extensions:
             if unix:
                 extension.extra_compile_args = [
@@ -33,18 +38,20 @@ class BuildCore(build_ext):
         super().build_extensions()
 
 
-def core(name, width=1):
+def core(name, width=1, flags=()):
     return Extension(
         f"vitree._core.{name}",
         [f"vitree/_core/{name}.pyx"],
         define_macros=[("VT_WIDTH", str(width))],
-        extra_compile_args=list(WIDE_FLAGS[width]),
+        extra_compile_args=[*WIDE_FLAGS[width], *flags],
         include_dirs=["vitree/_core"],
         depends=HEADERS,
     )
 
 
 extensions = [core("types"), core("_cpu"), *(core(f"_x{width}", width) for width in WIDE_FLAGS)]
+if X86:  # one lane again, with twice the registers
+    extensions.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
 parallel = 0 if sys.platform == "win32" else min(len(extensions), os.cpu_count() or 1)
 setup(
     ext_modules=cythonize(

@@ -86,7 +86,8 @@ def test_a_step_is_the_oracles(method, solver):
         tau = np.random.default_rng(seed).normal(size=model.nv)
         step = reference.linear_time_step if method == "linear-time" else reference.midpoint_step
         q2, p2 = step(model.flat, q, p, h, tau=tau)
-        end = vt.simulate(model, q, p0=p, duration=h, dt=h, method=method, solver=solver, torque=tau, tolerance=1e-13)[-1]
+        chosen = {"method": method, "solver": solver, "tolerance": 1e-13}
+        end = vt.simulate(model, q, p0=p, duration=h, dt=h, torque=tau, **chosen)[-1]
         assert np.abs(model.difference(q2, end.q)).max() < 1e-12
         assert np.abs(p2 - end.p).max() < 1e-11 * np.abs(p).max()
 
@@ -168,8 +169,8 @@ def test_symplectic(method):
 @pytest.mark.parametrize("method", VARIATIONAL)
 def test_two_configurations_are_a_start(method):
     """The first step from (q0, q1) leads to q1."""
-    model, q, v = tree(61, "free" if method == "linear-time" else "fixed", damping=True,
-                       kinds=("revolute", "ball") if method == "linear-time" else ("revolute", "prismatic"))  # fmt: skip
+    base, kind = ("free", "ball") if method == "linear-time" else ("fixed", "prismatic")
+    model, q, v = tree(61, base, damping=True, kinds=("revolute", kind))
     q1 = model.integrate(q, 0.01 * v)
     for torque in (None, np.ones(model.nv), lambda t, q, v: np.sin(t + np.ones_like(v))):
         run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, method=method, torque=torque, tolerance=1e-13)

@@ -7,13 +7,14 @@ from dataclasses import fields
 
 import numpy as np
 
-from vitree._core import _x1 as core
-from vitree._core import wide
+from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 
+#: The kernels for one state at a time.
+core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
 

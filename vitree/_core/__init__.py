@@ -42,3 +42,13 @@ def lanes(w: int):
 def wide():
     """Return the compiled module for batches."""
     return lanes(width())
+
+
+@cache
+def scalar():
+    """Return the compiled module of one lane, in the build whose registers this CPU has.
+
+    Both builds give the same bits.
+    """
+    name = "_x1_avx512" if _cpu.runs(8) and importlib.util.find_spec(f"{__name__}._x1_avx512") else "_x1"
+    return importlib.import_module(f"{__name__}.{name}")

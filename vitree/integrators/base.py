@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vitree._core._x1 import STATUS_TEXT
+from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model import Model
 
@@ -91,6 +91,7 @@ class Integrator(ABC):
         self.chosen = options
         self._prepare()
 
+    @abstractmethod
     def _prepare(self) -> None:
         """Check the options and make what stepping needs."""
 
@@ -132,8 +133,8 @@ class CompiledIntegrator(Integrator):
     #: what to try when a step fails
     remedy: ClassVar[str] = "halve dt"
 
-    def _make(self, kind: type, model: Model, torque: Torque, **options) -> Any:
-        return kind(model.core, self.dt, torque, self.loads, **options)
+    def _make(self, kind: str, model: Model, torque: Torque, **options) -> Any:
+        return getattr(scalar(), kind)(model.core, self.dt, torque, self.loads, **options)
 
     def start(self, t, q, x):
         self.stepper.set_state(float(t), q, x)
@@ -167,7 +168,7 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {self.dt:g} s: "
-            f"{STATUS_TEXT[status]}{numbers}; {self.remedy}",
+            f"{scalar().STATUS_TEXT[status]}{numbers}; {self.remedy}",
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vitree._core._x1 import EulerStepper, RungeKuttaStepper
 from vitree.integrators.base import CompiledIntegrator
 
 
@@ -13,7 +12,7 @@ class ExplicitEuler(CompiledIntegrator):
     order = 1
 
     def _prepare(self):
-        self.stepper = self._make(EulerStepper, self.model, self.torque)
+        self.stepper = self._make("EulerStepper", self.model, self.torque)
 
 
 class SemiImplicitEuler(CompiledIntegrator):
@@ -23,7 +22,7 @@ class SemiImplicitEuler(CompiledIntegrator):
     order = 1
 
     def _prepare(self):
-        self.stepper = self._make(EulerStepper, self.model, self.torque, semi_implicit=True)
+        self.stepper = self._make("EulerStepper", self.model, self.torque, semi_implicit=True)
 
 
 class RungeKutta4(CompiledIntegrator):
@@ -38,4 +37,4 @@ class RungeKutta4(CompiledIntegrator):
     order = 4
 
     def _prepare(self):
-        self.stepper = self._make(RungeKuttaStepper, self.model, self.torque)
+        self.stepper = self._make("RungeKuttaStepper", self.model, self.torque)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
-from vitree._core._x1 import Stepper
+from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError
 from vitree.flat import BALL, FREE
 from vitree.integrators.base import Integrator, Records
@@ -19,7 +21,7 @@ class SciPy(Integrator):
     """
 
     scipy_method: str
-    options = {
+    options: ClassVar[Mapping[str, str]] = {
         "rtol": "relative tolerance of the solver (default 1e-8)",
         "atol": "absolute tolerance of the solver (default 1e-10)",
         "max_step": "largest step [s] (default: none)",
@@ -31,7 +33,7 @@ class SciPy(Integrator):
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
             if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
                 raise InputError(f"{name}={value!r} must be a positive number")
-        self.field = Stepper(self.model.core, self.dt, self.torque, self.loads)
+        self.field = scalar().Stepper(self.model.core, self.dt, self.torque, self.loads)
         self.quaternions = self.model._quaternions
 
     @property
@@ -70,8 +72,8 @@ class SciPy(Integrator):
                 records.seconds += time.perf_counter() - began
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     raise ConvergenceError(
-                        f"{self.name}: stopped at t = {solver.t:.9g} s: {message or 'the state became infinite or NaN'} "
-                        f"Loosen rtol= or atol=, or take another method",
+                        f"{self.name}: stopped at t = {solver.t:.9g} s: "
+                        f"{message or 'the state became infinite or NaN.'} Loosen rtol= or atol=",
                         time=float(solver.t), residual=np.nan, iterations=0,
                     )  # fmt: skip
                 reached = last if solver.status == "finished" else self._reached(solver.t, every)
@@ -82,8 +84,8 @@ class SciPy(Integrator):
                 if progress is not None and time.perf_counter() - told > 0.1:
                     progress(done, steps)
                     told = time.perf_counter()
-        y = solver.y
-        self.t, self.q, self.v = self.t + last * self.dt, self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
+        self.t += last * self.dt
+        self.q, self.v = self._normalised(solver.y[: self.model.nq]), solver.y[self.model.nq :].copy()
         if progress is not None:
             progress(steps, steps)
 

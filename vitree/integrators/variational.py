@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
-from vitree._core._x1 import LinearTimeStepper, MidpointStepper
 from vitree.errors import InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV
 from vitree.integrators.base import CompiledIntegrator, wrench_loads
@@ -35,8 +36,8 @@ class Variational(CompiledIntegrator):
     order = 2
     symplectic = True
     conserves_momentum = True
-    options = _OPTIONS
-    solvers = SOLVERS
+    options: ClassVar[Mapping[str, str]] = _OPTIONS
+    solvers: ClassVar[Mapping[str, int]] = SOLVERS
     remedy = "halve dt, or give max_iterations= or a looser tolerance="
 
     def _solver_options(self) -> dict:
@@ -77,7 +78,7 @@ class LinearTime(Variational):
     name = "linear-time"
 
     def _prepare(self):
-        self.stepper = self._make(LinearTimeStepper, self.model, self.torque, **self._solver_options())
+        self.stepper = self._make("LinearTimeStepper", self.model, self.torque, **self._solver_options())
 
 
 class Midpoint(Variational):
@@ -94,8 +95,8 @@ class Midpoint(Variational):
     """
 
     name = "midpoint"
-    options = {**_OPTIONS, "alpha": "where in the step the Lagrangian is taken, 0 to 1 (default 0.5)"}
-    solvers = {name: code for name, code in SOLVERS.items() if name != "riqn"}
+    options: ClassVar[Mapping[str, str]] = {**_OPTIONS, "alpha": "where in the step L is taken, 0 to 1 (default 0.5)"}
+    solvers: ClassVar[Mapping[str, int]] = {name: code for name, code in SOLVERS.items() if name != "riqn"}
 
     def _prepare(self):
         alpha = self.chosen.get("alpha", 0.5)
@@ -108,7 +109,7 @@ class Midpoint(Variational):
             model, torque = self._expanded(torque)
             self.loads = wrench_loads(model, *self.wrenches)
         self.running = model
-        self.stepper = self._make(MidpointStepper, model, torque, **options)
+        self.stepper = self._make("MidpointStepper", model, torque, **options)
 
     def _expanded(self, torque):
         """The model in Euler angles, and the torque for it: the power of native forces is kept."""

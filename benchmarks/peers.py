@@ -1,0 +1,249 @@
+"""The peers of the benchmarks: the same robots in Pinocchio and MuJoCo, timed in the same run.
+
+Every timer returns microseconds per call, the least of many repeats, or None with a reason printed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sysconfig
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+STATES = 256
+
+
+def best_of(call, count: int = 1, repeats: int = 40) -> float:
+    """Least microseconds of ``call`` over repeats, divided by the number of things it does."""
+    least = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        least = min(least, time.perf_counter() - start)
+    return 1e6 * least / count
+
+
+# ---- robots -----------------------------------------------------------------------------------------
+
+
+def chain_urdf(n: int, offset: float = 1.5, alternate_axes: bool = False) -> str:
+    """The chain of Lee et al. 2016 as URDF text: n links of 1 kg, unit inertia, turning about x (and y)."""
+    inertial = (
+        f'<inertial><origin xyz="0 0 {offset / 2}"/><mass value="1"/>'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    )
+    parts = [f'<robot name="chain{n}"><link name="world_link"/>']
+    for i in range(n):
+        above = f"link{i - 1}" if i else "world_link"
+        axis = "0 1 0" if alternate_axes and i % 2 else "1 0 0"
+        parts.append(
+            f'<link name="link{i}">{inertial}</link><joint name="joint{i}" type="continuous"><parent link="{above}"/>'
+            f'<child link="link{i}"/><origin xyz="0 0 {offset if i else 0}"/><axis xyz="{axis}"/></joint>'
+        )
+    return "".join(parts) + "</robot>"
+
+
+def without_damping(text: str) -> str:
+    """A URDF text stripped to its mechanics, without joint damping or friction: what the peers also simulate."""
+    root = ElementTree.fromstring(text)
+    for tag in ("transmission", "gazebo", "material", "sensor"):
+        for element in root.findall(tag):
+            root.remove(element)
+    for link in root.findall("link"):
+        for tag in ("visual", "collision"):
+            for element in link.findall(tag):
+                link.remove(element)
+    for joint in root.findall("joint"):
+        for tag in ("dynamics", "mimic"):
+            for element in joint.findall(tag):
+                joint.remove(element)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def robots() -> dict[str, tuple[str, bool]]:
+    """Name -> (URDF text, whether its base is free) of the robots that are timed."""
+    from vitree.robots import find_robot
+
+    return {
+        "chain10": (chain_urdf(10), False),
+        "chain30": (chain_urdf(30, offset=0.3, alternate_axes=True), False),
+        "talos": (without_damping(find_robot("talos").read_text()), True),
+    }
+
+
+# ---- Pinocchio --------------------------------------------------------------------------------------
+
+
+def pinocchio_model(text: str, free: bool):
+    """The robot in Pinocchio."""
+    import pinocchio as pin
+
+    return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if free else pin.buildModelFromXML(text)
+
+
+def pinocchio_python(text: str, free: bool) -> dict[str, float]:
+    """Microseconds of Pinocchio's kernels called from Python."""
+    import pinocchio as pin
+
+    model = pinocchio_model(text, free)
+    data = model.createData()
+    rng = np.random.default_rng(0)
+    q = pin.integrate(model, pin.neutral(model), rng.uniform(-1, 1, model.nv))
+    v, a = rng.uniform(-1, 1, (2, model.nv))
+    calls = {
+        "rnea": lambda: pin.rnea(model, data, q, v, a),
+        "aba": lambda: pin.aba(model, data, q, v, a),
+        "crba": lambda: pin.crba(model, data, q),
+        "kinematics": lambda: pin.forwardKinematics(model, data, q),
+    }
+
+    def loop(call):
+        for _ in range(STATES):
+            call()
+
+    return {name: best_of(lambda call=call: loop(call), STATES) for name, call in calls.items()}
+
+
+def _joint_lines(text: str, free: bool) -> str:
+    """The model as pinocchio_kernels.cpp reads it."""
+    import pinocchio as pin
+
+    model = pinocchio_model(text, free)
+    data = model.createData()
+    pin.forwardKinematics(model, data, pin.neutral(model), np.zeros(model.nv))
+    lines = [str(model.njoints - 1)]
+    for i in range(1, model.njoints):
+        S = np.asarray(data.joints[i].S)
+        S = S.reshape(6, -1)
+        kind, axis = "free", np.zeros(3)
+        if S.shape[1] == 1:
+            axis = S[3:, 0]
+            exact = [k for k in range(3) if axis[k] == 1.0]
+            kind = ("rx", "ry", "rz")[exact[0]] if exact else "revolute"
+        place, inertia = model.jointPlacements[i], model.inertias[i]
+        numbers = (
+            *axis, *place.rotation.ravel(), *place.translation,
+            inertia.mass, *inertia.lever, *inertia.inertia.ravel(),
+        )  # fmt: skip
+        lines.append(f"{model.parents[i]} {kind} " + " ".join(repr(float(x)) for x in numbers))
+    return "\n".join(lines)
+
+
+def pinocchio_cpp(text: str, free: bool, flags: tuple[str, ...]) -> dict[str, float] | None:
+    """Microseconds of the kernels called from C++, compiled here with the given flags (minutes, once)."""
+    program = _compiled(flags)
+    if program is None:
+        return None
+    done = subprocess.run([program], input=_joint_lines(text, free), capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"pinocchio from C++: the program ended with status {done.returncode}")
+        return None
+    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+
+
+def _compiled(flags: tuple[str, ...]) -> str | None:
+    """Path of the timing program, compiled against the headers that the ``pin`` wheel brings."""
+    prefix = Path(sysconfig.get_paths()["purelib"]) / "cmeel.prefix"
+    includes = [prefix / "include", prefix / "include" / "eigen3", Path("/usr/include/eigen3")]
+    if not any((folder / "Eigen" / "Core").exists() for folder in includes):
+        print("pinocchio from C++: left out, Eigen's headers are missing (pip install cmeel-eigen)")
+        return None
+    source = HERE / "pinocchio_kernels.cpp"
+    key = hashlib.sha256(source.read_bytes() + repr(flags).encode()).hexdigest()[:12]
+    program = HERE / "build" / f"pinocchio_kernels_{key}"
+    if not program.exists():
+        program.parent.mkdir(exist_ok=True)
+        command = [
+            "g++", "-std=c++17", "-O3", "-DNDEBUG", *flags, *(f"-I{folder}" for folder in includes if folder.exists()),
+            # as Pinocchio's own build has them
+            "-DBOOST_MPL_LIMIT_LIST_SIZE=30", "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
+            "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS", "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
+            str(source), "-o", str(program), f"-L{prefix / 'lib'}", f"-Wl,-rpath,{prefix / 'lib'}",
+            "-lboost_serialization",
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
+            print(f"pinocchio from C++: left out, it does not compile: {lines[:1]}")
+            return None
+    return str(program)
+
+
+# ---- MuJoCo -----------------------------------------------------------------------------------------
+
+
+def mujoco_model(text: str, free: bool, dt: float = 1e-3):
+    """The robot in MuJoCo: no contacts, limits or damping; the same mass and degrees of freedom."""
+    import mujoco
+
+    root = ElementTree.fromstring(text)
+    options = ElementTree.Element("mujoco")
+    ElementTree.SubElement(
+        options, "compiler", fusestatic="true", discardvisual="true", balanceinertia="false", inertiafromgeom="false"
+    )
+    root.insert(0, options)
+    spec = mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
+    if free:
+        spec.worldbody.first_body().add_freejoint()
+    for joint in spec.joints:
+        joint.armature = 0
+    model = spec.compile()
+    model.dof_damping[:] = 0
+    model.dof_frictionloss[:] = 0
+    model.opt.timestep = dt
+    off = mujoco.mjtDisableBit
+    model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT | off.mjDSBL_EULERDAMP | off.mjDSBL_LIMIT
+    return model
+
+
+def mujoco_steps(text: str, free: bool, velocity: np.ndarray, dt: float = 1e-3, steps: int = 300) -> dict[str, float]:
+    """Microseconds of a step by MuJoCo's Euler and RK4, looped in C, from the neutral configuration."""
+    import mujoco
+
+    model = mujoco_model(text, free, dt)
+    data = mujoco.MjData(model)
+    result = {}
+    for name, kind in (("mujoco euler", "mjINT_EULER"), ("mujoco rk4", "mjINT_RK4")):
+        model.opt.integrator = getattr(mujoco.mjtIntegrator, kind)
+
+        def run():
+            mujoco.mj_resetData(model, data)
+            data.qvel[:] = velocity
+            mujoco.mj_step(model, data, nstep=steps)
+
+        result[name] = best_of(run, steps, repeats=15)
+        if not np.isfinite(data.qpos).all():
+            print(f"{name}: the state became infinite")
+    return result
+
+
+def mujoco_kernels(text: str, free: bool) -> dict[str, float]:
+    """Microseconds of MuJoCo's inverse dynamics and of position stages, called from Python."""
+    import mujoco
+
+    model = mujoco_model(text, free)
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(0)
+    data.qvel[:], data.qacc[:] = rng.uniform(-1, 1, (2, model.nv))
+    mujoco.mj_forward(model, data)
+    force = np.zeros(model.nv)
+
+    def kinematics():
+        for _ in range(STATES):
+            mujoco.mj_kinematics(model, data)
+
+    def rnea():
+        for _ in range(STATES):
+            mujoco.mj_rne(model, data, 1, force)
+
+    def forward():
+        for _ in range(STATES):
+            mujoco.mj_forward(model, data)
+
+    calls = {"kinematics": kinematics, "rnea": rnea, "forward": forward}
+    return {name: best_of(call, STATES) for name, call in calls.items()}

@@ -1,0 +1,117 @@
+"""Real robots against Pinocchio: kinematics and dynamics at random states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import vitree as vt
+from vitree.robots import find_robot
+
+#: name, whether its base floats
+ROBOTS = [
+    ("talos_full_v2", True), ("g1_29dof", True), ("anymal_c", True), ("panda", False), ("ur5", False),
+    ("allegro_right_hand", False), ("bolt", True), ("simple_humanoid", True), ("human_description/human", True),
+]  # fmt: skip
+STATES = 20
+
+
+class Peer:
+    """The same file in Pinocchio, and the maps between the two orders of coordinates."""
+
+    def __init__(self, path, floating):
+        args = (str(path), pin.JointModelFreeFlyer()) if floating else (str(path),)
+        self.model = pin.buildModelFromUrdf(*args)
+        # joint damping is a load here, and not part of aba; Pinocchio 4 has it in there
+        for vector in (self.model.damping, self.model.friction, self.model.armature):
+            vector[:] = 0
+        self.data = self.model.createData()
+        self.own = vt.load_urdf(path, base="free" if floating else "fixed")
+        self.order = np.zeros(self.own.nv, dtype=int)
+        for name, joint in zip(self.model.names[1:], self.model.joints[1:], strict=True):
+            self.order[joint.idx_v : joint.idx_v + joint.nv] = np.r_[self.own.joint(name).v_slice]
+
+    def q(self, q):
+        """Pinocchio's configuration: continuous joints as (cos, sin)."""
+        out = np.empty(self.model.nq)
+        for name, joint in zip(self.model.names[1:], self.model.joints[1:], strict=True):
+            part = q[self.own.joint(name).q_slice]
+            out[joint.idx_q : joint.idx_q + joint.nq] = (
+                (np.cos(part[0]), np.sin(part[0])) if joint.nq == 2 else part
+            )
+        return out
+
+
+def close(a, b, tolerance=1e-10):
+    assert np.abs(a - b).max() <= tolerance * np.abs(b).max()
+
+
+@pytest.mark.parametrize(("name", "floating"), ROBOTS, ids=[name for name, _ in ROBOTS])
+def test_agrees_with_pinocchio(name, floating):
+    peer = Peer(find_robot(name), floating)
+    own, model, data, order = peer.own, peer.model, peer.data, peer.order
+    assert own.nv == model.nv
+    assert own.total_mass == pytest.approx(pin.computeTotalMass(model), rel=1e-13)
+    rng = np.random.default_rng(0)
+    bodies = ((k, f) for k, f in enumerate(model.frames) if f.type == pin.FrameType.BODY)
+    links = [(k, f.name) for k, f in bodies if f.name != "universe"]
+    assert {n for _, n in links} <= set(own.link_names)
+    for state in range(STATES):
+        q = own.random_configuration(rng)
+        v, a, tau = rng.normal(size=(3, own.nv))
+        pq, pv = peer.q(q), v[order]
+        close(own.rnea(q, v, a)[order], pin.rnea(model, data, pq, pv, a[order]))
+        close(own.aba(q, v, tau)[order], pin.aba(model, data, pq, pv, tau[order]))
+        M = pin.crba(model, data, pq)
+        close(own.crba(q)[np.ix_(order, order)], np.triu(M) + np.triu(M, 1).T)
+        assert own.kinetic_energy(q, v) == pytest.approx(pin.computeKineticEnergy(model, data, pq, pv), rel=1e-10)
+        assert own.potential_energy(q) == pytest.approx(pin.computePotentialEnergy(model, data, pq), rel=1e-10, abs=1e-9)
+        com = pin.centerOfMass(model, data, pq, pv)
+        assert np.abs(own.center_of_mass(q) - com).max() < 1e-10
+        # Pinocchio's centroidal momentum is about the COM, linear rows first
+        h = pin.computeCentroidalMomentum(model, data, pq, pv)
+        expected = np.concatenate((h.angular + np.cross(com, h.linear), h.linear))
+        close(own.momentum(q, v), expected)
+        pin.computeJointJacobians(model, data, pq)
+        pin.updateFramePlacements(model, data)
+        poses = own.frame_poses(q)
+        for k, link in links:
+            assert np.abs(poses[link] - data.oMf[k].homogeneous).max() < 1e-10
+        for k, link in links[state % 3 :: 3]:
+            for axes, frame in (("world", pin.LOCAL_WORLD_ALIGNED), ("local", pin.LOCAL)):
+                J = pin.getFrameJacobian(model, data, k, frame)
+                mine = own.frame_jacobian(link, q, axes=axes)[:, order]
+                assert np.abs(np.vstack((mine[3:], mine[:3])) - J).max() < 1e-10
+    # retraction
+    q0, q1 = own.random_configuration(rng), own.random_configuration(rng)
+    dq = rng.normal(size=own.nv)
+    close(peer.q(own.integrate(q0, dq)), pin.integrate(model, peer.q(q0), dq[order]))
+    if not any(joint.nq == 2 for joint in model.joints):  # there it is taken modulo a turn
+        close(own.difference(q0, q1)[order], pin.difference(model, peer.q(q0), peer.q(q1)))
+
+
+def test_euler_base_is_the_same_robot():
+    """base="euler" and base="free" have equal energies, momenta and links at states that correspond."""
+    path = find_robot("talos")
+    free, euler = vt.load_urdf(path, base="free"), vt.load_urdf(path, base="euler")
+    expanded, rng = free.euler(), np.random.default_rng(1)
+    for _ in range(5):
+        q, v = free.random_configuration(rng), rng.normal(size=free.nv)
+        qe, ve = expanded.from_native(q, v)
+        for model in (euler, expanded):
+            assert model.kinetic_energy(qe, ve) == pytest.approx(free.kinetic_energy(q, v), rel=1e-12)
+            close(model.momentum(qe, ve), free.momentum(q, v), 1e-12)
+            for link in free.link_names[::7]:
+                assert np.abs(model.frame_pose(link, qe) - free.frame_pose(link, q)).max() < 1e-12
+
+
+def test_recursive_newton_on_talos_needs_at_most_two_iterations():
+    """From the ABA predictor and from extrapolation, at dt = 1e-3, at walking and at falling speed."""
+    model = vt.load_urdf(find_robot("talos_full_v2"), base="free")
+    rng = np.random.default_rng(2)
+    for speed in (0.1, 1.0):
+        v = speed * rng.normal(size=model.nv)
+        for guess in ("aba", "extrapolate"):
+            run = vt.simulate(model, model.neutral(), v, duration=0.3, dt=1e-3, solver="recursive-newton", guess=guess)
+            assert run.iterations_max <= 2

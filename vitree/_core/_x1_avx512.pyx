@@ -1,0 +1,2 @@
+include "kernels.pxi"
+include "stepping.pxi"
