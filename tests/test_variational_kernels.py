@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import reference
 from random_models import random_flat, random_state
+from reference_cases import drnea_cases
 
 from vitree._core import WIDTHS, _cpu, lanes
-from vitree.flat import FREE
+from vitree.flat import BALL, FREE
 from vitree.model import Model
 
 SCALAR = ("revolute", "prismatic", "helical")
@@ -109,3 +110,32 @@ def test_every_width_gives_the_same_bits(kernel, width):
             getattr(lanes(w), kernel)(model.core, H, *more, q, model.momenta(q, v), H * v, v, out)
         assert np.isfinite(rows[0]).all()
         assert rows[0].tobytes() == rows[1].tobytes()
+
+
+@pytest.mark.parametrize("case", drnea_cases(), ids=lambda c: c.flat.name)
+def test_stored_vectors_are_reproduced(case):
+    """Residual over three configurations, Newton and quasi-Newton directions, of an independent prototype."""
+    flat, (q0, q1, q2), h = case.flat, case.q, case.data["h"]
+    model = Model(flat)
+    zero = np.zeros(model.nv)
+    q0, q1, q2 = (np.array(q, float) for q in (q0, q1, q2))
+    y01, y12 = (chart(flat, a, reference.difference(flat, a, b)) for a, b in ((q0, q1), (q1, q2)))
+    # the momentum that the first interval starts with leaves no residual there, so its end is exact
+    start, _, _ = pieces("batch_linear_time", 1, model, h, q0, zero, y01, zero)
+    left, _, p1 = pieces("batch_linear_time", 1, model, h, q0, start, y01, zero)
+    assert np.abs(left).max() < 1e-14 * np.abs(start).max()
+    f, d, _ = pieces("batch_linear_time", 1, model, h, q1, p1, y12, zero)
+    expected = case.v("f")
+    assert np.abs(f - expected).max() < 1e-13 * max(np.abs(expected).max(), np.abs(p1).max())
+    # the stored direction is a displacement of q2; the kernel's is one of the increment
+    newton = case.v("newton_dq")
+    for i, rv in enumerate(reference.v_slices(flat)):
+        if flat.kind[i] in (BALL, FREE):
+            w = y12[rv][-3:]
+            Ji = reference.dlog(np.concatenate((-w, np.zeros(3))))[:3, :3]
+            newton[rv][-3:] = Ji @ newton[rv][-3:]
+            if flat.kind[i] == FREE:
+                newton[rv][:3] = reference.quaternion_matrix(reference.quaternion_exp(w)) @ newton[rv][:3]
+    assert np.abs(d - newton).max() < 1e-11 * np.abs(newton).max()
+    riqn = -h * model.velocity_from_momentum(q1, f)
+    assert np.abs(riqn - case.v("riqn_dq")).max() < 1e-11 * np.abs(riqn).max()
