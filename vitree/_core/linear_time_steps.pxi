@@ -19,9 +19,9 @@ cdef enum:
 cdef enum:
     ORDERS = 8          # highest order of extrapolation tried
 
-# What a residual, a back-substitution and an exact factorisation cost, in units of the first
-cdef double COST_SOLVE = 1.9
-cdef double COST_FACTOR = 3.0
+# What a pass by gains (a back-substitution and a residual) and an exact factorisation cost, in residuals
+cdef double COST_PASS = 1.7
+cdef double COST_FACTOR = 1.9
 
 
 cdef class Guess:
@@ -346,12 +346,12 @@ cdef class LinearTimeStepper(Stepper):
             fresh = False
             if k == 0:
                 x = min(self.newton_constant * e / scale, 0.5)
-                factor_cost = COST_FACTOR + COST_SOLVE * self.passes(x, goal, e)
-                by_gains = self.have_gains and COST_SOLVE * self.passes(self.contraction * self.age, goal, e) <= factor_cost
+                factor_cost = COST_FACTOR + COST_PASS * self.passes(x, goal, e)
+                by_gains = self.have_gains and COST_PASS * self.passes(self.contraction * self.age, goal, e) <= factor_cost
             else:
                 x = min(self.newton_constant * e / scale, 0.5)
-                factor_cost = COST_FACTOR + COST_SOLVE * self.passes(x, goal, e)
-                by_gains = q <= 0.5 and COST_SOLVE * self.passes(q, goal, e) <= factor_cost
+                factor_cost = COST_FACTOR + COST_PASS * self.passes(x, goal, e)
+                by_gains = q <= 0.5 and COST_PASS * self.passes(q, goal, e) <= factor_cost
             if not by_gains:
                 self.factor(self.trial)
                 fresh = True
