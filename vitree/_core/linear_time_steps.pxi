@@ -122,7 +122,8 @@ cdef class LinearTimeStepper(Stepper):
     cdef int age                        # steps since the gains were made
     cdef double contraction             # of gains, per step of age
     cdef double newton_constant
-    cdef double scale
+    cdef double scale                   # of the residual: the largest momentum or impulse
+    cdef bint turned                    # a body's turn in the last trial was half a turn or more
 
     def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
                  double tolerance=1e-9, int max_iterations=30):
@@ -196,6 +197,7 @@ cdef class LinearTimeStepper(Stepper):
         lt_residual(&self.model.m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)
         self.residuals += 1
         e = largest(self.r, self.nv)
+        self.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
 
     cdef void factor(self, const Trial* z) noexcept nogil:
@@ -255,7 +257,7 @@ cdef class LinearTimeStepper(Stepper):
         if not e <= goal:
             self.guess.forget()
             self.have_gains = False
-            return NOT_CONVERGED if isfinite(e) else TURNED_TOO_FAR
+            return TURNED_TOO_FAR if self.turned else NOT_CONVERGED
         return self.finish()
 
     cdef int finish(self) noexcept nogil:
@@ -289,7 +291,6 @@ cdef class LinearTimeStepper(Stepper):
         # the same operator rule at each pass: exact direction, factored once, or M(q1)
         cdef double e = INFINITY, least
         cdef int k
-        cdef bint again = True
         if solver == RIQN:
             lt_trial(&self.model.m, self.n1, self.zeros, self.rest, &least)
         for k in range(self.max_iterations + 1):
@@ -315,9 +316,10 @@ cdef class LinearTimeStepper(Stepper):
         return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
 
     cdef double solve_auto(self, double goal, double scale) noexcept nogil:
-        cdef double e, e_old = 0.0, q = 0.0, factor_cost, x
+        # mathematics of "economy of a step": by gains while they contract well, else an exact factorisation
+        cdef double e, e_old = 0.0, q = 0.0, x
         cdef int k
-        cdef bint by_gains = False, fresh = False
+        cdef bint by_gains = False
         self.age += 1
         for k in range(13):
             e = self.residual()
@@ -338,23 +340,19 @@ cdef class LinearTimeStepper(Stepper):
                 if by_gains and self.age > 0:
                     x = q / self.age
                     self.contraction = max(x, 0.8 * self.contraction + 0.2 * x)
-                elif fresh:
+                elif not by_gains:
                     x = q * scale / e_old
                     self.newton_constant = max(x, 0.8 * self.newton_constant + 0.2 * x)
             if e <= goal or k == 12:
                 return e
-            fresh = False
+            # the cheaper way to the goal: go on with the gains at hand, or factor here
             if k == 0:
-                x = min(self.newton_constant * e / scale, 0.5)
-                factor_cost = COST_FACTOR + COST_PASS * self.passes(x, goal, e)
-                by_gains = self.have_gains and COST_PASS * self.passes(self.contraction * self.age, goal, e) <= factor_cost
-            else:
-                x = min(self.newton_constant * e / scale, 0.5)
-                factor_cost = COST_FACTOR + COST_PASS * self.passes(x, goal, e)
-                by_gains = q <= 0.5 and COST_PASS * self.passes(q, goal, e) <= factor_cost
+                q = self.contraction * self.age if self.have_gains else 1.0
+            x = min(self.newton_constant * e / scale, 0.5)
+            by_gains = q <= 0.5 and (COST_PASS * self.passes(q, goal, e)
+                                     <= COST_FACTOR + COST_PASS * self.passes(x, goal, e))
             if not by_gains:
                 self.factor(self.trial)
-                fresh = True
             self.correct(self.trial)
             self.iterations += 1
             e_old = e
