@@ -2,9 +2,11 @@
 
 The human-like figure is that of de Leva (1996), "Adjustments to Zatsiorsky-Seluyanov's segment inertia
 parameters", J. Biomechanics 29(9), 1223-1230, table 4: a man of 73.0 kg and 1.741 m. Segment lengths,
-masses, centres of mass and radii of gyration are the paper's. Ours: where hips and shoulders sit to
-the side, how far the heel is behind the ankle, the height of the ankle (what the segments leave of
-the stature), the joints' kinds, limits and efforts (round numbers of the usual order), the shapes.
+masses, centres of mass and radii of gyration are the paper's, and so is the height of the shoulders;
+no segment is split. Ours: where hips and shoulders sit to the side, how far the heel is behind the
+ankle, the height of the ankle (what the segments leave of the stature: 32 mm, where a man's ankle is
+at about twice that), the joints' kinds, limits and efforts (round numbers near the usual ranges of
+motion; what is usual for the whole trunk is shared by its two joints), the shapes.
 """
 
 from __future__ import annotations
@@ -176,7 +178,9 @@ THIGH = Segment(422.2, 14.16, 40.95, (32.9, 32.9, 14.9), 0.075)
 SHANK = Segment(440.3, 4.33, 43.95, (25.1, 24.6, 10.2), 0.05)  # knee to ankle
 FOOT = Segment(258.1, 1.37, 44.15, (25.7, 24.5, 12.4), 0.03)  # heel to toe tip
 
-HIP_ASIDE, SHOULDER_ASIDE, SHOULDER_BELOW_NECK, HEEL_BEHIND = 0.085, 0.18, 0.05, 0.06  # [m]
+HAND_DRAWN = 0.1879  # wrist to the tip of the third finger [m], table 4
+SHOULDER_BELOW_NECK = 0.6033 - 0.5155  # [m], table 4: trunk from the cervicale, and from between the shoulders
+HIP_ASIDE, SHOULDER_ASIDE, HEEL_BEHIND = 0.085, 0.18, 0.06  # [m], ours
 ANKLE_HEIGHT = STATURE - (HEAD.metres + THORAX.metres + ABDOMEN.metres + PELVIS.metres + THIGH.metres + SHANK.metres)
 
 
@@ -208,7 +212,7 @@ def human() -> Robot:
         "     73.0 kg, 1.741 m; x forward, y left, z up; the root frame is midway between the hips; at zero it\n"
         "     stands, arms hanging.",
     )
-    trunk = (("flexion", Y, (-30, 60), 200), ("side", X, (-30, 30), 150), ("twist", Z, (-40, 40), 100))
+    trunk = (("flexion", Y, (-15, 40), 200), ("side", X, (-18, 18), 150), ("twist", Z, (-22, 22), 100))
     segment(robot, "pelvis", PELVIS, up=True)
     turns(robot, "lumbar", "pelvis", "abdomen", (0, 0, PELVIS.metres), trunk)
     segment(robot, "abdomen", ABDOMEN, up=True)
@@ -241,7 +245,13 @@ def human() -> Robot:
             robot, f"{side}_wrist", f"{side}_forearm", f"{side}_hand", (0, 0, -FOREARM.metres),
             (("flexion", X, mirrored((-80, 70)), 15), ("deviation", Y, (-20, 30), 12)),
         )  # fmt: skip
-        segment(robot, f"{side}_hand", HAND)
+        # the palm faces the thigh: the hand's sagittal axis (through the palm) is y, its transverse one x
+        sagittal, transverse, longitudinal = HAND.moments()
+        robot.link(
+            f"{side}_hand", HAND.kilograms, (0, 0, -HAND.centre / 100 * HAND.metres),
+            (transverse, sagittal, longitudinal),
+            [("box", (0.08, HAND.thickness, HAND_DRAWN), (0, 0, -HAND_DRAWN / 2), NONE)],
+        )  # fmt: skip
         turns(
             robot, f"{side}_hip", "pelvis", f"{side}_thigh", (0, s * HIP_ASIDE, 0),
             (("flexion", Y, (-120, 30), 220), ("abduction", X, mirrored((-30, 45)), 160),
@@ -253,7 +263,7 @@ def human() -> Robot:
         segment(robot, f"{side}_shank", SHANK)
         turns(
             robot, f"{side}_ankle", f"{side}_shank", f"{side}_foot", (0, 0, -SHANK.metres),
-            (("flexion", Y, (-20, 50), 180), ("inversion", X, mirrored((-20, 35)), 50)),
+            (("flexion", Y, (-20, 50), 180), ("inversion", X, mirrored((-35, 15)), 50)),
         )  # fmt: skip
         # the foot lies along x: its longitudinal axis is x, its sagittal one z
         sagittal, transverse, longitudinal = FOOT.moments()

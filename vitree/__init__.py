@@ -2,6 +2,7 @@
 
 from vitree._core import width as cpu_width
 from vitree.compare import Comparison, compare
+from vitree.constraints import Coupling, Distance, PointConstraint, point_constraint, satisfy_constraints
 from vitree.errors import (
     ConvergenceError,
     InputError,
@@ -48,6 +49,8 @@ __all__ = [
     "METHODS",
     "Comparison",
     "ConvergenceError",
+    "Coupling",
+    "Distance",
     "EulerModel",
     "Frame",
     "Geometry",
@@ -57,6 +60,7 @@ __all__ = [
     "MissingExtraError",
     "Model",
     "ModelError",
+    "PointConstraint",
     "Trajectory",
     "Tree",
     "UnknownNameError",
@@ -75,12 +79,14 @@ __all__ = [
     "list_robots",
     "load_urdf",
     "planar",
+    "point_constraint",
     "prismatic",
     "read_urdf",
     "revolute",
     "rx",
     "ry",
     "rz",
+    "satisfy_constraints",
     "screw",
     "simulate",
     "spherical",

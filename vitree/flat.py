@@ -108,4 +108,5 @@ class Flat:
     link_mass: tuple[float, ...] = ()  # as declared, before merging
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
+    constraints: tuple = ()  # of vitree.constraints
     notes: tuple[str, ...] = ()  # what a reader wants said: merged, ignored, left as data

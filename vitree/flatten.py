@@ -119,6 +119,7 @@ def flatten(tree: Tree) -> Flat:
         link_mass=tuple(mass for _, _, mass, _ in links),
         joints=_joints(coordinates, kind),
         geometry=tuple(geometry),
+        constraints=tuple(tree.constraints),
         notes=tuple(tree.notes),
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
+from vitree.constraints import compiled
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
@@ -56,6 +57,7 @@ class Model:
         self._frames = {name: k for k, name in enumerate(flat.frame_names)}
         self._hash: str | None = None
         self.singular = why_singular(flat)
+        self.constraint_list = compiled(self)
 
     def require_regular(self) -> None:
         """Raise a ModelError that names the joint if the mass matrix is singular.
@@ -128,6 +130,11 @@ class Model:
         return np.array(self.flat.damping, dtype=float)
 
     @property
+    def constraints(self) -> tuple:
+        """The holonomic constraints, in the order of their multipliers."""
+        return self.flat.constraints
+
+    @property
     def q_names(self) -> tuple[str, ...]:
         """A name for each entry of q."""
         names: list[str] = []
@@ -175,7 +182,7 @@ class Model:
                 value = getattr(self.flat, field.name)
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
-                elif field.name == "frame_names":
+                elif field.name in ("frame_names", "constraints"):
                     h.update(repr(value).encode())
             self._hash = h.hexdigest()
         return self._hash
@@ -437,6 +444,33 @@ class Model:
     def _energies(self, q, v) -> np.ndarray:
         v = self.zero_velocity() if v is None else v
         return self.energies(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+
+    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations (n, nq)."""
+        n, m = len(q), len(self.constraints)
+        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
+        if m:
+            wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, -1))
+        return h, Dh
+
+    def project_velocity(self, q, v) -> np.ndarray:
+        """Return the velocity nearest to v, in kinetic energy, that the constraints allow, (nv,)."""
+        self.require_regular()
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        return self.constrained_velocities(q[None], self.momenta(q[None], v[None]))[0]
+
+    def constrained_velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return v = M^-1 (p + Dh^T nu) with Dh v = 0 for rows of states, (n, nv)."""
+        v = self.velocities(q, p)
+        if not self.constraints:
+            return v
+        _, Dh = self.constraint_rows(q)
+        M = np.empty((len(q), self.nv**2))
+        wide().batch_crba(self.core, q, M)
+        Y = np.linalg.solve(M.reshape(-1, self.nv, self.nv), np.swapaxes(Dh, 1, 2))
+        # by the pseudo-inverse: where constraints depend on each other any multipliers do
+        nu = np.linalg.pinv(Dh @ Y, rcond=1e-13, hermitian=True) @ (Dh @ v[:, :, None])
+        return v - (Y @ nu)[:, :, 0]
 
     # ---- many states at once, in lanes -----------------------------------------------------------
 

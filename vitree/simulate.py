@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.constraints import require_consistent
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import METHODS, Integrator
 from vitree.integrators.base import Records
@@ -122,6 +123,8 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
     given = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
     if len(given) > 1:
         raise InputError(f"give one of v0, p0, q1, not {' and '.join(given)}")
+    if model.constraints:
+        require_consistent(model, q0, None if v0 is None else model.validate_velocity(v0, "v0"))
     if q1 is not None:
         q1 = model.validate_configuration(q1, "q1")
         if home is not model:
@@ -161,7 +164,7 @@ def _trajectory(integrator: Integrator, home: Model, records: Records, every: in
     model, q, x = integrator.model, records.q, records.x
     with np.errstate(all="ignore"):
         if integrator.uses_momentum:
-            v, p = home.velocities(q, x), x
+            v, p = home.constrained_velocities(q, x), x
         else:
             v, p = x, home.momenta(q, x)
         if home is not model:

@@ -414,6 +414,7 @@ class Tree:
         self.name = str(name)
         self.gravity = vector(gravity, "gravity")
         self.notes: list[str] = []
+        self.constraints: list[Any] = []
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
         self.world = Frame(self, None, Fixed())
 
@@ -443,6 +444,14 @@ class Tree:
                 seen[kind].add(name)
         for kind, names in new.items():
             self._names[kind].update(names)
+
+    def constrain(self, *constraints) -> None:
+        """Add constraints: ``PointConstraint``, ``Distance``, ``Coupling``, or lists of them.
+
+        Their names are looked up when the tree is compiled.
+        """
+        for constraint in constraints:
+            self.constraints += constraint if isinstance(constraint, list | tuple) else [constraint]
 
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of a name.

@@ -199,6 +199,28 @@ def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const doub
             scatter(bj, n, 6 * m.nv, row, start_out(J))
 
 
+def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1] q, double[:, ::1] h,
+                      double[:, ::1] Dh):
+    # h: (n, count), Dh: (n, count * nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t n = q.shape[0], row, block
+    cdef int count = list.count
+    cdef const vt_constraint* all = list.list
+    cdef Scratch scratch = Scratch((m.nq + count * (m.nv + 1) + 3) * sizeof(vt_real) + m.nbody * sizeof(Pose))
+    cdef vt_real* bq = reals(scratch, m.nq)
+    cdef vt_real* bh = reals(scratch, count)
+    cdef vt_real* bd = reals(scratch, count * m.nv)
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    check_rows(q, h, Dh)
+    with nogil:
+        for block in range(blocks(n)):
+            row = block * VT_WIDTH
+            gather(start(q), n, m.nq, row, bq)
+            constraints(m, all, count, bq, pose, bh, bd)
+            scatter(bh, n, count, row, start_out(h))
+            scatter(bd, n, count * m.nv, row, start_out(Dh))
+
+
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
                       const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out):
     # The pieces of a step, for tests and study: the residual for increments y, the exact direction

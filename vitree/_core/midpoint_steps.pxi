@@ -1,5 +1,40 @@
 # The midpoint variational integrator's steps, on models whose joints all have one coordinate.
 
+#: How well constraints are closed, in units of the mechanism's size (at least a metre)
+cdef double CLOSED = 2e-13
+
+
+cdef int solve_dense(double* A, int n, double* b) noexcept nogil:
+    # b <- A^-1 b by Gaussian elimination with partial pivoting; A is used up
+    cdef int i, j, k, best
+    cdef double s, largest_entry = largest(A, n * n)
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if fabs(A[i * n + k]) > fabs(A[best * n + k]):
+                best = i
+        if not fabs(A[best * n + k]) > 1e-15 * largest_entry:
+            return DEPENDENT
+        if best != k:
+            for j in range(n):
+                s = A[k * n + j]
+                A[k * n + j] = A[best * n + j]
+                A[best * n + j] = s
+            s = b[k]
+            b[k] = b[best]
+            b[best] = s
+        for i in range(k + 1, n):
+            s = A[i * n + k] / A[k * n + k]
+            for j in range(k + 1, n):
+                A[i * n + j] -= s * A[k * n + j]
+            b[i] -= s * b[k]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            b[k] -= A[k * n + j] * b[j]
+        b[k] /= A[k * n + k]
+    return OK
+
+
 cdef class MidpointStepper(Stepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
 
@@ -24,9 +59,20 @@ cdef class MidpointStepper(Stepper):
     cdef double* v_old
     cdef double* a
     cdef double* zeros
+    # constraints: h(q2) = 0 with impulses -Dh(q1)^T lam at node 1
+    cdef readonly ConstraintList constraints
+    cdef int count
+    cdef double* lam
+    cdef double* hv
+    cdef double* Dh1                    # (count, nv)
+    cdef double* Dh2
+    cdef double* Y                      # (count, nv): the response of y to each multiplier
+    cdef double* schur                  # (count, count)
+    cdef double* pull
+    cdef bint have_Dh
 
     def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
-                 double alpha=0.5, double tolerance=1e-9, int max_iterations=30):
+                 ConstraintList constraints=ConstraintList(), double alpha=0.5, double tolerance=1e-9, int max_iterations=30):
         self.solver, self.guess_kind, self.alpha = solver, guess, alpha
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.guess = Guess(self.nv)
@@ -42,10 +88,25 @@ cdef class MidpointStepper(Stepper):
         self.v_old = self.doubles(self.nv)
         self.a = self.doubles(self.nv)
         self.zeros = self.doubles(self.nv)
+        self.constraints, self.count = constraints, constraints.count
+        self.lam = self.doubles(self.count)
+        self.hv = self.doubles(self.count)
+        self.Dh1 = self.doubles(self.count * self.nv)
+        self.Dh2 = self.doubles(self.count * self.nv)
+        self.Y = self.doubles(self.count * self.nv)
+        self.schur = self.doubles(self.count * self.count)
+        self.pull = self.doubles(self.nv)
 
     cdef void begin(self) noexcept nogil:
         self.guess.forget()
         self.residuals = self.factorisations = self.solves = 0
+        memset(self.lam, 0, self.count * sizeof(double))
+        self.have_Dh = False
+
+    @property
+    def multipliers(self):
+        """Multipliers (count,) of the last step [N s, or N m s]: the impulse on q at its start is -Dh^T lam."""
+        return np.array([self.lam[c] for c in range(self.count)])
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2."""
@@ -69,12 +130,63 @@ cdef class MidpointStepper(Stepper):
                   self.L_rate, self.L_q)
         mid_residual(m, self.h, self.alpha, self.y, self.x, self.tau, self.L_rate, self.L_q, self.r)
         self.residuals += 1
+        if self.count:
+            self.constrain()
         return largest(self.r, self.nv)
+
+    cdef void constrain(self) noexcept nogil:
+        # h and Dh at q2 = q1 + y; the multipliers' part of the residual
+        cdef const vt_model* m = &self.model.m
+        cdef int c, k
+        if not self.have_Dh:
+            constraints(m, self.constraints.list, self.count, self.q, self.pose, self.hv, self.Dh1)
+            self.have_Dh = True
+        for k in range(self.nv):
+            self.q2[k] = self.q[k] + self.y[k]
+        constraints(m, self.constraints.list, self.count, self.q2, self.pose, self.hv, self.Dh2)
+        for c in range(self.count):
+            for k in range(self.nv):
+                self.r[k] += self.lam[c] * self.Dh1[c * self.nv + k]
+
+    cdef int correct(self, bint fresh) noexcept nogil:
+        # one Newton correction of y, and of the multipliers by the Schur complement:
+        # J d = r + Dh1^T dlam, Dh2 d = -h
+        cdef const vt_model* m = &self.model.m
+        cdef int c, e, k, n = self.nv
+        cdef double s
+        mid_solve(m, self.body, self.r, self.work, self.d)
+        self.solves += 1
+        if self.count:
+            if fresh:
+                for c in range(self.count):
+                    mid_solve(m, self.body, self.Dh1 + c * n, self.work, self.Y + c * n)
+                    self.solves += 1
+            for c in range(self.count):
+                s = -self.hv[c]
+                for k in range(n):
+                    s -= self.Dh2[c * n + k] * self.d[k]
+                self.hv[c] = s
+                for e in range(self.count):
+                    s = 0.0
+                    for k in range(n):
+                        s += self.Dh2[c * n + k] * self.Y[e * n + k]
+                    self.schur[c * self.count + e] = s
+            if solve_dense(self.schur, self.count, self.hv) != OK:
+                return DEPENDENT
+            for c in range(self.count):
+                self.lam[c] += self.hv[c]
+                for k in range(n):
+                    self.d[k] += self.hv[c] * self.Y[c * n + k]
+        for k in range(n):
+            self.y[k] += self.d[k]
+        return OK
 
     cdef int step(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
-        cdef double scale, goal = 0.0, e = INFINITY, e_old = 0.0
+        cdef double scale, goal = 0.0, closed = CLOSED, size, e = INFINITY, e_old = 0.0
         cdef int i, k, status
+        cdef bint fresh
+        cdef double* swap
         if self.torque is not None:
             status = self.predict_torque(self.v, self.v_old, self.a, self.d, self.zeros)
             if status != OK:
@@ -90,21 +202,31 @@ cdef class MidpointStepper(Stepper):
                 if not isfinite(scale):
                     return NOT_FINITE
                 goal = self.tolerance * scale
+                if self.count:
+                    size = 1.0
+                    for i in range(self.nbody):
+                        size = max(size, vt_abs(self.pose[i].o.x) + vt_abs(self.pose[i].o.y) + vt_abs(self.pose[i].o.z))
+                    closed = CLOSED * size
+            if self.count:
+                # the residual in units of the constraints' tolerance counts as well
+                e = max(e, largest(self.hv, self.count) * (goal / closed) if goal > 0.0 else 0.0)
             if e <= goal or not isfinite(e) or k == self.max_iterations:
                 break
             # an exact factorisation serves as long as it contracts well
-            if k == 0 or (self.solver == RECURSIVE_NEWTON) or (self.solver == AUTO and e > 0.1 * e_old):
+            fresh = k == 0 or self.solver == RECURSIVE_NEWTON or (self.solver == AUTO and e > 0.1 * e_old)
+            if fresh:
                 mid_factor(m, self.h, self.alpha, self.load, self.nload, self.body, self.work)
                 self.factorisations += 1
-            mid_solve(m, self.body, self.r, self.work, self.d)
-            self.solves += 1
-            for i in range(self.nv):
-                self.y[i] += self.d[i]
+            status = self.correct(fresh)
+            if status != OK:
+                self.guess.forget()
+                return status
             self.iterations += 1
             e_old = e
         self.error = e
         if not e <= goal:
             self.guess.forget()
+            memset(self.lam, 0, self.count * sizeof(double))
             return NOT_CONVERGED
         for i in range(self.nv):
             self.q2[i] = self.q[i] + self.y[i]
@@ -113,6 +235,9 @@ cdef class MidpointStepper(Stepper):
             return NOT_FINITE
         if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
             self.guess.learn(self.y)
+        swap = self.Dh1
+        self.Dh1 = self.Dh2
+        self.Dh2 = swap
         self.accept()
         return OK
 

@@ -17,13 +17,13 @@ cdef enum:
     TURNED_TOO_FAR = 2
     NOT_FINITE = 3
     CALLBACK_FAILED = 4
-    SINGULAR = 5
+    DEPENDENT = 5
 
 STATUS_TEXT = {
     NOT_CONVERGED: "the residual stayed above the tolerance",
     TURNED_TOO_FAR: "a body would turn by half a turn or more in one step",
     NOT_FINITE: "the state became infinite or NaN",
-    SINGULAR: "the mass matrix is singular at this configuration",
+    DEPENDENT: "the constraints depend on each other at this configuration (redundant or singular)",
 }
 
 

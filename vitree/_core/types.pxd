@@ -39,8 +39,26 @@ cdef struct vt_load:    # a constant wrench at a point of a body
     double torque[3]    # [N m]
     double force[3]     # [N]
 
+cdef struct vt_constraint:  # one scalar equation h(q) = 0
+    int kind
+    int body_a          # -1: world
+    int body_b
+    int local           # the direction turns with body a, else it is fixed in the world
+    double point_a[3]   # [m] in the bodies' core frames
+    double point_b[3]
+    double direction[3] # unit, in body a's core frame or the world's axes
+    double value        # offset [m], distance [m], or the sum of a coupling
+    int iv_a            # coordinates of a coupling
+    int iv_b
+    double factor_a
+    double factor_b
+
 cdef class CoreModel:
     cdef vt_model m
+
+cdef class ConstraintList:
+    cdef vt_constraint* list
+    cdef readonly int count
 
 cdef class Scratch:
     # memory for a kernel's intermediate results, each piece on a cache line of its own

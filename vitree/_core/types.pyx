@@ -63,3 +63,25 @@ cdef class Scratch:
             raise MemoryError("scratch memory is too small")
         self.next = <char*>(at + size)
         return <void*>at
+
+
+cdef class ConstraintList:
+    """Constraints for the core: tuples (kind, body_a, body_b, local, point_a, point_b, direction, value,
+    iv_a, iv_b, factor_a, factor_b)."""
+
+    def __cinit__(self, constraints=()):
+        cdef int c, k
+        cdef vt_constraint* e
+        self.count = len(constraints)
+        self.list = <vt_constraint*>calloc(max(self.count, 1), sizeof(vt_constraint))
+        if self.list == NULL:
+            raise MemoryError
+        for c, (kind, a, b, local, point_a, point_b, direction, value, iv_a, iv_b, fa, fb) in enumerate(constraints):
+            e = &self.list[c]
+            e.kind, e.body_a, e.body_b, e.local, e.value = kind, a, b, local, value
+            e.iv_a, e.iv_b, e.factor_a, e.factor_b = iv_a, iv_b, fa, fb
+            for k in range(3):
+                e.point_a[k], e.point_b[k], e.direction[k] = point_a[k], point_b[k], direction[k]
+
+    def __dealloc__(self):
+        free(self.list)

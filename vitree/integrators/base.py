@@ -71,6 +71,8 @@ class Integrator(ABC):
     order: ClassVar[int]
     symplectic: ClassVar[bool] = False
     conserves_momentum: ClassVar[bool] = False
+    #: whether it holds a model's constraints; one that does not refuses the model
+    holds_constraints: ClassVar[bool] = False
     #: options of the method: name -> what may be given
     options: ClassVar[Mapping[str, str]] = {}
 
@@ -81,6 +83,11 @@ class Integrator(ABC):
         unknown = set(options) - set(self.options)
         if unknown:
             raise UnknownNameError(f"option of the method {self.name}", sorted(unknown)[0], self.options)
+        if model.constraints and not self.holds_constraints:
+            raise InputError(
+                f'the method {self.name} does not hold constraints, and "{model.name}" has {len(model.constraints)}; '
+                f'take "midpoint"'
+            )
         self.model, self.dt = model, float(dt)
         self.notes: list[str] = []
         if torque is not None and not callable(torque):

@@ -95,6 +95,7 @@ class Midpoint(Variational):
     """
 
     name = "midpoint"
+    holds_constraints = True
     options: ClassVar[Mapping[str, str]] = {**_OPTIONS, "alpha": "where in the step L is taken, 0 to 1 (default 0.5)"}
     solvers: ClassVar[Mapping[str, int]] = {name: code for name, code in SOLVERS.items() if name != "riqn"}
 
@@ -109,7 +110,7 @@ class Midpoint(Variational):
             model, torque = self._expanded(torque)
             self.loads = wrench_loads(model, *self.wrenches)
         self.running = model
-        self.stepper = self._make("MidpointStepper", model, torque, **options)
+        self.stepper = self._make("MidpointStepper", model, torque, constraints=model.constraint_list, **options)
 
     def _expanded(self, torque):
         """The model in Euler angles, and the torque for it: the power of native forces is kept."""

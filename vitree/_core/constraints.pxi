@@ -1,0 +1,75 @@
+# Holonomic constraints h(q) = 0 and their derivatives, one scalar equation each
+# (Johnson & Murphey 2009, section IV-D). A row of Dh is the generalised force of the wrenches that the
+# constraint puts on its bodies for a unit multiplier.
+
+cdef enum:
+    POINTS = 0          # direction . (a - b) = value
+    DISTANCE = 1        # |a - b| = value
+    COUPLING = 2        # factor_a q_a + factor_b q_b = value
+
+
+cdef inline void place(const Pose* pose, int body, const double* point, Mat3* R, Vec3* arm, Vec3* at) noexcept nogil:
+    # axes of a body, the vector from its origin to a point of it, and the point in the world
+    if body < 0:
+        R[0] = identity3()
+        arm[0] = constant3(point)
+        at[0] = arm[0]
+    else:
+        R[0] = pose[body].R
+        arm[0] = mul(R[0], constant3(point))
+        at[0] = add(pose[body].o, arm[0])
+
+
+cdef inline void add_wrench_row(const vt_model* m, const Pose* pose, int body, Vec3 n, Vec3 f,
+                                vt_real* row) noexcept nogil:
+    # row += generalised force of a wrench about the body's origin
+    cdef int i = body, k
+    cdef const vt_body* b
+    cdef Vec3 w, v
+    while i >= 0:
+        b = &m.body[i]
+        for k in range(joint_nv(b)):
+            joint_column(b, pose[i].R, k, &w, &v)
+            row[b.iv + k] = row[b.iv + k] + dot(w, n) + dot(v, f)
+        n = add(n, cross(pose[i].t, f))
+        i = b.parent
+
+
+cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
+                      Pose* pose, vt_real* h, vt_real* Dh) noexcept nogil:
+    # h: (count,), Dh: (count, nv) by body displacements; Dh may be NULL
+    cdef int c, k
+    cdef const vt_constraint* e
+    cdef Mat3 Ra, Rb
+    cdef Vec3 arm_a, arm_b, a, b, x, d, couple
+    cdef vt_real length
+    forward_kinematics(m, q, pose)
+    for c in range(count):
+        e = &list[c]
+        if Dh != NULL:
+            for k in range(m.nv):
+                Dh[c * m.nv + k] = vt_set1(0.0)
+        if e.kind == COUPLING:
+            # one-coordinate joints: the places in q and v are those of the same joint
+            h[c] = e.factor_a * q[m.body[e.body_a].iq] + e.factor_b * q[m.body[e.body_b].iq] - e.value
+            if Dh != NULL:
+                Dh[c * m.nv + e.iv_a] = Dh[c * m.nv + e.iv_a] + vt_set1(e.factor_a)
+                Dh[c * m.nv + e.iv_b] = Dh[c * m.nv + e.iv_b] + vt_set1(e.factor_b)
+            continue
+        place(pose, e.body_a, e.point_a, &Ra, &arm_a, &a)
+        place(pose, e.body_b, e.point_b, &Rb, &arm_b, &b)
+        x = sub(a, b)
+        couple = zero3()
+        if e.kind == DISTANCE:
+            length = vt_sqrt(dot(x, x))
+            h[c] = length - e.value
+            d = scale(vt_set1(1.0) / length, x)
+        else:
+            d = constant3(e.direction)
+            if e.local:
+                d = mul(Ra, d)
+                couple = cross(d, x)
+            h[c] = dot(d, x) - e.value
+        if Dh != NULL:
+            add_wrench_row(m, pose, e.body_a, add(cross(arm_a, d), couple), d, Dh + c * m.nv)
+            add_wrench_row(m, pose, e.body_b, cross(arm_b, neg(d)), neg(d), Dh + c * m.nv)
