@@ -77,10 +77,12 @@ __all__ = [
     "free",
     "helical",
     "list_robots",
+    "load_sexpr",
     "load_urdf",
     "planar",
     "point_constraint",
     "prismatic",
+    "read_sexpr",
     "read_urdf",
     "revolute",
     "rx",
@@ -94,12 +96,16 @@ __all__ = [
     "ty",
     "tz",
     "universal",
+    "write_sexpr",
 ]
 
 #: What is imported when it is first used: name -> module.
 _LAZY = {
     "load_urdf": "vitree.urdf",
     "read_urdf": "vitree.urdf",
+    "load_sexpr": "vitree.sexpr",
+    "read_sexpr": "vitree.sexpr",
+    "write_sexpr": "vitree.sexpr",
     "find_robot": "vitree.robots",
     "list_robots": "vitree.robots",
 }
