@@ -181,18 +181,12 @@ cdef class MidpointStepper(Stepper):
             self.y[k] += self.d[k]
         return OK
 
-    cdef int step(self) noexcept nogil:
+    cdef int iterate(self, bint newton) noexcept nogil:
+        # corrections until the step's equations hold; leaves the last residual in `error`
         cdef const vt_model* m = &self.model.m
         cdef double scale, goal = 0.0, closed = CLOSED, size, e = INFINITY, e_old = 0.0
         cdef int i, k, status
         cdef bint fresh
-        cdef double* swap
-        if self.torque is not None:
-            status = self.predict_torque(self.v, self.v_old, self.a, self.d, self.zeros)
-            if status != OK:
-                return status
-        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
-        self.iterations = 0
         for k in range(self.max_iterations + 1):
             e = self.residual()
             if k == 0:
@@ -207,27 +201,47 @@ cdef class MidpointStepper(Stepper):
                     for i in range(self.nbody):
                         size = max(size, vt_abs(self.pose[i].o.x) + vt_abs(self.pose[i].o.y) + vt_abs(self.pose[i].o.z))
                     closed = CLOSED * size
-            if self.count:
-                # the residual in units of the constraints' tolerance counts as well
-                e = max(e, largest(self.hv, self.count) * (goal / closed) if goal > 0.0 else 0.0)
-            if e <= goal or not isfinite(e) or k == self.max_iterations:
+            if self.count and goal > 0.0:
+                # what the constraints are off by counts as well, in units of their tolerance
+                e = max(e, largest(self.hv, self.count) * (goal / closed))
+            self.error = e
+            if e <= goal:
+                return OK
+            if not isfinite(e) or k == self.max_iterations:
                 break
             # an exact factorisation serves as long as it contracts well
-            fresh = k == 0 or self.solver == RECURSIVE_NEWTON or (self.solver == AUTO and e > 0.1 * e_old)
+            fresh = k == 0 or newton or (self.solver == AUTO and e > 0.1 * e_old)
             if fresh:
                 mid_factor(m, self.h, self.alpha, self.load, self.nload, self.body, self.work)
                 self.factorisations += 1
             status = self.correct(fresh)
             if status != OK:
-                self.guess.forget()
                 return status
             self.iterations += 1
             e_old = e
-        self.error = e
-        if not e <= goal:
+        return NOT_CONVERGED
+
+    cdef int step(self) noexcept nogil:
+        cdef const vt_model* m = &self.model.m
+        cdef int i, status
+        cdef double* swap
+        if self.torque is not None:
+            status = self.predict_torque(self.v, self.v_old, self.a, self.d, self.zeros)
+            if status != OK:
+                return status
+        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
+        self.iterations = 0
+        status = self.iterate(self.solver == RECURSIVE_NEWTON)
+        if status == NOT_CONVERGED and self.solver == AUTO:
+            # the last line: exact directions from the dynamics' own prediction
             self.guess.forget()
             memset(self.lam, 0, self.count * sizeof(double))
-            return NOT_CONVERGED
+            self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
+            status = self.iterate(True)
+        if status != OK:
+            self.guess.forget()
+            memset(self.lam, 0, self.count * sizeof(double))
+            return status
         for i in range(self.nv):
             self.q2[i] = self.q[i] + self.y[i]
         mid_end(m, self.h, self.alpha, self.y, self.r, self.tau, self.L_rate, self.L_q, self.x2)
