@@ -19,9 +19,57 @@ cdef enum:
 cdef enum:
     ORDERS = 8          # highest order of extrapolation tried
 
-# What a pass by gains (a back-substitution and a residual) and an exact factorisation cost, in residuals
-cdef double COST_PASS = 1.7
-cdef double COST_FACTOR = 1.9
+
+cdef class Economy:
+    """Whether the operator at hand or an exact factorisation is the cheaper way to a step's goal.
+
+    The operator's contraction is taken to grow with the number of steps it is old, Newton's to be
+    proportional to the residual; both constants are learnt from what the passes did.
+    """
+
+    cdef double cost_pass               # of a correction and a residual, in residuals
+    cdef double cost_factor             # of an exact factorisation
+    cdef bint have                      # an operator is at hand
+    cdef bint reused                    # the last correction was made with it
+    cdef int age                        # steps since it was made
+    cdef double contraction             # per step of age
+    cdef double newton_constant
+
+    def __cinit__(self, double cost_pass, double cost_factor):
+        self.cost_pass, self.cost_factor = cost_pass, cost_factor
+        self.begin()
+
+    cdef void begin(self) noexcept nogil:
+        self.have = False
+        self.contraction = 0.01
+        self.newton_constant = 1.0
+
+    cdef void made(self) noexcept nogil:
+        self.have = True
+        self.age = 0
+
+    cdef double passes(self, double contraction, double goal, double e) noexcept nogil:
+        # corrections needed at a contraction
+        cdef double c = min(max(contraction, 1e-9), 0.9), n = log(goal / e) / log(c)
+        return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
+
+    cdef void learn(self, double e, double e_old, double scale) noexcept nogil:
+        # from a pass that took the residual from e_old to e
+        cdef double q = e / e_old
+        if self.reused and self.age > 0:
+            q = q / self.age
+            self.contraction = max(q, 0.8 * self.contraction + 0.2 * q)
+        elif not self.reused:
+            q = q * scale / e_old
+            self.newton_constant = max(q, 0.8 * self.newton_constant + 0.2 * q)
+
+    cdef bint reuse(self, int k, double e, double e_old, double goal, double scale) noexcept nogil:
+        # at pass k: whether to go on with the operator at hand
+        cdef double q = e / e_old if k > 0 else self.contraction * self.age if self.have else 1.0
+        cdef double exact = min(self.newton_constant * e / scale, 0.5)
+        self.reused = q <= 0.5 and (self.cost_pass * self.passes(q, goal, e)
+                                    <= self.cost_factor + self.cost_pass * self.passes(exact, goal, e))
+        return self.reused
 
 
 cdef class Guess:
@@ -118,10 +166,7 @@ cdef class LinearTimeStepper(Stepper):
     cdef double* v_old
     cdef double* a
     cdef double* zeros
-    cdef bint have_gains
-    cdef int age                        # steps since the gains were made
-    cdef double contraction             # of gains, per step of age
-    cdef double newton_constant
+    cdef Economy economy                # of the gains
     cdef double scale                   # of the residual: the largest momentum or impulse
     cdef bint turned                    # a body's turn in the last trial was half a turn or more
 
@@ -131,6 +176,7 @@ cdef class LinearTimeStepper(Stepper):
         self.solver, self.guess_kind = solver, guess
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.guess = Guess(self.nv)
+        self.economy = Economy(1.7, 1.9)
         self.n1 = <Node*>self.take(nb * sizeof(Node))
         self.n2 = <Node*>self.take(nb * sizeof(Node))
         self.trial = <Trial*>self.take(nb * sizeof(Trial))
@@ -152,10 +198,9 @@ cdef class LinearTimeStepper(Stepper):
 
     cdef void begin(self) noexcept nogil:
         self.guess.forget()
-        self.started = self.have_gains = False
+        self.economy.begin()
+        self.started = False
         self.residuals = self.factorisations = self.solves = 0
-        self.contraction = 0.01
-        self.newton_constant = 1.0
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2."""
@@ -203,8 +248,7 @@ cdef class LinearTimeStepper(Stepper):
     cdef void factor(self, const Trial* z) noexcept nogil:
         lt_factor(&self.model.m, self.h, self.n1, self.y, z, self.work, self.gains, self.big)
         self.factorisations += 1
-        self.have_gains = True
-        self.age = 0
+        self.economy.made()
 
     cdef void correct(self, const Trial* z) noexcept nogil:
         cdef int k
@@ -248,7 +292,7 @@ cdef class LinearTimeStepper(Stepper):
             if e > goal:
                 # the last line: exact directions from the dynamics' own prediction
                 self.guess.forget()
-                self.have_gains = False
+                self.economy.have = False
                 self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
                 e = self.solve_plainly(goal, RECURSIVE_NEWTON)
         else:
@@ -256,7 +300,7 @@ cdef class LinearTimeStepper(Stepper):
         self.error = e
         if not e <= goal:
             self.guess.forget()
-            self.have_gains = False
+            self.economy.have = False
             return TURNED_TOO_FAR if self.turned else NOT_CONVERGED
         return self.finish()
 
@@ -274,7 +318,7 @@ cdef class LinearTimeStepper(Stepper):
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
-            if self.have_gains and self.error > 0.03 * self.tolerance * self.scale:
+            if self.economy.have and self.error > 0.03 * self.tolerance * self.scale:
                 # extrapolate from the increments as they would be if solved further
                 self.correct(self.trial)
             self.guess.learn(self.y)
@@ -307,20 +351,14 @@ cdef class LinearTimeStepper(Stepper):
                     self.factor(self.trial)
                 self.correct(self.trial)
             self.iterations += 1
-        self.have_gains = False
+        self.economy.have = False
         return e
 
-    cdef double passes(self, double contraction, double goal, double e) noexcept nogil:
-        # corrections needed at a contraction
-        cdef double c = min(max(contraction, 1e-9), 0.9), n = log(goal / e) / log(c)
-        return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
-
     cdef double solve_auto(self, double goal, double scale) noexcept nogil:
-        # mathematics of "economy of a step": by gains while they contract well, else an exact factorisation
-        cdef double e, e_old = 0.0, q = 0.0, x
+        # by gains while they contract well, else by an exact factorisation
+        cdef double e, e_old = 0.0, x
         cdef int k
-        cdef bint by_gains = False
-        self.age += 1
+        self.economy.age += 1
         for k in range(13):
             e = self.residual()
             if k == 0 and e > 1e-2 * scale and self.guess.count >= 4:
@@ -336,22 +374,10 @@ cdef class LinearTimeStepper(Stepper):
             if not isfinite(e):
                 return e
             if k > 0:
-                q = e / e_old
-                if by_gains and self.age > 0:
-                    x = q / self.age
-                    self.contraction = max(x, 0.8 * self.contraction + 0.2 * x)
-                elif not by_gains:
-                    x = q * scale / e_old
-                    self.newton_constant = max(x, 0.8 * self.newton_constant + 0.2 * x)
+                self.economy.learn(e, e_old, scale)
             if e <= goal or k == 12:
                 return e
-            # the cheaper way to the goal: go on with the gains at hand, or factor here
-            if k == 0:
-                q = self.contraction * self.age if self.have_gains else 1.0
-            x = min(self.newton_constant * e / scale, 0.5)
-            by_gains = q <= 0.5 and (COST_PASS * self.passes(q, goal, e)
-                                     <= COST_FACTOR + COST_PASS * self.passes(x, goal, e))
-            if not by_gains:
+            if not self.economy.reuse(k, e, e_old, goal, scale):
                 self.factor(self.trial)
             self.correct(self.trial)
             self.iterations += 1

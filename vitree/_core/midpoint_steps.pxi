@@ -47,6 +47,7 @@ cdef class MidpointStepper(Stepper):
     cdef readonly long factorisations
     cdef readonly long solves
     cdef Guess guess
+    cdef Economy economy                # of the last factorisation
     cdef MidBody* body
     cdef MidSolve* work
     cdef double* qm
@@ -76,6 +77,7 @@ cdef class MidpointStepper(Stepper):
         self.solver, self.guess_kind, self.alpha = solver, guess, alpha
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.guess = Guess(self.nv)
+        self.economy = Economy(1.4 + 0.1 * constraints.count, 5.5 + 0.4 * constraints.count)
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
         self.work = <MidSolve*>self.take(self.nbody * sizeof(MidSolve))
         self.qm = self.doubles(self.nv)
@@ -99,6 +101,7 @@ cdef class MidpointStepper(Stepper):
 
     cdef void begin(self) noexcept nogil:
         self.guess.forget()
+        self.economy.begin()
         self.residuals = self.factorisations = self.solves = 0
         memset(self.lam, 0, self.count * sizeof(double))
         self.have_Dh = False
@@ -184,7 +187,7 @@ cdef class MidpointStepper(Stepper):
     cdef int iterate(self, bint newton) noexcept nogil:
         # corrections until the step's equations hold; leaves the last residual in `error`
         cdef const vt_model* m = &self.model.m
-        cdef double scale, goal = 0.0, closed = CLOSED, size, e = INFINITY, e_old = 0.0
+        cdef double scale = 0.0, goal = 0.0, closed = CLOSED, size, e = INFINITY, e_old = 0.0
         cdef int i, k, status
         cdef bint fresh
         for k in range(self.max_iterations + 1):
@@ -205,15 +208,22 @@ cdef class MidpointStepper(Stepper):
                 # what the constraints are off by counts as well, in units of their tolerance
                 e = max(e, largest(self.hv, self.count) * (goal / closed))
             self.error = e
+            if k > 0 and self.solver == AUTO and isfinite(e):
+                self.economy.learn(e, e_old, scale)
             if e <= goal:
                 return OK
             if not isfinite(e) or k == self.max_iterations:
                 break
-            # an exact factorisation serves as long as it contracts well
-            fresh = k == 0 or newton or (self.solver == AUTO and e > 0.1 * e_old)
+            if newton:
+                fresh = True
+            elif self.solver == AUTO:
+                fresh = not self.economy.reuse(k, e, e_old, goal, scale)
+            else:
+                fresh = k == 0
             if fresh:
                 mid_factor(m, self.h, self.alpha, self.load, self.nload, self.body, self.work)
                 self.factorisations += 1
+                self.economy.made()
             status = self.correct(fresh)
             if status != OK:
                 return status
@@ -231,6 +241,7 @@ cdef class MidpointStepper(Stepper):
                 return status
         first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
         self.iterations = 0
+        self.economy.age += 1
         status = self.iterate(self.solver == RECURSIVE_NEWTON)
         if status == NOT_CONVERGED and self.solver == AUTO:
             # the last line: exact directions from the dynamics' own prediction
@@ -248,6 +259,9 @@ cdef class MidpointStepper(Stepper):
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
+            if self.solver == AUTO and self.economy.have and not self.count:
+                # extrapolate from the increments as they would be if solved further
+                self.correct(False)
             self.guess.learn(self.y)
         swap = self.Dh1
         self.Dh1 = self.Dh2
