@@ -271,7 +271,7 @@ VT_INLINE vt_real vt_half_angle_ratio(vt_real uu, vt_real c)
             (value) = vt_select(vt_small, (value), VT_POLY_##name##_MIDDLE(s));    \
     } while (0)
 
-/* The coefficients below are those of mathematics of rotations by a vector w of length theta:
+/* Coefficients of the logarithm of a rotation by a vector w of length theta:
  *   gamma = (1 - g)/s with g = (theta/2) cot(theta/2);    psi = (theta/2)^2/sin^2(theta/2) = 1 - kappa s
  * and x1, x2 their first and second (1/theta) d/dtheta. s = theta^2; g is given by the caller, who
  * knows the half angle's sine and cosine. Closed forms lose digits near zero, hence polynomials

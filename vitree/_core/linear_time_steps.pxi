@@ -1,6 +1,6 @@
 # The linear-time variational integrator's solvers, guesses and their economy
-# (Lee et al. 2016 for riqn and the guesses; mathematics of the economy: extrapolated increments, gains
-# kept over steps, the residual carried into the momentum).
+# (Lee et al. 2016 for riqn and the guesses): extrapolated increments, gains kept over steps, the residual
+# carried into the momentum.
 
 cdef enum:
     AUTO = 0
