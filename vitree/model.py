@@ -137,21 +137,22 @@ class Model:
     @property
     def q_names(self) -> tuple[str, ...]:
         """A name for each entry of q."""
-        names: list[str] = []
-        for joint in self.flat.joints:
-            count = joint.q_slice.stop - joint.q_slice.start
-            parts = {4: "qx qy qz qw", 7: "x y z qx qy qz qw"} if joint.kind in ("ball", "free") else {}
-            names += _entry_names(joint.name, count, parts.get(count))
-        return tuple(names)
+        return self._entry_names("q_slice", {4: "qx qy qz qw", 7: "x y z qx qy qz qw"})
 
     @property
     def v_names(self) -> tuple[str, ...]:
         """A name for each entry of v."""
+        return self._entry_names("v_slice", {3: "wx wy wz", 6: "vx vy vz wx wy wz"})
+
+    def _entry_names(self, which: str, parts: dict[int, str]) -> tuple[str, ...]:
+        """Joint names, with a suffix for each coordinate of a joint that has several."""
         names: list[str] = []
         for joint in self.flat.joints:
-            count = joint.v_slice.stop - joint.v_slice.start
-            parts = {3: "wx wy wz", 6: "vx vy vz wx wy wz"} if joint.kind in ("ball", "free") else {}
-            names += _entry_names(joint.name, count, parts.get(count))
+            place = getattr(joint, which)
+            count = place.stop - place.start
+            known = parts.get(count) if joint.kind in ("ball", "free") else None
+            suffixes = known.split() if known else map(str, range(count))
+            names += [joint.name] if count == 1 else [f"{joint.name}.{suffix}" for suffix in suffixes]
         return tuple(names)
 
     def joint(self, name: str) -> JointInfo:
@@ -527,10 +528,3 @@ class EulerModel(Model):
         from vitree.euler import from_euler
 
         return from_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
-
-
-def _entry_names(joint: str, count: int, parts: str | None) -> list[str]:
-    if count == 1:
-        return [joint]
-    suffixes = parts.split() if parts else [str(k) for k in range(count)]
-    return [f"{joint}.{suffix}" for suffix in suffixes]
