@@ -76,8 +76,10 @@ int main() {
     q.push_back(pin::integrate(model, pin::neutral(model), v.back()));
   }
   time_best("rnea", count, [&](std::size_t k) { pin::rnea(model, data, q[k], v[k], a[k]); });
-  time_best("aba", count, [&](std::size_t k) { pin::aba(model, data, q[k], v[k], a[k]); });
-  time_best("crba", count, [&](std::size_t k) { pin::crba(model, data, q[k]); });
+  for (const auto convention : {pin::Convention::LOCAL, pin::Convention::WORLD})
+    time_best("aba", count, [&](std::size_t k) { pin::aba(model, data, q[k], v[k], a[k], convention); });
+  for (const auto convention : {pin::Convention::LOCAL, pin::Convention::WORLD})
+    time_best("crba", count, [&](std::size_t k) { pin::crba(model, data, q[k], convention); });
   time_best("kinematics", count, [&](std::size_t k) { pin::forwardKinematics(model, data, q[k]); });
   return 0;
 }
