@@ -11,6 +11,7 @@ from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
 from vitree.constraints import compiled
 from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.euler import expand, from_euler, to_euler
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 
@@ -509,8 +510,6 @@ class EulerModel(Model):
     """A model with ball and free joints expanded, and the maps of states from and to the native one."""
 
     def __init__(self, native: Model):
-        from vitree.euler import expand
-
         self.native = native
         super().__init__(expand(native.flat))
 
@@ -519,12 +518,8 @@ class EulerModel(Model):
 
     def from_native(self, q, v):
         """Map a native state (q, v) to this model's coordinates; leading axes are kept."""
-        from vitree.euler import to_euler
-
         return to_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
 
     def to_native(self, q, v):
         """Map this model's (q, v) to the native model's coordinates; leading axes are kept."""
-        from vitree.euler import from_euler
-
         return from_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))

@@ -86,13 +86,13 @@ def simulate(
         raise InputError(f"t0={t0!r} must be a finite time [s]")
     integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, **options)
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-    records, home = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
+    records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
     try:
         integrator.run(records, steps, int(every), progress)
     except (ConvergenceError, KeyboardInterrupt) as stop:
-        stop.trajectory = _trajectory(integrator, home, records.trimmed(), every)
+        stop.trajectory = _trajectory(integrator, records.trimmed(), every)
         raise
-    return _trajectory(integrator, home, records.trimmed(), every)
+    return _trajectory(integrator, records.trimmed(), every)
 
 
 def count_steps(duration: float, dt: float) -> int:
@@ -117,9 +117,8 @@ def count_steps(duration: float, dt: float) -> int:
 
 
 def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
-    """Set the integrator's state; return empty records and the model that it runs on."""
-    model = integrator.model
-    home = getattr(integrator, "running", model)
+    """Set the integrator's state and return records that hold it, with room for more."""
+    model, home = integrator.model, integrator.running
     given = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
     if len(given) > 1:
         raise InputError(f"give one of v0, p0, q1, not {' and '.join(given)}")
@@ -134,7 +133,8 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
         x0 = integrator.start_between(t0, q0, q1)
     else:
         if p0 is not None:
-            v = model.velocity_from_momentum(q0, model.validate_velocity(p0, "p0"))
+            p0 = model.validate_velocity(p0, "p0")
+            v = model.velocity_from_momentum(q0, p0)
         else:
             v = model.zero_velocity() if v0 is None else model.validate_velocity(v0, "v0")
         if home is not model:
@@ -142,7 +142,7 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
         if not integrator.uses_momentum:
             x0 = v
         elif p0 is not None and home is model:
-            x0 = model.validate_velocity(p0, "p0")
+            x0 = p0
         else:
             x0 = home.momentum_from_velocity(q0, v)
     integrator.start(t0, q0, x0)
@@ -151,7 +151,7 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
         np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1),
     )  # fmt: skip
     records.t[0], records.q[0], records.x[0] = t0, q0, x0
-    return records, home
+    return records
 
 
 def _turning(model: Model) -> np.ndarray:
@@ -159,9 +159,9 @@ def _turning(model: Model) -> np.ndarray:
     return np.isin(model.flat.kind, (0, 2))
 
 
-def _trajectory(integrator: Integrator, home: Model, records: Records, every: int) -> Trajectory:
+def _trajectory(integrator: Integrator, records: Records, every: int) -> Trajectory:
     """Fill in what the state implies: v or p, energies, momentum."""
-    model, q, x = integrator.model, records.q, records.x
+    model, home, q, x = integrator.model, integrator.running, records.q, records.x
     with np.errstate(all="ignore"):
         if integrator.uses_momentum:
             v, p = home.constrained_velocities(q, x), x
@@ -182,6 +182,5 @@ def _trajectory(integrator: Integrator, home: Model, records: Records, every: in
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
         momentum=energies[:, 2:8], iterations=records.iterations, residual=records.residual,
         iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
-        steps=max(getattr(getattr(integrator, "stepper", None), "steps", 0), (records.rows - 1) * every),
-        seconds=records.seconds,
+        steps=integrator.steps, seconds=records.seconds,
     )  # fmt: skip

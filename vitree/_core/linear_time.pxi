@@ -303,16 +303,6 @@ cdef inline void lt_carry(const vt_body* b, const vt_real* y, const vt_real* r, 
 
 # ---- the exact direction ------------------------------------------------------------------------
 
-cdef inline Mat3 outer(vt_real s, Vec3 a, Vec3 b, Mat3 A) noexcept nogil:
-    # A + s a b^T
-    cdef Mat3 r
-    cdef Vec3 c = scale(s, a)
-    r.x = axpy(b.x, c, A.x)
-    r.y = axpy(b.y, c, A.y)
-    r.z = axpy(b.z, c, A.z)
-    return r
-
-
 cdef inline Mat3 plus_diagonal(Mat3 A, vt_real s) noexcept nogil:
     A.x.x = A.x.x + s
     A.y.y = A.y.y + s
@@ -345,7 +335,7 @@ cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Solve* s
     psi2 = 2.0 * psi1 * z.gamma + 2.0 * psi * gamma1
     wp = dot(z.w, z.p)
     pp = dot(z.p, z.p)
-    zero = sub3(full(x.I), full(x.I))
+    zero = zero33()
     # L = dlog_w
     L = hat(scale(vt_set1(-0.5), z.w))
     L = plus_diagonal(outer(z.gamma, z.w, z.w, L), 1.0 - z.gamma * ss)
@@ -392,7 +382,7 @@ cdef void lt_factor(const vt_model* m, double h, const Node* x, const vt_real* y
     cdef Mat3 zero
     cdef Vec3 z1, z2, Un, Uf, Wn, Wf
     cdef vt_real D, pitch
-    zero = sub3(identity3(), identity3())
+    zero = zero33()
     for i in range(m.nbody):
         s[i].A11 = zero
         s[i].A12 = zero

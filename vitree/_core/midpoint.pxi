@@ -117,10 +117,10 @@ cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_load* l
     cdef const MidBody* a
     cdef MidSolve* e
     cdef MidSolve* up
-    cdef Mat3 zero, Io
+    cdef Mat3 zero
     cdef Vec3 sw, sv, aw, av, hm, t, n, f
     cdef vt_real D, c1 = vt_set1((1.0 - alpha) * h), inverse = vt_set1(1.0 / h)
-    zero = sub3(identity3(), identity3())
+    zero = zero33()
     for i in range(m.nbody):
         b = &m.body[i]
         a = &x[i]

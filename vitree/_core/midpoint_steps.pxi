@@ -69,7 +69,6 @@ cdef class MidpointStepper(Stepper):
     cdef double* Dh2
     cdef double* Y                      # (count, nv): the response of y to each multiplier
     cdef double* schur                  # (count, count)
-    cdef double* pull
     cdef bint have_Dh
 
     def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
@@ -97,7 +96,6 @@ cdef class MidpointStepper(Stepper):
         self.Dh2 = self.doubles(self.count * self.nv)
         self.Y = self.doubles(self.count * self.nv)
         self.schur = self.doubles(self.count * self.count)
-        self.pull = self.doubles(self.nv)
 
     cdef void begin(self) noexcept nogil:
         self.guess.forget()

@@ -191,16 +191,6 @@ cdef inline Sym3 minus_outer(Sym3 A, vt_real s, Vec3 a) noexcept nogil:
     return r
 
 
-cdef inline Mat3 minus_outer3(Mat3 A, vt_real s, Vec3 a, Vec3 b) noexcept nogil:
-    # A - s a b^T
-    cdef Mat3 r
-    cdef Vec3 c = scale(-s, a)
-    r.x = axpy(b.x, c, A.x)
-    r.y = axpy(b.y, c, A.y)
-    r.z = axpy(b.z, c, A.z)
-    return r
-
-
 cdef inline void hand_down_inertia(AbaBody* up, Vec3 t, Sym3 J, Mat3 H, Sym3 M) noexcept nogil:
     # add an articulated inertia, shifted by t, to the parent's
     cdef Mat3 T = cross_mat(t, full(M))                       # t^ M
@@ -216,14 +206,6 @@ cdef inline void hand_down_inertia(AbaBody* up, Vec3 t, Sym3 J, Mat3 H, Sym3 M) 
     up.J.yy = up.J.yy + (J.yy - Y.y.y + X.y.y)
     up.J.yz = up.J.yz + (J.yz - Y.z.y + X.z.y)
     up.J.zz = up.J.zz + (J.zz - Y.z.z + X.z.z)
-
-
-cdef inline Mat3 sym_times(Sym3 A, Mat3 B) noexcept nogil:
-    cdef Mat3 r
-    r.x = symmul(A, B.x)
-    r.y = symmul(A, B.y)
-    r.z = symmul(A, B.z)
-    return r
 
 
 cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const vt_real* v,
@@ -320,7 +302,7 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
             r = s.Dinv
             J = minus_outer(s.J, r, s.Un)
             M = minus_outer(s.M, r, s.Uf)
-            H = minus_outer3(s.H, r, s.Un, s.Uf)
+            H = outer(-r, s.Un, s.Uf, s.H)
             r = r * s.u
             n = axpy(r, s.Un, add(s.bn, add(symmul(J, s.zw), mul(H, s.za))))
             f = axpy(r, s.Uf, add(s.bf, add(tmul(H, s.zw), symmul(M, s.za))))
@@ -331,7 +313,7 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
             J = sym_inverse(s.J)
             M = subsym(s.M, congruence(transpose(s.H), J))
             f = add(s.bf, add(tmul(s.H, symmul(J, sub(n, s.bn))), symmul(M, s.za)))
-            hand_down_inertia(up, s.t, subsym(M, M), sub3(s.H, s.H), M)
+            hand_down_inertia(up, s.t, zero_sym(), zero33(), M)
         else:
             # a free joint hands down its own force and no inertia
             n = mul(s.R, load3(tau + b.iv + 3))

@@ -69,7 +69,6 @@ cdef class Stepper:
     cdef int nload
     cdef object torque                  # None, or a callable (t, q, v) -> (nv,)
     cdef readonly object exception
-    cdef object q_view, v_view
     cdef Pose* pose
     cdef AbaBody* aba_body
 

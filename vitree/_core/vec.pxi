@@ -121,6 +121,24 @@ cdef inline Mat3 sub3(Mat3 A, Mat3 B) noexcept nogil:
     return r
 
 
+cdef inline Mat3 outer(vt_real s, Vec3 a, Vec3 b, Mat3 A) noexcept nogil:
+    # A + s a b^T
+    cdef Mat3 r
+    cdef Vec3 c = scale(s, a)
+    r.x = axpy(b.x, c, A.x)
+    r.y = axpy(b.y, c, A.y)
+    r.z = axpy(b.z, c, A.z)
+    return r
+
+
+cdef inline Mat3 zero33() noexcept nogil:
+    cdef Mat3 r
+    r.x = zero3()
+    r.y = zero3()
+    r.z = zero3()
+    return r
+
+
 cdef inline Mat3 identity3() noexcept nogil:
     cdef Mat3 r
     r.x = vec3(vt_set1(1.0), vt_set1(0.0), vt_set1(0.0))
@@ -164,6 +182,17 @@ cdef inline Sym3 constant_sym(const double* a) noexcept nogil:
     r.yy = vt_set1(a[3])
     r.yz = vt_set1(a[4])
     r.zz = vt_set1(a[5])
+    return r
+
+
+cdef inline Sym3 zero_sym() noexcept nogil:
+    cdef Sym3 r
+    r.xx = vt_set1(0.0)
+    r.xy = vt_set1(0.0)
+    r.xz = vt_set1(0.0)
+    r.yy = vt_set1(0.0)
+    r.yz = vt_set1(0.0)
+    r.zz = vt_set1(0.0)
     return r
 
 
@@ -263,11 +292,3 @@ cdef inline Mat3 quat_matrix(Quat a) noexcept nogil:
     r.y = vec3(x * a.y - z * a.w, 1.0 - (x * a.x + z * a.z), y * a.z + x * a.w)
     r.z = vec3(x * a.z + y * a.w, y * a.z - x * a.w, 1.0 - (x * a.x + y * a.y))
     return r
-
-
-cdef inline Vec3 quat_moved(Quat a, Vec3 t) noexcept nogil:
-    # R(a) t - t, to full relative precision for small turns
-    cdef Vec3 u = quat_vec(a)
-    cdef Vec3 c = cross(u, t)
-    c = add(c, c)
-    return axpy(a.w, c, cross(u, c))

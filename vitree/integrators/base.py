@@ -88,7 +88,9 @@ class Integrator(ABC):
                 f'the method {self.name} does not hold constraints, and "{model.name}" has {len(model.constraints)}; '
                 f'take "midpoint"'
             )
-        self.model, self.dt = model, float(dt)
+        #: the model that is stepped; another than ``model`` where that is expanded
+        self.running = self.model = model
+        self.dt = float(dt)
         self.notes: list[str] = []
         if torque is not None and not callable(torque):
             torque = model.validate_velocity(torque, "torque")
@@ -121,6 +123,11 @@ class Integrator(ABC):
             f'the method {self.name} starts from q0 and v0; two configurations (q1=) are a start for '
             f'the variational methods "linear-time" and "midpoint"'
         )
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Steps taken so far."""
 
     @property
     def total_iterations(self) -> int:
@@ -178,6 +185,10 @@ class CompiledIntegrator(Integrator):
             f"{scalar().STATUS_TEXT[status]}{numbers}; {self.remedy}",
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
+
+    @property
+    def steps(self):
+        return self.stepper.steps
 
     @property
     def total_iterations(self):

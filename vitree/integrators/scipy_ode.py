@@ -42,6 +42,12 @@ class SciPy(Integrator):
 
     def start(self, t, q, x):
         self.t, self.q, self.v = float(t), q.copy(), x.copy()
+        self.recorded = 0
+
+    @property
+    def steps(self):
+        """Multiples of dt up to the last record; the solver's own steps are others."""
+        return self.recorded
 
     def _normalised(self, q):
         q = np.ascontiguousarray(q, dtype=float).copy()
@@ -103,6 +109,7 @@ class SciPy(Integrator):
         records.x[rows] = y[:, self.model.nq :]
         records.iterations[rows], records.residual[rows] = 0, 0.0
         records.rows += len(marks)
+        self.recorded = int(marks[-1])
 
 
 def configuration_rate(model, q, v):

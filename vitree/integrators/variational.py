@@ -104,9 +104,8 @@ class Midpoint(Variational):
         if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
             raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
         options = {**self._solver_options(), "alpha": float(alpha)}
-        self.expanded = bool(np.isin(self.model.flat.kind, (BALL, FREE)).any())
         model, torque = self.model, self.torque
-        if self.expanded:
+        if np.isin(model.flat.kind, (BALL, FREE)).any():
             model, torque = self._expanded(torque)
             self.loads = wrench_loads(model, *self.wrenches)
         self.running = model
