@@ -63,6 +63,7 @@ def build_flat(name, gravity, kind, parent, E, p, pitch, mass, com, inertia, dam
         com=np.array(com, float).reshape(n, 3),
         inertia=np.array(inertia, float).reshape(n, 3, 3),
         damping=np.array(damping, float),
+        kinematic=np.zeros(int(nv.sum()), bool),
         frame_names=links + tuple(f"frame{k}" for k in range(len(frames))),
         frame_body=np.array([*range(n), *(f[0] for f in frames)], np.int32),
         frame_E=np.array([*([np.eye(3)] * n), *(f[1] for f in frames)]),
@@ -70,6 +71,7 @@ def build_flat(name, gravity, kind, parent, E, p, pitch, mass, com, inertia, dam
         link_names=links,
         link_parent=parents,
         link_mass=tuple(float(m) for m in mass),
+        link_com=tuple(tuple(c) for c in np.array(com, float).reshape(n, 3)),
         joints=joints,
     )
 

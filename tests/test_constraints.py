@@ -222,7 +222,7 @@ def test_methods_that_hold_no_constraints_refuse():
     model = closed_chain()
     for method, kind in vt.METHODS.items():
         if not kind.holds_constraints:
-            with pytest.raises(vt.InputError, match="does not hold constraints"):
+            with pytest.raises(vt.InputError, match="does not take constraints"):
                 vt.simulate(model, REFERENCE["closed_chain"]["q0"], duration=0.1, dt=0.01, method=method)
 
 

@@ -145,7 +145,8 @@ def test_both_builds_of_one_lane_give_the_same_bits(stepper):
         core = importlib.import_module(f"vitree._core.{build}")
         run = getattr(core, stepper)(model.core, 0.004)
         run.set_state(0.0, q, v)
-        rows = np.zeros(1), np.zeros((1, model.nq)), np.zeros((1, model.nv)), np.zeros(1, np.intc), np.zeros(1)
+        sizes = (1, (1, model.nq), (1, model.nv), 1, 1, (1, 0))
+        rows = [np.zeros(size, np.intc if k == 3 else float) for k, size in enumerate(sizes)]
         assert run.run(200, 200, 0, *rows) == (0, 1)
         ends.append(b"".join(x.tobytes() for x in run.state()[1:]))
     assert ends[0] == ends[1]

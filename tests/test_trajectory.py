@@ -11,7 +11,8 @@ import pytest
 from vitree.errors import InputError, VitreeError
 from vitree.trajectory import FORMAT, UNITS, Trajectory
 
-ARRAYS = ("t", "q", "v", "p", "kinetic", "potential", "momentum", "iterations", "residual")
+ARRAYS = ("t", "q", "v", "p", "kinetic", "potential", "momentum", "iterations", "residual",
+          "constraint", "multipliers")  # fmt: skip
 
 
 def make(n: int = 11, nq: int = 4, nv: int = 3, **changes) -> Trajectory:

@@ -2,7 +2,18 @@
 
 from vitree._core import width as cpu_width
 from vitree.compare import Comparison, compare
-from vitree.constraints import Coupling, Distance, PointConstraint, point_constraint, satisfy_constraints
+from vitree.constraints import (
+    AxisConstraint,
+    Cam,
+    Coupling,
+    Distance,
+    PointConstraint,
+    gear,
+    point_constraint,
+    satisfy_constraints,
+    screw_pair,
+    weld,
+)
 from vitree.errors import (
     ConvergenceError,
     InputError,
@@ -14,6 +25,16 @@ from vitree.errors import (
 )
 from vitree.flat import Geometry, JointInfo
 from vitree.integrators import METHODS, Integrator
+from vitree.loads import (
+    Attraction,
+    Damper,
+    Gravity,
+    JointForce,
+    JointSpring,
+    NonlinearSpring,
+    Spring,
+    Wrench,
+)
 from vitree.model import EulerModel, Model
 from vitree.pairs import (
     cylindrical,
@@ -42,32 +63,47 @@ from vitree.tree import (
     ty,
     tz,
 )
+from vitree.written import Constraint, Force, Potential, check_derivatives
 
 __version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
+    "Attraction",
+    "AxisConstraint",
+    "Cam",
     "Comparison",
+    "Constraint",
     "ConvergenceError",
     "Coupling",
+    "Damper",
     "Distance",
     "EulerModel",
+    "Force",
     "Frame",
     "Geometry",
+    "Gravity",
     "InputError",
     "Integrator",
+    "JointForce",
     "JointInfo",
+    "JointSpring",
     "MissingExtraError",
     "Model",
     "ModelError",
+    "NonlinearSpring",
     "PointConstraint",
+    "Potential",
+    "Spring",
     "Trajectory",
     "Tree",
     "UnknownNameError",
     "UrdfError",
     "VitreeError",
+    "Wrench",
     "ball",
     "body",
+    "check_derivatives",
     "compare",
     "cpu_width",
     "cylindrical",
@@ -75,6 +111,7 @@ __all__ = [
     "fixed",
     "frame",
     "free",
+    "gear",
     "helical",
     "list_robots",
     "load_sexpr",
@@ -90,12 +127,14 @@ __all__ = [
     "rz",
     "satisfy_constraints",
     "screw",
+    "screw_pair",
     "simulate",
     "spherical",
     "tx",
     "ty",
     "tz",
     "universal",
+    "weld",
     "write_sexpr",
 ]
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vitree._core.types import ConstraintList
-from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, ModelError
+from vitree.loads import one_coordinate, place
+from vitree.tables import pieces
+from vitree.tree import direction, finite
+from vitree.written import Constraint as WrittenConstraint
 
 if TYPE_CHECKING:
     from vitree.model import Model
 
-#: Codes of ``_core/constraints.pxi``.
-_POINTS, _DISTANCE, _COUPLING = 0, 1, 2
+#: Codes of ``_core/types.pxd``.
+_POINTS, _DISTANCE, _COUPLING, _AXES, _PROFILE, _USER = range(6)
 #: A start may miss the constraints by this much [m or rad], and their rates [per s].
 CONSISTENT = 1e-8
 #: Unit rows of Dh depend on each other below this singular value.
@@ -62,13 +66,17 @@ class Distance:
     ----------
     a, b : str
         Names of frames; "world" is the origin of the world.
-    length : float [m]
-        Positive.
+    length : float [m] or str
+        Positive; or the joint whose coordinate it is, as of a string that is let out.
+
+    References
+    ----------
+    Johnson & Murphey 2009, section IV-D.
     """
 
     a: str
     b: str
-    length: float
+    length: float | str
 
     @property
     def name(self) -> str:
@@ -95,7 +103,87 @@ class Coupling:
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
-Constraint = PointConstraint | Distance | Coupling
+@dataclass(frozen=True)
+class AxisConstraint:
+    """A direction of frame a and one of frame b keep their angle: axis_a . axis_b = cosine.
+
+    Parameters
+    ----------
+    a, b : str
+    axis_a, axis_b : (3,) arrays
+        In the frames' own axes; normalised.
+    cosine : float
+        0 holds them at right angles.
+    """
+
+    a: str
+    b: str
+    axis_a: tuple[float, float, float]
+    axis_b: tuple[float, float, float]
+    cosine: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'axis constraint "{self.a}" {tuple(self.axis_a)} - "{self.b}" {tuple(self.axis_b)}'
+
+
+@dataclass(frozen=True)
+class Cam:
+    """One joint follows another by a profile: q_follower = profile(q_driver), a higher pair.
+
+    Parameters
+    ----------
+    follower, driver : str
+        Names of one-coordinate joints.
+    positions : (n,) array
+        Of the driver [m or rad], increasing.
+    profile : (n,) array or callable
+        Of the follower [m or rad]: a table, or a function that is tabulated at ``positions``; the cubic
+        spline through it is used.
+    periodic : bool
+        Whether it repeats; ten periods to each side are covered.
+
+    References
+    ----------
+    Johnson & Murphey 2008, section on higher pairs.
+    """
+
+    follower: str
+    driver: str
+    positions: tuple
+    profile: Any
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        x = np.array(self.positions, dtype=float)
+        y = [self.profile(float(p)) for p in x] if callable(self.profile) else self.profile
+        object.__setattr__(self, "positions", tuple(float(p) for p in x))
+        object.__setattr__(self, "profile", tuple(float(p) for p in np.ravel(y)))
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'cam "{self.follower}" by "{self.driver}"'
+
+
+Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam | WrittenConstraint
+
+
+def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
+    """Return the constraint of a gear: q_a = ratio q_b + value (negative where they turn against each other)."""
+    return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value)
+
+
+def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupling:
+    """Return the constraint of a nut on a screw: q_slide = pitch q_turn + value, pitch in m/rad."""
+    return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value)
+
+
+def weld(a: str, b: str) -> list[PointConstraint | AxisConstraint]:
+    """Hold frame b where frame a is, and turned as it is: six constraints."""
+    x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w) for u, w in ((x, y), (y, z), (z, x)))]
 
 
 def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str = "world") -> list[PointConstraint]:
@@ -124,50 +212,59 @@ def compiled(model: Model) -> ConstraintList:
     return ConstraintList([_compiled_one(model, c) for c in model.constraints])
 
 
-def _place(model: Model, name: str) -> tuple[int, np.ndarray, np.ndarray]:
-    """Body, rotation and position of a frame in its core frame."""
-    if name == "world" and "world" not in model._frames:
-        return -1, np.eye(3), np.zeros(3)
-    if name not in model._frames:
-        raise UnknownNameError("frame", name, ["world", *model.frame_names])
-    k = model._frames[name]
-    return int(model.flat.frame_body[k]), model.flat.frame_E[k], model.flat.frame_p[k]
+def _coordinate(model: Model, joint: str, what: str) -> tuple[int, int]:
+    where = one_coordinate(model, joint, what)
+    return where["iq"], where["iv"]
 
 
-def _compiled_one(model: Model, constraint: Constraint) -> tuple:
-    zero = np.zeros(3)
+def _compiled_one(model: Model, constraint: Constraint) -> dict:
+    name = constraint.name if isinstance(constraint, Constraint) else ""
+    if isinstance(constraint, WrittenConstraint):
+        return {"kind": _USER}
     if isinstance(constraint, Coupling):
         if len(constraint.factors) != 2:
-            raise ModelError(f"a {constraint.name} takes two joints, not {len(constraint.factors)}")
-        places = []
-        for joint, factor in constraint.factors.items():
-            info = model.joint(joint)
-            if info.v_slice.stop - info.v_slice.start != 1 or not np.isfinite(factor):
-                raise ModelError(f'{constraint.name}: "{joint}" must have one coordinate, and a finite factor')
-            body = int(np.searchsorted(model._iv, info.v_slice.start))
-            places.append((body, info.v_slice.start, float(factor)))
-        (body_a, iv_a, factor_a), (body_b, iv_b, factor_b) = places
-        return _COUPLING, body_a, body_b, 0, zero, zero, zero, float(constraint.value), iv_a, iv_b, factor_a, factor_b
-    if not isinstance(constraint, PointConstraint | Distance):
-        raise ModelError(f"a constraint is a PointConstraint, Distance or Coupling, not {constraint!r}")
-    body_a, R, a = _place(model, constraint.a)
-    body_b, _, b = _place(model, constraint.b)
+            raise ModelError(f"a {name} takes two joints, not {len(constraint.factors)}")
+        (a, factor_a), (b, factor_b) = constraint.factors.items()
+        return {
+            "kind": _COUPLING, "a": _coordinate(model, a, name), "b": _coordinate(model, b, name),
+            "factor_a": finite(factor_a, f"factor of {name}"), "factor_b": finite(factor_b, f"factor of {name}"),
+            "value": finite(constraint.value, f"value of {name}"),
+        }  # fmt: skip
+    if isinstance(constraint, Cam):
+        if constraint.follower == constraint.driver:
+            raise ModelError(f"the {name}: a joint cannot follow itself")
+        return {
+            "kind": _PROFILE, "a": _coordinate(model, constraint.follower, name),
+            "b": _coordinate(model, constraint.driver, name),
+            "table": pieces(constraint.positions, constraint.profile, f"the {name}", constraint.periodic),
+        }  # fmt: skip
+    if not isinstance(constraint, PointConstraint | Distance | AxisConstraint):
+        raise ModelError(
+            f"a constraint is a PointConstraint, Distance, Coupling, AxisConstraint, Cam, or a Constraint of your own, "
+            f"not {constraint!r}"
+        )
+    body_a, R, a = place(model, constraint.a)
+    body_b, Rb, b = place(model, constraint.b)
+    row = {"body_a": body_a, "body_b": body_b, "point_a": a, "point_b": b}
     if body_a == body_b:
-        raise ModelError(f"{constraint.name}: both frames are fixed to the same body, so that it says nothing")
+        raise ModelError(f"{name}: both frames are fixed to the same body, so that it says nothing")
     if isinstance(constraint, Distance):
+        if isinstance(constraint.length, str):
+            return {"kind": _DISTANCE, "a": _coordinate(model, constraint.length, name), "factor_a": 1.0, **row}
         if not (np.isfinite(constraint.length) and constraint.length > 0):
-            raise ModelError(f"{constraint.name}: the length is {constraint.length}; it must be positive [m]")
-        return _DISTANCE, body_a, body_b, 0, a, b, zero, float(constraint.length), 0, 0, 0.0, 0.0
+            raise ModelError(f"{name}: the length is {constraint.length}; it must be positive [m]")
+        return {"kind": _DISTANCE, "value": float(constraint.length), **row}
+    if isinstance(constraint, AxisConstraint):
+        axis_a, axis_b = (direction(x, f"axis of {name}") for x in (constraint.axis_a, constraint.axis_b))
+        if not -1.0 < constraint.cosine < 1.0:
+            raise ModelError(f"{name}: the cosine is {constraint.cosine}; it must lie between -1 and 1")
+        return {"kind": _AXES, "direction": R @ axis_a, "other": Rb @ axis_b, "value": float(constraint.cosine), **row}
     if constraint.axes not in ("world", "local"):
-        raise ModelError(f'{constraint.name}: axes="{constraint.axes}" is not known; choose "world" or "local"')
-    axis = np.array(constraint.axis, dtype=float)
-    if axis.shape != (3,) or not np.isfinite(axis).all() or not np.any(axis):
-        raise ModelError(f"{constraint.name}: the axis must be three finite numbers, not all zero")
-    axis /= np.linalg.norm(axis)
+        raise ModelError(f'{name}: axes="{constraint.axes}" is not known; choose "world" or "local"')
+    axis = direction(constraint.axis, f"axis of the {name}")
     local = constraint.axes == "local"
-    if local:
-        axis = R @ axis
-    return _POINTS, body_a, body_b, int(local), a, b, axis, float(constraint.offset), 0, 0, 0.0, 0.0
+    return {"kind": _POINTS, "local": int(local), "direction": R @ axis if local else axis,
+            "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
 def satisfy_constraints(model: Model, q, hold: Iterable[str] = (), tolerance: float = 1e-12, max_iterations: int = 100):
@@ -178,7 +275,7 @@ def satisfy_constraints(model: Model, q, hold: Iterable[str] = (), tolerance: fl
     model : Model
     q : (nq,) array
     hold : names of joints
-        Their coordinates stay as they are.
+        Their coordinates stay as they are, and so do those that are prescribed.
     tolerance : float
         Largest h accepted [m or rad].
 
@@ -192,7 +289,7 @@ def satisfy_constraints(model: Model, q, hold: Iterable[str] = (), tolerance: fl
         If no such configuration was found.
     """
     q = model.validate_configuration(q)
-    held = np.zeros(model.nv, dtype=bool)
+    held = np.array(model.flat.kinematic, dtype=bool)
     for name in hold:
         held[model.joint(name).v_slice] = True
     for _ in range(max_iterations):
@@ -238,7 +335,7 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
             f"q0 does not satisfy the {model.constraints[worst].name}: off by {h[worst]:.3g}; "
             f"take q0 = vitree.satisfy_constraints(model, q0)"
         )
-    tied = dependent(Dh)
+    tied = dependent(Dh[:, ~np.asarray(model.flat.kinematic, dtype=bool)])
     if tied:
         raise InputError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "

@@ -41,6 +41,7 @@ def expand(flat: Flat) -> Flat:
     """
     rows: list[tuple] = []  # kind, parent, E, p and pitch of each expanded body
     damping: list[float] = []
+    kinematic: list[bool] = []
     last: list[int] = []  # expanded index of each native body
     fold: list[np.ndarray] = []  # native core frame in the expanded body's core frame
     nv = np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
@@ -52,6 +53,7 @@ def expand(flat: Flat) -> Flat:
         if parts is None:
             rows.append((code, up, turned, at, flat.pitch[i]))
             damping.append(own[0])
+            kinematic.append(bool(flat.kinematic[nv[i]]))
             fold.append(np.eye(3))
         else:
             if np.any(own[-3:]) or np.ptp(own[:3]):
@@ -60,6 +62,7 @@ def expand(flat: Flat) -> Flat:
                     f"set that damping to zero, or keep the native model"
                 )
             damping += ([own[0]] * 3 if code == FREE else []) + [0.0] * 3
+            kinematic += [False] * len(parts)
             for _, primitive, axis in parts:
                 F = turn_z_to(axis)
                 rows.append((primitive, up, turned @ F, at, 0.0))
@@ -89,6 +92,7 @@ def expand(flat: Flat) -> Flat:
         com=com,
         inertia=inertia,
         damping=np.array(damping),
+        kinematic=np.array(kinematic),
         frame_body=frame_body,
         frame_E=frame_E,
         frame_p=frame_p,

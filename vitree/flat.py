@@ -97,6 +97,7 @@ class Flat:
     com: np.ndarray  # (nbody, 3) in the core frame (zero where mass is zero)
     inertia: np.ndarray  # (nbody, 3, 3) about the COM, axes of the core frame
     damping: np.ndarray  # (nv,) [N s/m or N m s/rad]
+    kinematic: np.ndarray  # (nv,) bool: prescribed over time, not solved for
     # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
     frame_names: tuple[str, ...] = ()
     frame_body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -106,7 +107,9 @@ class Flat:
     link_names: tuple[str, ...] = ()  # those frames that carry a body
     link_parent: tuple[str | None, ...] = ()  # name of the parent link, None for a root
     link_mass: tuple[float, ...] = ()  # as declared, before merging
+    link_com: tuple = ()  # (3,) each, in the link's frame
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
     constraints: tuple = ()  # of vitree.constraints
+    loads: tuple = ()  # of vitree.loads
     notes: tuple[str, ...] = ()  # what a reader wants said: merged, ignored, left as data

@@ -58,11 +58,12 @@ def flatten(tree: Tree) -> Flat:
     kind, parent, E, p, pitch = [], [], [], [], []
     attached: list[list[tuple[Body, _Place]]] = []
     damping: list[float] = []
+    kinematic: list[bool] = []
     coordinates: list[tuple[Coordinate, Frame]] = []
     places: dict[int, _Place] = {}
     frames: dict[str, _Place] = {}
     joint_frames: dict[str, _Place] = {}
-    links: list[tuple[str, str | None, float, _Place]] = []
+    links: list[tuple[str, str | None, Body, _Place]] = []
     geometry = []
     for _, at in tree.world.walk():
         before = places[id(at.parent)] if at.parent is not None else _Place(-1, np.eye(3), np.zeros(3))
@@ -75,6 +76,7 @@ def flatten(tree: Tree) -> Flat:
             p.append(before.p + before.R @ origin)
             pitch.append(advance)
             damping += list(_spread(element.damping, int(KIND_NV[code]), element, "damping", low=0.0))
+            kinematic += [bool(element.kinematic)] * int(KIND_NV[code])
             attached.append([])
             coordinates.append((element, at))
             here = _Place(len(kind) - 1, F.T, -F.T @ origin)
@@ -88,7 +90,7 @@ def flatten(tree: Tree) -> Flat:
                 frames[element.name] = here
         places[id(at)] = here
         for body in at.bodies:
-            links.append((body.name, _link_above(at.parent), body.mass, here))
+            links.append((body.name, _link_above(at.parent), body, here))
             geometry += [replace(shape, frame=body.name) for shape in body.geometry]
             if here.body >= 0:
                 attached[here.body].append((body, here))
@@ -110,16 +112,19 @@ def flatten(tree: Tree) -> Flat:
         com=np.array([c for _, c, _ in masses]),
         inertia=np.array([inertia for _, _, inertia in masses]),
         damping=np.array(damping),
+        kinematic=np.array(kinematic),
         frame_names=tuple(named),
         frame_body=np.array([place.body for place in named.values()], np.int32),
         frame_E=np.array([place.R for place in named.values()]).reshape(-1, 3, 3),
         frame_p=np.array([place.p for place in named.values()]).reshape(-1, 3),
         link_names=tuple(name for name, *_ in links),
         link_parent=tuple(above for _, above, *_ in links),
-        link_mass=tuple(mass for _, _, mass, _ in links),
+        link_mass=tuple(body.mass for _, _, body, _ in links),
+        link_com=tuple(tuple(float(x) for x in body.com) for _, _, body, _ in links),
         joints=_joints(coordinates, kind),
         geometry=tuple(geometry),
         constraints=tuple(tree.constraints),
+        loads=tuple(tree.loads),
         notes=tuple(tree.notes),
     )
 

@@ -4,21 +4,43 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields
+from typing import NamedTuple
 
 import numpy as np
 
+from vitree import frame_derivatives, loads
 from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
 from vitree.constraints import compiled
-from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.euler import expand, from_euler, to_euler
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
+from vitree.signals import resolve_inputs
+from vitree.written import Mapped, WrittenParts, written_parts
 
 #: The kernels for one state at a time.
 core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
+
+
+class Accelerations(NamedTuple):
+    """Accelerations (nv,) [per s^2] and multipliers (m,) [N or N m] of the constraints."""
+
+    acceleration: np.ndarray
+    multipliers: np.ndarray
+
+
+class LagrangianDerivatives(NamedTuple):
+    """A Lagrangian [J] and its derivatives: by_q, by_v (nv,); by_qq, by_vq (first index v), by_vv (nv, nv)."""
+
+    value: float
+    by_q: np.ndarray
+    by_v: np.ndarray
+    by_qq: np.ndarray
+    by_vq: np.ndarray
+    by_vv: np.ndarray
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
@@ -59,6 +81,8 @@ class Model:
         self._hash: str | None = None
         self.singular = why_singular(flat)
         self.constraint_list = compiled(self)
+        self.load_list = loads.compiled(self, flat.loads)
+        self.written: WrittenParts | None = written_parts(self, flat.loads, flat.constraints)
 
     def require_regular(self) -> None:
         """Raise a ModelError that names the joint if the mass matrix is singular.
@@ -136,6 +160,21 @@ class Model:
         return self.flat.constraints
 
     @property
+    def loads(self) -> tuple:
+        """The loads that act beside gravity, damping and torque."""
+        return self.flat.loads
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that the loads take, in their order."""
+        return loads.input_names(self.flat.loads)
+
+    @property
+    def kinematic_names(self) -> tuple[str, ...]:
+        """Names of the joints that are prescribed over time, in the order of their coordinates."""
+        return tuple(j.name for j in self.flat.joints if self.flat.kinematic[j.v_slice.start])
+
+    @property
     def q_names(self) -> tuple[str, ...]:
         """A name for each entry of q."""
         return self._entry_names("q_slice", {4: "qx qy qz qw", 7: "x y z qx qy qz qw"})
@@ -184,7 +223,7 @@ class Model:
                 value = getattr(self.flat, field.name)
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
-                elif field.name in ("frame_names", "constraints"):
+                elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(value).encode())
             self._hash = h.hexdigest()
         return self._hash
@@ -369,7 +408,93 @@ class Model:
         """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
         return self._energies(q, None)[8:]
 
+    def pose_derivatives(self, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a frame's pose and its first and second derivatives by q: (4, 4), (nv, 4, 4), (nv, nv, 4, 4).
+
+        For frames moved by one-coordinate joints only; see :mod:`vitree.frame_derivatives`.
+        """
+        return frame_derivatives.pose_derivatives(self, name, q)
+
+    def position_derivatives(self, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a frame's position [m] and its first and second derivatives by q: (3,), (nv, 3), (nv, nv, 3)."""
+        return frame_derivatives.position_derivatives(self, name, q)
+
+    def twist_derivatives(self, name: str, q, v) -> frame_derivatives.TwistDerivatives:
+        """Return a frame's body velocity (angular, linear) and its derivatives by q and v."""
+        return frame_derivatives.twist_derivatives(self, name, q, v)
+
     # ---- dynamics -------------------------------------------------------------------------------
+
+    def lagrangian(self, q, v) -> float:
+        """Return kinetic minus potential energy [J]."""
+        energies = self._energies(q, v)
+        return float(energies[0] - energies[1])
+
+    def lagrangian_derivatives(self, q, v) -> LagrangianDerivatives:
+        """Return L = T - V of bodies and gravity, and its derivatives by q and v.
+
+        Loads are not in it. For models of one-coordinate joints; take ``model.euler()`` of others.
+
+        Raises
+        ------
+        InputError
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-10, 16-19.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        if self.nq != self.nv or len(self.flat.kind) != self.nv:
+            raise InputError(
+                f'"{self.name}" has ball or free joints, by which L has no plain derivatives; take model.euler()'
+            )
+        return LagrangianDerivatives(*core.lagrangian_derivatives(self.core, q, v))
+
+    def forward_dynamics(self, q, v, tau=None, *, t: float = 0.0, inputs=None, prescribed=None) -> Accelerations:
+        """Return the acceleration under everything the model has, and the multipliers of its constraints.
+
+        Gravity, damping, loads, constraints and prescribed coordinates; for use with any ODE solver.
+        (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers, with d2h/dt2 = 0.
+
+        Parameters
+        ----------
+        q : (nq,) array [m or rad]
+        v : (nv,) array [m/s or rad/s]
+        tau : (nv,) array, optional
+            Joint forces [N or N m].
+        t : float
+            Time, for forces written in Python [s].
+        inputs : (nu,) array or mapping of names to numbers, optional
+        prescribed : mapping of joint name to acceleration, optional
+            Of prescribed coordinates; zero if not given.
+
+        Raises
+        ------
+        ConvergenceError
+            If the constraints depend on each other at q.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 28, 29 and 36.
+        """
+        self.require_regular()
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        tau = None if tau is None else self._checked(tau, self.nv, "tau")
+        inputs = resolve_inputs(self, inputs)
+        locked = np.zeros(self.nv)
+        for name, a in (prescribed or {}).items():
+            if name not in self.kinematic_names:
+                raise UnknownNameError("prescribed joint", name, self.kinematic_names)
+            locked[self.joint(name).v_slice] = a
+        field = core.Stepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
+                             user=self.written, nu=len(self.input_names), inputs=inputs)  # fmt: skip
+        a, multipliers = field.acceleration_at(float(t), q, v, locked)
+        if not np.isfinite(a).all():
+            raise ConvergenceError(
+                "no acceleration exists: the constraints depend on each other at q, or two frames of a load coincide",
+                time=t, residual=np.nan, iterations=0,
+            )  # fmt: skip
+        return Accelerations(a, multipliers)
 
     def rnea(self, q, v, a) -> np.ndarray:
         """Inverse dynamics: the joint forces for an acceleration, tau = M(q) a + c(q, v) + g(q).
@@ -436,7 +561,7 @@ class Model:
         return float(self._energies(q, v)[0])
 
     def potential_energy(self, q) -> float:
-        """Return the potential energy of gravity, zero with all mass at the world's origin [J]."""
+        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'."""
         return float(self._energies(q, None)[1])
 
     def momentum(self, q, v) -> np.ndarray:
@@ -453,26 +578,42 @@ class Model:
         h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
         if m:
             wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, -1))
+        for k, row in self.written.constraints if self.written is not None else ():
+            for i in range(n):
+                h[i, k], Dh[i, k] = row(q[i])
         return h, Dh
 
     def project_velocity(self, q, v) -> np.ndarray:
-        """Return the velocity nearest to v, in kinetic energy, that the constraints allow, (nv,)."""
+        """Return the velocity nearest to v, in kinetic energy, that the constraints allow, (nv,).
+
+        Rates of prescribed coordinates stay as they are in v.
+        """
         self.require_regular()
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
-        return self.constrained_velocities(q[None], self.momenta(q[None], v[None]))[0]
+        return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
 
-    def constrained_velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return v = M^-1 (p + Dh^T nu) with Dh v = 0 for rows of states, (n, nv)."""
-        v = self.velocities(q, p)
-        if not self.constraints:
-            return v
-        _, Dh = self.constraint_rows(q)
+    def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
+        """Return v = M^-1 (p + Dh^T nu) with Dh v = 0 for rows of states, (n, nv).
+
+        ``rates`` (n, nv): its entries of prescribed coordinates are those of v.
+        """
+        locked = np.asarray(self.flat.kinematic, dtype=bool)
+        if not self.constraints and not locked.any():
+            return self.velocities(q, p)
         M = np.empty((len(q), self.nv**2))
         wide().batch_crba(self.core, q, M)
-        Y = np.linalg.solve(M.reshape(-1, self.nv, self.nv), np.swapaxes(Dh, 1, 2))
-        # by the pseudo-inverse: where constraints depend on each other any multipliers do
-        nu = np.linalg.pinv(Dh @ Y, rcond=1e-13, hermitian=True) @ (Dh @ v[:, :, None])
-        return v - (Y @ nu)[:, :, 0]
+        M, free = M.reshape(-1, self.nv, self.nv), ~locked
+        v = np.zeros_like(p) if rates is None else np.where(locked, rates, 0.0)
+        inner = M[:, free][:, :, free]
+        rest = p[:, free] - (M[:, free][:, :, locked] @ v[:, locked, None])[:, :, 0]
+        v[:, free] = np.linalg.solve(inner, rest[:, :, None])[:, :, 0]
+        if self.constraints:
+            _, Dh = self.constraint_rows(q)
+            Y = np.linalg.solve(inner, np.swapaxes(Dh[:, :, free], 1, 2))
+            # by the pseudo-inverse: where constraints depend on each other any multipliers do
+            nu = np.linalg.pinv(Dh[:, :, free] @ Y, rcond=1e-13, hermitian=True) @ (Dh @ v[:, :, None])
+            v[:, free] -= (Y @ nu)[:, :, 0]
+        return v
 
     # ---- many states at once, in lanes -----------------------------------------------------------
 
@@ -480,6 +621,10 @@ class Model:
         """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, nq), (n, nv)."""
         out = np.empty((len(q), 11))
         wide().batch_energy(self.core, q, v, out)
+        if self.flat.loads:
+            out[:, 1] += core.load_potentials(self.core, self.load_list, q)
+            if self.written is not None and self.written.resting:
+                out[:, 1] += [self.written.energy(row) for row in q]
         return out
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -512,6 +657,9 @@ class EulerModel(Model):
     def __init__(self, native: Model):
         self.native = native
         super().__init__(expand(native.flat))
+        if self.written is not None:
+            # what is written in Python speaks of the native coordinates
+            self.written = Mapped(self, native.flat.loads, native.flat.constraints)
 
     def __reduce__(self):
         return (EulerModel, (self.native,))

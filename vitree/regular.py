@@ -13,6 +13,8 @@ LEAST = 1e-12
 def why_singular(flat: Flat) -> str | None:
     """Say why the mass matrix is singular in every configuration; None if it is not.
 
+    Prescribed coordinates are not solved for, and may carry nothing.
+
     The mass matrix is regular where all pivots of its factorisation, the inertias that the joints
     feel, are; they are analytic in q, so one configuration in general position decides.
 
@@ -28,7 +30,8 @@ def why_singular(flat: Flat) -> str | None:
         S, R, p = _joint(int(flat.kind[i]), float(flat.pitch[i]), rng)
         # sizes of a rotation and of a translation, in roots of kinetic energy
         turning, moving = np.trace(carried[i, :3, :3]), carried[i, 5, 5]
-        if not (turning > 0 or moving > 0):
+        locked = flat.kinematic[int(KIND_NV[flat.kind[:i]].sum())]
+        if not locked and not (turning > 0 or moving > 0):
             return (
                 f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
                 f"give a body below it a mass, or make it fixed"
@@ -36,12 +39,12 @@ def why_singular(flat: Flat) -> str | None:
         scale = np.sqrt((S[:3] ** 2).sum(axis=0) * turning + (S[3:] ** 2).sum(axis=0) * moving)
         U = felt[i] @ S
         D = S.T @ U
-        if _least(D, scale) <= LEAST:
+        if not locked and _least(D, scale) <= LEAST:
             return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
         k = int(flat.parent[i])
         if k >= 0:
             X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
-            felt[k] += X.T @ (felt[i] - U @ np.linalg.solve(D, U.T)) @ X
+            felt[k] += X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
             carried[k] += X.T @ carried[i] @ X
     return None
 

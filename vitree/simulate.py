@@ -29,6 +29,8 @@ def simulate(
     torque=None,
     wrenches=None,
     wrench_axes: str = "world",
+    inputs=None,
+    prescribed=None,
     every: int = 1,
     progress: Callable[[int, int], Any] | None = None,
     **options,
@@ -53,8 +55,16 @@ def simulate(
         Joint forces [N or N m]. The variational methods ask a callable once a step, at the predicted
         middle of the step, which keeps their order.
     wrenches : dict of frame name to (6,) array, optional
-        Constant (torque, force) [N m, N] at a frame's origin, in world or local axes.
-    wrench_axes : {"world", "local"}
+        Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
+    wrench_axes : {"world", "local", "spatial"}
+        As for :class:`vitree.Wrench`.
+    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
+        Values of ``model.input_names``, zero if not given; with a row for each step; asked for as torque
+        is; or by name: numbers, arrays (steps,), or callables of t.
+    prescribed : mapping of joint name to array (steps + 1,) or callable, optional
+        Motion of ``model.kinematic_names``: coordinates at the steps' ends, or a callable of t that returns
+        the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
+        left zero.
     every : int
         Record each ``every``-th step.
     progress : callable (done, total), optional
@@ -84,8 +94,10 @@ def simulate(
         raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
     if not np.isfinite(t0):
         raise InputError(f"t0={t0!r} must be a finite time [s]")
-    integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, **options)
+    integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
+                                 prescribed=prescribed, **options)  # fmt: skip
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+    integrator.plan(q0, float(t0), steps)
     records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
     try:
         integrator.run(records, steps, int(every), progress)
@@ -122,8 +134,14 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
     given = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
     if len(given) > 1:
         raise InputError(f"give one of v0, p0, q1, not {' and '.join(given)}")
+    if v0 is not None:
+        v0 = model.validate_velocity(v0, "v0")
+    if model.kinematic_names:
+        q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
+        # the others follow what is prescribed as the constraints have it, if no velocity is given
+        v0 = moving if given else model.project_velocity(q0, moving) if model.constraints else moving
     if model.constraints:
-        require_consistent(model, q0, None if v0 is None else model.validate_velocity(v0, "v0"))
+        require_consistent(model, q0, v0 if not given or "v0" in given else None)
     if q1 is not None:
         q1 = model.validate_configuration(q1, "q1")
         if home is not model:
@@ -134,9 +152,9 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
     else:
         if p0 is not None:
             p0 = model.validate_velocity(p0, "p0")
-            v = model.velocity_from_momentum(q0, p0)
+            v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
         else:
-            v = model.zero_velocity() if v0 is None else model.validate_velocity(v0, "v0")
+            v = model.zero_velocity() if v0 is None else v0
         if home is not model:
             q0, v = home.from_native(q0, v)
         if not integrator.uses_momentum:
@@ -148,10 +166,21 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
     integrator.start(t0, q0, x0)
     records = Records(
         np.empty(count + 1), np.empty((count + 1, home.nq)), np.empty((count + 1, home.nv)),
-        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1),
+        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(model.constraints)), np.nan),
     )  # fmt: skip
     records.t[0], records.q[0], records.x[0] = t0, q0, x0
     return records
+
+
+def _prescribed_rates(integrator: Integrator, t: np.ndarray) -> np.ndarray | None:
+    """Rates of the prescribed coordinates at some times, in rows of velocities of the model that ran."""
+    motion = integrator.motion
+    if not motion.names:
+        return None
+    rates = np.zeros((len(t), integrator.running.nv))
+    places = [integrator.running.joint(name).v_slice.start for name in motion.names]
+    rates[:, places] = [motion.at(time)[1] for time in t]
+    return rates
 
 
 def _turning(model: Model) -> np.ndarray:
@@ -162,15 +191,19 @@ def _turning(model: Model) -> np.ndarray:
 def _trajectory(integrator: Integrator, records: Records, every: int) -> Trajectory:
     """Fill in what the state implies: v or p, energies, momentum."""
     model, home, q, x = integrator.model, integrator.running, records.q, records.x
+    multipliers = records.multipliers
+    if model.constraints and not integrator.uses_momentum:
+        multipliers = np.array([integrator.multipliers_at(*state) for state in zip(records.t, q, x, strict=True)])
     with np.errstate(all="ignore"):
         if integrator.uses_momentum:
-            v, p = home.constrained_velocities(q, x), x
+            v, p = home.constrained_velocities(q, x, _prescribed_rates(integrator, records.t)), x
         else:
             v, p = x, home.momenta(q, x)
         if home is not model:
             q, v = (np.ascontiguousarray(y) for y in home.to_native(q, v))
             p = model.momenta(q, v)
         energies = model.energies(q, v)
+        h, _ = model.constraint_rows(q)
     return Trajectory(
         model_name=model.name,
         joint_names=model.joint_names,
@@ -180,7 +213,9 @@ def _trajectory(integrator: Integrator, records: Records, every: int) -> Traject
         settings={"dt": integrator.dt, "every": every, **integrator.settings, "notes": integrator.notes,
                   "model_digest": model.digest},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
-        momentum=energies[:, 2:8], iterations=records.iterations, residual=records.residual,
+        momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
+        constraint_names=tuple(c.name for c in model.constraints),
+        iterations=records.iterations, residual=records.residual,
         iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
         steps=integrator.steps, seconds=records.seconds,
     )  # fmt: skip

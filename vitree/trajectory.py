@@ -19,7 +19,7 @@ import numpy as np
 from vitree.errors import InputError
 
 #: Version of the file format; a reader refuses files of a later one.
-FORMAT = 1
+FORMAT = 2
 #: Units by field; "joint" means m or rad by the kind of the joint.
 UNITS = {
     "t": "s",
@@ -31,9 +31,13 @@ UNITS = {
     "momentum": "kg m^2/s (3, angular about the world's origin), kg m/s (3, linear), world axes",
     "iterations": "Newton corrections",
     "residual": "units of p",
+    "constraint": "m or rad",
+    "multipliers": "N or N m",
     "seconds": "s",
 }
-_NAMES = ("joint_names", "q_names", "v_names")
+_NAMES = ("joint_names", "q_names", "v_names", "constraint_names")
+#: What files of format 1 do not have.
+_SINCE_2 = ("constraint_names", "constraint", "multipliers")
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -78,6 +82,11 @@ class Trajectory:
         Corrections of the step that ended at the record; zero at the start.
     residual : (n,)
         What that step left of its equations, in units of p.
+    constraint : (n, m) [m or rad]
+        How far the constraints of ``constraint_names`` are off, h(q).
+    multipliers : (n, m) [N or N m]
+        The constraints act on the joints with the force Dh(q)^T multipliers. Of a variational method it is the
+        mean over the step that ended at the record, by Dh at its start; NaN at the start.
     iterations_total, iterations_max, steps : int
         Over all steps, recorded or not.
     seconds : float
@@ -103,10 +112,16 @@ class Trajectory:
     iterations_max: int
     steps: int
     seconds: float
+    constraint_names: tuple[str, ...] = ()
+    constraint: Any = None
+    multipliers: Any = None
 
     def __post_init__(self):
-        n, nq, nv = np.size(self.t), len(self.q_names), len(self.v_names)
-        for name, shape in _shapes(n, nq, nv).items():
+        n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
+        for name in ("constraint", "multipliers"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full((n, m), np.nan))
+        for name, shape in _shapes(n, nq, nv, m).items():
             array = np.asarray(getattr(self, name), dtype=int if name == "iterations" else float)
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
@@ -131,7 +146,7 @@ class Trajectory:
 
     def __getitem__(self, index):
         if isinstance(index, slice | np.ndarray | list):
-            return replace(self, **{name: getattr(self, name)[index] for name in _shapes(0, 0, 0)})
+            return replace(self, **{name: getattr(self, name)[index] for name in _shapes()})
         try:
             index = operator.index(index)
         except TypeError:
@@ -176,7 +191,7 @@ class Trajectory:
         header = {name: getattr(self, name) for name in _header_names()}
         header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS}
         header["vitree"] = package_version()
-        arrays = {name: getattr(self, name) for name in _shapes(0, 0, 0)}
+        arrays = {name: getattr(self, name) for name in _shapes()}
         with replacing(path) as stream:
             np.savez(stream, header=np.array(json.dumps(header)), **arrays)
         return path
@@ -202,8 +217,9 @@ class Trajectory:
                         f"format {header['format']}, written by vitree {header.get('vitree')}; "
                         f"this vitree reads up to format {FORMAT}: upgrade it"
                     )
-                arrays = {name: file[name] for name in _shapes(0, 0, 0)}
-            return cls(**{name: header[name] for name in _header_names()}, **arrays)
+                later = set(_SINCE_2) if header["format"] < 2 else set()
+                arrays = {name: file[name] for name in _shapes() if name not in later}
+            return cls(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
         except FileNotFoundError:
             raise InputError(f"there is no file {path}; {remedy}") from None
         except InputError as error:
@@ -218,15 +234,15 @@ class Trajectory:
             ) from None
 
 
-def _shapes(n: int, nq: int, nv: int) -> dict[str, tuple[int, ...]]:
+def _shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple[int, ...]]:
     return {
         "t": (n,), "q": (n, nq), "v": (n, nv), "p": (n, nv), "kinetic": (n,), "potential": (n,),
-        "momentum": (n, 6), "iterations": (n,), "residual": (n,),
+        "momentum": (n, 6), "iterations": (n,), "residual": (n,), "constraint": (n, m), "multipliers": (n, m),
     }  # fmt: skip
 
 
 def _header_names() -> list[str]:
-    return [f.name for f in fields(Trajectory) if f.name not in _shapes(0, 0, 0)]
+    return [f.name for f in fields(Trajectory) if f.name not in _shapes()]
 
 
 @contextlib.contextmanager

@@ -50,6 +50,7 @@ class Coordinate(Element):
     joint: str | None = None
     joint_kind: str | None = None
     mimic: tuple | None = None
+    kinematic: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def tx(value: str | float, **limits) -> Element:
     value : str or float
     **limits
         For a coordinate: damping [N s/m or N m s/rad], lower, upper [m or rad], velocity
-        [m/s or rad/s], effort [N or N m].
+        [m/s or rad/s], effort [N or N m]; ``kinematic=True`` if it moves as prescribed and is not
+        solved for.
 
     Raises
     ------
@@ -167,12 +169,21 @@ def screw(name: str, axis=None, point=(0.0, 0.0, 0.0), pitch: float = 0.0, *, tw
 
 def ball(name: str, **limits) -> Coordinate:
     """A joint that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes."""
+    _not_kinematic(name, limits)
     return Coordinate(name, kind="ball", **limits)
 
 
 def free(name: str, **limits) -> Coordinate:
     """A joint that moves freely: q = (position, quaternion), v = (linear, angular) in its axes."""
+    _not_kinematic(name, limits)
     return Coordinate(name, kind="free", **limits)
+
+
+def _not_kinematic(name: str, limits: dict) -> None:
+    if limits.get("kinematic"):
+        raise ModelError(
+            f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'
+        )
 
 
 def fixed(name: str | None = None, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), rotation=None) -> Fixed:
@@ -415,6 +426,7 @@ class Tree:
         self.gravity = vector(gravity, "gravity")
         self.notes: list[str] = []
         self.constraints: list[Any] = []
+        self.loads: list[Any] = []
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
         self.world = Frame(self, None, Fixed())
 
@@ -446,12 +458,20 @@ class Tree:
             self._names[kind].update(names)
 
     def constrain(self, *constraints) -> None:
-        """Add constraints: ``PointConstraint``, ``Distance``, ``Coupling``, or lists of them.
+        """Add constraints of :mod:`vitree.constraints`, or lists of them.
 
         Their names are looked up when the tree is compiled.
         """
         for constraint in constraints:
             self.constraints += constraint if isinstance(constraint, list | tuple) else [constraint]
+
+    def load(self, *loads) -> None:
+        """Add loads of :mod:`vitree.loads`, or lists of them: springs, dampers, wrenches, inputs.
+
+        Their names are looked up when the tree is compiled.
+        """
+        for load in loads:
+            self.loads += load if isinstance(load, list | tuple) else [load]
 
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of a name.
@@ -493,6 +513,8 @@ class Tree:
             if at is self.world:
                 continue
             lines.append("  " * depth + describe(at))
+        lines += [f"{'constraint' if k < len(self.constraints) else 'load'}: {x.name}"
+                  for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -510,7 +532,7 @@ def describe(at: Frame) -> str:
             along = ", ".join(f"{x:g}" for x in element.axis)
             pitch = w @ v
             kind = "prismatic" if not np.any(w) else "helical" if abs(pitch) > 1e-12 else "revolute"
-            text = f"{kind} {element.name!r} ({along})"
+            text = f"{kind} {element.name!r} ({along})" + (", prescribed" if element.kinematic else "")
     else:
         moved = ", ".join(f"{x:g}" for x in element.position)
         turned = "" if element.rotation is None or np.array_equal(element.rotation, np.eye(3)) else ", turned"

@@ -2,10 +2,41 @@
 # (Johnson & Murphey 2009, section IV-D). A row of Dh is the generalised force of the wrenches that the
 # constraint puts on its bodies for a unit multiplier.
 
-cdef enum:
-    POINTS = 0          # direction . (a - b) = value
-    DISTANCE = 1        # |a - b| = value
-    COUPLING = 2        # factor_a q_a + factor_b q_b = value
+cdef inline void table_one(const vt_table* t, double x, double* value, double* slope, double* curve) noexcept nogil:
+    # a table, its slope and its second derivative
+    cdef int low = 0, high = t.count - 1, middle
+    cdef double s
+    cdef const double* c
+    if x <= t.x[0] or x >= t.x[t.count]:
+        # straight on
+        c = t.c if x <= t.x[0] else t.c + 4 * high
+        s = 0.0 if x <= t.x[0] else t.x[t.count] - t.x[high]
+        slope[0] = c[1] + s * (2.0 * c[2] + 3.0 * s * c[3])
+        value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3])) + slope[0] * (x - (t.x[0] if x <= t.x[0] else t.x[t.count]))
+        curve[0] = 0.0
+        return
+    while low < high:
+        middle = (low + high + 1) // 2
+        if t.x[middle] <= x:
+            low = middle
+        else:
+            high = middle - 1
+    c = t.c + 4 * low
+    s = x - t.x[low]
+    value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))
+    slope[0] = c[1] + s * (2.0 * c[2] + 3.0 * s * c[3])
+    curve[0] = 2.0 * c[2] + 6.0 * s * c[3]
+
+
+cdef inline void table_values(const vt_table* t, vt_real x, vt_real* value, vt_real* slope, vt_real* curve) noexcept nogil:
+    # lane by lane
+    cdef int lane
+    cdef double f, df, ddf
+    for lane in range(VT_WIDTH):
+        table_one(t, vt_get(x, lane), &f, &df, &ddf)
+        vt_put(value, lane, f)
+        vt_put(slope, lane, df)
+        vt_put(curve, lane, ddf)
 
 
 cdef inline void place(const Pose* pose, int body, const double* point, Mat3* R, Vec3* arm, Vec3* at) noexcept nogil:
@@ -42,27 +73,50 @@ cdef void constraints(const vt_model* m, const vt_constraint* list, int count, c
     cdef const vt_constraint* e
     cdef Mat3 Ra, Rb
     cdef Vec3 arm_a, arm_b, a, b, x, d, couple
-    cdef vt_real length
+    cdef vt_real length, value, slope, curve
     forward_kinematics(m, q, pose)
     for c in range(count):
         e = &list[c]
         if Dh != NULL:
             for k in range(m.nv):
                 Dh[c * m.nv + k] = vt_set1(0.0)
+        if e.kind == USER:
+            # filled in by who asked
+            h[c] = vt_set1(0.0)
+            continue
         if e.kind == COUPLING:
-            # one-coordinate joints: the places in q and v are those of the same joint
-            h[c] = e.factor_a * q[m.body[e.body_a].iq] + e.factor_b * q[m.body[e.body_b].iq] - e.value
+            h[c] = e.factor_a * q[e.iq_a] + e.factor_b * q[e.iq_b] - e.value
             if Dh != NULL:
-                Dh[c * m.nv + e.iv_a] = Dh[c * m.nv + e.iv_a] + vt_set1(e.factor_a)
-                Dh[c * m.nv + e.iv_b] = Dh[c * m.nv + e.iv_b] + vt_set1(e.factor_b)
+                Dh[c * m.nv + e.iv_a] = vt_set1(e.factor_a)
+                Dh[c * m.nv + e.iv_b] = vt_set1(e.factor_b)
+            continue
+        if e.kind == PROFILE:
+            table_values(&e.table, q[e.iq_b], &value, &slope, &curve)
+            h[c] = q[e.iq_a] - value
+            if Dh != NULL:
+                Dh[c * m.nv + e.iv_a] = vt_set1(1.0)
+                Dh[c * m.nv + e.iv_b] = -slope
             continue
         place(pose, e.body_a, e.point_a, &Ra, &arm_a, &a)
         place(pose, e.body_b, e.point_b, &Rb, &arm_b, &b)
+        if e.kind == AXES:
+            d = mul(Ra, constant3(e.direction))
+            x = mul(Rb, constant3(e.other))
+            h[c] = dot(d, x) - e.value
+            if Dh != NULL:
+                couple = cross(d, x)
+                add_wrench_row(m, pose, e.body_a, couple, zero3(), Dh + c * m.nv)
+                add_wrench_row(m, pose, e.body_b, neg(couple), zero3(), Dh + c * m.nv)
+            continue
         x = sub(a, b)
         couple = zero3()
         if e.kind == DISTANCE:
             length = vt_sqrt(dot(x, x))
             h[c] = length - e.value
+            if e.iv_a >= 0:
+                h[c] = h[c] - e.factor_a * q[e.iq_a]
+                if Dh != NULL:
+                    Dh[c * m.nv + e.iv_a] = vt_set1(-e.factor_a)
             d = scale(vt_set1(1.0) / length, x)
         else:
             d = constant3(e.direction)

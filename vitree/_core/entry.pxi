@@ -253,7 +253,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             gather(start(y), n, nv, row, by)
             gather(start(force), n, nv, row, bf)
             lt_node(m, bq, x)
-            lt_weight(m, x, NULL, 0, s, weight)
+            lt_weight(m, x, NULL, s, weight)
             for k in range(nv):
                 bp[k] = bp[k] + 0.5 * h * (weight[k] + bf[k])
             lt_trial(m, x, by, z, &least)
@@ -262,7 +262,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             lt_solve(m, h, x, by, z, g, G, bo, s, bo + nv)
             lt_advance_q(m, bq, by, b2)
             lt_node(m, b2, x)
-            lt_weight(m, x, NULL, 0, s, weight)
+            lt_weight(m, x, NULL, s, weight)
             for k in range(nv):
                 weight[k] = weight[k] + bf[k]
             lt_end(m, h, x, by, bo, weight, z, bo + 2 * nv)
@@ -294,9 +294,10 @@ def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1]
             gather(start(p), n, nv, row, bp)
             gather(start(y), n, nv, row, by)
             gather(start(force), n, nv, row, bf)
-            mid_sweep(m, h, alpha, bq, by, NULL, 0, qm, x, rate, slope)
+            mid_forward(m, h, alpha, bq, by, qm, x)
+            mid_backward(m, NULL, x, rate, slope)
             mid_residual(m, h, alpha, by, bp, bf, rate, slope, bo)
-            mid_factor(m, h, alpha, NULL, 0, x, s)
+            mid_factor(m, h, alpha, NULL, NULL, x, s)
             mid_solve(m, x, bo, s, bo + nv)
             mid_end(m, h, alpha, by, bo, bf, rate, slope, bo + 2 * nv)
             scatter(bo, n, 3 * nv, row, start_out(out))

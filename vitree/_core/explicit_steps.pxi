@@ -7,7 +7,7 @@ cdef class EulerStepper(Stepper):
     cdef double* a
     cdef double* dq
 
-    def __init__(self, model, h, torque=None, loads=(), bint semi_implicit=False):
+    def __init__(self, model, h, torque=None, bint semi_implicit=False, **options):
         self.semi_implicit = semi_implicit
         self.a = self.doubles(self.nv)
         self.dq = self.doubles(self.nv)
@@ -15,15 +15,17 @@ cdef class EulerStepper(Stepper):
     cdef int step(self) noexcept nogil:
         cdef int k
         cdef double* v
-        if self.torque is not None and self.ask_torque(self.t, self.q, self.x) != OK:
+        if self.asks and self.ask(self.t, self.q, self.x) != OK:
             return CALLBACK_FAILED
-        self.acceleration(self.q, self.x, self.a)
+        self.lock_rates(0)
+        self.acceleration(self.t, self.q, self.x, self.a)
         for k in range(self.nv):
             self.x2[k] = self.x[k] + self.h * self.a[k]
         v = self.x2 if self.semi_implicit else self.x
         for k in range(self.nv):
             self.dq[k] = self.h * v[k]
         integrate(&self.model.m, self.q, self.dq, self.q2)
+        self.lock_end()
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         self.accept()
@@ -58,7 +60,7 @@ cdef class RungeKuttaStepper(Stepper):
     cdef double* sq
     cdef double* sa
 
-    def __init__(self, model, h, torque=None, loads=()):
+    def __init__(self, model, h, torque=None, **options):
         self.u = self.doubles(self.nv)
         self.v = self.doubles(self.nv)
         self.kq = self.doubles(self.nv)
@@ -83,10 +85,11 @@ cdef class RungeKuttaStepper(Stepper):
                     self.u[k] = share * self.h * self.kq[k]
                     self.v[k] = self.x[k] + share * self.h * self.ka[k]
                 integrate(&self.model.m, self.q, self.u, self.q2)
-            if self.torque is not None and self.ask_torque(self.t + share * self.h, self.q2, self.v) != OK:
+            if self.asks and self.ask(self.t + share * self.h, self.q2, self.v) != OK:
                 return CALLBACK_FAILED
+            self.lock_rates(0 if stage == 0 else 2 if stage == 3 else 1)
             tangent(&self.model.m, self.u, self.v, self.kq)
-            self.acceleration(self.q2, self.v, self.ka)
+            self.acceleration(self.t + share * self.h, self.q2, self.v, self.ka)
             for k in range(self.nv):
                 self.sq[k] += weight * self.kq[k]
                 self.sa[k] += weight * self.ka[k]
@@ -94,6 +97,7 @@ cdef class RungeKuttaStepper(Stepper):
             self.u[k] = self.h * self.sq[k]
             self.x2[k] = self.x[k] + self.h * self.sa[k]
         integrate(&self.model.m, self.q, self.u, self.q2)
+        self.lock_end()
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         self.accept()

@@ -94,9 +94,8 @@ cdef void lt_node(const vt_model* m, const vt_real* q, Node* x) noexcept nogil:
         x[i].I = rotate_sym(R, constant_sym(b.Ic))
 
 
-cdef void lt_weight(const vt_model* m, const Node* x, const vt_load* load, int nload, Solve* s,
-                    vt_real* weight) noexcept nogil:
-    # generalised force of gravity and of external wrenches
+cdef void lt_weight(const vt_model* m, const Node* x, const vt_real* wrench, Solve* s, vt_real* weight) noexcept nogil:
+    # generalised force of gravity and of wrenches on the bodies, (nbody, 6) about their origins or NULL
     cdef int i
     cdef const vt_body* b
     cdef Vec3 n, f
@@ -104,10 +103,9 @@ cdef void lt_weight(const vt_model* m, const Node* x, const vt_load* load, int n
         b = &m.body[i]
         s[i].f = scale(vt_set1(b.mass), constant3(m.g))
         s[i].n = cross(x[i].c, s[i].f)
-    for i in range(nload):
-        load_wrench(&load[i], x[load[i].body].R, &n, &f)
-        s[load[i].body].n = add(s[load[i].body].n, n)
-        s[load[i].body].f = add(s[load[i].body].f, f)
+        if wrench != NULL:
+            s[i].n = add(s[i].n, load3(wrench + 6 * i))
+            s[i].f = add(s[i].f, load3(wrench + 6 * i + 3))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         n = s[i].n

@@ -122,8 +122,7 @@ cdef class Guess:
         self.count += 1
 
 
-cdef void first_guess(Stepper stepper, Guess guess, int kind, double* v, double* a, const double* zeros,
-                      double* y) noexcept nogil:
+cdef void first_guess(Stepper stepper, Guess guess, int kind, double* v, double* a, double* y) noexcept nogil:
     if kind == GUESS_AUTO or kind == GUESS_EXTRAPOLATE:
         if guess.count >= 4:
             guess.predict(y)
@@ -133,7 +132,7 @@ cdef void first_guess(Stepper stepper, Guess guess, int kind, double* v, double*
         memset(y, 0, stepper.nv * sizeof(double))
     else:
         stepper.guess_from_dynamics(0.0 if kind == GUESS_EULER else 1.0 if kind == GUESS_SEMI_IMPLICIT else 0.5,
-                                    v, a, zeros, y)
+                                    v, a, y)
 
 
 cdef class LinearTimeStepper(Stepper):
@@ -157,6 +156,7 @@ cdef class LinearTimeStepper(Stepper):
     cdef BigGains* big
     cdef double* weight1                # gravity and wrenches at the nodes, projected
     cdef double* weight2
+    cdef double* force                  # on the joints, in the middle
     cdef double* rhs
     cdef double* y
     cdef double* best
@@ -165,13 +165,12 @@ cdef class LinearTimeStepper(Stepper):
     cdef double* v
     cdef double* v_old
     cdef double* a
-    cdef double* zeros
     cdef Economy economy                # of the gains
     cdef double scale                   # of the residual: the largest momentum or impulse
     cdef bint turned                    # a body's turn in the last trial was half a turn or more
 
-    def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
-                 double tolerance=1e-9, int max_iterations=30):
+    def __init__(self, model, h, torque=None, int solver=AUTO, int guess=GUESS_AUTO, double tolerance=1e-9,
+                 int max_iterations=30, **options):
         cdef int nb = self.nbody
         self.solver, self.guess_kind = solver, guess
         self.tolerance, self.max_iterations = tolerance, max_iterations
@@ -186,6 +185,8 @@ cdef class LinearTimeStepper(Stepper):
         self.big = <BigGains*>self.take(self.model.m.nbig * sizeof(BigGains))
         self.weight1 = self.doubles(self.nv)
         self.weight2 = self.doubles(self.nv)
+        self.force = self.doubles(self.nv)
+        memcpy(self.force, self.tau, self.nv * sizeof(double))
         self.rhs = self.doubles(self.nv)
         self.y = self.doubles(self.nv)
         self.best = self.doubles(self.nv)
@@ -194,7 +195,6 @@ cdef class LinearTimeStepper(Stepper):
         self.v = self.doubles(self.nv)
         self.v_old = self.doubles(self.nv)
         self.a = self.doubles(self.nv)
-        self.zeros = self.doubles(self.nv)
 
     cdef void begin(self) noexcept nogil:
         self.guess.forget()
@@ -215,17 +215,19 @@ cdef class LinearTimeStepper(Stepper):
             if b.kind == FREE:
                 store3(self.y + b.iv, tmul(quat_matrix(load_quat(&q[b.iq + 3])),
                                            sub(load3(&q2[b.iq]), load3(&q[b.iq]))))
-        if self.torque is not None:
-            for i in range(self.nv):
-                self.d[i] = 0.5 * self.y[i]
-                self.v[i] = self.y[i] / self.h
-            integrate(m, self.q, self.d, self.q2)
-            if self.ask_torque(t + 0.5 * self.h, self.q2, self.v) != OK:
-                raise self.exception
-        lt_node(m, self.q, self.n1)
-        lt_weight(m, self.n1, self.load, self.nload, self.work, self.weight1)
         for i in range(self.nv):
-            self.rhs[i] = 0.5 * self.h * (self.weight1[i] + self.tau[i])
+            self.d[i] = 0.5 * self.y[i]
+            self.v[i] = self.y[i] / self.h
+        integrate(m, self.q, self.d, self.q2)
+        if self.asks and self.ask(t + 0.5 * self.h, self.q2, self.v) != OK:
+            raise self.exception
+        self.middle_forces()
+        lt_node(m, self.q, self.n1)
+        self.node_weight(t, self.q, self.n1, self.weight1)
+        if self.trouble != OK:
+            raise self.exception
+        for i in range(self.nv):
+            self.rhs[i] = 0.5 * self.h * (self.weight1[i] + self.force[i])
         lt_trial(m, self.n1, self.y, self.trial, &least)
         lt_residual(m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)
         out = np.empty(self.nv)
@@ -234,6 +236,36 @@ cdef class LinearTimeStepper(Stepper):
         return out
 
     # ---- the pieces -----------------------------------------------------------------------------
+
+    cdef void node_weight(self, double t, const double* q, const Node* x, double* weight) noexcept nogil:
+        # generalised force at a node of gravity and of the loads that depend on q
+        cdef int k
+        if self.loaded():
+            forward_kinematics(&self.model.m, q, self.pose)
+            self.apply_to_bodies(RESTING, t, q, self.zeros)
+        lt_weight(&self.model.m, x, self.wrench if self.loaded() else NULL, self.work, weight)
+        if self.loaded():
+            for k in range(self.nv):
+                weight[k] += self.ltau[k]
+
+    cdef bint rated(self) noexcept nogil:
+        # whether loads depend on velocities
+        if self.loads.rates > 0:
+            return True
+        if self.user is None:
+            return False
+        with gil:
+            return self.user.moving
+
+    cdef void middle_forces(self) noexcept nogil:
+        # joint forces, and loads that depend on velocities, at the predicted middle (q2, v)
+        memcpy(self.force, self.tau, self.nv * sizeof(double))
+        if self.rated():
+            self.place_bodies(self.q2, self.v)
+            self.apply_to_bodies(RATES, self.t + 0.5 * self.h, self.q2, self.v)
+            self.project_wrenches(self.force)
+            for k in range(self.nv):
+                self.force[k] += self.ltau[k]
 
     cdef double residual(self) noexcept nogil:
         # r at y; its largest entry, infinite where the step is not valid
@@ -260,20 +292,22 @@ cdef class LinearTimeStepper(Stepper):
     # ---- a step ---------------------------------------------------------------------------------
 
     cdef int prepare(self) noexcept nogil:
-        # node 1 and the forces at it; the torque of a callable is taken at the predicted middle of the
-        # step: q + h v/2 + h^2 a/8, v + h a/2 with the last step's mean acceleration
+        # node 1 and the forces at it
         cdef const vt_model* m = &self.model.m
         cdef int k, status
         if not self.started:
             lt_node(m, self.q, self.n1)
-            lt_weight(m, self.n1, self.load, self.nload, self.work, self.weight1)
-            self.started = True
-        if self.torque is not None:
-            status = self.predict_torque(self.v, self.v_old, self.a, self.d, self.zeros)
+        if self.asks or self.rated():
+            status = self.predict_middle(self.v, self.v_old, self.a, self.d)
             if status != OK:
                 return status
+            self.middle_forces()
+        if not self.started or self.loads.inputs:
+            # inputs differ from step to step
+            self.node_weight(self.t, self.q, self.n1, self.weight1)
+            self.started = True
         for k in range(self.nv):
-            self.rhs[k] = self.x[k] + 0.5 * self.h * (self.weight1[k] + self.tau[k])
+            self.rhs[k] = self.x[k] + 0.5 * self.h * (self.weight1[k] + self.force[k])
         return OK
 
     cdef int step(self) noexcept nogil:
@@ -285,7 +319,7 @@ cdef class LinearTimeStepper(Stepper):
         if not isfinite(self.scale):
             return NOT_FINITE
         goal = self.tolerance * self.scale
-        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
+        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.y)
         self.iterations = 0
         if self.solver == AUTO:
             e = self.solve_auto(goal, self.scale)
@@ -293,7 +327,7 @@ cdef class LinearTimeStepper(Stepper):
                 # the last line: exact directions from the dynamics' own prediction
                 self.guess.forget()
                 self.economy.have = False
-                self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
+                self.guess_from_dynamics(0.5, self.v, self.a, self.y)
                 e = self.solve_plainly(goal, RECURSIVE_NEWTON)
         else:
             e = self.solve_plainly(goal, self.solver)
@@ -311,9 +345,9 @@ cdef class LinearTimeStepper(Stepper):
         cdef int k
         lt_advance_q(m, self.q, self.y, self.q2)
         lt_node(m, self.q2, self.n2)
-        lt_weight(m, self.n2, self.load, self.nload, self.work, self.weight2)
+        self.node_weight(self.t + self.h, self.q2, self.n2, self.weight2)
         for k in range(self.nv):
-            self.d[k] = self.weight2[k] + self.tau[k]
+            self.d[k] = self.weight2[k] + self.force[k]
         lt_end(m, self.h, self.n2, self.y, self.r, self.d, self.trial, self.x2)
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
@@ -365,7 +399,7 @@ cdef class LinearTimeStepper(Stepper):
                 # the prediction is poor, as after a blow: is the dynamics' own any better?
                 memcpy(self.best, self.y, self.nv * sizeof(double))
                 x = e
-                self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
+                self.guess_from_dynamics(0.5, self.v, self.a, self.y)
                 e = self.residual()
                 if e > x:
                     memcpy(self.y, self.best, self.nv * sizeof(double))

@@ -1,25 +1,368 @@
-# External loads that are compiled.
+# Loads: the forces that act on a mechanism beside the gravity, damping and joint forces of every model;
+# their tangents and potentials. One lane.
 
-cdef inline void load_wrench(const vt_load* load, Mat3 R, Vec3* n, Vec3* f) noexcept nogil:
+cdef enum:              # which loads to apply
+    RESTING = 1         # those that depend on q and inputs
+    RATES = 2           # those that depend on velocities as well
+
+
+cdef inline void twist_of(const vt_model* m, int i, const double* v, const Pose* pose, double* twist) noexcept nogil:
+    # twist (w, velocity of the origin) of body i from its parent's
+    cdef const vt_body* b = &m.body[i]
+    cdef int k
+    cdef Vec3 w = zero3(), u = zero3(), sw, sv
+    if b.parent >= 0:
+        w = load3(twist + 6 * b.parent)
+        u = add(load3(twist + 6 * b.parent + 3), cross(w, pose[i].t))
+    for k in range(joint_nv(b)):
+        joint_column(b, pose[i].R, k, &sw, &sv)
+        w = axpy(v[b.iv + k], sw, w)
+        u = axpy(v[b.iv + k], sv, u)
+    store3(twist + 6 * i, w)
+    store3(twist + 6 * i + 3, u)
+
+
+cdef inline void point_of(const Pose* pose, const double* twist, int body, const double* point,
+                          Vec3* arm, Vec3* at, Vec3* rate) noexcept nogil:
+    # vector from the body's origin to a point of it, the point in the world and its velocity
+    if body < 0:
+        at[0] = constant3(point)
+        arm[0] = zero3()
+        rate[0] = zero3()
+        return
+    arm[0] = mul(pose[body].R, constant3(point))
+    at[0] = add(pose[body].o, arm[0])
+    rate[0] = add(load3(twist + 6 * body + 3), cross(load3(twist + 6 * body), arm[0]))
+
+
+cdef inline void add_to_body(double* wrench, int body, Vec3 n, Vec3 f) noexcept nogil:
+    if body >= 0:
+        store3(wrench + 6 * body, add(load3(wrench + 6 * body), n))
+        store3(wrench + 6 * body + 3, add(load3(wrench + 6 * body + 3), f))
+
+
+cdef inline void wrench_of(const vt_load* e, const double* u, const Pose* pose, Vec3* n, Vec3* f) noexcept nogil:
     # torque about the body's origin and force, world axes
-    n[0] = constant3(load.torque)
-    f[0] = constant3(load.force)
-    if load.local:
-        n[0] = mul(R, n[0])
-        f[0] = mul(R, f[0])
-    n[0] = add(n[0], cross(mul(R, constant3(load.point)), f[0]))
+    cdef double size = u[e.input] if e.input >= 0 else 1.0
+    n[0] = scale(size, constant3(e.wrench))
+    f[0] = scale(size, constant3(e.wrench + 3))
+    if e.axes == BODY:
+        n[0] = mul(pose[e.body_a].R, n[0])
+        f[0] = mul(pose[e.body_a].R, f[0])
+    if e.axes == SPATIAL:
+        n[0] = sub(n[0], cross(pose[e.body_a].o, f[0]))
+    else:
+        n[0] = add(n[0], cross(mul(pose[e.body_a].R, constant3(e.point_a)), f[0]))
 
 
-cdef void wrenches(const vt_model* m, const Pose* pose, const vt_load* load, int nload,
-                   vt_real* out) noexcept nogil:
-    # out: (nbody, 6), (torque, force) on each body about its origin, world axes
-    cdef int i
-    cdef Vec3 n, f
-    cdef vt_real* o
-    for i in range(6 * m.nbody):
-        out[i] = vt_set1(0.0)
-    for i in range(nload):
-        load_wrench(&load[i], pose[load[i].body].R, &n, &f)
-        o = out + 6 * load[i].body
-        store3(o, add(load3(o), n))
-        store3(o + 3, add(load3(o + 3), f))
+cdef Vec3 pair_force(const vt_load* e, Vec3 d, Vec3 rate) noexcept nogil:
+    # force on point a of a load between two points, d = a - b
+    cdef double length = vt_sqrt(dot(d, d))
+    if e.kind == SPRING:
+        if e.rest == 0.0:
+            return scale(-e.factor, d)
+        return scale(-e.factor * (1.0 - e.rest / length), d)
+    if e.kind == DAMPER:
+        return scale(-e.factor * dot(rate, d) / (length * length), d)
+    return scale(-e.factor / (length * length * length), d)
+
+
+cdef void pair_tangent(const vt_load* e, Vec3 d, Vec3 rate, double by_d, double by_rate, double* K) noexcept nogil:
+    # K (3, 3) = -(by_d dF/dd + by_rate dF/drate) of pair_force
+    cdef double length = vt_sqrt(dot(d, d)), along, across, speed
+    cdef Vec3 n, side
+    cdef double x[3]
+    cdef double s[3]
+    cdef int i, j
+    if e.kind == SPRING and e.rest == 0.0:
+        for i in range(3):
+            for j in range(3):
+                K[3 * i + j] = by_d * e.factor if i == j else 0.0
+        return
+    n = scale(1.0 / length, d)
+    store3(x, n)
+    memset(s, 0, sizeof(s))
+    if e.kind == SPRING:
+        along, across = by_d * e.factor, by_d * e.factor * (1.0 - e.rest / length)
+    elif e.kind == DAMPER:
+        speed = dot(rate, n)
+        along, across = by_rate * e.factor, by_d * e.factor * speed / length
+        side = scale(by_d * e.factor / length, sub(rate, scale(speed, n)))
+        store3(s, side)
+    else:
+        across = by_d * e.factor / (length * length * length)
+        along = -2.0 * across
+    for i in range(3):
+        for j in range(3):
+            K[3 * i + j] = (across if i == j else 0.0) + (along - across) * x[i] * x[j] + x[i] * s[j]
+
+
+cdef void apply_loads(const vt_model* m, const vt_load* list, int count, int which, const double* q, const double* u,
+                      const Pose* pose, const double* twist, double* wrench, double* tau) noexcept nogil:
+    # add the loads to wrench (nbody, 6), on each body about its origin in world axes, and to tau (nv,)
+    cdef int k
+    cdef const vt_load* e
+    cdef Vec3 arm_a, arm_b, a, b, rate_a, rate_b, n, f
+    cdef double value, slope, curve
+    for k in range(count):
+        e = &list[k]
+        if not which & (RATES if e.kind == DAMPER else RESTING):
+            continue
+        if e.kind == WRENCH or e.kind == UNIFORM:
+            wrench_of(e, u, pose, &n, &f)
+            add_to_body(wrench, e.body_a, n, f)
+        elif e.kind == JOINT_FORCE:
+            tau[e.iv] += e.factor * (u[e.input] if e.input >= 0 else 1.0)
+        elif e.kind == JOINT_SPRING:
+            tau[e.iv] -= e.factor * (q[e.iq] - e.rest)
+        elif e.kind == JOINT_TABLE:
+            table_one(&e.table, q[e.iq], &value, &slope, &curve)
+            tau[e.iv] += value
+        else:
+            point_of(pose, twist, e.body_a, e.point_a, &arm_a, &a, &rate_a)
+            point_of(pose, twist, e.body_b, e.point_b, &arm_b, &b, &rate_b)
+            f = pair_force(e, sub(a, b), sub(rate_a, rate_b))
+            add_to_body(wrench, e.body_a, cross(arm_a, f), f)
+            add_to_body(wrench, e.body_b, cross(f, arm_b), neg(f))
+
+
+cdef inline void add_turning(double* turning, int body, Vec3 arm, Vec3 n, Vec3 f) noexcept nogil:
+    # a torque n and a force f at a point of the body, both fixed in the world: how they turn as the body sees it
+    cdef double* to = turning + 27 * body
+    if body >= 0:
+        add_matrix(to, add3(hat(n), cross_mat(arm, hat(f))))
+        add_matrix(to + 18, hat(f))
+
+
+cdef inline void add_matrix(double* to, Mat3 A) noexcept nogil:
+    store3(to, add(load3(to), A.x))
+    store3(to + 3, add(load3(to + 3), A.y))
+    store3(to + 6, add(load3(to + 6), A.z))
+
+
+cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const double* q, const double* u,
+                        const Pose* pose, const double* twist, double by_q, double by_rate, double* turning,
+                        double* stiffness, double* rows, double* K) noexcept nogil:
+    # how the loads change with q and the velocities. turning (nbody, 27) and stiffness (nv,) are as
+    # mid_factor takes them; each load between two points gives three rows (3, nv), the change of d = a - b
+    # by q, and K (3, 3) = -(by_q dF/dd + by_rate dF/d(rate of d))
+    cdef int k, j, body
+    cdef const vt_load* e
+    cdef Vec3 arm_a, arm_b, a, b, rate_a, rate_b, n, f, d, unit
+    cdef double value, slope, curve
+    memset(turning, 0, 27 * m.nbody * sizeof(double))
+    memset(stiffness, 0, m.nv * sizeof(double))
+    for k in range(count):
+        e = &list[k]
+        body = e.body_a
+        if e.kind == WRENCH or e.kind == UNIFORM:
+            if e.axes == BODY:
+                continue
+            wrench_of(e, u, pose, &n, &f)
+            if e.axes == HYBRID:
+                arm_a = mul(pose[body].R, constant3(e.point_a))
+                add_turning(turning, body, arm_a, sub(n, cross(arm_a, f)), f)
+            else:
+                # the arm from the body's origin to the world's changes with the origin
+                add_turning(turning, body, zero3(), n, f)
+                add_matrix(turning + 27 * body + 9, hat(f))
+        elif e.kind == JOINT_SPRING:
+            stiffness[e.iv] += e.factor
+        elif e.kind == JOINT_TABLE:
+            table_one(&e.table, q[e.iq], &value, &slope, &curve)
+            stiffness[e.iv] -= slope
+        elif e.kind != JOINT_FORCE:
+            point_of(pose, twist, e.body_a, e.point_a, &arm_a, &a, &rate_a)
+            point_of(pose, twist, e.body_b, e.point_b, &arm_b, &b, &rate_b)
+            d = sub(a, b)
+            f = pair_force(e, d, sub(rate_a, rate_b))
+            add_turning(turning, e.body_a, arm_a, zero3(), f)
+            add_turning(turning, e.body_b, arm_b, zero3(), neg(f))
+            pair_tangent(e, d, sub(rate_a, rate_b), by_q, by_rate, K)
+            memset(rows, 0, 3 * m.nv * sizeof(double))
+            for j in range(3):
+                unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
+                add_wrench_row(m, pose, e.body_a, cross(arm_a, unit), unit, rows + j * m.nv)
+                add_wrench_row(m, pose, e.body_b, cross(unit, arm_b), neg(unit), rows + j * m.nv)
+            rows += 3 * m.nv
+            K += 9
+
+
+cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrench, const double* turning, double size,
+                        Twist* column, double* J) noexcept nogil:
+    # J (nv, nv) += size dQ/dq, Q = sum of S^T (wrench on each body), for wrenches that change with the body as
+    # `turning` has it, and columns S that change with q: by q_j, -ad_{S_j} S_i for i upstream of j.
+    # One coordinate a joint; column: memory for nbody
+    cdef int k, i, j
+    cdef const vt_body* b
+    cdef Vec3 n, f, arm, w, v, dn, df
+    cdef Twist* Si
+    cdef Twist* Sj
+    cdef double x
+    for k in range(m.nbody):
+        n, f = load3(wrench + 6 * k), load3(wrench + 6 * k + 3)
+        if dot(n, n) + dot(f, f) == 0.0:
+            continue
+        # the path's columns about this body's origin
+        arm = zero3()
+        i = k
+        while i >= 0:
+            b = &m.body[i]
+            joint_column(b, pose[i].R, 0, &w, &v)
+            column[i].w = w
+            column[i].v = add(v, cross(w, arm))
+            arm = add(arm, pose[i].t)
+            i = b.parent
+        j = k
+        while j >= 0:
+            Sj = &column[j]
+            dn = add(mul(load33(turning + 27 * k), Sj.w), mul(load33(turning + 27 * k + 9), Sj.v))
+            df = mul(load33(turning + 27 * k + 18), Sj.w)
+            i = k
+            while i >= 0:
+                Si = &column[i]
+                x = dot(Si.w, dn) + dot(Si.v, df)
+                if i < j:
+                    x -= dot(cross(Sj.w, Si.w), n) + dot(add(cross(Sj.w, Si.v), cross(Sj.v, Si.w)), f)
+                J[m.body[i].iv * m.nv + m.body[j].iv] += size * x
+                i = m.body[i].parent
+            j = m.body[j].parent
+
+
+cdef double load_potential(const vt_load* list, int count, const double* q, const Pose* pose, const double* zeros) noexcept nogil:
+    # zeros: a twist of each body
+    cdef int k
+    cdef const vt_load* e
+    cdef Vec3 arm, a, b, rate
+    cdef double x, sum = 0.0
+    for k in range(count):
+        e = &list[k]
+        if e.kind == JOINT_SPRING:
+            sum += 0.5 * e.factor * (q[e.iq] - e.rest) * (q[e.iq] - e.rest)
+        elif e.kind == JOINT_TABLE:
+            sum -= table_integral(&e.table, q[e.iq])
+        elif e.kind == UNIFORM or e.kind == SPRING or e.kind == ATTRACTION:
+            point_of(pose, zeros, e.body_a, e.point_a, &arm, &a, &rate)
+            if e.kind == UNIFORM:
+                sum -= dot(constant3(e.wrench + 3), a)
+                continue
+            point_of(pose, zeros, e.body_b, e.point_b, &arm, &b, &rate)
+            x = vt_sqrt(dot(sub(a, b), sub(a, b)))
+            sum += 0.5 * e.factor * (x - e.rest) * (x - e.rest) if e.kind == SPRING else -e.factor / x
+    return sum
+
+
+cdef double table_integral(const vt_table* t, double x) noexcept nogil:
+    # from the table's beginning to x
+    cdef int low = 0
+    cdef double s, value, slope, curve, end = t.x[t.count]
+    cdef const double* c
+    if x <= t.x[0] or x >= end:
+        s = x - (t.x[0] if x <= t.x[0] else end)
+        table_one(t, x, &value, &slope, &curve)
+        return (t.total[t.count] if x >= end else 0.0) + s * (value - 0.5 * s * slope)
+    while low < t.count - 1 and t.x[low + 1] <= x:
+        low += 1
+    s = x - t.x[low]
+    c = t.c + 4 * low
+    return t.total[low] + s * (c[0] + s * (c[1] / 2.0 + s * (c[2] / 3.0 + s * c[3] / 4.0)))
+
+
+cdef void constraint_accelerations(const vt_model* m, const vt_constraint* list, int count, const double* q,
+                                   const double* v, const Pose* pose, const double* twist, double* bias,
+                                   double* out) noexcept nogil:
+    # out (count,): the second time derivatives of the constraints where the coordinates do not accelerate,
+    # D2h(v, v). bias: memory for (nbody, 6), angular acceleration and that of the origin
+    cdef int i, c, k
+    cdef const vt_body* b
+    cdef const vt_constraint* e
+    cdef Vec3 wp, w, dw, a, turn, slide, d, dd, x, xd, xdd, y, yd, ydd
+    cdef Vec3 pa, va, aa, pb, vb, ab
+    cdef double length, speed, value, slope, curve
+    for i in range(m.nbody):
+        b = &m.body[i]
+        w = load3(twist + 6 * i)
+        if b.parent >= 0:
+            wp = load3(twist + 6 * b.parent)
+            dw = load3(bias + 6 * b.parent)
+            a = add(load3(bias + 6 * b.parent + 3), add(cross(dw, pose[i].t), cross(wp, cross(wp, pose[i].t))))
+        else:
+            wp = dw = a = zero3()
+        # the joint's own turning and sliding velocity
+        turn = sub(w, wp)
+        slide = zero3()
+        for k in range(joint_nv(b)):
+            joint_column(b, pose[i].R, k, &x, &y)
+            slide = axpy(v[b.iv + k], y, slide)
+        dw = add(dw, cross(wp, turn))
+        if b.kind == FREE:
+            a = add(a, cross(add(wp, w), slide))
+        else:
+            a = add(a, cross(scale(2.0, wp), slide))
+        store3(bias + 6 * i, dw)
+        store3(bias + 6 * i + 3, a)
+    for c in range(count):
+        e = &list[c]
+        out[c] = 0.0
+        if e.kind == COUPLING or e.kind == USER:
+            continue
+        if e.kind == PROFILE:
+            table_one(&e.table, q[e.iq_b], &value, &slope, &curve)
+            out[c] = -curve * v[e.iv_b] * v[e.iv_b]
+            continue
+        if e.kind == AXES:
+            moving(pose, twist, bias, e.body_a, e.direction, &x, &xd, &xdd)
+            moving(pose, twist, bias, e.body_b, e.other, &y, &yd, &ydd)
+            out[c] = dot(xdd, y) + 2.0 * dot(xd, yd) + dot(x, ydd)
+            continue
+        travelling(pose, twist, bias, e.body_a, e.point_a, &pa, &va, &aa)
+        travelling(pose, twist, bias, e.body_b, e.point_b, &pb, &vb, &ab)
+        x, xd, xdd = sub(pa, pb), sub(va, vb), sub(aa, ab)
+        if e.kind == DISTANCE:
+            length = vt_sqrt(dot(x, x))
+            speed = dot(x, xd) / length
+            out[c] = (dot(x, xdd) + dot(xd, xd) - speed * speed) / length
+        elif e.local:
+            moving(pose, twist, bias, e.body_a, e.direction, &y, &yd, &ydd)
+            out[c] = dot(ydd, x) + 2.0 * dot(yd, xd) + dot(y, xdd)
+        else:
+            out[c] = dot(constant3(e.direction), xdd)
+
+
+cdef inline void moving(const Pose* pose, const double* twist, const double* bias, int body, const double* axis,
+                        Vec3* d, Vec3* rate, Vec3* acceleration) noexcept nogil:
+    # a direction fixed in a body and its time derivatives
+    cdef Vec3 w
+    if body < 0:
+        d[0] = constant3(axis)
+        rate[0] = acceleration[0] = zero3()
+        return
+    w = load3(twist + 6 * body)
+    d[0] = mul(pose[body].R, constant3(axis))
+    rate[0] = cross(w, d[0])
+    acceleration[0] = add(cross(load3(bias + 6 * body), d[0]), cross(w, rate[0]))
+
+
+cdef inline void travelling(const Pose* pose, const double* twist, const double* bias, int body, const double* point,
+                            Vec3* at, Vec3* rate, Vec3* acceleration) noexcept nogil:
+    # a point of a body and its time derivatives
+    moving(pose, twist, bias, body, point, at, rate, acceleration)
+    if body >= 0:
+        at[0] = add(at[0], pose[body].o)
+        rate[0] = add(rate[0], load3(twist + 6 * body + 3))
+        acceleration[0] = add(acceleration[0], load3(bias + 6 * body + 3))
+
+
+def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
+    """Potential energy of the loads at rows of configurations, (n,) [J]."""
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t row
+    cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + 6 * sizeof(double)))
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    cdef double* zeros = <double*>scratch.take(6 * m.nbody * sizeof(double))
+    out = np.empty(q.shape[0])
+    cdef double[::1] view = out
+    for row in range(q.shape[0]):
+        forward_kinematics(m, &q[row, 0], pose)
+        view[row] = load_potential(list.list, list.count, &q[row, 0], pose, zeros)
+    return out

@@ -31,16 +31,15 @@ cdef struct MidSolve:
     vt_real rb
 
 
-cdef void mid_sweep(const vt_model* m, double h, double alpha, const vt_real* q1, const vt_real* y,
-                    const vt_load* load, int nload, vt_real* qm, MidBody* x, vt_real* L_rate,
-                    vt_real* L_q) noexcept nogil:
-    # both derivatives of the Lagrangian, (nv,) each, of joints that all have one coordinate
+cdef void mid_forward(const vt_model* m, double h, double alpha, const vt_real* q1, const vt_real* y,
+                      vt_real* qm, MidBody* x) noexcept nogil:
+    # poses, twists, momenta and weights of the bodies at q_m, of joints that all have one coordinate
     cdef int i
     cdef const vt_body* b
     cdef MidBody* s
     cdef MidBody* up
     cdef Mat3 R
-    cdef Vec3 p, vc, n, f, sw, sv
+    cdef Vec3 p, sw, sv
     cdef vt_real rate, inverse = vt_set1(1.0 / h)
     for i in range(m.nv):
         qm[i] = q1[i] + alpha * y[i]
@@ -69,11 +68,21 @@ cdef void mid_sweep(const vt_model* m, double h, double alpha, const vt_real* q1
         s.n = add(symmul(s.I, s.w), cross(s.c, s.f))
         s.gf = scale(vt_set1(b.mass), constant3(m.g))
         s.gn = cross(s.c, s.gf)
-    for i in range(nload):
-        s = &x[load[i].body]
-        load_wrench(&load[i], s.R, &n, &f)
-        s.gn = add(s.gn, n)
-        s.gf = add(s.gf, f)
+
+
+cdef void mid_backward(const vt_model* m, const vt_real* wrench, MidBody* x, vt_real* L_rate,
+                       vt_real* L_q) noexcept nogil:
+    # both derivatives of the Lagrangian, (nv,) each, with the generalised force of wrenches on the
+    # bodies, (nbody, 6) about their origins or NULL
+    cdef int i
+    cdef const vt_body* b
+    cdef MidBody* s
+    cdef MidBody* up
+    cdef Vec3 n, f, sw, sv
+    if wrench != NULL:
+        for i in range(m.nbody):
+            x[i].gn = add(x[i].gn, load3(wrench + 6 * i))
+            x[i].gf = add(x[i].gf, load3(wrench + 6 * i + 3))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         s = &x[i]
@@ -108,10 +117,20 @@ cdef void mid_end(const vt_model* m, double h, double alpha, const vt_real* y, c
         p2[k] = L_rate[k] + alpha * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k]) - r[k]
 
 
-cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_load* load, int nload,
+cdef inline Mat3 load33(const vt_real* a) noexcept nogil:
+    cdef Mat3 r
+    r.x = load3(a)
+    r.y = load3(a + 3)
+    r.z = load3(a + 6)
+    return r
+
+
+cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_real* turning, const vt_real* stiffness,
                      const MidBody* x, MidSolve* s) noexcept nogil:
     # eliminate the joints from -dr/dy, leaves to root (12 numbers a body: displacement and change
-    # of twist; momentum and gravity wrench)
+    # of twist; momentum and gravity wrench). turning: NULL, or (nbody, 27), the change of each body's
+    # wrench as its axes see it: of the torque by turns and by moves, of the force by turns.
+    # stiffness: NULL, or (nv,), -d(joint force)/dq
     cdef int i, j, k
     cdef const vt_body* b
     cdef const MidBody* a
@@ -134,14 +153,10 @@ cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_load* l
         e.A[7] = plus_diagonal(zero, vt_set1(b.mass))
         e.A[8] = cross_mat(hm, hat(constant3(m.g)))
         e.A[12] = hat(scale(vt_set1(b.mass), constant3(m.g)))
-    for i in range(nload):
-        # a wrench with fixed axes turns as seen from the body
-        if not load[i].local:
-            e = &s[load[i].body]
-            f = constant3(load[i].force)
-            t = mul(x[load[i].body].R, constant3(load[i].point))
-            e.A[8] = add3(e.A[8], add3(hat(constant3(load[i].torque)), cross_mat(t, hat(f))))
-            e.A[12] = add3(e.A[12], hat(f))
+        if turning != NULL:
+            e.A[8] = add3(e.A[8], load33(turning + 27 * i))
+            e.A[9] = add3(e.A[9], load33(turning + 27 * i + 9))
+            e.A[12] = add3(e.A[12], load33(turning + 27 * i + 18))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         a = &x[i]
@@ -174,7 +189,12 @@ cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_load* l
         e.u[2] = axpy(vt_set1(alpha), add(cross(sw, a.gn), cross(sv, a.gf)), e.u[2])
         e.u[3] = axpy(vt_set1(alpha), cross(sw, a.gf), e.u[3])
         D = dot(e.l[0], e.Gam[0]) + dot(e.l[1], e.Gam[1]) + dot(e.l[2], e.Gam[2]) + dot(e.l[3], e.Gam[3])
-        e.Dinv = vt_set1(1.0) / (D - vt_set1((1.0 - alpha) * m.damping[b.iv]))
+        D = D - vt_set1((1.0 - alpha) * m.damping[b.iv])
+        if stiffness != NULL:
+            D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
+        e.Dinv = vt_set1(1.0) / D
+        if b.locked:
+            e.Dinv = vt_set1(0.0)
         if b.parent < 0:
             continue
         up = &s[b.parent]

@@ -4,37 +4,6 @@
 cdef double CLOSED = 2e-13
 
 
-cdef int solve_dense(double* A, int n, double* b) noexcept nogil:
-    # b <- A^-1 b by Gaussian elimination with partial pivoting; A is used up
-    cdef int i, j, k, best
-    cdef double s, largest_entry = largest(A, n * n)
-    for k in range(n):
-        best = k
-        for i in range(k + 1, n):
-            if fabs(A[i * n + k]) > fabs(A[best * n + k]):
-                best = i
-        if not fabs(A[best * n + k]) > 1e-15 * largest_entry:
-            return DEPENDENT
-        if best != k:
-            for j in range(n):
-                s = A[k * n + j]
-                A[k * n + j] = A[best * n + j]
-                A[best * n + j] = s
-            s = b[k]
-            b[k] = b[best]
-            b[best] = s
-        for i in range(k + 1, n):
-            s = A[i * n + k] / A[k * n + k]
-            for j in range(k + 1, n):
-                A[i * n + j] -= s * A[k * n + j]
-            b[i] -= s * b[k]
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            b[k] -= A[k * n + j] * b[j]
-        b[k] /= A[k * n + k]
-    return OK
-
-
 cdef class MidpointStepper(Stepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
 
@@ -59,24 +28,48 @@ cdef class MidpointStepper(Stepper):
     cdef double* v
     cdef double* v_old
     cdef double* a
-    cdef double* zeros
-    # constraints: h(q2) = 0 with impulses -Dh(q1)^T lam at node 1
-    cdef readonly ConstraintList constraints
-    cdef int count
+    cdef double* rate
+    # loads at q_m
+    cdef double* force                  # on the joints: tau and ltau
+    cdef double* turning
+    cdef double* stiffness
+    # constraints h(q2) = 0 with impulses -Dh(q1)^T lam at node 1, and blocks of rows by which loads couple
+    # the joints: J becomes J - C^T K C
+    cdef int extra                      # rows of C
+    cdef int pairs
+    cdef bint written                   # the last nv rows are those of loads written in Python
     cdef double* lam
-    cdef double* hv
-    cdef double* Dh1                    # (count, nv)
     cdef double* Dh2
-    cdef double* Y                      # (count, nv): the response of y to each multiplier
-    cdef double* schur                  # (count, count)
+    cdef double* C                      # (extra, nv)
+    cdef double* K                      # (pairs, 3, 3), then (nv, nv) of loads written in Python
+    cdef double* YC                     # (count + extra, nv): responses
+    cdef double* A                      # (count + extra, count + extra)
+    cdef double* z
+    cdef int* z_order
     cdef bint have_Dh
+    # the residual by the derivatives of the tree, and the dense Newton matrix made of them
+    cdef bint tree
+    cdef bint caching
+    cdef TreeWork derivatives
+    cdef Twist* column
+    cdef double* J
+    cdef int* J_order
+    cdef double* L_vv
+    cdef double* L_vq
+    cdef double* L_qq
 
-    def __init__(self, model, h, torque=None, loads=(), int solver=AUTO, int guess=GUESS_AUTO,
-                 ConstraintList constraints=ConstraintList(), double alpha=0.5, double tolerance=1e-9, int max_iterations=30):
+    def __init__(self, model, h, torque=None, int solver=AUTO, int guess=GUESS_AUTO, double alpha=0.5,
+                 double tolerance=1e-9, int max_iterations=30, bint tree=False, bint caching=True, **options):
+        cdef int rows, k
+        cdef size_t size
         self.solver, self.guess_kind, self.alpha = solver, guess, alpha
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.guess = Guess(self.nv)
-        self.economy = Economy(1.4 + 0.1 * constraints.count, 5.5 + 0.4 * constraints.count)
+        self.pairs = self.loads.pairs
+        self.written = self.user is not None and (self.user.resting or self.user.moving)
+        self.extra = 3 * self.pairs + (self.nv if self.written else 0)
+        rows = self.count + self.extra
+        self.economy = Economy(1.4 + 0.1 * rows, 5.5 + 0.4 * rows)
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
         self.work = <MidSolve*>self.take(self.nbody * sizeof(MidSolve))
         self.qm = self.doubles(self.nv)
@@ -88,14 +81,31 @@ cdef class MidpointStepper(Stepper):
         self.v = self.doubles(self.nv)
         self.v_old = self.doubles(self.nv)
         self.a = self.doubles(self.nv)
-        self.zeros = self.doubles(self.nv)
-        self.constraints, self.count = constraints, constraints.count
+        self.rate = self.doubles(self.nv)
+        self.force = self.doubles(self.nv)
+        self.turning = self.doubles(27 * self.nbody)
+        self.stiffness = self.doubles(self.nv)
         self.lam = self.doubles(self.count)
-        self.hv = self.doubles(self.count)
-        self.Dh1 = self.doubles(self.count * self.nv)
         self.Dh2 = self.doubles(self.count * self.nv)
-        self.Y = self.doubles(self.count * self.nv)
-        self.schur = self.doubles(self.count * self.count)
+        self.C = self.doubles(self.extra * self.nv)
+        self.K = self.doubles(9 * self.pairs + (self.nv * self.nv if self.written else 0))
+        self.YC = self.doubles(rows * self.nv)
+        self.A = self.doubles(rows * rows)
+        self.z = self.doubles(rows)
+        self.z_order = <int*>self.take((rows + 1) * sizeof(int))
+        self.tree, self.caching = tree, caching
+        if tree:
+            size = tree_work_size(&self.model.m)
+            tree_work_make(&self.model.m, self.take(size), &self.derivatives)
+            self.column = <Twist*>self.take(self.nbody * sizeof(Twist))
+            self.J = self.doubles(self.nv * self.nv)
+            self.L_vv = self.doubles(self.nv * self.nv)
+            self.L_vq = self.doubles(self.nv * self.nv)
+            self.L_qq = self.doubles(self.nv * self.nv)
+            self.J_order = <int*>self.take((self.nv + 1) * sizeof(int))
+        if self.written:
+            for k in range(self.nv):
+                self.C[(3 * self.pairs + k) * self.nv + k] = 1.0
 
     cdef void begin(self) noexcept nogil:
         self.guess.forget()
@@ -104,80 +114,199 @@ cdef class MidpointStepper(Stepper):
         memset(self.lam, 0, self.count * sizeof(double))
         self.have_Dh = False
 
-    @property
-    def multipliers(self):
-        """Multipliers (count,) of the last step [N s, or N m s]: the impulse on q at its start is -Dh^T lam."""
-        return np.array([self.lam[c] for c in range(self.count)])
+    cdef double multiplier(self, int c) noexcept nogil:
+        # as a force, over the step
+        return -self.lam[c] / self.h
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
-        """Momentum (nv,) at (t, q) of the step that leads to q2."""
+        """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
         cdef int i
         self.set_state(t, q, np.zeros(self.nv))
+        self.trouble = OK
         for i in range(self.nv):
             self.y[i] = q2[i] - q[i]
             self.v[i] = self.y[i] / self.h
             self.qm[i] = q[i] + self.alpha * self.y[i]
-        if self.torque is not None and self.ask_torque(t + 0.5 * self.h, self.qm, self.v) != OK:
+        if self.asks and self.ask(t + 0.5 * self.h, self.qm, self.v) != OK:
             raise self.exception
         self.residual()
-        out = np.empty(self.nv)
-        for i in range(self.nv):
-            out[i] = self.r[i]
-        return out
+        if self.trouble == CALLBACK_FAILED:
+            raise self.exception
+        return self.array(self.r, self.nv)
 
     cdef double residual(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
-        mid_sweep(m, self.h, self.alpha, self.q, self.y, self.load, self.nload, self.qm, self.body,
-                  self.L_rate, self.L_q)
-        mid_residual(m, self.h, self.alpha, self.y, self.x, self.tau, self.L_rate, self.L_q, self.r)
+        cdef double* force = self.tau
+        cdef double* wrench = NULL
+        cdef int k
+        if self.tree:
+            for k in range(self.nv):
+                self.qm[k] = self.q[k] + self.alpha * self.y[k]
+                self.rate[k] = self.y[k] / self.h
+            tree_sweep(m, self.qm, self.rate, &self.derivatives, self.L_rate, self.L_q, self.caching)
+        else:
+            mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
+        if self.loaded():
+            self.place_middle()
+            self.apply_to_bodies(RESTING | RATES, self.t + self.alpha * self.h, self.qm, self.rate)
+            for k in range(self.nv):
+                self.force[k] = self.tau[k] + self.ltau[k]
+            force, wrench = self.force, self.wrench
+        if not self.tree:
+            mid_backward(m, wrench, self.body, self.L_rate, self.L_q)
+        elif wrench != NULL:
+            self.project_wrenches(self.L_q)
+        mid_residual(m, self.h, self.alpha, self.y, self.x, force, self.L_rate, self.L_q, self.r)
         self.residuals += 1
         if self.count:
             self.constrain()
+        for k in range(self.nlocked):
+            self.r[m.body[self.locked[k]].iv] = 0.0
         return largest(self.r, self.nv)
+
+    cdef void place_middle(self) noexcept nogil:
+        # pose and twist of the bodies, and rates, at q_m
+        cdef const vt_model* m = &self.model.m
+        cdef MidBody* s
+        cdef int i, k
+        if self.tree:
+            self.place_bodies(self.qm, self.rate)
+            return
+        for k in range(self.nv):
+            self.rate[k] = self.y[k] / self.h
+        for i in range(m.nbody):
+            s = &self.body[i]
+            self.pose[i].R, self.pose[i].t = s.R, s.t
+            self.pose[i].o = s.t if m.body[i].parent < 0 else add(self.pose[m.body[i].parent].o, s.t)
+            store3(self.twist + 6 * i, s.w)
+            store3(self.twist + 6 * i + 3, s.v)
+
+    cdef int factor(self) noexcept nogil:
+        # J and the responses of y to the multipliers and to the loads' rows
+        cdef const vt_model* m = &self.model.m
+        cdef double share = 1.0 - self.alpha
+        cdef double* turning = NULL
+        cdef double* stiffness = NULL
+        cdef int k, status
+        if self.nload:
+            self.place_middle()
+            turning, stiffness = self.turning, self.stiffness
+            load_tangents(m, self.loads.list, self.nload, self.qm, self.u, self.pose, self.twist,
+                          share * self.alpha * self.h, share, turning, stiffness, self.C, self.K)
+        if self.tree:
+            status = self.factor_dense(turning, stiffness)
+            if status != OK:
+                return status
+        else:
+            mid_factor(m, self.h, self.alpha, turning, stiffness, self.body, self.work)
+        if self.written:
+            self.written_tangent(share * self.alpha * self.h, share)
+        for k in range(self.count):
+            self.solve(self.Dh1 + k * self.nv, self.YC + k * self.nv)
+        for k in range(self.extra):
+            self.solve(self.C + k * self.nv, self.YC + (self.count + k) * self.nv)
+        self.factorisations += 1
+        self.economy.made()
+        return OK
+
+    cdef int factor_dense(self, const double* turning, const double* stiffness) noexcept nogil:
+        # J = -dr/dy from the second derivatives of the Lagrangian (Johnson & Murphey 2009, section IV-A)
+        cdef const vt_model* m = &self.model.m
+        cdef int i, j, n = self.nv
+        cdef double a = self.alpha, share = 1.0 - self.alpha, h = self.h
+        tree_second(m, &self.derivatives, self.L_vv, self.L_vq, self.L_qq, self.caching)
+        for i in range(n):
+            for j in range(n):
+                self.J[i * n + j] = share * (h * a * self.L_qq[i * n + j] + self.L_vq[j * n + i]) - (
+                    a * self.L_vq[i * n + j] + self.L_vv[i * n + j] / h)
+            self.J[i * n + i] -= share * m.damping[i]
+            if stiffness != NULL:
+                self.J[i * n + i] -= share * a * h * stiffness[i]
+        if turning != NULL:
+            # wrenches of the last residual
+            add_geometric(m, self.pose, self.wrench, turning, share * a * h, self.column, self.J)
+        for i in range(m.nlocked):
+            j = m.body[self.locked[i]].iv
+            memset(self.J + j * n, 0, n * sizeof(double))
+            self.J[j * n + j] = 1.0
+        return lu_factor(self.J, n, self.J_order)
+
+    cdef void solve(self, const double* r, double* d) noexcept nogil:
+        # d = J^-1 r; prescribed coordinates do not move
+        cdef int k
+        self.solves += 1
+        if not self.tree:
+            mid_solve(&self.model.m, self.body, r, self.work, d)
+            return
+        memcpy(d, r, self.nv * sizeof(double))
+        for k in range(self.nlocked):
+            d[self.model.m.body[self.locked[k]].iv] = 0.0
+        lu_solve(self.J, self.nv, self.J_order, d)
+
+    cdef void written_tangent(self, double by_q, double by_rate) noexcept nogil:
+        # K = -(by_q dQ/dq + by_rate dQ/dv) of the loads written in Python
+        cdef int k, n = self.nv
+        cdef double[:, ::1] dq, dv
+        cdef double* K = self.K + 9 * self.pairs
+        with gil:
+            try:
+                by_configuration, by_velocity = self.user.tangent(
+                    self.t + self.alpha * self.h, self.array(self.qm, n), self.array(self.rate, n), self.array(self.u, self.nu))
+                dq, dv = by_configuration, by_velocity
+                for k in range(n * n):
+                    K[k] = -(by_q * dq[k // n, k % n] + by_rate * dv[k // n, k % n])
+            except BaseException as error:
+                self.fail(error)
 
     cdef void constrain(self) noexcept nogil:
         # h and Dh at q2 = q1 + y; the multipliers' part of the residual
-        cdef const vt_model* m = &self.model.m
         cdef int c, k
         if not self.have_Dh:
-            constraints(m, self.constraints.list, self.count, self.q, self.pose, self.hv, self.Dh1)
+            self.constrain_at(self.q, self.hv, self.Dh1)
             self.have_Dh = True
         for k in range(self.nv):
             self.q2[k] = self.q[k] + self.y[k]
-        constraints(m, self.constraints.list, self.count, self.q2, self.pose, self.hv, self.Dh2)
+        self.constrain_at(self.q2, self.hv, self.Dh2)
         for c in range(self.count):
             for k in range(self.nv):
                 self.r[k] += self.lam[c] * self.Dh1[c * self.nv + k]
 
-    cdef int correct(self, bint fresh) noexcept nogil:
-        # one Newton correction of y, and of the multipliers by the Schur complement:
-        # J d = r + Dh1^T dlam, Dh2 d = -h
-        cdef const vt_model* m = &self.model.m
-        cdef int c, e, k, n = self.nv
+    cdef int correct(self) noexcept nogil:
+        # One Newton correction of y and of the multipliers, by the Schur complement of both:
+        # (J - C^T K C) d = r + Dh1^T dlam, Dh2 d = -h; z = (dlam, K C d), d = J^-1 r + (responses)^T z
+        cdef int c, e, g, j, k, n = self.nv, rows = self.count + self.extra, wide, first
         cdef double s
-        mid_solve(m, self.body, self.r, self.work, self.d)
-        self.solves += 1
-        if self.count:
-            if fresh:
-                for c in range(self.count):
-                    mid_solve(m, self.body, self.Dh1 + c * n, self.work, self.Y + c * n)
-                    self.solves += 1
+        cdef double* K
+        self.solve(self.r, self.d)
+        if rows:
             for c in range(self.count):
-                s = -self.hv[c]
-                for k in range(n):
-                    s -= self.Dh2[c * n + k] * self.d[k]
-                self.hv[c] = s
-                for e in range(self.count):
-                    s = 0.0
-                    for k in range(n):
-                        s += self.Dh2[c * n + k] * self.Y[e * n + k]
-                    self.schur[c * self.count + e] = s
-            if solve_dense(self.schur, self.count, self.hv) != OK:
+                self.z[c] = -self.hv[c] - inner(self.Dh2 + c * n, self.d, n)
+                for e in range(rows):
+                    self.A[c * rows + e] = inner(self.Dh2 + c * n, self.YC + e * n, n)
+            for g in range(self.pairs + (1 if self.written else 0)):
+                # three rows of a load between points, or nv of those written in Python
+                wide = 3 if g < self.pairs else n
+                first, K = 3 * g, self.K + 9 * g
+                for c in range(wide):
+                    for e in range(rows):
+                        self.A[(self.count + first + c) * rows + e] = 1.0 if e == self.count + first + c else 0.0
+                    self.z[self.count + first + c] = 0.0
+                for j in range(wide):
+                    for e in range(rows + 1):
+                        s = inner(self.C + (first + j) * n, self.d if e == rows else self.YC + e * n, n)
+                        for c in range(wide):
+                            if e == rows:
+                                self.z[self.count + first + c] += K[wide * c + j] * s
+                            else:
+                                self.A[(self.count + first + c) * rows + e] -= K[wide * c + j] * s
+            if lu_factor(self.A, rows, self.z_order) != OK:
                 return DEPENDENT
+            lu_solve(self.A, rows, self.z_order, self.z)
             for c in range(self.count):
-                self.lam[c] += self.hv[c]
+                self.lam[c] += self.z[c]
+            for c in range(rows):
                 for k in range(n):
-                    self.d[k] += self.hv[c] * self.Y[c * n + k]
+                    self.d[k] += self.z[c] * self.YC[c * n + k]
         for k in range(n):
             self.y[k] += self.d[k]
         return OK
@@ -193,7 +322,7 @@ cdef class MidpointStepper(Stepper):
             if k == 0:
                 scale = largest(self.x, self.nv)
                 for i in range(self.nv):
-                    scale = max(scale, self.h * fabs(self.L_q[i] + self.tau[i]))
+                    scale = max(scale, self.h * fabs(self.L_q[i] + (self.force[i] if self.loaded() else self.tau[i])))
                 if not isfinite(scale):
                     return NOT_FINITE
                 goal = self.tolerance * scale
@@ -219,25 +348,32 @@ cdef class MidpointStepper(Stepper):
             else:
                 fresh = k == 0
             if fresh:
-                mid_factor(m, self.h, self.alpha, self.load, self.nload, self.body, self.work)
-                self.factorisations += 1
-                self.economy.made()
-            status = self.correct(fresh)
+                status = self.factor()
+                if status != OK:
+                    return status
+            status = self.correct()
             if status != OK:
                 return status
             self.iterations += 1
             e_old = e
         return NOT_CONVERGED
 
+    cdef void lock_increment(self) noexcept nogil:
+        # prescribed coordinates move as they must
+        cdef int k
+        for k in range(self.nlocked):
+            self.y[self.model.m.body[self.locked[k]].iv] = self.locked_at(k, 2) - self.q[self.model.m.body[self.locked[k]].iq]
+
     cdef int step(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
         cdef int i, status
         cdef double* swap
-        if self.torque is not None:
-            status = self.predict_torque(self.v, self.v_old, self.a, self.d, self.zeros)
+        if self.asks:
+            status = self.predict_middle(self.v, self.v_old, self.a, self.d)
             if status != OK:
                 return status
-        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.zeros, self.y)
+        first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.y)
+        self.lock_increment()
         self.iterations = 0
         self.economy.age += 1
         status = self.iterate(self.solver == RECURSIVE_NEWTON)
@@ -245,7 +381,8 @@ cdef class MidpointStepper(Stepper):
             # the last line: exact directions from the dynamics' own prediction
             self.guess.forget()
             memset(self.lam, 0, self.count * sizeof(double))
-            self.guess_from_dynamics(0.5, self.v, self.a, self.zeros, self.y)
+            self.guess_from_dynamics(0.5, self.v, self.a, self.y)
+            self.lock_increment()
             status = self.iterate(True)
         if status != OK:
             self.guess.forget()
@@ -253,13 +390,14 @@ cdef class MidpointStepper(Stepper):
             return status
         for i in range(self.nv):
             self.q2[i] = self.q[i] + self.y[i]
-        mid_end(m, self.h, self.alpha, self.y, self.r, self.tau, self.L_rate, self.L_q, self.x2)
+        mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
+                self.L_rate, self.L_q, self.x2)
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:
             if self.solver == AUTO and self.economy.have and not self.count:
                 # extrapolate from the increments as they would be if solved further
-                self.correct(False)
+                self.correct()
             self.guess.learn(self.y)
         swap = self.Dh1
         self.Dh1 = self.Dh2

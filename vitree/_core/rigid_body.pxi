@@ -211,7 +211,7 @@ cdef inline void hand_down_inertia(AbaBody* up, Vec3 t, Sym3 J, Mat3 H, Sym3 M) 
 cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const vt_real* v,
               const vt_real* tau, const vt_real* wrench, vt_real* acc, AbaBody* x) noexcept nogil:
     # acc = M(q)^-1 (tau - damping v + wrenches - c(q, v) - gravity); damping v is the caller's.
-    # wrench: NULL, or (torque, force) on each body about its origin, world axes
+    # wrench: NULL, or (torque, force) on each body about its origin, world axes. Locked joints have acc = 0.
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
@@ -295,6 +295,8 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
             s.Uf = axpy(r, symmul(s.M, z), tmul(s.H, z))
             s.Dinv = vt_set1(1.0) / (dot(z, s.Un) + r * dot(z, s.Uf))
             s.u = tau[b.iv] - dot(z, s.bn) - r * dot(z, s.bf)
+        if b.locked:
+            s.Dinv = vt_set1(0.0)
         if b.parent < 0:
             continue
         up = &x[b.parent]

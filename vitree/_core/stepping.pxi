@@ -6,7 +6,7 @@
 #   3. Given the same state, loads and options it returns the same bits, whatever was run before,
 #      apart from the guess history, which changes where the solver starts.
 
-from libc.math cimport INFINITY, fabs, isfinite, log
+from libc.math cimport INFINITY, NAN, fabs, isfinite, log
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -44,8 +44,21 @@ cdef double largest(const double* x, int n) noexcept nogil:
     return s
 
 
+cdef inline double inner(const double* a, const double* b, int n) noexcept nogil:
+    cdef int k
+    cdef double s = 0.0
+    for k in range(n):
+        s += a[k] * b[k]
+    return s
+
+
 cdef class Stepper:
-    """A state and the means to advance it; base of the compiled integrators."""
+    """A state and the means to advance it; base of the compiled integrators.
+
+    ``torque`` and ``inputs`` are None, arrays, or callables (t, q, v); ``inputs`` may have a row a step.
+    ``user`` holds loads and constraints written in Python: attributes ``resting``, ``moving`` and
+    ``constrains`` say what it has, methods of the same names give it (``vitree.user.Written``).
+    """
 
     cdef readonly CoreModel model
     cdef list memory
@@ -62,19 +75,54 @@ cdef class Stepper:
     cdef double* x                      # p for variational integrators, v for the others
     cdef double* q2
     cdef double* x2
+    cdef double* zeros                  # (nv,)
     cdef double* tau                    # joint forces
     cdef double* acc_tau
-    cdef double* work6
-    cdef vt_load* load
-    cdef int nload
+    cdef double* bias
     cdef object torque                  # None, or a callable (t, q, v) -> (nv,)
+    cdef object user
+    cdef bint asks                      # callables are asked at each step
     cdef readonly object exception
+    cdef int trouble                    # status that a NaN stands for
     cdef Pose* pose
     cdef AbaBody* aba_body
+    # loads
+    cdef readonly LoadList loads
+    cdef int nload
+    cdef double* u                      # inputs
+    cdef int nu
+    cdef object ask_u
+    cdef object u_rows_owner
+    cdef const double* u_rows           # (u_count, nu), a row a step
+    cdef long u_count
+    cdef double* wrench                 # (nbody, 6)
+    cdef double* twist                  # (nbody, 6)
+    cdef double* ltau                   # (nv,) joint forces of loads
+    # motion of the locked coordinates: (2 steps + 1, 3, nlocked) of q, v, a at each half step
+    cdef object motion_owner
+    cdef const double* motion
+    cdef long motion_count
+    cdef int nlocked
+    cdef int* locked                    # their bodies
+    cdef double* v_lock                 # (nv,)
+    cdef double* a_lock
+    cdef RneaBody* rnea_body
+    # constraints
+    cdef readonly ConstraintList constraints
+    cdef int count
+    cdef double* push                   # multipliers of accelerations and velocities
+    cdef double* hv
+    cdef double* Dh1                    # (count, nv)
+    cdef double* Y                      # (count, nv): the response to each multiplier
+    cdef double* schur                  # (count, count)
+    cdef int* order
+    cdef double* body6                  # (nbody, 6)
 
-    def __cinit__(self, CoreModel model, double h, torque=None, loads=(), **options):
+    def __cinit__(self, CoreModel model, double h, torque=None, LoadList loads=LoadList(),
+                  ConstraintList constraints=ConstraintList(), int nu=0, inputs=None, user=None, **options):
         cdef const vt_model* m = &model.m
-        cdef int k
+        cdef int k, i
+        cdef const double[:, ::1] rows
         self.model, self.h = model, h
         self.nq, self.nv, self.nbody = m.nq, m.nv, m.nbody
         self.memory = []
@@ -82,24 +130,51 @@ cdef class Stepper:
         self.q2 = self.doubles(m.nq)
         self.x = self.doubles(m.nv)
         self.x2 = self.doubles(m.nv)
+        self.zeros = self.doubles(m.nv)
         self.tau = self.doubles(m.nv)
         self.acc_tau = self.doubles(m.nv)
-        self.work6 = self.doubles(6 * m.nbody)
+        self.bias = self.doubles(m.nv)
         self.pose = <Pose*>self.take(m.nbody * sizeof(Pose))
         self.aba_body = <AbaBody*>self.take(m.nbody * sizeof(AbaBody))
-        self.nload = len(loads)
-        self.load = <vt_load*>self.take(self.nload * sizeof(vt_load) + 1)
-        for k, (body, local, point, couple, force) in enumerate(loads):
-            self.load[k].body, self.load[k].local = body, local
-            for i in range(3):
-                self.load[k].point[i] = point[i]
-                self.load[k].torque[i] = couple[i]
-                self.load[k].force[i] = force[i]
+        self.loads, self.nload, self.nu, self.user = loads, loads.count, nu, user
+        self.u = self.doubles(nu)
+        self.wrench = self.doubles(6 * m.nbody)
+        self.twist = self.doubles(6 * m.nbody)
+        self.body6 = self.doubles(6 * m.nbody)
+        self.ltau = self.doubles(m.nv)
+        self.constraints, self.count = constraints, constraints.count
+        self.push = self.doubles(self.count)
+        self.hv = self.doubles(self.count)
+        self.Dh1 = self.doubles(self.count * m.nv)
+        self.Y = self.doubles(self.count * m.nv)
+        self.schur = self.doubles(self.count * self.count)
+        self.order = <int*>self.take((self.count + 1) * sizeof(int))
         if callable(torque):
             self.torque = torque
         elif torque is not None:
             for k in range(m.nv):
                 self.tau[k] = torque[k]
+        if callable(inputs):
+            self.ask_u = inputs
+        elif inputs is not None:
+            inputs = np.ascontiguousarray(inputs, dtype=float)
+            if inputs.ndim == 1:
+                for k in range(nu):
+                    self.u[k] = inputs[k]
+            elif nu:
+                rows = self.u_rows_owner = inputs
+                self.u_rows, self.u_count = &rows[0, 0], inputs.shape[0]
+        self.asks = self.torque is not None or self.ask_u is not None
+        self.nlocked = m.nlocked
+        self.locked = <int*>self.take((m.nlocked + 1) * sizeof(int))
+        self.v_lock = self.doubles(m.nv)
+        self.a_lock = self.doubles(m.nv)
+        self.rnea_body = <RneaBody*>self.take(m.nbody * sizeof(RneaBody)) if m.nlocked else NULL
+        k = 0
+        for i in range(m.nbody):
+            if m.body[i].locked:
+                self.locked[k] = i
+                k += 1
 
     cdef void* take(self, size_t size) except NULL:
         # zeroed memory that lives as long as the stepper
@@ -121,6 +196,14 @@ cdef class Stepper:
         memcpy(self.x, &x[0], self.nv * sizeof(double))
         self.begin()
 
+    def set_motion(self, rows):
+        """Take the prescribed motion from the state's time on, (2 steps + 1, 3, nlocked)."""
+        cdef const double[:, :, ::1] moved
+        self.motion = NULL
+        if self.nlocked:
+            moved = self.motion_owner = np.ascontiguousarray(rows, dtype=float)
+            self.motion, self.motion_count = &moved[0, 0, 0], moved.shape[0]
+
     def state(self):
         """Return (t, q, x), copies."""
         q, x = np.empty(self.nq), np.empty(self.nv)
@@ -130,18 +213,27 @@ cdef class Stepper:
         return self.t, q, x
 
     def run(self, long count, long every, long first, double[::1] t, double[:, ::1] q, double[:, ::1] x,
-            int[::1] iterations, double[::1] error):
+            int[::1] iterations, double[::1] error, double[:, ::1] multipliers):
         """Advance by count steps, writing each `every`-th state to the rows from `first` on.
 
         Returns (status, rows written). After a status other than 0 the state is that before the
         failed step.
         """
         cdef long k, row = first
-        cdef int status = OK
+        cdef int status = OK, c
+        for rows, what in (((self.motion_count - 1) // 2 if self.motion != NULL else INFINITY, "prescribed motion"),
+                           (self.u_count if self.u_rows != NULL else INFINITY, "inputs")):
+            if self.steps + count > rows:
+                raise ValueError(f"the {what} end after {rows} steps; {self.steps + count} are asked for")
         with nogil:
             for k in range(count):
+                self.trouble = OK
+                if self.u_rows != NULL:
+                    memcpy(self.u, self.u_rows + self.steps * self.nu, self.nu * sizeof(double))
                 status = self.step()
                 if status != OK:
+                    if self.trouble != OK:
+                        status = self.trouble
                     break
                 self.steps += 1
                 self.t = self.t0 + self.steps * self.h
@@ -154,17 +246,39 @@ cdef class Stepper:
                     memcpy(&x[row, 0], self.x, self.nv * sizeof(double))
                     iterations[row] = self.iterations
                     error[row] = self.error
+                    for c in range(self.count):
+                        multipliers[row, c] = self.multiplier(c)
                     row += 1
         return status, row - first
 
-    def acceleration_at(self, double t, const double[::1] q, const double[::1] v):
-        """Acceleration (nv,) at a time and state under gravity, loads, damping and torque."""
+    def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
+        """Acceleration (nv,) at a time and state, and multipliers (count,) [N or N m] with the force Dh^T lam.
+
+        Under gravity, loads, damping, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
+        coordinates, the others' entries are not used.
+        """
+        cdef int k
+        cdef const double[::1] a
         out = np.empty(self.nv)
         cdef double[::1] view = out
-        if self.torque is not None and self.ask_torque(t, &q[0], &v[0]) != OK:
+        self.trouble = OK
+        if prescribed is not None:
+            a = np.ascontiguousarray(prescribed, dtype=float)
+            for k in range(self.nlocked):
+                self.a_lock[self.model.m.body[self.locked[k]].iv] = a[self.model.m.body[self.locked[k]].iv]
+        if self.u_rows != NULL:
+            k = min(max(<long>((t - self.t0) / self.h * (1 + 1e-12)), 0), self.u_count - 1)
+            memcpy(self.u, self.u_rows + k * self.nu, self.nu * sizeof(double))
+        if self.asks and self.ask(t, &q[0], &v[0]) != OK:
             raise self.exception
-        self.acceleration(&q[0], &v[0], &view[0])
-        return out
+        self.acceleration(t, &q[0], &v[0], &view[0])
+        if self.trouble == CALLBACK_FAILED:
+            raise self.exception
+        return out, np.array([self.push[k] for k in range(self.count)])
+
+    def begin_at(self, double t0):
+        """Say when rows of inputs begin."""
+        self.t0 = t0
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2."""
@@ -187,79 +301,271 @@ cdef class Stepper:
         self.x = self.x2
         self.x2 = swap
 
-    cdef int ask_torque(self, double t, const double* q, const double* v) noexcept nogil:
-        # tau from the user's callable
-        cdef int status
+    cdef double multiplier(self, int c) noexcept nogil:
+        # the c-th multiplier as a force: the constraints push with Dh^T lam
+        return self.push[c]
+
+    cdef int ask(self, double t, const double* q, const double* v) noexcept nogil:
+        # tau and u from the user's callables
         with gil:
             try:
-                status = self.ask_torque_python(t, q, v)
+                if self.torque is not None:
+                    self.read(self.torque(t, self.array(q, self.nq), self.array(v, self.nv)), self.nv, self.tau, t,
+                              "torque(t, q, v)")
+                if self.ask_u is not None:
+                    self.read(self.ask_u(t, self.array(q, self.nq), self.array(v, self.nv)), self.nu, self.u, t,
+                              "inputs(t, q, v)")
+                return OK
             except BaseException as error:
-                self.exception = error
-                status = CALLBACK_FAILED
-        return status
+                return self.fail(error)
 
-    cdef int ask_torque_python(self, double t, const double* q, const double* v) except -1:
+    cdef int fail(self, error) noexcept:
+        self.exception, self.trouble = error, CALLBACK_FAILED
+        return CALLBACK_FAILED
+
+    cdef object array(self, const double* x, int n):
+        cdef double[::1] view
+        out = np.empty(n)
+        if n:
+            view = out
+            memcpy(&view[0], x, n * sizeof(double))
+        return out
+
+    cdef int read(self, result, int n, double* to, double t, what) except -1:
         cdef int k
         cdef double[::1] view
-        aq, av = np.empty(self.nq), np.empty(self.nv)
-        view = aq
-        memcpy(&view[0], q, self.nq * sizeof(double))
-        view = av
-        memcpy(&view[0], v, self.nv * sizeof(double))
-        result = np.ascontiguousarray(self.torque(t, aq, av), dtype=float)
-        if result.shape != (self.nv,):
-            raise ValueError(f"torque(t, q, v) returned shape {result.shape}; it must be ({self.nv},)")
+        result = np.ascontiguousarray(result, dtype=float)
+        if result.shape != (n,):
+            raise ValueError(f"{what} returned shape {result.shape}; it must be ({n},)")
         if not np.isfinite(result).all():
-            raise ValueError(f"torque(t, q, v) returned NaN or infinity at t = {t:.9g} s")
+            raise ValueError(f"{what} returned NaN or infinity at t = {t:.9g} s")
         view = result
-        for k in range(self.nv):
-            self.tau[k] = view[k]
-        return OK
+        for k in range(n):
+            to[k] = view[k]
+        return 0
 
-    cdef void acceleration(self, const double* q, const double* v, double* out) noexcept nogil:
-        # under tau, damping, wrenches and gravity
-        cdef const vt_model* m = &self.model.m
+    cdef void written_loads(self, int which, double t, const double* q, const double* v, double* tau) noexcept nogil:
+        # add the loads written in Python; NaN if they fail
         cdef int k
+        with gil:
+            try:
+                if which & RESTING and self.user.resting:
+                    self.read(self.user.rest(self.array(q, self.nq)), self.nv, self.bias, t, "a potential's gradient")
+                    for k in range(self.nv):
+                        tau[k] += self.bias[k]
+                if which & RATES and self.user.moving:
+                    self.read(self.user.move(t, self.array(q, self.nq), self.array(v, self.nv), self.array(self.u, self.nu)),
+                              self.nv, self.bias, t, "a force")
+                    for k in range(self.nv):
+                        tau[k] += self.bias[k]
+            except BaseException as error:
+                self.fail(error)
+                for k in range(self.nv):
+                    tau[k] = NAN
+
+    cdef void written_constraints(self, const double* q, double* h, double* Dh) noexcept nogil:
+        # the rows of constraints written in Python; NaN if they fail
+        cdef int c, k
+        cdef double[::1] row
+        with gil:
+            try:
+                at = self.array(q, self.nq)
+                for c, one in self.user.constraints:
+                    value, gradient = one(at)
+                    h[c] = value
+                    row = gradient
+                    for k in range(self.nv):
+                        Dh[c * self.nv + k] = row[k]
+            except BaseException as error:
+                self.fail(error)
+                for c in range(self.count):
+                    h[c] = NAN
+
+    cdef bint loaded(self) noexcept nogil:
+        return self.nload > 0 or self.user is not None
+
+    cdef void constrain_at(self, const double* q, double* h, double* Dh) noexcept nogil:
+        # poses, h and Dh at q
+        constraints(&self.model.m, self.constraints.list, self.count, q, self.pose, h, Dh)
+        if self.user is not None and self.user_constrains():
+            self.written_constraints(q, h, Dh)
+
+    cdef bint user_constrains(self) noexcept nogil:
+        with gil:
+            return len(self.user.constraints) > 0
+
+    cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
+        # wrench and ltau of all loads, where pose and twist are those of (q, v)
+        memset(self.wrench, 0, 6 * self.nbody * sizeof(double))
+        memset(self.ltau, 0, self.nv * sizeof(double))
+        apply_loads(&self.model.m, self.loads.list, self.nload, which, q, self.u, self.pose, self.twist, self.wrench, self.ltau)
+        if self.user is not None:
+            self.written_loads(which, t, q, v, self.ltau)
+
+    cdef void place_bodies(self, const double* q, const double* v) noexcept nogil:
+        # pose and twist at (q, v)
+        cdef int i
+        forward_kinematics(&self.model.m, q, self.pose)
+        for i in range(self.nbody):
+            twist_of(&self.model.m, i, v, self.pose, self.twist)
+
+    cdef void project_wrenches(self, double* tau) noexcept nogil:
+        # add the generalised force of the wrenches on bodies
+        cdef int i
+        for i in range(self.nbody):
+            add_wrench_row(&self.model.m, self.pose, i, load3(self.wrench + 6 * i), load3(self.wrench + 6 * i + 3), tau)
+
+    cdef void lock_rates(self, int half) noexcept nogil:
+        # rates of the prescribed coordinates at a half step from the state's time
+        cdef const double* row
+        cdef int k, iv
+        if self.motion == NULL:
+            return
+        row = self.motion + min(2 * self.steps + half, self.motion_count - 1) * 3 * self.nlocked
+        for k in range(self.nlocked):
+            iv = self.model.m.body[self.locked[k]].iv
+            self.v_lock[iv] = row[self.nlocked + k]
+            self.a_lock[iv] = row[2 * self.nlocked + k]
+
+    cdef double locked_at(self, int k, int half) noexcept nogil:
+        # the k-th prescribed coordinate at a half step from the state's time
+        if self.motion == NULL:
+            return self.q[self.model.m.body[self.locked[k]].iq]
+        return self.motion[min(2 * self.steps + half, self.motion_count - 1) * 3 * self.nlocked + k]
+
+    cdef void lock_end(self) noexcept nogil:
+        # a trial (q2, v2) at the end of the step moves as prescribed
+        cdef int k
+        cdef const vt_body* b
+        if self.nlocked:
+            self.lock_rates(2)
+            for k in range(self.nlocked):
+                b = &self.model.m.body[self.locked[k]]
+                self.q2[b.iq] = self.locked_at(k, 2)
+                self.x2[b.iv] = self.v_lock[b.iv]
+
+    cdef void acceleration(self, double t, const double* q, const double* v, double* out) noexcept nogil:
+        # under tau, damping, loads, gravity, prescribed motion and constraints
+        # (Johnson & Murphey 2009, eqs. 28, 29, 36)
+        cdef const vt_model* m = &self.model.m
+        cdef int k, iv
         cdef double* wrench = NULL
+        cdef double none[3]
         for k in range(self.nv):
             self.acc_tau[k] = self.tau[k] - m.damping[k] * v[k]
-        if self.nload:
-            forward_kinematics(m, q, self.pose)
-            wrenches(m, self.pose, self.load, self.nload, self.work6)
-            wrench = self.work6
-        aba(m, m.g, q, v, self.acc_tau, wrench, out, self.aba_body)
+        if self.loaded() or self.count:
+            self.place_bodies(q, v)
+        if self.loaded():
+            self.apply_to_bodies(RESTING | RATES, t, q, v)
+            for k in range(self.nv):
+                self.acc_tau[k] += self.ltau[k]
+            wrench = self.wrench
+        if self.nlocked:
+            # M a = tau - bias with the prescribed accelerations on the right
+            memset(none, 0, sizeof(none))
+            if wrench != NULL:
+                self.project_wrenches(self.acc_tau)
+            rnea(m, m.g, q, v, self.a_lock, self.bias, self.rnea_body)
+            for k in range(self.nv):
+                self.acc_tau[k] -= self.bias[k]
+            aba(m, none, q, self.zeros, self.acc_tau, NULL, out, self.aba_body)
+            for k in range(self.nlocked):
+                iv = m.body[self.locked[k]].iv
+                out[iv] = self.a_lock[iv]
+        else:
+            aba(m, m.g, q, v, self.acc_tau, wrench, out, self.aba_body)
+        if self.count:
+            constraint_accelerations(m, self.constraints.list, self.count, q, v, self.pose, self.twist, self.body6, self.push)
+            if self.user is not None and self.user_constrains():
+                self.written_accelerations(q, v, self.push)
+            self.constrain_at(q, self.hv, self.Dh1)
+            for k in range(self.count):
+                self.hv[k] = -self.push[k]
+            self.reach(q, self.Dh1, self.hv, out)
 
-    cdef void velocity(self, const double* q, const double* p, const double* zeros, double* out) noexcept nogil:
-        # M^-1 p
+    cdef void written_accelerations(self, const double* q, const double* v, double* out) noexcept nogil:
+        cdef int c
+        with gil:
+            try:
+                for c, value in self.user.constraint_accelerations(self.array(q, self.nq), self.array(v, self.nv)):
+                    out[c] = value
+            except BaseException as error:
+                self.fail(error)
+                for c in range(self.count):
+                    out[c] = NAN
+
+    cdef void reach(self, const double* q, const double* Dh, const double* goal, double* x) noexcept nogil:
+        # x += M^-1 Dh^T lam so that Dh x = goal; NaN where the constraints depend on each other
         cdef double none[3]
+        cdef int c, e, k, n = self.nv
+        cdef double s
         memset(none, 0, sizeof(none))
-        aba(&self.model.m, none, q, zeros, p, NULL, out, self.aba_body)
+        for c in range(self.count):
+            aba(&self.model.m, none, q, self.zeros, Dh + c * n, NULL, self.Y + c * n, self.aba_body)
+        for c in range(self.count):
+            s = goal[c]
+            for k in range(n):
+                s -= Dh[c * n + k] * x[k]
+            self.push[c] = s
+            for e in range(self.count):
+                s = 0.0
+                for k in range(n):
+                    s += Dh[c * n + k] * self.Y[e * n + k]
+                self.schur[c * self.count + e] = s
+        if lu_factor(self.schur, self.count, self.order) != OK:
+            if self.trouble == OK:
+                self.trouble = DEPENDENT
+            x[0] = NAN
+            return
+        lu_solve(self.schur, self.count, self.order, self.push)
+        for c in range(self.count):
+            for k in range(n):
+                x[k] += self.push[c] * self.Y[c * n + k]
+
+    cdef void velocity(self, const double* q, const double* p, double* out) noexcept nogil:
+        # v = M^-1 (p + Dh^T nu) with Dh v = 0 and prescribed rates
+        cdef double none[3]
+        cdef int k, iv
+        memset(none, 0, sizeof(none))
+        if self.nlocked:
+            self.lock_rates(0)
+            rnea(&self.model.m, none, q, self.zeros, self.v_lock, self.bias, self.rnea_body)
+            for k in range(self.nv):
+                self.acc_tau[k] = p[k] - self.bias[k]
+            aba(&self.model.m, none, q, self.zeros, self.acc_tau, NULL, out, self.aba_body)
+            for k in range(self.nlocked):
+                iv = self.model.m.body[self.locked[k]].iv
+                out[iv] = self.v_lock[iv]
+        else:
+            aba(&self.model.m, none, q, self.zeros, p, NULL, out, self.aba_body)
+        if self.count:
+            self.constrain_at(q, self.hv, self.Dh1)
+            memset(self.hv, 0, self.count * sizeof(double))
+            self.reach(q, self.Dh1, self.hv, out)
 
     # ---- for steppers whose state is (q, p) ------------------------------------------------------
 
-    cdef void guess_from_dynamics(self, double share, double* v, double* a, const double* zeros,
-                                  double* y) noexcept nogil:
+    cdef void guess_from_dynamics(self, double share, double* v, double* a, double* y) noexcept nogil:
         # y = h v + share h^2 a, v = M^-1 p
         cdef int k
-        self.velocity(self.q, self.x, zeros, v)
+        self.velocity(self.q, self.x, v)
         for k in range(self.nv):
             y[k] = self.h * v[k]
         if share != 0.0:
-            self.acceleration(self.q, v, a)
+            self.acceleration(self.t, self.q, v, a)
             for k in range(self.nv):
                 y[k] += share * self.h * self.h * a[k]
 
-    cdef int predict_torque(self, double* v, double* v_old, double* a, double* d,
-                            const double* zeros) noexcept nogil:
-        # the callable's torque at the predicted middle of the step: q + h v/2 + h^2 a/8, v + h a/2 with
-        # the last step's mean acceleration; one call, second order
+    cdef int predict_middle(self, double* v, double* v_old, double* a, double* d) noexcept nogil:
+        # the predicted middle of the step, q2 = q + h v/2 + h^2 a/8 and v + h a/2 with the last step's mean
+        # acceleration, and the callables' answers there: one call, second order
         cdef int k
-        self.velocity(self.q, self.x, zeros, v)
+        self.velocity(self.q, self.x, v)
         if self.steps == 0:
-            # no step lies behind: the acceleration under the torque asked for at the start
-            if self.ask_torque(self.t, self.q, v) != OK:
+            # no step lies behind: the acceleration under what is asked for at the start
+            if self.asks and self.ask(self.t, self.q, v) != OK:
                 return CALLBACK_FAILED
-            self.acceleration(self.q, v, a)
+            self.acceleration(self.t, self.q, v, a)
         else:
             for k in range(self.nv):
                 a[k] = (v[k] - v_old[k]) / self.h
@@ -268,9 +574,53 @@ cdef class Stepper:
             d[k] = self.h * (0.5 * v[k] + 0.125 * self.h * a[k])
             v[k] += 0.5 * self.h * a[k]
         integrate(&self.model.m, self.q, d, self.q2)
-        return self.ask_torque(self.t + 0.5 * self.h, self.q2, v)
+        return self.ask(self.t + 0.5 * self.h, self.q2, v) if self.asks else OK
 
 
+cdef int lu_factor(double* A, int n, int* order) noexcept nogil:
+    # A <- its triangular factors, with partial pivoting
+    cdef int i, j, k, best
+    cdef double s, big = largest(A, n * n)
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if fabs(A[i * n + k]) > fabs(A[best * n + k]):
+                best = i
+        if not fabs(A[best * n + k]) > 1e-15 * big:
+            return DEPENDENT
+        order[k] = best
+        if best != k:
+            for j in range(n):
+                s = A[k * n + j]
+                A[k * n + j] = A[best * n + j]
+                A[best * n + j] = s
+        for i in range(k + 1, n):
+            s = A[i * n + k] / A[k * n + k]
+            A[i * n + k] = s
+            for j in range(k + 1, n):
+                A[i * n + j] -= s * A[k * n + j]
+    return OK
+
+
+cdef void lu_solve(const double* A, int n, const int* order, double* b) noexcept nogil:
+    # b <- A^-1 b from the factors
+    cdef int i, j, k
+    cdef double s
+    for k in range(n):
+        s = b[order[k]]
+        b[order[k]] = b[k]
+        b[k] = s
+    for i in range(n):
+        for j in range(i):
+            b[i] -= A[i * n + j] * b[j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            b[k] -= A[k * n + j] * b[j]
+        b[k] /= A[k * n + k]
+
+
+include "tree_derivatives.pxi"
+include "loads.pxi"
 include "explicit_steps.pxi"
 include "linear_time_steps.pxi"
 include "midpoint_steps.pxi"

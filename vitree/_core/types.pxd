@@ -21,23 +21,39 @@ cdef struct vt_body:
     double Io[6]        # [kg m^2] about the core frame's origin: xx xy xz yy yz zz
     double Ic[6]        # [kg m^2] about the COM
     int big             # number of ball and free joints before this one
+    int locked          # moves as prescribed: its coordinate is not solved for
 
 cdef struct vt_model:
     int nbody
     int nq
     int nv
     int nbig            # number of ball and free joints
+    int nlocked
     int damped          # any damping at all
     double g[3]         # [m/s^2]
     vt_body* body
     double* damping     # (nv,)
 
-cdef struct vt_load:    # a constant wrench at a point of a body
-    int body
-    int local           # torque and force are in the core frame's axes, else the world's
-    double point[3]     # [m] in the core frame
-    double torque[3]    # [N m]
-    double force[3]     # [N]
+cdef struct vt_table:   # a function of one variable by cubic pieces, straight beyond its ends
+    int count           # of pieces
+    double* x           # (count + 1,) where they begin, and the last one's end
+    double* c           # (count, 4): powers 0 to 3 of the distance from the piece's beginning
+    double* total       # (count + 1,) the integral from the first beginning
+
+cdef struct vt_load:
+    int kind
+    int body_a          # -1: world
+    int body_b
+    int axes            # of a wrench
+    int iq              # of a joint's load
+    int iv
+    int input           # which input multiplies it, or -1
+    double point_a[3]   # [m] in the bodies' core frames
+    double point_b[3]
+    double wrench[6]    # torque [N m], force [N]
+    double factor       # force, stiffness, damping, or constant times both masses
+    double rest         # length or angle without force
+    vt_table table
 
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
@@ -47,18 +63,56 @@ cdef struct vt_constraint:  # one scalar equation h(q) = 0
     double point_a[3]   # [m] in the bodies' core frames
     double point_b[3]
     double direction[3] # unit, in body a's core frame or the world's axes
+    double other[3]     # unit, in body b's core frame
     double value        # offset [m], distance [m], or the sum of a coupling
-    int iv_a            # coordinates of a coupling
+    int iq_a            # coordinates of a coupling; iv_b < 0: none
+    int iv_a
+    int iq_b
     int iv_b
     double factor_a
     double factor_b
+    vt_table table
+
+# Kinds of loads and constraints.
+
+cdef enum:
+    WRENCH = 0          # constants and inputs on a body
+    UNIFORM = 1         # a constant force of the world with a potential, on a body
+    SPRING = 2          # between two points, along their line
+    DAMPER = 3          # the same by the rate of their distance
+    ATTRACTION = 4      # the same as the inverse square of it
+    JOINT_FORCE = 5
+    JOINT_SPRING = 6
+    JOINT_TABLE = 7
+
+cdef enum:              # axes of a wrench
+    HYBRID = 0          # the world's, about the point
+    BODY = 1            # the body's, about the point
+    SPATIAL = 2         # the world's, about its origin
+
+cdef enum:
+    POINTS = 0          # direction . (a - b) = value
+    DISTANCE = 1        # |a - b| = value + factor_a q_a
+    COUPLING = 2        # factor_a q_a + factor_b q_b = value
+    AXES = 3            # direction of a . other of b = value
+    PROFILE = 4         # q_a = table(q_b)
+    USER = 5            # written in Python
 
 cdef class CoreModel:
     cdef vt_model m
 
+cdef class LoadList:
+    cdef vt_load* list
+    cdef readonly int count
+    cdef readonly int pairs     # springs and the like between two frames
+    cdef readonly int rates     # loads that depend on velocities
+    cdef readonly int inputs    # loads that take inputs
+    cdef list memory
+
 cdef class ConstraintList:
     cdef vt_constraint* list
     cdef readonly int count
+    cdef list memory
 
 cdef class Scratch:
     # memory for a kernel's intermediate results, each piece on a cache line of its own

@@ -33,6 +33,8 @@ cdef class CoreModel:
             if b.kind == BALL or b.kind == FREE:
                 self.m.nbig += 1
             b.pitch = flat.pitch[i]
+            b.locked = flat.kinematic[iv[i]]
+            self.m.nlocked += b.locked
             b.mass = flat.mass[i]
             c = flat.com[i]
             about_com = flat.inertia[i]
@@ -65,23 +67,79 @@ cdef class Scratch:
         return <void*>at
 
 
+cdef int copy_table(list memory, vt_table* to, pieces) except -1:
+    """Copy (x, c, total) into memory that lives as long as the list."""
+    cdef int k
+    cdef Scratch block
+    x, c, total = (np.ravel(part) for part in pieces)
+    block = Scratch(8 * (len(x) + len(c) + len(total)))
+    memory.append(block)
+    to.count = len(x) - 1
+    to.x = <double*>block.take(8 * len(x))
+    to.c = <double*>block.take(8 * len(c))
+    to.total = <double*>block.take(8 * len(total))
+    for k in range(len(x)):
+        to.x[k], to.total[k] = x[k], total[k]
+    for k in range(len(c)):
+        to.c[k] = c[k]
+    return 0
+
+
+cdef class LoadList:
+    """Loads for the core: mappings with the names of the fields of vt_load."""
+
+    def __cinit__(self, loads=()):
+        cdef int k, j
+        cdef vt_load* e
+        self.memory = []
+        self.count = len(loads)
+        self.list = <vt_load*>calloc(max(self.count, 1), sizeof(vt_load))
+        if self.list == NULL:
+            raise MemoryError
+        for k, load in enumerate(loads):
+            e = &self.list[k]
+            e.kind = load["kind"]
+            e.body_a, e.body_b = load.get("body_a", -1), load.get("body_b", -1)
+            e.axes, e.iq, e.iv = load.get("axes", 0), load.get("iq", -1), load.get("iv", -1)
+            e.factor, e.rest = load.get("factor", 0.0), load.get("rest", 0.0)
+            e.input, wrench = load.get("input", -1), load.get("wrench", (0.0,) * 6)
+            for j in range(6):
+                e.wrench[j] = wrench[j]
+            for j in range(3):
+                e.point_a[j], e.point_b[j] = load.get("point_a", (0.0,) * 3)[j], load.get("point_b", (0.0,) * 3)[j]
+            if "table" in load:
+                copy_table(self.memory, &e.table, load["table"])
+            self.pairs += e.kind == SPRING or e.kind == DAMPER or e.kind == ATTRACTION
+            self.rates += e.kind == DAMPER
+            self.inputs += e.input >= 0
+
+    def __dealloc__(self):
+        free(self.list)
+
+
 cdef class ConstraintList:
-    """Constraints for the core: tuples (kind, body_a, body_b, local, point_a, point_b, direction, value,
-    iv_a, iv_b, factor_a, factor_b)."""
+    """Constraints for the core: mappings with the names of the fields of vt_constraint."""
 
     def __cinit__(self, constraints=()):
-        cdef int c, k
+        cdef int k, j
         cdef vt_constraint* e
+        self.memory = []
         self.count = len(constraints)
         self.list = <vt_constraint*>calloc(max(self.count, 1), sizeof(vt_constraint))
         if self.list == NULL:
             raise MemoryError
-        for c, (kind, a, b, local, point_a, point_b, direction, value, iv_a, iv_b, fa, fb) in enumerate(constraints):
-            e = &self.list[c]
-            e.kind, e.body_a, e.body_b, e.local, e.value = kind, a, b, local, value
-            e.iv_a, e.iv_b, e.factor_a, e.factor_b = iv_a, iv_b, fa, fb
-            for k in range(3):
-                e.point_a[k], e.point_b[k], e.direction[k] = point_a[k], point_b[k], direction[k]
+        for k, one in enumerate(constraints):
+            e = &self.list[k]
+            e.kind = one["kind"]
+            e.body_a, e.body_b, e.local = one.get("body_a", -1), one.get("body_b", -1), one.get("local", 0)
+            e.value, e.factor_a, e.factor_b = one.get("value", 0.0), one.get("factor_a", 0.0), one.get("factor_b", 0.0)
+            e.iq_a, e.iv_a = one.get("a", (-1, -1))
+            e.iq_b, e.iv_b = one.get("b", (-1, -1))
+            for j in range(3):
+                e.point_a[j], e.point_b[j] = one.get("point_a", (0.0,) * 3)[j], one.get("point_b", (0.0,) * 3)[j]
+                e.direction[j], e.other[j] = one.get("direction", (0.0,) * 3)[j], one.get("other", (0.0,) * 3)[j]
+            if "table" in one:
+                copy_table(self.memory, &e.table, one["table"])
 
     def __dealloc__(self):
         free(self.list)

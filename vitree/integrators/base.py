@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from vitree import loads
 from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model import Model
+from vitree.signals import Motion, resolve_inputs
 
 Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -31,13 +33,15 @@ class Records:
     x: np.ndarray
     iterations: np.ndarray
     residual: np.ndarray
+    multipliers: np.ndarray
     rows: int = 1
     seconds: float = 0.0
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
         n = self.rows
-        return Records(self.t[:n], self.q[:n], self.x[:n], self.iterations[:n], self.residual[:n], n, self.seconds)
+        return Records(self.t[:n], self.q[:n], self.x[:n], self.iterations[:n], self.residual[:n],
+                       self.multipliers[:n], n, self.seconds)  # fmt: skip
 
 
 class Integrator(ABC):
@@ -62,8 +66,10 @@ class Integrator(ABC):
         Joint forces [N or N m].
     wrenches : mapping of frame name to (6,) array, optional
         Constant (torque, force) at the frame's origin [N m, N].
-    wrench_axes : {"world", "local"}
-        Whether those keep their direction in the world or turn with the frame.
+    wrench_axes : {"world", "local", "spatial"}
+        As for :class:`vitree.Wrench`.
+    inputs : see :func:`vitree.simulate`
+    prescribed : see :func:`vitree.simulate`
     """
 
     name: ClassVar[str]
@@ -71,32 +77,35 @@ class Integrator(ABC):
     order: ClassVar[int]
     symplectic: ClassVar[bool] = False
     conserves_momentum: ClassVar[bool] = False
-    #: whether it holds a model's constraints; one that does not refuses the model
+    #: whether it runs models with constraints or prescribed coordinates; one that does not refuses them
     holds_constraints: ClassVar[bool] = False
     #: options of the method: name -> what may be given
     options: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, model: Model, dt: float, *, torque: Torque = None,
-                 wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", **options):  # fmt: skip
+                 wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs=None,
+                 prescribed: Mapping[str, Any] | None = None, **options):  # fmt: skip
         if not (isinstance(dt, int | float | np.floating | np.integer) and np.isfinite(dt) and dt > 0):
             raise InputError(f"dt={dt!r} must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
         if unknown:
             raise UnknownNameError(f"option of the method {self.name}", sorted(unknown)[0], self.options)
-        if model.constraints and not self.holds_constraints:
-            raise InputError(
-                f'the method {self.name} does not hold constraints, and "{model.name}" has {len(model.constraints)}; '
-                f'take "midpoint"'
-            )
+        for what, some in (("constraints", model.constraints), ("prescribed coordinates", model.kinematic_names)):
+            if some and not self.holds_constraints:
+                raise InputError(
+                    f'the method {self.name} does not take {what}, and "{model.name}" has {len(some)}; '
+                    f'take "midpoint", or a baseline such as "rk4"'
+                )
         #: the model that is stepped; another than ``model`` where that is expanded
         self.running = self.model = model
         self.dt = float(dt)
         self.notes: list[str] = []
         if torque is not None and not callable(torque):
             torque = model.validate_velocity(torque, "torque")
-        self.wrenches = (wrenches or {}, wrench_axes)
-        self.loads = wrench_loads(model, *self.wrenches)
+        self.wrenches = [loads.Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
         self.torque = torque
+        self.inputs = resolve_inputs(model, inputs)
+        self.motion = Motion(model, prescribed)
         self.chosen = options
         self._prepare()
 
@@ -117,12 +126,43 @@ class Integrator(ABC):
     def run(self, records: Records, steps: int, every: int, progress: Callable[[int, int], Any] | None) -> None:
         """Advance by ``steps``, filling ``records``; raise if a step fails."""
 
+    def plan(self, q0: np.ndarray, t0: float, steps: int) -> None:
+        """Take note of the time span: what is driven over time must cover it.
+
+        Raises
+        ------
+        InputError
+        """
+        self.motion.plan(q0, t0, self.dt, steps)
+        if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
+            raise InputError(f"inputs has {len(self.inputs)} rows; {steps} steps need one each")
+
+    def _driven(self, model: Model) -> dict[str, Any]:
+        """What a stepper is told of the loads and constraints of the model that it steps."""
+        more = [row for wrench in self.wrenches for row in loads.wrench_rows(model, wrench, {})]
+        return {
+            "loads": loads.compiled(model, model.loads, tuple(more)) if more else model.load_list,
+            "constraints": model.constraint_list, "user": model.written,
+            "nu": len(model.input_names), "inputs": self.inputs,
+        }  # fmt: skip
+
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the x at (t, q0) from which one step leads to q1."""
         raise InputError(
             f'the method {self.name} starts from q0 and v0; two configurations (q1=) are a start for '
             f'the variational methods "linear-time" and "midpoint"'
         )
+
+    def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""
+        prescribed = np.zeros(self.model.nv)
+        if self.motion.names:
+            prescribed[self.motion.iv] = self.motion.at(t)[2]
+        return self._field().acceleration_at(t, q, v, prescribed)[1]
+
+    def _field(self) -> Any:
+        """The compiled object that knows the accelerations."""
+        return scalar().Stepper(self.model.core, self.dt, self.torque, **self._driven(self.model))
 
     @property
     @abstractmethod
@@ -148,7 +188,15 @@ class CompiledIntegrator(Integrator):
     remedy: ClassVar[str] = "halve dt"
 
     def _make(self, kind: str, model: Model, torque: Torque, **options) -> Any:
-        return getattr(scalar(), kind)(model.core, self.dt, torque, self.loads, **options)
+        return getattr(scalar(), kind)(model.core, self.dt, torque, **self._driven(model), **options)
+
+    def plan(self, q0, t0, steps):
+        super().plan(q0, t0, steps)
+        if self.motion.names:
+            self.stepper.set_motion(self.motion.rows())
+
+    def _field(self):
+        return self.stepper
 
     def start(self, t, q, x):
         self.stepper.set_state(float(t), q, x)
@@ -159,8 +207,9 @@ class CompiledIntegrator(Integrator):
             count = min(chunk, steps - done)
             began = time.perf_counter()
             status, rows = self.stepper.run(
-                count, every, records.rows, records.t, records.q, records.x, records.iterations, records.residual
-            )
+                count, every, records.rows, records.t, records.q, records.x, records.iterations, records.residual,
+                records.multipliers,
+            )  # fmt: skip
             took = time.perf_counter() - began
             records.seconds += took
             records.rows += rows
@@ -199,24 +248,9 @@ class CompiledIntegrator(Integrator):
         return self.stepper.most_iterations
 
 
-def wrench_loads(model: Model, wrenches: Mapping[str, Any], axes: str) -> list[tuple]:
-    """Turn wrenches on named frames into the compiled core's loads on bodies."""
-    if axes not in ("world", "local"):
-        raise InputError(f'wrench_axes="{axes}" is not known; choose "world" or "local"')
-    loads = []
-    for name, wrench in wrenches.items():
-        if name not in model._frames:
-            raise UnknownNameError("frame", name, model.frame_names)
-        k = model._frames[name]
-        wrench = np.asarray(wrench, dtype=float)
-        if wrench.shape != (6,) or not np.isfinite(wrench).all():
-            raise InputError(f'the wrench on "{name}" must be six finite numbers (torque, force), not {wrench}')
-        body = int(model.flat.frame_body[k])
-        if body < 0:
-            continue
-        couple, force = wrench[:3], wrench[3:]
-        if axes == "local":
-            E = model.flat.frame_E[k]
-            couple, force = E @ couple, E @ force
-        loads.append((body, axes == "local", model.flat.frame_p[k], couple, force))
-    return loads
+def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
+    """Torque and force of a wrench of six numbers."""
+    array = np.asarray(wrench, dtype=float)
+    if array.shape != (6,) or not np.isfinite(array).all():
+        raise InputError(f'the wrench on "{frame}" must be six finite numbers (torque, force), not {wrench}')
+    return tuple(array[:3]), tuple(array[3:])

@@ -1,4 +1,8 @@
-"""The baselines: explicit Euler, semi-implicit Euler, and Runge-Kutta-Munthe-Kaas of order 4."""
+"""The baselines: explicit Euler, semi-implicit Euler, and Runge-Kutta-Munthe-Kaas of order 4.
+
+Constraints are kept by their accelerations (Johnson & Murphey 2009, eq. 36), so that h drifts with the
+error of the method; ``Trajectory.constraint`` shows it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ class ExplicitEuler(CompiledIntegrator):
     """q and v move by the rates at the start of the step."""
 
     name = "explicit-euler"
+    holds_constraints = True
     order = 1
 
     def _prepare(self):
@@ -19,6 +24,7 @@ class SemiImplicitEuler(CompiledIntegrator):
     """v moves by the acceleration at the start, q by the new v; what most game engines do."""
 
     name = "semi-implicit-euler"
+    holds_constraints = True
     order = 1
 
     def _prepare(self):
@@ -34,6 +40,7 @@ class RungeKutta4(CompiledIntegrator):
     """
 
     name = "rk4"
+    holds_constraints = True
     order = 4
 
     def _prepare(self):

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError
 from vitree.flat import BALL, FREE
 from vitree.integrators.base import Integrator, Records
@@ -21,6 +20,7 @@ class SciPy(Integrator):
     """
 
     scipy_method: str
+    holds_constraints = True
     options: ClassVar[Mapping[str, str]] = {
         "rtol": "relative tolerance of the solver (default 1e-8)",
         "atol": "absolute tolerance of the solver (default 1e-10)",
@@ -33,15 +33,19 @@ class SciPy(Integrator):
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
             if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
                 raise InputError(f"{name}={value!r} must be a positive number")
-        self.field = scalar().Stepper(self.model.core, self.dt, self.torque, self.loads)
+        self.field = super()._field()
         self.quaternions = self.model._quaternions
 
     @property
     def settings(self):
         return {"rtol": 1e-8, "atol": 1e-10, **self.chosen}
 
+    def _field(self):
+        return self.field
+
     def start(self, t, q, x):
         self.t, self.q, self.v = float(t), q.copy(), x.copy()
+        self.field.begin_at(self.t)
         self.recorded = 0
 
     @property
@@ -56,8 +60,15 @@ class SciPy(Integrator):
         return q
 
     def _rate(self, t, y):
-        q, v = self._normalised(y[: self.model.nq]), np.ascontiguousarray(y[self.model.nq :])
-        return np.concatenate((configuration_rate(self.model, q, v), self.field.acceleration_at(t, q, v)))
+        q, v = self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
+        prescribed = None
+        if self.motion.names:
+            where, rate, acceleration = self.motion.at(t)
+            prescribed = np.zeros(self.model.nv)
+            q[self.motion.iq], v[self.motion.iv], prescribed[self.motion.iv] = where, rate, acceleration
+        return np.concatenate(
+            (configuration_rate(self.model, q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
+        )  # fmt: skip
 
     def run(self, records, steps, every, progress):
         from scipy import integrate  # slow to import, and seldom needed
@@ -107,6 +118,9 @@ class SciPy(Integrator):
         records.t[rows] = t
         records.q[rows] = self._normalised(y[:, : self.model.nq])
         records.x[rows] = y[:, self.model.nq :]
+        for name_t, k in zip(t, range(rows.start, rows.stop), strict=True) if self.motion.names else ():
+            where, rate, _ = self.motion.at(name_t)
+            records.q[k, self.motion.iq], records.x[k, self.motion.iv] = where, rate
         records.iterations[rows], records.residual[rows] = 0, 0.0
         records.rows += len(marks)
         self.recorded = int(marks[-1])

@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.errors import InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV
-from vitree.integrators.base import CompiledIntegrator, wrench_loads
+from vitree.integrators.base import CompiledIntegrator
 from vitree.model import Model
 
 SOLVERS = {"auto": 0, "recursive-newton": 1, "frozen": 2, "riqn": 3}
@@ -96,20 +96,35 @@ class Midpoint(Variational):
 
     name = "midpoint"
     holds_constraints = True
-    options: ClassVar[Mapping[str, str]] = {**_OPTIONS, "alpha": "where in the step L is taken, 0 to 1 (default 0.5)"}
+    options: ClassVar[Mapping[str, str]] = {
+        **_OPTIONS,
+        "alpha": "where in the step L is taken, 0 to 1 (default 0.5)",
+        "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2)",
+        "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
+    }
     solvers: ClassVar[Mapping[str, int]] = {name: code for name, code in SOLVERS.items() if name != "riqn"}
 
     def _prepare(self):
         alpha = self.chosen.get("alpha", 0.5)
         if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
             raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
-        options = {**self._solver_options(), "alpha": float(alpha)}
+        residual, caching = self.chosen.get("residual", "recursive"), self.chosen.get("caching", True)
+        if residual not in ("recursive", "tree"):
+            raise UnknownNameError("residual", residual, ("recursive", "tree"))
+        if not isinstance(caching, bool):
+            raise InputError(f"caching={caching!r} must be True or False")
+        options = {**self._solver_options(), "alpha": float(alpha), "tree": residual == "tree", "caching": caching}
         model, torque = self.model, self.torque
         if np.isin(model.flat.kind, (BALL, FREE)).any():
             model, torque = self._expanded(torque)
-            self.loads = wrench_loads(model, *self.wrenches)
         self.running = model
-        self.stepper = self._make("MidpointStepper", model, torque, constraints=model.constraint_list, **options)
+        self.stepper = self._make("MidpointStepper", model, torque, **options)
+
+    def _driven(self, model):
+        driven = super()._driven(model)
+        if model is not self.model and callable(self.inputs):
+            driven["inputs"] = lambda t, qe, ve: self.inputs(t, *model.to_native(qe, ve))
+        return driven
 
     def _expanded(self, torque):
         """The model in Euler angles, and the torque for it: the power of native forces is kept."""
@@ -140,4 +155,4 @@ class Midpoint(Variational):
 
     @property
     def settings(self):
-        return {"alpha": 0.5, **super().settings}
+        return {"alpha": 0.5, "residual": "recursive", **super().settings}

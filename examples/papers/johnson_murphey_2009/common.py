@@ -1,0 +1,59 @@
+"""What the scripts share: arguments, tables, pictures that can be read in grey."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+#: Dashes and a shade by index; the midpoint integrator comes first.
+LINES = [
+    {"color": "0.0", "linestyle": "-"},
+    {"color": "0.55", "linestyle": "-"},
+    {"color": "0.35", "linestyle": "--"},
+    {"color": "0.35", "linestyle": ":"},
+    {"color": "0.65", "linestyle": "-."},
+]
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """Read --quick and --out; the folder is made."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a short run, to see that it works")
+    parser.add_argument("--out", type=Path, default=Path("."), metavar="FOLDER", help="where the picture goes")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    return chosen
+
+
+def figure(rows: int = 1, columns: int = 1, size=(7.0, 3.6), **options):
+    """A figure without a display, and its axes."""
+    made = Figure(figsize=size, layout="constrained")
+    return made, made.subplots(rows, columns, **options)
+
+
+def save(made: Figure, out: Path, name: str) -> None:
+    """Write a picture and say where."""
+    made.savefig(out / name, dpi=150)
+    print(f"\nwritten: {out / name}")
+
+
+def table(headings, rows) -> None:
+    """Print rows below headings, the first column to the left; None is a dash."""
+    text = [[*map(str, headings)], *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*text, strict=True)]
+    for line in text:
+        print("  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]))
+
+
+def band(axes, t, y, bins: int = 600, **style) -> None:
+    """Draw a quickly varying series as the band between its least and greatest value in each bin."""
+    size = -(-len(t) // bins)
+    full = len(t) // size * size
+    low, high = (f(y[:full].reshape(-1, size), axis=1) for f in (np.min, np.max))
+    middle = t[:full].reshape(-1, size).mean(axis=1)
+    axes.fill_between(middle, low, high, facecolor=style["color"], edgecolor="none", alpha=0.5)
+    axes.plot(middle, high, linewidth=1.0, label=style.pop("label", None), **style)
+    axes.plot(middle, low, linewidth=1.0, **style)

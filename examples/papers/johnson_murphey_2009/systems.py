@@ -1,0 +1,165 @@
+"""The mechanisms of Johnson & Murphey 2009. All move in the plane x-z, gravity is 9.81 m/s^2 along -z.
+
+The paper gives few masses and lengths; where it gives none they are our choice and stand here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import vitree as vt
+
+GRAVITY = 9.81
+#: A pin in the plane x-z.
+PIN = [(1, 0, 0), (0, 0, 1)]
+
+
+def pendulum(angle: float = 2.5):
+    """Fig. 1: a bob of 1 kg and 0.01 kg m^2 on a rod of 1 m, released from an angle; model and start."""
+    tree = vt.Tree("pendulum")
+    tree.world.add(vt.ry("angle"), vt.tz(-1.0), vt.body("bob", 1.0, inertia=(0.01, 0.01, 0.01)))
+    return tree.compile(), np.array([angle])
+
+
+def pinned_body(angle: float = 2.5):
+    """The same pendulum as a force-balance simulator sees it: a body free in the plane, and a pin that holds it."""
+    tree = vt.Tree("pendulum as a pinned body")
+    bob = vt.body("bob", 1.0, inertia=(0.01, 0.01, 0.01))
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("angle"), bob, vt.tz(1.0), vt.frame("pivot"))
+    tree.constrain(vt.point_constraint("pivot", "world", PIN))
+    return tree.compile(), np.array([-np.sin(angle), -np.cos(angle), angle])
+
+
+# ---- planar human -------------------------------------------------------------------------------------
+
+#: Length [m] and mass [kg] of the segments, rods but for the head; about those of a person of 71 kg.
+SEGMENTS = {
+    "head": (0.3, 5.0),
+    "torso": (0.6, 30.0),
+    "upper_arm": (0.3, 2.0),
+    "forearm": (0.35, 1.5),
+    "thigh": (0.42, 10.0),
+    "shank": (0.45, 4.5),
+}
+#: Which frames a drawing joins by lines.
+STICKS = [("crown", "shoulders"), ("shoulders", "hips")] + [
+    (upper, lower)
+    for side in ("left", "right")
+    for upper, lower in (
+        ("shoulders", f"{side}_elbow"),
+        (f"{side}_elbow", f"{side}_hand"),
+        ("hips", f"{side}_knee"),
+        (f"{side}_knee", f"{side}_foot"),
+    )
+]
+
+
+def planar_human(pinned: bool):
+    """Fig. 2: head, torso, two arms and two legs in a plane, joints free to turn all the way.
+
+    Pinned, the shoulders are fixed to the world, and it swings from rest under gravity (10 coordinates).
+    Otherwise it floats without gravity, on tx, tz, ry, and tumbles (12 coordinates).
+
+    Returns
+    -------
+    model, q0, v0
+    """
+    tree = vt.Tree("planar human, " + ("pinned" if pinned else "floating"), gravity=(0, 0, -GRAVITY if pinned else 0))
+
+    def segment(at, joint, name, kind, end, up=False):
+        """A rod below a joint, or above it; return the frame at its other end."""
+        length, mass = SEGMENTS[kind]
+        sign, inertia = (1 if up else -1), mass * length**2 / 12
+        rod = vt.body(name, mass, inertia=(inertia, inertia, 0), com=(0, 0, sign * length / 2))
+        return at.add(*([vt.ry(joint)] if joint else []), rod).add(vt.tz(sign * length), vt.frame(end))
+
+    base = [vt.ry("turn")] if pinned else [vt.tx("x"), vt.tz("z"), vt.ry("turn")]
+    shoulders = tree.world.add(*base, vt.frame("shoulders"))
+    segment(shoulders, "neck", "head", "head", "crown", up=True)
+    hips = segment(shoulders, None, "torso", "torso", "hips")
+    for side in ("left", "right"):
+        elbow = segment(shoulders, f"{side}_shoulder", f"{side}_upper_arm", "upper_arm", f"{side}_elbow")
+        segment(elbow, f"{side}_elbow_bend", f"{side}_forearm", "forearm", f"{side}_hand")
+        knee = segment(hips, f"{side}_hip", f"{side}_thigh", "thigh", f"{side}_knee")
+        segment(knee, f"{side}_knee_bend", f"{side}_shank", "shank", f"{side}_foot")
+    model = tree.compile()
+    pose = {"turn": 0.8, "left_shoulder": 1.0, "right_shoulder": -0.6, "left_elbow_bend": -0.8,
+            "left_hip": -0.5, "right_hip": 0.3, "left_knee_bend": 0.9, "right_knee_bend": 0.4}  # fmt: skip
+    speed = {} if pinned else {"x": 0.1, "turn": 1.5, "left_shoulder": 2.0, "right_hip": -1.0, "left_knee_bend": 1.0}
+    q, v = (np.array([values.get(name, 0.0) for name in model.joint_names]) for values in (pose, speed))
+    return model, q, v
+
+
+# ---- pendulum of many links, closed chain -------------------------------------------------------------
+
+
+def link_pendulum(links: int):
+    """Fig. 7: aligned links of 1 m, a mass of 1 kg and 0.1 kg m^2 at the end of each, the first at 45 degrees."""
+    tree = vt.Tree(f"pendulum of {links} links")
+    at = tree.world
+    for k in range(links):
+        at = at.add(vt.ry(f"joint{k}"), vt.tz(-1.0), vt.body(f"mass{k}", 1.0, inertia=(0.1, 0.1, 0.1)))
+    return tree.compile(), np.pi / 4 * np.eye(links)[0]
+
+
+def closed_chain():
+    """Figs. 6 and 8: seven coordinates, two pins; read from closed_chain.sexpr, and a closed configuration."""
+    model = vt.load_sexpr(Path(__file__).parent / "closed_chain.sexpr")
+    near = {"J": 0.6, "H": -0.4, "K": -0.42, "M": 0.70, "A": 0.9, "C": -1.30, "E": 2.10}
+    return model, vt.satisfy_constraints(model, [near[name] for name in model.joint_names], hold=["J", "H", "A"])
+
+
+# ---- scissor lift -------------------------------------------------------------------------------------
+
+
+def scissor(segments: int, angle: float = 1.0):
+    """Figs. 9 and 10: pairs of crossed links that hang from a pivot and a slider; 2 N + 1 coordinates.
+
+    Links are 1 m long with 1 kg in the middle, the slider has 1 kg. The coordinate "a0", the angle of the
+    first link below the horizontal, is the paper's theta.
+    """
+    tree = vt.Tree(f"scissor lift of {segments} segments")
+    slider = tree.world.add(vt.tx("x"), vt.body("slider", 1.0))
+    start = {"x": np.cos(angle)}
+    for side, at in (("a", tree.world), ("b", slider)):
+        before = 0.0
+        for k in range(segments):
+            at = at.add(vt.ry(f"{side}{k}"))
+            at.add(vt.tx(0.5), vt.body(f"{side}_link{k}", 1.0))
+            at = at.add(vt.tx(1.0))
+            # the links of a chain lean one way and the other
+            absolute = angle if (side == "a") == (k % 2 == 0) else np.pi - angle
+            start[f"{side}{k}"], before = absolute - before, absolute
+    for k in range(segments):
+        tree.constrain(vt.point_constraint(f"a_link{k}", f"b_link{k}", PIN))
+    model = tree.compile()
+    return model, np.array([start[name] for name in model.joint_names])
+
+
+def scissor_angle(model, q) -> np.ndarray:
+    """The angle theta of rows of configurations [rad]."""
+    return q[:, model.joint("a0").q_slice.start]
+
+
+def scissor_benchmark(segments: int, times, angle: float = 1.0) -> np.ndarray:
+    """The lift's angle at some times [s], from its Lagrangian of one degree of freedom, to 1e-10 rad in 10 s.
+
+    With links of 1 m and 1 kg without inertia, and a slider of 1 kg (Johnson & Murphey 2009, section VI-C):
+    L = sum over n = 1..N of [ (n - 1/2)^2 cos^2 + sin^2 / 4 ] w^2 + 2 g (n - 1/2) sin,  + sin^2 w^2 / 2.
+    """
+    from scipy.integrate import solve_ivp
+
+    arms = np.sum((np.arange(1, segments + 1) - 0.5) ** 2)
+
+    def rate(_, y):
+        sin, cos = np.sin(y[0]), np.cos(y[0])
+        # L = mass w^2 / 2 - potential
+        mass = 2 * arms * cos**2 + (segments / 2 + 1) * sin**2
+        slope = (segments + 2 - 4 * arms) * sin * cos
+        return y[1], (GRAVITY * segments**2 * cos - slope * y[1] ** 2 / 2) / mass
+
+    times = np.asarray(times, dtype=float)
+    done = solve_ivp(rate, (0.0, times[-1]), [angle, 0.0], method="DOP853", t_eval=times, rtol=1e-12, atol=1e-12)
+    return done.y[0]

@@ -1,0 +1,130 @@
+"""The scripts under examples/papers run, draw, and show what they claim; each in its quick form."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+import vitree as vt
+
+FOLDER = pathlib.Path(__file__).parent.parent / "examples" / "papers" / "johnson_murphey_2009"
+SCRIPTS = sorted(path.name for path in FOLDER.glob("fig*.py"))
+PEER = find_spec("mujoco") is not None
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    """Rows of a printed table by their first cell; cells are two or more spaces apart."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if re.search(r"\S\s{2,}\S", line)]
+    return {cells[0]: cells[1:] for cells in lines[1:]}
+
+
+def numbers(cells) -> list[float]:
+    return [float(cell) for cell in cells if cell != "-"]
+
+
+def pendulum_energy(rows):
+    """The band is narrow, and stays; that of semi-implicit Euler is a hundred times as wide."""
+    least, greatest, first, last, *_ = numbers(rows["midpoint"])
+    wide = numbers(rows["semi-implicit-euler"])
+    assert greatest - least < 2e-3 and abs(first - last) < 2e-4 < 1e-2 * (wide[1] - wide[0])
+    falling = numbers(rows["rk4"])
+    assert falling[3] < 5 * falling[2] < 0
+    pinned = numbers(rows["midpoint, pinned"])
+    assert pinned[1] - pinned[0] < 1e-2
+    if PEER:
+        assert numbers(rows["MuJoCo, pinned"])[1] > 1
+        # the same method on the same hinge
+        assert rows["MuJoCo, hinge"][:4] == rows["semi-implicit-euler"][:4]
+
+
+def human(rows):
+    """Angular momentum is kept by the midpoint integrator alone, and its energy in a band."""
+    angular = {m: numbers(rows[f"planar human, floating, {m}"])[3] for m in ("midpoint", "rk4", "semi-implicit-euler")}
+    assert angular["midpoint"] < 1e-9 < 1e-7 < angular["rk4"] < angular["semi-implicit-euler"]
+    for case in ("pinned", "floating"):
+        energy = [numbers(rows[f"planar human, {case}, {m}"])[0] for m in ("midpoint", "semi-implicit-euler")]
+        assert energy[0] < 0.1 and energy[0] < 0.02 * energy[1]
+
+
+def links(rows):
+    """All ways take the same steps."""
+    assert all(numbers(cells)[-1] < 1e-8 for cells in rows.values())
+
+
+def chain(rows):
+    least, greatest, _, h, *_ = numbers(rows["midpoint"])
+    assert -1 < least <= greatest < 1 and h < 1e-11
+    if PEER:
+        for name in ("MuJoCo, dt = 0.01 s", "MuJoCo, dt = 0.001 s"):
+            bounds = numbers(rows[name])
+            assert max(abs(x) for x in bounds[:2]) > 1 and bounds[3] > 1e-5
+
+
+def scissor(rows):
+    angle, least, greatest, h, _ = numbers(rows["midpoint, dt = 0.01 s"])
+    assert angle < 1e-2 and -0.2 < least <= greatest < 0.2 and h < 1e-11
+    if PEER:
+        errors = [numbers(rows[f"MuJoCo, dt = {dt} s"])[:2] for dt in ("0.01", "0.001", "0.0001")]
+        assert all(error[0] > 3 * angle and error[1] < 2 * least for error in errors)
+
+
+def scissor_long(rows):
+    for name in ("greatest angle [rad]", "least angle [rad]"):
+        ours, benchmark = numbers(rows[name])
+        assert abs(ours - benchmark) < 2e-4
+    shift = numbers(rows["ahead by [s]"])[0]
+    assert 0 < shift < 0.1
+    rms, moved = (numbers(rows[f"rms difference{end} [rad]"])[0] for end in ("", ", shift taken out"))
+    assert moved < 0.2 * rms
+
+
+def scissor_runtime(text):
+    cells = [line.split() for line in text.splitlines() if line.startswith(("midpoint", "MuJoCo"))]
+    assert len(cells) == 2 * (1 + PEER) and all(float(error) <= 1e-3 for *_, error, _ in cells)
+    steps = {(name, int(segments)): float(dt) for name, segments, dt, *_ in cells}
+    if PEER:
+        assert all(steps["midpoint", n] > 2 * steps["MuJoCo", n] for n in (1, 2))
+
+
+CLAIMS = {
+    "fig01_pendulum_energy.py": pendulum_energy,
+    "fig02_planar_human.py": human,
+    "fig07_link_pendulums.py": links,
+    "fig08_closed_chain.py": chain,
+    "fig11_scissor.py": scissor,
+    "fig12_scissor_long.py": scissor_long,
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_figure_shows_what_it_claims(script, tmp_path):
+    if script.startswith("fig07") and "residual" not in vt.METHODS["midpoint"].options:
+        pytest.skip("this version has one way to evaluate the residual")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", FOLDER / script, "--quick", "--out", tmp_path],
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(pathlib.Path(vt.__file__).parent.parent), "MPLBACKEND": "Agg"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    picture = tmp_path / f"{pathlib.Path(script).stem}.png"
+    assert [path.name for path in tmp_path.iterdir()] == [picture.name]
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 10_000
+    scissor_runtime(done.stdout) if script.startswith("fig13") else CLAIMS[script](rows_of(done.stdout))
+
+
+def test_the_closed_chain_is_the_same_written_by_hand():
+    """closed_chain.sexpr against the mechanism of the constraint tests."""
+    from test_constraints import REFERENCE, closed_chain
+
+    model, ours = vt.load_sexpr(FOLDER / "closed_chain.sexpr"), closed_chain()
+    assert model.joint_names == ours.joint_names
+    q0 = REFERENCE["closed_chain"]["q0"]
+    runs = [vt.simulate(each, q0, duration=0.5, dt=0.01, method="midpoint") for each in (model, ours)]
+    assert (runs[0].q == runs[1].q).all()

@@ -1,0 +1,159 @@
+"""What a simulation is driven by over time: inputs of loads, and the motion of prescribed coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vitree.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from vitree.model import Model
+
+
+def resolve_inputs(model: Model, inputs) -> np.ndarray | Callable | None:
+    """Return inputs as steppers take them: None, (nu,), (steps, nu) or a callable (t, q, v) -> (nu,).
+
+    Parameters
+    ----------
+    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping
+        A mapping takes names to numbers, arrays (steps,) or callables of t; inputs that it leaves out are zero.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+    """
+    names = model.input_names
+    if inputs is None or callable(inputs):
+        return inputs
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            if name not in names:
+                raise UnknownNameError("input", name, names)
+        given = [inputs.get(name, 0.0) for name in names]
+        if any(callable(x) for x in given):
+            if any(np.ndim(x) for x in given if not callable(x)):
+                raise InputError("inputs mixes callables with arrays over time; give one kind of them")
+            return lambda t, q, v: np.array([x(t) if callable(x) else x for x in given], dtype=float)
+        inputs = np.column_stack(np.broadcast_arrays(*given)) if any(np.ndim(x) for x in given) else given
+    try:
+        array = np.array(inputs, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"inputs must be numbers: {error}") from None
+    if array.ndim not in (1, 2) or array.shape[-1] != len(names):
+        listed = f" ({', '.join(names)})" if names else ""
+        raise InputError(
+            f"inputs has shape {array.shape}; it must be ({len(names)},) or (steps, {len(names)}) for "
+            f"{len(names)} inputs{listed}"
+        )
+    if not np.isfinite(array).all():
+        raise InputError("inputs must be finite; they hold NaN or infinity")
+    return array
+
+
+class Motion:
+    """The motion of a model's prescribed coordinates.
+
+    Parameters
+    ----------
+    model : Model
+    prescribed : mapping of joint name to array or callable
+        An array has the coordinate at each step's ends, (steps + 1,). A callable takes t [s] and returns the
+        coordinate, or (coordinate, rate, acceleration); what it leaves out is taken by differences.
+        Coordinates that are not named rest where they start.
+
+    Raises
+    ------
+    UnknownNameError, InputError
+    """
+
+    def __init__(self, model: Model, prescribed: Mapping[str, Any] | None):
+        self.names = model.kinematic_names
+        self.iq = np.array([model.joint(name).q_slice.start for name in self.names], dtype=int)
+        self.iv = np.array([model.joint(name).v_slice.start for name in self.names], dtype=int)
+        self.prescribed = dict(prescribed or {})
+        for name in self.prescribed:
+            if name not in self.names:
+                model.joint(name)
+                raise InputError(
+                    f'"{name}" is not prescribed in "{model.name}"; make it so where it is built, as in '
+                    f'tx("{name}", kinematic=True)'
+                )
+        self.functions: list[Callable] = []
+
+    def plan(self, q0: np.ndarray, t0: float, dt: float, steps: int) -> None:
+        """Fix the time span, from t0 over steps of dt, and where unnamed coordinates rest."""
+        self.t0, self.dt, self.steps = t0, dt, steps
+        self.functions = [self._function(name, q0[iq]) for name, iq in zip(self.names, self.iq, strict=True)]
+
+    def _function(self, name: str, rest: float) -> Callable:
+        motion = self.prescribed.get(name)
+        if motion is None:
+            return lambda t: (rest, 0.0, 0.0)
+        if callable(motion):
+            return lambda t: _with_rates(name, motion, t, min(1e-3, self.dt))
+        nodes = np.array(motion, dtype=float)
+        if nodes.shape != (self.steps + 1,) or not np.isfinite(nodes).all():
+            raise InputError(
+                f'the motion of "{name}" must be {self.steps + 1} finite numbers, one at each end of {self.steps} '
+                f"steps; it has shape {nodes.shape}"
+            )
+        from scipy.interpolate import make_interp_spline
+
+        spline = make_interp_spline(self.t0 + self.dt * np.arange(len(nodes)), nodes, k=min(5, (len(nodes) - 1) | 1))
+        rate, acceleration = spline.derivative(1), spline.derivative(2)
+
+        def sampled(t):
+            k = (t - self.t0) / self.dt
+            q = nodes[round(k)] if abs(k - round(k)) < 1e-9 * max(1.0, abs(k)) else float(spline(t))
+            return q, float(rate(t)), float(acceleration(t))
+
+        return sampled
+
+    def at(self, t: float) -> np.ndarray:
+        """Return (3, n) of coordinates, rates and accelerations at a time."""
+        return np.array([f(t) for f in self.functions], dtype=float).reshape(-1, 3).T
+
+    def rows(self) -> np.ndarray:
+        """Return (2 steps + 1, 3, n): the motion at each half step."""
+        times = self.t0 + 0.5 * self.dt * np.arange(2 * self.steps + 1)
+        return np.ascontiguousarray([self.at(t) for t in times]).reshape(len(times), 3, len(self.names))
+
+    def start(self, q0: np.ndarray, v0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (q0, v0) with the prescribed rates; check that q0 is where the motion starts.
+
+        Raises
+        ------
+        InputError
+        """
+        q, v, _ = self.at(self.t0)
+        v0 = v0.copy()
+        for k, name in enumerate(self.names):
+            if abs(q0[self.iq[k]] - q[k]) > 1e-9 * max(1.0, abs(q[k])):
+                raise InputError(f'q0 has "{name}" at {q0[self.iq[k]]:.9g}, but its motion starts at {q[k]:.9g}')
+            if v0[self.iv[k]] != 0.0 and abs(v0[self.iv[k]] - v[k]) > 1e-6 * max(1.0, abs(v[k])):
+                raise InputError(
+                    f'v0 gives "{name}" the rate {v0[self.iv[k]]:.6g}, but it moves as prescribed, by {v[k]:.6g}; '
+                    f"leave it zero"
+                )
+        v0[self.iv] = v
+        return q0, v0
+
+
+def _with_rates(name: str, motion: Callable, t: float, e: float) -> tuple[float, float, float]:
+    """Coordinate, rate and acceleration of a callable, by fourth-order differences where it gives no rates."""
+    value = motion(t)
+    if np.ndim(value) == 1:
+        if len(value) != 3:
+            raise InputError(f'the motion of "{name}" returned {value!r}; return q or (q, rate, acceleration)')
+        result = tuple(float(x) for x in value)
+    else:
+        q = [float(motion(t + k * e)) for k in (-2, -1)] + [float(value)] + [float(motion(t + k * e)) for k in (1, 2)]
+        rate = (q[0] - 8 * q[1] + 8 * q[3] - q[4]) / (12 * e)
+        acceleration = (-q[0] + 16 * q[1] - 30 * q[2] + 16 * q[3] - q[4]) / (12 * e * e)
+        result = (q[2], rate, acceleration)
+    if not np.isfinite(result).all():
+        raise InputError(f'the motion of "{name}" is {result} at t = {t:.9g} s; it must be finite')
+    return result

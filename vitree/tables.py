@@ -1,0 +1,52 @@
+"""Functions of one variable by cubic pieces, as the compiled core takes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree.errors import ModelError
+
+
+def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return breakpoints, coefficients (n, 4) and integrals of the cubic spline through points.
+
+    Parameters
+    ----------
+    x, y : (n,) arrays
+        x increasing, at least two points; two make a straight line.
+    what : str
+        For messages.
+    periodic : bool
+        Repeats after the last x; y must end as it began. Ten periods are laid out to each side.
+
+    Raises
+    ------
+    ModelError
+    """
+    try:
+        x, y = np.array(x, dtype=float), np.array(y, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"the table of {what} must be numbers") from None
+    if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
+        raise ModelError(f"the table of {what} needs two rows of equal length, at least 2: {x.shape} and {y.shape}")
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and (np.diff(x) > 0).all()):
+        raise ModelError(f"the table of {what} must be finite, and its positions must increase")
+    from scipy.interpolate import CubicSpline, PPoly
+
+    if periodic and not np.isclose(y[0], y[-1], rtol=1e-12, atol=1e-12 * max(1.0, np.abs(y).max())):
+        raise ModelError(f"the table of {what} is periodic but ends at {y[-1]:g}, not {y[0]:g} where it began")
+    if len(x) == 2:
+        spline = PPoly([[(y[1] - y[0]) / (x[1] - x[0])], [y[0]]], x)
+    elif periodic:
+        spline = CubicSpline(x, np.append(y[:-1], y[0]), bc_type="periodic")
+    else:
+        spline = CubicSpline(x, y)
+    c = np.zeros((len(x) - 1, 4))
+    c[:, : len(spline.c)] = spline.c[::-1].T
+    if periodic:
+        turns = np.arange(-10, 11)
+        x = np.append((x[:-1] + turns[:, None] * (x[-1] - x[0])).ravel(), x[-1] + 10 * (x[-1] - x[0]))
+        c = np.tile(c, (len(turns), 1))
+    width = np.diff(x)[:, None]
+    areas = (c * width ** np.arange(1, 5) / np.arange(1, 5)).sum(axis=1)
+    return x, c, np.concatenate(([0.0], np.cumsum(areas)))
