@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from random_models import build_flat, pendulum_flat, random_flat, random_rotation, random_state
@@ -253,3 +255,53 @@ def test_the_kernel_refuses_what_it_cannot_do():
     model, q, v = next(iter(cases())).values
     with pytest.raises(ValueError, match=f"{model.nv} entries"):
         lagrangian(model, q, v[:-1])
+
+
+# ---- the Lagrangian with loads --------------------------------------------------------------------------
+
+
+class Quartic(vt.Potential):
+    """A potential of one's own, with its derivatives by differences."""
+
+    def energy(self, model, q):
+        return 0.1 * float(np.sum(q**4))
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lagrangian_has_the_potentials_of_loads(seed, own):
+    rng = np.random.default_rng(200 + seed)
+    flat = random_flat(rng, nbody=6, kinds=ONE)
+    names, joints = flat.frame_names, [joint.name for joint in flat.joints]
+    conservative = (
+        vt.Spring(names[-1], "world", 7.0, 0.4), vt.Spring(names[0], names[4], 3.0),
+        vt.JointSpring(joints[1], 2.0, 0.3),
+        vt.Attraction(names[2], names[5], 2.0, 3.0, constant=0.5), vt.Gravity(flat.link_names[1:4], (1.0, -2.0, 0.5)),
+        vt.NonlinearSpring(joints[3], np.linspace(-4, 4, 9), lambda x: -x - x**3), *([Quartic()] if own else []),
+    )  # fmt: skip
+    # forces without a potential are no part of it
+    others = (
+        vt.Damper(names[1], names[5], 3.0), vt.Wrench(names[3], force=(1.0, "u", 0.0)), vt.JointForce(joints[0], 2.0)
+    )  # fmt: skip
+    model = vt.Model(replace(flat, loads=conservative))
+    q, v = random_state(flat, rng)
+    d = model.lagrangian_derivatives(q, v)
+    assert d.value == pytest.approx(model.lagrangian(q, v), rel=1e-13)
+    assert_slopes(d.by_q, lambda x: model.lagrangian(x, v), q)
+    assert_slopes(d.by_v, lambda x: model.lagrangian(q, x), v)
+    assert_slopes(d.by_vv, lambda x: model.lagrangian_derivatives(q, x).by_v, v)
+    assert_slopes(d.by_vq.T, lambda x: model.lagrangian_derivatives(x, v).by_v, q)
+    if own:
+        # second derivatives of Quartic are differences themselves
+        assert np.allclose(np.diag(d.by_qq - vt.Model(replace(flat, loads=conservative[:-1]))
+                                   .lagrangian_derivatives(q, v).by_qq), -1.2 * q**2, atol=1e-4)  # fmt: skip
+    else:
+        assert_slopes(d.by_qq, lambda x: model.lagrangian_derivatives(x, v).by_q, q)
+        mixed = vt.Model(replace(flat, loads=(*others, *conservative))).lagrangian_derivatives(q, v)
+        assert all(np.array_equal(a, b) for a, b in zip(d, mixed, strict=True))
+        # Euler-Lagrange: what is left is the force that the loads without inputs must meet
+        a = model.forward_dynamics(q, v).acceleration
+        assert np.abs(d.by_vv @ a + d.by_vq @ v - d.by_q).max() < 1e-9 * max(1.0, np.abs(d.by_q).max())
+    with pytest.raises(vt.InputError, match="euler"):
+        balls = vt.Model(random_flat(rng, nbody=3, kinds=("ball",)))
+        balls.lagrangian_derivatives(balls.neutral(), balls.zero_velocity())

@@ -209,6 +209,8 @@ class NonlinearSpring:
 
 
 Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring
+#: Those that have a potential energy.
+CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)  # type: ignore[attr-defined]
 
 

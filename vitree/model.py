@@ -431,9 +431,9 @@ class Model:
         return float(energies[0] - energies[1])
 
     def lagrangian_derivatives(self, q, v) -> LagrangianDerivatives:
-        """Return L = T - V of bodies and gravity, and its derivatives by q and v.
+        """Return L = T - V, with the potentials of the loads, and its derivatives by q and v.
 
-        Loads are not in it. For models of one-coordinate joints; take ``model.euler()`` of others.
+        For models of one-coordinate joints; take ``model.euler()`` of others.
 
         Raises
         ------
@@ -448,7 +448,17 @@ class Model:
             raise InputError(
                 f'"{self.name}" has ball or free joints, by which L has no plain derivatives; take model.euler()'
             )
-        return LagrangianDerivatives(*core.lagrangian_derivatives(self.core, q, v))
+        value, by_q, by_v, by_qq, by_vq, by_vv = core.lagrangian_derivatives(self.core, q, v)
+        if self.flat.loads:
+            rows = loads.compiled(self, tuple(x for x in self.flat.loads if isinstance(x, loads.CONSERVATIVE)))
+            forces, slopes = core.load_derivatives(self.core, rows, q)
+            by_q, by_qq = by_q + forces, by_qq + slopes
+            value -= float(core.load_potentials(self.core, rows, q[None])[0])
+        if self.written is not None and self.written.resting:
+            value -= self.written.energy(q)
+            by_q = by_q + self.written.rest(q)
+            by_qq = by_qq + self.written.hessian(q)
+        return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
 
     def forward_dynamics(self, q, v, tau=None, *, t: float = 0.0, inputs=None, prescribed=None) -> Accelerations:
         """Return the acceleration under everything the model has, and the multipliers of its constraints.

@@ -161,12 +161,15 @@ class WrittenParts:
         """Sum of the potentials [J]."""
         return float(sum(p.energy(self.model, q) for p in self.potentials))
 
+    def hessian(self, q) -> np.ndarray:
+        """Derivatives of the potentials' forces by q, (nv, nv)."""
+        square = np.zeros((self.model.nv, self.model.nv))
+        return -sum((np.asarray(p.hessian(self.model, q), float) for p in self.potentials), square)
+
     def tangent(self, t, q, v, u) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of all forces by q and by v, (nv, nv) each."""
-        by_q = np.zeros((self.model.nv, self.model.nv))
+        by_q = self.hessian(q)
         by_v = np.zeros_like(by_q)
-        for p in self.potentials:
-            by_q -= p.hessian(self.model, q)
         for f in self.forces:
             by_q += f.by_q(self.model, t, q, v, u)
             by_v += f.by_v(self.model, t, q, v, u)
@@ -223,6 +226,10 @@ class Mapped(WrittenParts):
 
     def energy(self, q):
         return super().energy(self._native(q)[0])
+
+    def hessian(self, q):
+        e = STEP * np.eye(len(q))
+        return np.array([self.rest(q + d) - self.rest(q - d) for d in e]).T / (2 * STEP)
 
     def tangent(self, t, q, v, u):
         total = lambda at, rate: self.rest(at) + self.move(t, at, rate, u)  # noqa: E731

@@ -366,3 +366,37 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
         forward_kinematics(m, &q[row, 0], pose)
         view[row] = load_potential(list.list, list.count, &q[row, 0], pose, zeros)
     return out
+
+
+def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
+    """Forces (nv,) of loads that rest on q and no inputs, and their derivatives (nv, nv); one coordinate a joint."""
+    cdef const vt_model* m = &model.m
+    cdef int n = m.nv, k, i, j, a, b
+    cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + sizeof(Twist) + 39 * sizeof(double))
+                                   + (n + 9 * list.pairs + 3 * n * list.pairs) * sizeof(double))
+    cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
+    cdef Twist* column = <Twist*>scratch.take(m.nbody * sizeof(Twist))
+    cdef double* zeros = <double*>scratch.take(6 * m.nbody * sizeof(double))
+    cdef double* wrench = <double*>scratch.take(6 * m.nbody * sizeof(double))
+    cdef double* turning = <double*>scratch.take(27 * m.nbody * sizeof(double))
+    cdef double* stiffness = <double*>scratch.take(n * sizeof(double))
+    cdef double* K = <double*>scratch.take((9 * list.pairs + 1) * sizeof(double))
+    cdef double* C = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
+    force, by_q = np.zeros(n), np.zeros((n, n))
+    cdef double[::1] f = force
+    cdef double[:, ::1] J = by_q
+    forward_kinematics(m, &q[0], pose)
+    apply_loads(m, list.list, list.count, RESTING, &q[0], NULL, pose, zeros, wrench, &f[0])
+    for i in range(m.nbody):
+        add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[0])
+    load_tangents(m, list.list, list.count, &q[0], NULL, pose, zeros, 1.0, 0.0, turning, stiffness, C, K)
+    add_geometric(m, pose, wrench, turning, 1.0, column, &J[0, 0])
+    for i in range(n):
+        J[i, i] -= stiffness[i]
+    for k in range(list.pairs):
+        for i in range(n):
+            for j in range(n):
+                for a in range(3):
+                    for b in range(3):
+                        J[i, j] -= C[(3 * k + a) * n + i] * K[9 * k + 3 * a + b] * C[(3 * k + b) * n + j]
+    return force, by_q

@@ -512,8 +512,8 @@ cdef class Stepper:
                 for k in range(n):
                     s += Dh[c * n + k] * self.Y[e * n + k]
                 self.schur[c * self.count + e] = s
-        if lu_factor(self.schur, self.count, self.order) != OK:
-            if self.trouble == OK:
+        if not all_finite(self.push, self.count) or lu_factor(self.schur, self.count, self.order) != OK:
+            if self.trouble == OK and all_finite(self.schur, self.count * self.count):
                 self.trouble = DEPENDENT
             x[0] = NAN
             return

@@ -92,15 +92,84 @@ def planar_human(pinned: bool):
     return model, q, v
 
 
+# ---- marionette ---------------------------------------------------------------------------------------
+
+#: Where the strings hang from and hold: frame, place of its hook [m].
+STRINGS = {
+    "left_shoulder": (0.0, 0.2, 1.2),
+    "right_shoulder": (0.0, -0.2, 1.2),
+    "left_hand": (0.25, 0.35, 1.2),
+    "right_hand": (0.25, -0.35, 1.2),
+    "left_knee": (0.35, 0.1, 1.2),
+    "right_knee": (0.35, -0.1, 1.2),
+}
+
+
+def marionette():
+    """2008, Fig. 2: a puppet of wood, 22 coordinates, on six strings whose lengths are prescribed.
+
+    A floating torso with the head (tx ty tz rz ry rx), arms and legs of three hinges at the top and one in the
+    middle; all joints of the limbs damped. The coordinates "left_hand_string" and so on are the strings' lengths.
+
+    Returns
+    -------
+    model, q0 : the strings as long as they must be in a pose with bent elbows and knees
+    """
+    tree = vt.Tree("marionette")
+    torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.4, inertia=(1.4e-3, 1.2e-3, 5e-4)))
+    torso.add(vt.tz(0.22), vt.body("head", 0.15, inertia=(2e-4, 2e-4, 2e-4)))
+    pose = {}
+    for side, sign in (("left", 1), ("right", -1)):
+        for top, middle, end, at, length, mass, bend in (
+            ("shoulder", "elbow", "hand", (0.0, 0.08 * sign, 0.1), 0.15, 0.05, -0.9),
+            ("hip", "knee", "foot", (0.0, 0.05 * sign, -0.12), 0.2, 0.1, 0.7),
+        ):
+            torso.add(vt.fixed(f"{side}_{top}", xyz=at))
+            rod = (mass * length**2 / 12, mass * length**2 / 12, 1e-5)
+            joints = [f(f"{side}_{top}_{axis}", damping=2e-3) for f, axis in ((vt.rz, "z"), (vt.ry, "y"), (vt.rx, "x"))]
+            upper = vt.body(f"{side}_{top}_limb", mass, inertia=rod, com=(0, 0, -length / 2))
+            bent = tree.frame(f"{side}_{top}").add(*joints, upper).add(vt.tz(-length), vt.frame(f"{side}_{middle}"))
+            lower = vt.body(f"{side}_{middle}_limb", mass, inertia=rod, com=(0, 0, -length / 2))
+            bent.add(vt.ry(f"{side}_{middle}_bend", damping=2e-3), lower).add(vt.tz(-length), vt.frame(f"{side}_{end}"))
+            pose[f"{side}_{middle}_bend"], pose[f"{side}_{top}_y"] = bend, -bend / 2
+    for frame, hook in STRINGS.items():
+        tree.world.add(vt.fixed(f"{frame}_hook", xyz=hook))
+        tree.world.add(vt.tz(f"{frame}_string", kinematic=True))
+        tree.constrain(vt.Distance(f"{frame}_hook", frame, f"{frame}_string"))
+    model = tree.compile()
+    q = np.array([pose.get(name, 0.0) for name in model.joint_names])
+    places = model.frame_poses(q)
+    for frame, hook in STRINGS.items():
+        q[model.joint(f"{frame}_string").q_slice] = np.linalg.norm(places[frame][:3, 3] - hook)
+    return model, q
+
+
+def pulled(model, q0, time: float = 1.5, lift: float = 0.06) -> dict:
+    """Motions of the marionette's strings: hands and knees go up and down in turn, once in a time [s]."""
+
+    def motion(rest, start):
+        turn = 2 * np.pi / time
+
+        def at(t):
+            # begins at rest
+            return rest - lift / 2 * (1 - np.cos(turn * max(t - start, 0.0)))
+
+        return at
+
+    starts = {"left_hand": 0.0, "right_knee": 0.0, "right_hand": time / 2, "left_knee": time / 2}
+    return {f"{frame}_string": motion(q0[model.joint(f"{frame}_string").q_slice][0], start)
+            for frame, start in starts.items()}  # fmt: skip
+
+
 # ---- pendulum of many links, closed chain -------------------------------------------------------------
 
 
-def link_pendulum(links: int):
-    """Fig. 7: aligned links of 1 m, a mass of 1 kg and 0.1 kg m^2 at the end of each, the first at 45 degrees."""
+def link_pendulum(links: int, inertia: float = 0.1):
+    """Fig. 7: aligned links of 1 m, a mass of 1 kg and an inertia [kg m^2] at each end, the first at 45 degrees."""
     tree = vt.Tree(f"pendulum of {links} links")
     at = tree.world
     for k in range(links):
-        at = at.add(vt.ry(f"joint{k}"), vt.tz(-1.0), vt.body(f"mass{k}", 1.0, inertia=(0.1, 0.1, 0.1)))
+        at = at.add(vt.ry(f"joint{k}"), vt.tz(-1.0), vt.body(f"mass{k}", 1.0, inertia=(inertia,) * 3))
     return tree.compile(), np.pi / 4 * np.eye(links)[0]
 
 
