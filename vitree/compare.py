@@ -15,8 +15,10 @@ import numpy as np
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
 from vitree.integrators import METHODS
+from vitree.loads import CONSERVATIVE
 from vitree.simulate import count_steps, simulate
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
+from vitree.written import Potential
 
 NAN = math.nan
 #: Steps run before the clock counts.
@@ -25,7 +27,8 @@ WARM_UP = 10
 ROUNDING = 2e-14
 
 #: Arguments of ``simulate`` that are the same for all methods.
-_COMMON = ("dt", "duration", "every", "method", "progress", "torque", "wrenches", "wrench_axes")
+_COMMON = ("dt", "duration", "every", "method", "progress", "torque", "wrenches", "wrench_axes", "inputs",
+           "prescribed")  # fmt: skip
 #: Columns of the printed table: key of a row, heading, unit, format.
 _COLUMNS = (
     ("label", "method", "", "{}"),
@@ -35,6 +38,7 @@ _COLUMNS = (
     ("energy_drift", "drift", "J/s", "{:+.1e}"),
     ("momentum_error", "momentum", "kg m/s", "{:.1e}"),
     ("angular_momentum_error", "angular", "kg m^2/s", "{:.1e}"),
+    ("constraint_error", "constraints", "rad, m", "{:.1e}"),
     ("error", "error", "rad, m", "{:.2e}"),
     ("order", "order", "-", "{:.2f}"),
     ("iterations_mean", "iter.", "mean", "{:.2f}"),
@@ -42,7 +46,7 @@ _COLUMNS = (
     ("us_per_step", "time", "us/step", "{:.1f}"),
 )
 _MEASURES = tuple(column[0] for column in _COLUMNS[2:])
-_OPTIONAL = ("angular_momentum_error", "order")  # left out of the print where no row has them
+_OPTIONAL = ("angular_momentum_error", "constraint_error", "order")  # left out of the print where no row has them
 
 
 class Series(NamedTuple):
@@ -65,14 +69,16 @@ class Comparison:
         - ``label``, ``method``, ``dt`` [s], ``steps``;
         - ``status``: "ok", or "failed at t = ..."; ``failed_at`` [s] and ``reason``, else None;
         - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping, a
-          torque or wrenches E0 gives way to the reference's energy at that time;
+          torque, wrenches, prescribed motion, or loads that have no potential, E0 gives way to the
+          reference's energy at that time;
         - ``energy_error_relative``: the same over the largest kinetic energy of the reference
           (without one: of the calmest run);
         - ``energy_drift``: least-squares slope of that difference over time [J/s];
         - ``momentum_error``: largest departure of the linear momentum from its start plus
-          gravity's impulse [kg m/s]; NaN unless every root moves freely;
+          gravity's impulse [kg m/s]; NaN unless every root moves freely, and with loads or constraints;
         - ``angular_momentum_error``: likewise of the angular momentum about the world's origin
           (with gravity: its component along gravity, the one that is conserved) [kg m^2/s];
+        - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
         - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
         - ``order``: slope of log error over log dt, the same for all rows of a label;
         - ``iterations_mean``, ``iterations_max`` per step, ``us_per_step`` [microseconds].
@@ -147,6 +153,8 @@ def compare(
     torque=None,
     wrenches=None,
     wrench_axes: str = "world",
+    inputs=None,
+    prescribed=None,
     every: int = 1,
     repeats: int = 1,
     progress: Callable[[int, int, str], Any] | None = None,
@@ -178,8 +186,8 @@ def compare(
     torque : (nv,) array or callable, optional
         As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
         shows otherwise at the start.
-    wrenches, wrench_axes : optional
-        As for ``simulate``.
+    wrenches, wrench_axes, inputs, prescribed : optional
+        As for ``simulate``; arrays over steps fit one time step only.
     every : int
         Record each n-th step; all errors are largest values over the recorded times.
     repeats : int
@@ -197,7 +205,7 @@ def compare(
         With the rows that were finished as its attribute ``comparison``.
     """
     q0 = model.validate_configuration(q0, name="q0")
-    v0 = model.zero_velocity() if v0 is None else np.array(v0, dtype=float)
+    v0 = None if v0 is None else np.array(v0, dtype=float)
     jobs = _jobs(methods)
     dts = [float(x) for x in np.atleast_1d(np.asarray(dt, dtype=float))]
     if not dts or len(set(dts)) < len(dts):
@@ -213,12 +221,17 @@ def compare(
     if isinstance(source, str):
         _check_method(source)
 
-    loads = {"torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes}
+    loads = {"torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
+             "prescribed": prescribed}  # fmt: skip
     run = _Runner(model, q0, v0, duration, every, loads, progress)
     run.stages = len(jobs) * len(dts) * repeats
     truth = _Reference(source, reference_tolerance, dts)
-    symmetric = not wrenches and _momentum_is_known(model, torque, q0, v0)
-    conservative = torque is None and not wrenches and not model.damping.any()
+    coupled = wrenches or model.loads or model.constraints or prescribed
+    symmetric = not coupled and _momentum_is_known(model, torque, q0, model.zero_velocity() if v0 is None else v0)
+    conservative = (
+        torque is None and not wrenches and not model.damping.any() and not prescribed
+        and all(isinstance(load, (*CONSERVATIVE, Potential)) for load in model.loads)
+    )  # fmt: skip
     rows: list[dict[str, Any]] = []
     trajectories: dict[tuple[str, float], Trajectory] = {}
     series: dict[tuple[str, float], Series] = {}
@@ -470,6 +483,8 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
             "energy_drift": float(slope),
             "error": float(errors.error.max()),
         }
+        if model.constraints:
+            found["constraint_error"] = float(np.abs(traj.constraint).max())
         if symmetric:
             change = traj.momentum - traj.momentum[0]
             impulse = model.total_mass * np.outer(traj.t - traj.t[0], model.gravity)

@@ -60,7 +60,7 @@ class Motion:
     ----------
     model : Model
     prescribed : mapping of joint name to array or callable
-        An array has the coordinate at each step's ends, (steps + 1,). A callable takes t [s] and returns the
+        An array has the coordinate at each step's ends, (steps + 1,) or more. A callable takes t [s] and returns the
         coordinate, or (coordinate, rate, acceleration); what it leaves out is taken by differences.
         Coordinates that are not named rest where they start.
 
@@ -95,10 +95,10 @@ class Motion:
         if callable(motion):
             return lambda t: _with_rates(name, motion, t, min(1e-3, self.dt))
         nodes = np.array(motion, dtype=float)
-        if nodes.shape != (self.steps + 1,) or not np.isfinite(nodes).all():
+        if nodes.ndim != 1 or len(nodes) < self.steps + 1 or not np.isfinite(nodes).all():
             raise InputError(
                 f'the motion of "{name}" must be {self.steps + 1} finite numbers, one at each end of {self.steps} '
-                f"steps; it has shape {nodes.shape}"
+                f"steps (or more); it has shape {nodes.shape}"
             )
         from scipy.interpolate import make_interp_spline
 

@@ -23,7 +23,7 @@ STATUS_TEXT = {
     NOT_CONVERGED: "the residual stayed above the tolerance",
     TURNED_TOO_FAR: "a body would turn by half a turn or more in one step",
     NOT_FINITE: "the state became infinite or NaN",
-    DEPENDENT: "the constraints depend on each other at this configuration (redundant or singular)",
+    DEPENDENT: "the constraints depend on each other, redundant or singular",
 }
 
 

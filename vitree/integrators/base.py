@@ -12,14 +12,15 @@ import numpy as np
 
 from vitree import loads
 from vitree._core import scalar
+from vitree.constraints import dependent
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model import Model
 from vitree.signals import Motion, resolve_inputs
 
 Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
-#: Status of the compiled steppers that stands for an exception in a user's callable.
-CALLBACK_FAILED = 4
+#: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
+CALLBACK_FAILED, DEPENDENT = 4, 5
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 
@@ -231,9 +232,17 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {self.dt:g} s: "
-            f"{scalar().STATUS_TEXT[status]}{numbers}; {self.remedy}",
+            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; {self.remedy}",
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
+
+    def _tied(self, status: int) -> str:
+        """Which constraints depend on each other where the step began, if that is what the status says."""
+        if status != DEPENDENT:
+            return ""
+        _, Dh = self.running.constraint_rows(self.stepper.state()[1][None])
+        names = [self.running.constraints[k].name for k in dependent(Dh[0][:, ~self.running.flat.kinematic])]
+        return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"
 
     @property
     def steps(self):

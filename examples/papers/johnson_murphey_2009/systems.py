@@ -151,8 +151,10 @@ def pulled(model, q0, time: float = 1.5, lift: float = 0.06) -> dict:
         turn = 2 * np.pi / time
 
         def at(t):
-            # begins at rest
-            return rest - lift / 2 * (1 - np.cos(turn * max(t - start, 0.0)))
+            """Length, rate and acceleration; all begin smoothly."""
+            angle = turn * max(t - start, 0.0)
+            s, ds, dds = (1 - np.cos(angle)) / 2, turn * np.sin(angle) / 2, turn**2 * np.cos(angle) / 2
+            return rest - lift * s**2, -2 * lift * s * ds, -2 * lift * (ds**2 + s * dds)
 
         return at
 
