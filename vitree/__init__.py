@@ -116,6 +116,7 @@ __all__ = [
     "list_robots",
     "load_sexpr",
     "load_urdf",
+    "minimize_potential_energy",
     "planar",
     "point_constraint",
     "prismatic",
@@ -145,6 +146,7 @@ _LAZY = {
     "load_sexpr": "vitree.sexpr",
     "read_sexpr": "vitree.sexpr",
     "write_sexpr": "vitree.sexpr",
+    "minimize_potential_energy": "vitree.equilibrium",
     "find_robot": "vitree.robots",
     "list_robots": "vitree.robots",
 }
