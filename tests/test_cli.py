@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -316,3 +317,19 @@ def test_without_matplotlib_the_table_still_comes(run, robot, monkeypatch):
     assert status == 0 and "rk4" in out and "vitree[plot]" in err
     status, out, err = run("compare", robot, "-m", "rk4", *SHORT, "--plot", "a.png")
     assert status == 2 and out == "" and "vitree[plot]" in err
+
+
+def test_a_mechanism_in_s_expressions(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chain = pathlib.Path(__file__).parent.parent / "examples/papers/johnson_murphey_2009/closed_chain.sexpr"
+    assert cli.main(["info", str(chain)]) == 0
+    assert capsys.readouterr().out.count("constraint: point constraint") == 4
+    assert cli.main(["info", str(chain), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["constraints"]) == 4
+    # a random start is brought to satisfy the constraints
+    assert cli.main(["simulate", str(chain), "--method", "midpoint", "--duration", "0.1", "--dt", "0.01", "--q0",
+                 "0.6,-0.4,-0.42106560909423,0.70428431808750,0.9,-1.30455817264497,2.10297568930377",
+                 "-o", "run.npz"]) == 0  # fmt: skip
+    assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
+    assert cli.main(["simulate", str(chain), "--duration", "0.1", "--dt", "0.01"]) == 2
+    assert "constraints" in capsys.readouterr().err

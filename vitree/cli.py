@@ -13,6 +13,7 @@ from typing import Annotated, Any, Optional
 
 import numpy as np
 
+from vitree.constraints import satisfy_constraints
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, VitreeError
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
@@ -39,7 +40,11 @@ def _argument(text: str) -> Any:
 
 
 Robot = Annotated[
-    str, _argument("A robot's name ('vitree robots' lists them) or the path of a URDF file.")
+    str,
+    _argument(
+        "A robot's name ('vitree robots' lists them), or the path of a URDF file or of a mechanism in "
+        "s-expressions (.sexpr)."
+    ),
 ]
 Base = Annotated[
     str,
@@ -76,7 +81,9 @@ Speed = Annotated[
     float, _option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")
 ]
 Seed = Annotated[int, _option("--seed", text="Seed of what is random at the start, a number.")]
-Gravity = Annotated[str, _option("--gravity", text="Gravity in world axes x,y,z, in m/s^2.")]
+Gravity = Annotated[
+    str, _option("--gravity", text="Gravity in world axes x,y,z, in m/s^2; a .sexpr file has its own.")
+]
 Damping = Annotated[
     bool,
     _option(
@@ -315,20 +322,27 @@ def _numbers(option: str, text: str) -> list[float]:
 def _load(robot: str, base: str, gravity: str = "0,0,-9.81", damping: bool = True):
     from vitree.model import Model
     from vitree.robots import find_robot, suggest_base
+    from vitree.sexpr import load_sexpr
     from vitree.urdf import load_urdf
 
     if base not in ("auto", "free", "fixed", "euler"):
         raise InputError(f'--base "{base}" is not known; choose from auto, free, fixed, euler')
-    path = find_robot(robot)
-    base = suggest_base(path) if base == "auto" else base
-    model = load_urdf(path, base=base, gravity=tuple(_numbers("--gravity", gravity)))
+    if robot.endswith(".sexpr"):
+        model = load_sexpr(robot)
+    else:
+        path = find_robot(robot)
+        base = suggest_base(path) if base == "auto" else base
+        model = load_urdf(path, base=base, gravity=tuple(_numbers("--gravity", gravity)))
     if not damping:
         model = Model(replace(model.flat, damping=np.zeros(model.nv)))
     return model
 
 
 def _state(model, q0: str, v0: str, speed: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Read --q0 and --v0; each draws from its own stream, so neither depends on the other."""
+    """Read --q0 and --v0; each draws from its own stream, so neither depends on the other.
+
+    A start that is not given in numbers is brought to satisfy the model's constraints.
+    """
     if seed < 0:
         raise InputError(f"--seed {seed} must be zero or above")
     if q0 == "random":
@@ -339,6 +353,11 @@ def _state(model, q0: str, v0: str, speed: float, seed: int) -> tuple[np.ndarray
         v = speed * np.random.default_rng([seed, 1]).standard_normal(model.nv)
     else:
         v = model.zero_velocity() if v0 == "zero" else np.array(_numbers("--v0", v0))
+    if model.constraints and q0 in ("random", "neutral"):
+        q = satisfy_constraints(model, q)
+    if v0 == "random":
+        v[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
+        v = model.project_velocity(q, v) if model.constraints else v
     return q, v
 
 
@@ -435,6 +454,10 @@ def _facts(model) -> dict[str, Any]:
         "gravity": model.gravity,
         "links": links,
         "joints": joints,
+        "constraints": [c.name for c in model.constraints],
+        "loads": [load.name for load in model.loads],
+        "inputs": model.input_names,
+        "prescribed": model.kinematic_names,
         "notes": flat.notes,
         "units": "kg, m, rad, s, N",
     }
@@ -462,6 +485,12 @@ def _print_tree(model) -> None:
     for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
         text = Text(f"{into.get(name, '')}{name}, {mass:.4g} kg")
         nodes[name] = nodes.get(parent, tree).add(text)
+    for what, some in (("constraint", model.constraints), ("load", model.loads)):
+        for each in some:
+            tree.add(Text(f"{what}: {each.name}"))
+    for what, names in (("inputs", model.input_names), ("prescribed", model.kinematic_names)):
+        if names:
+            tree.add(Text(f"{what}: {', '.join(names)}"))
     for note in flat.notes[:MOST_NOTES]:
         tree.add(Text(f"note: {note}"))
     if len(flat.notes) > MOST_NOTES:
