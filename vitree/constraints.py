@@ -267,6 +267,19 @@ def _compiled_one(model: Model, constraint: Constraint) -> dict:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
+def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
+    """Return which entries of v belong to joints that are prescribed or held, (nv,) bool.
+
+    Raises
+    ------
+    UnknownNameError
+    """
+    held = np.array(model.flat.kinematic, dtype=bool)
+    for name in hold:
+        held[model.joint(name).v_slice] = True
+    return held
+
+
 def satisfy_constraints(model: Model, q, hold: Iterable[str] = (), tolerance: float = 1e-12, max_iterations: int = 100):
     """Return the configuration near q that satisfies the model's constraints.
 
@@ -289,9 +302,7 @@ def satisfy_constraints(model: Model, q, hold: Iterable[str] = (), tolerance: fl
         If no such configuration was found.
     """
     q = model.validate_configuration(q)
-    held = np.array(model.flat.kinematic, dtype=bool)
-    for name in hold:
-        held[model.joint(name).v_slice] = True
+    held = held_coordinates(model, hold)
     for _ in range(max_iterations):
         h, Dh = (x[0] for x in model.constraint_rows(q[None]))
         if not len(h) or np.abs(h).max() <= tolerance:

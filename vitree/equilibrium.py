@@ -8,7 +8,7 @@ import numpy as np
 
 from vitree import loads
 from vitree._core import scalar
-from vitree.constraints import satisfy_constraints
+from vitree.constraints import held_coordinates, satisfy_constraints
 from vitree.errors import ConvergenceError
 from vitree.model import Model
 from vitree.written import Potential, by_displacement, written_parts
@@ -42,9 +42,7 @@ def minimize_potential_energy(model: Model, q, hold: Iterable[str] = (), toleran
 
     model.require_regular()
     q = satisfy_constraints(model, q, hold)
-    free = ~np.asarray(model.flat.kinematic, dtype=bool)
-    for name in hold:
-        free[model.joint(name).v_slice] = False
+    free = ~held_coordinates(model, hold)
     kept = tuple(x for x in model.loads if isinstance(x, (*loads.CONSERVATIVE, Potential)))
     field = scalar().Stepper(model.core, 1.0, loads=loads.compiled(model, kept), user=written_parts(model, kept, ()))
     zero = model.zero_velocity()

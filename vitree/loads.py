@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +28,35 @@ _AXES = {"world": 0, "local": 1, "spatial": 2}
 GRAVITATIONAL_CONSTANT = 6.67430e-11
 
 
+class _Between:
+    """A load between two frames, a and b."""
+
+    a: str
+    b: str
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'{type(self).__name__.lower()} "{self.a}" - "{self.b}"'
+
+
+class _OnJoint:
+    """A load on a joint."""
+
+    joint: str
+    word: ClassVar[str]
+
+    def __init_subclass__(cls, word: str) -> None:
+        cls.word = word
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'{self.word} on joint "{self.joint}"'
+
+
 @dataclass(frozen=True)
-class Spring:
+class Spring(_Between):
     """A linear spring between the origins of two frames, V = k (|a - b| - length)^2 / 2.
 
     Parameters
@@ -50,14 +77,9 @@ class Spring:
     stiffness: float
     length: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'spring "{self.a}" - "{self.b}"'
-
 
 @dataclass(frozen=True)
-class Damper:
+class Damper(_Between):
     """A linear damper between the origins of two frames: it resists the rate of their distance.
 
     Parameters
@@ -70,14 +92,9 @@ class Damper:
     b: str
     coefficient: float
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'damper "{self.a}" - "{self.b}"'
-
 
 @dataclass(frozen=True)
-class Attraction:
+class Attraction(_Between):
     """Newtonian gravity between masses at the origins of two frames, V = -G m_a m_b / |a - b|.
 
     Parameters
@@ -93,11 +110,6 @@ class Attraction:
     mass_a: float | None = None
     mass_b: float | None = None
     constant: float = GRAVITATIONAL_CONSTANT
-
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'attraction "{self.a}" - "{self.b}"'
 
 
 @dataclass(frozen=True)
@@ -146,20 +158,15 @@ class Wrench:
 
 
 @dataclass(frozen=True)
-class JointForce:
+class JointForce(_OnJoint, word="force"):
     """A force or torque on a one-coordinate joint: a number, or the name of an input [N or N m]."""
 
     joint: str
     force: Any
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'force on joint "{self.joint}"'
-
 
 @dataclass(frozen=True)
-class JointSpring:
+class JointSpring(_OnJoint, word="spring"):
     """A linear spring on a one-coordinate joint, V = k (q - rest)^2 / 2 (torsional on a hinge).
 
     Parameters
@@ -173,14 +180,9 @@ class JointSpring:
     stiffness: float
     rest: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'spring on joint "{self.joint}"'
-
 
 @dataclass(frozen=True)
-class NonlinearSpring:
+class NonlinearSpring(_OnJoint, word="nonlinear spring"):
     """A conservative force on a one-coordinate joint by a table or a function of its coordinate.
 
     Parameters
@@ -201,11 +203,6 @@ class NonlinearSpring:
         force = [self.force(float(p)) for p in x] if callable(self.force) else self.force
         object.__setattr__(self, "positions", tuple(float(p) for p in x))
         object.__setattr__(self, "force", tuple(float(f) for f in np.ravel(force)))
-
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'nonlinear spring on joint "{self.joint}"'
 
 
 Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring

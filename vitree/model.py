@@ -17,7 +17,7 @@ from vitree.euler import expand, from_euler, to_euler
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 from vitree.signals import resolve_inputs
-from vitree.written import Mapped, WrittenParts, written_parts
+from vitree.written import Mapped, Written, WrittenParts, written_parts
 
 #: The kernels for one state at a time.
 core = scalar()
@@ -224,7 +224,7 @@ class Model:
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
-                    h.update(repr(value).encode())
+                    h.update(repr([x.content if isinstance(x, Written) else x for x in value]).encode())
             self._hash = h.hexdigest()
         return self._hash
 

@@ -25,6 +25,12 @@ class Written(ABC):  # noqa: B024
         """What to call it in messages."""
         return type(self).__name__
 
+    @property
+    def content(self) -> str:
+        """What tells it from others: its class and attributes, for the model's digest."""
+        values = {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in vars(self).items()}
+        return f"{type(self).__module__}.{type(self).__qualname__} {sorted(values.items())!r}"
+
 
 class Potential(Written):
     """A potential energy V(q) of your own; give ``energy``, and the derivatives if you can."""
