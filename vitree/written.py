@@ -80,6 +80,19 @@ class Constraint(Written):
         return by_displacement(model, q, lambda at: self.value(model, at))
 
 
+def checked(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return what a user's method gave as an array of this shape, or raise an InputError that names it."""
+    try:
+        array = np.ascontiguousarray(value, dtype=float).reshape(np.shape(value))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is {value!r}; it must be numbers of shape {shape}: {error}") from None
+    if array.shape != shape:
+        raise InputError(f"{what} has shape {array.shape}; it must be {shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} is NaN or infinite")
+    return array
+
+
 def by_displacement(model: Model, q: np.ndarray, f: Callable) -> np.ndarray:
     """Return the derivatives of f(q) by the body displacements of q, (nv, ...), by central differences."""
     moved = [np.asarray(f(model.integrate(q, s * e)), float) for e in STEP * np.eye(model.nv) for s in (1, -1)]
@@ -146,40 +159,40 @@ class WrittenParts:
 
     def _rows_of(self, constraint: Constraint) -> Callable:
         def row(q):
-            gradient = np.ascontiguousarray(constraint.gradient(self.model, q), dtype=float)
-            if gradient.shape != (self.model.nv,):
-                raise InputError(
-                    f"gradient of {constraint.name} has shape {gradient.shape}; it must be ({self.model.nv},)"
-                )
-            return float(constraint.value(self.model, q)), gradient
+            value = checked(constraint.value(self.model, q), (), f"value of {constraint.name}")
+            gradient = constraint.gradient(self.model, q)
+            return float(value), checked(gradient, (self.model.nv,), f"gradient of {constraint.name}")
 
         return row
 
+    def _sum(self, shape: tuple[int, ...], parts: list, method: str, *state) -> np.ndarray:
+        """Sum of what a method of several parts returns, each checked."""
+        total = np.zeros(shape)
+        for part in parts:
+            total += checked(getattr(part, method)(self.model, *state), shape, f"{method} of {part.name}")
+        return total
+
     def rest(self, q: np.ndarray) -> np.ndarray:
         """Forces of the potentials, (nv,)."""
-        return -sum((np.asarray(p.gradient(self.model, q), float) for p in self.potentials), np.zeros(self.model.nv))
+        return -self._sum((self.model.nv,), self.potentials, "gradient", q)
 
     def move(self, t, q, v, u) -> np.ndarray:
         """Sum of the forces, (nv,)."""
-        return sum((np.asarray(f.force(self.model, t, q, v, u), float) for f in self.forces), np.zeros(self.model.nv))
+        return self._sum((self.model.nv,), self.forces, "force", t, q, v, u)
 
     def energy(self, q: np.ndarray) -> float:
         """Sum of the potentials [J]."""
-        return float(sum(p.energy(self.model, q) for p in self.potentials))
+        return float(self._sum((), self.potentials, "energy", q))
 
     def hessian(self, q) -> np.ndarray:
         """Derivatives of the potentials' forces by q, (nv, nv)."""
-        square = np.zeros((self.model.nv, self.model.nv))
-        return -sum((np.asarray(p.hessian(self.model, q), float) for p in self.potentials), square)
+        return -self._sum((self.model.nv, self.model.nv), self.potentials, "hessian", q)
 
     def tangent(self, t, q, v, u) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives of all forces by q and by v, (nv, nv) each."""
-        by_q = self.hessian(q)
-        by_v = np.zeros_like(by_q)
-        for f in self.forces:
-            by_q += f.by_q(self.model, t, q, v, u)
-            by_v += f.by_v(self.model, t, q, v, u)
-        return by_q, by_v
+        square = (self.model.nv, self.model.nv)
+        by_q = self.hessian(q) + self._sum(square, self.forces, "by_q", t, q, v, u)
+        return by_q, self._sum(square, self.forces, "by_v", t, q, v, u)
 
     def constraint_accelerations(self, q, v) -> list[tuple[int, float]]:
         """D2h(v, v) of each constraint, by differences of its gradient along v."""

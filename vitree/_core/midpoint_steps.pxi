@@ -257,6 +257,7 @@ cdef class MidpointStepper(Stepper):
                     K[k] = -(by_q * dq[k // n, k % n] + by_rate * dv[k // n, k % n])
             except BaseException as error:
                 self.fail(error)
+                K[0] = NAN
 
     cdef void constrain(self) noexcept nogil:
         # h and Dh at q2 = q1 + y; the multipliers' part of the residual
