@@ -12,18 +12,28 @@ import pytest
 
 import vitree as vt
 
-README = (pathlib.Path(__file__).parent.parent / "README.md").read_text()
+README = pathlib.Path(__file__).parent.parent / "README.md"
 
 
-@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.S))
+def python_blocks(page: pathlib.Path) -> list[str]:
+    """The Python of a page, block by block."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+
+
+def run_block(page: pathlib.Path, block: str) -> None:
+    exec(compile(block, page.name, "exec"), {"__name__": page.stem})
+
+
+@pytest.mark.parametrize("block", python_blocks(README))
 def test_python_blocks_run(block, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "README.md", "exec"), {})
+    run_block(README, block)
     assert capsys.readouterr().err == ""
 
 
 def test_methods_in_the_table_exist():
-    table = README[README.index("| method |") : README.index("The variational methods take")]
+    text = README.read_text()
+    table = text[text.index("| method |") : text.index("The variational methods take")]
     names = set(re.findall(r"`((?:linear|midpoint|semi|explicit|rk4|scipy)[\w-]*)`", table))
     assert names | {"scipy-rk45", "scipy-radau", "scipy-bdf", "scipy-lsoda"} == set(vt.METHODS)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +43,19 @@ class LagrangianDerivatives(NamedTuple):
     by_qq: np.ndarray
     by_vq: np.ndarray
     by_vv: np.ndarray
+
+
+def _content(x):
+    """What a load or constraint says, in types whose repr does not depend on how a number was given."""
+    if isinstance(x, Written):
+        return x.content
+    if is_dataclass(x):
+        return type(x).__name__, *(_content(getattr(x, field.name)) for field in fields(x))
+    if isinstance(x, Mapping):
+        return [(key, _content(value)) for key, value in x.items()]
+    if isinstance(x, list | tuple | np.ndarray):
+        return [_content(value) for value in x]
+    return float(x) if isinstance(x, Real) and not isinstance(x, bool) else x
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
@@ -224,7 +239,7 @@ class Model:
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
-                    h.update(repr([x.content if isinstance(x, Written) else x for x in value]).encode())
+                    h.update(repr(_content(value)).encode())
             self._hash = h.hexdigest()
         return self._hash
 

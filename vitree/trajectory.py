@@ -85,8 +85,8 @@ class Trajectory:
     constraint : (n, m) [m or rad]
         How far the constraints of ``constraint_names`` are off, h(q).
     multipliers : (n, m) [N or N m]
-        The constraints act on the joints with the force Dh(q)^T multipliers. Of a variational method it is the
-        mean over the step that ended at the record, by Dh at its start; NaN at the start.
+        The constraints act on the joints with the force Dh(q)^T multipliers. Of a variational method it is that
+        at the start of the step that ended at the record; NaN at the start of the run.
     iterations_total, iterations_max, steps : int
         Over all steps, recorded or not.
     seconds : float

@@ -534,7 +534,7 @@ def describe(at: Frame) -> str:
             kind = "prismatic" if not np.any(w) else "helical" if abs(pitch) > 1e-12 else "revolute"
             text = f"{kind} {element.name!r} ({along})" + (", prescribed" if element.kinematic else "")
     else:
-        moved = ", ".join(f"{x:g}" for x in element.position)
+        moved = ", ".join(f"{x + 0.0:g}" for x in element.position)
         turned = "" if element.rotation is None or np.array_equal(element.rotation, np.eye(3)) else ", turned"
         text = f"fixed ({moved}{turned})" + (f" {element.name!r}" if element.name else "")
     return text + "".join(f"  [{b.name}: {b.mass:g} kg]" for b in at.bodies)

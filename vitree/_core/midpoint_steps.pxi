@@ -39,6 +39,7 @@ cdef class MidpointStepper(Stepper):
     cdef int pairs
     cdef bint written                   # the last nv rows are those of loads written in Python
     cdef double* lam
+    cdef double* first                  # what makes the start's momentum tangent to the constraints
     cdef double* Dh2
     cdef double* C                      # (extra, nv)
     cdef double* K                      # (pairs, 3, 3), then (nv, nv) of loads written in Python
@@ -86,6 +87,7 @@ cdef class MidpointStepper(Stepper):
         self.turning = self.doubles(27 * self.nbody)
         self.stiffness = self.doubles(self.nv)
         self.lam = self.doubles(self.count)
+        self.first = self.doubles(self.count)
         self.Dh2 = self.doubles(self.count * self.nv)
         self.C = self.doubles(self.extra * self.nv)
         self.K = self.doubles(9 * self.pairs + (self.nv * self.nv if self.written else 0))
@@ -115,7 +117,9 @@ cdef class MidpointStepper(Stepper):
         self.have_Dh = False
 
     cdef double multiplier(self, int c) noexcept nogil:
-        # as a force, over the step
+        # as a force, over the step; the first has half of it, less what the start's momentum has of it already
+        if self.steps == 1:
+            return -2.0 * (self.lam[c] + self.first[c]) / self.h
         return -self.lam[c] / self.h
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
@@ -373,6 +377,9 @@ cdef class MidpointStepper(Stepper):
             status = self.predict_middle(self.v, self.v_old, self.a, self.d)
             if status != OK:
                 return status
+        if self.steps == 0 and self.count:
+            self.velocity(self.q, self.x, self.v)
+            memcpy(self.first, self.push, self.count * sizeof(double))
         first_guess(self, self.guess, self.guess_kind, self.v, self.a, self.y)
         self.lock_increment()
         self.iterations = 0
