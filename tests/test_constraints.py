@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import json
 import pathlib
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from loaded_models import (
+    PLACES,
+    SINGLE,
+    STENCIL,
+    conservative_loads,
+    constrained_tree,
+    coordinate,
+    driving_loads,
+    end_error,
+    fitted,
+    gradient,
+    random_tree,
+    singles,
+)
 from random_models import random_flat, random_state
 
 import vitree as vt
@@ -254,3 +269,270 @@ def test_bad_constraints_are_named(constraint, error, text):
     flat = closed_chain().flat
     with pytest.raises(error, match=text):
         vt.Model(replace(flat, constraints=(constraint,)))
+
+
+# ---- every kind, and what else runs them --------------------------------------------------------------------
+
+ALL_KINDS = (*SINGLE, "ball", "free")
+
+
+def cam_shapes(flat, q):
+    """Cams by a table, by one that repeats, and by a function, that hold nowhere in particular."""
+    driver, follower = singles(flat)[:2]
+    x = coordinate(flat, q, driver)
+    around = np.linspace(0, 2 * np.pi, 25)
+    return [
+        vt.Cam(follower, driver, (x - 0.7, x - 0.2, x + 0.3, x + 0.9), (0.4, -0.3, 0.8, 0.1)),
+        vt.Cam(follower, driver, around, 0.3 * np.cos(around) + 0.1 * np.sin(3 * around), periodic=True),
+        vt.Cam(follower, driver, np.linspace(x - 2, x + 2, 30), lambda t: np.sin(2 * t)),
+        vt.Cam(follower, driver, (x - 1.5, x - 1.0, x - 0.3), (0.4, -0.3, 0.8)),  # beyond its end
+    ]
+
+
+def one_of_each(flat, q):
+    """Constraints of every kind by name; they need not hold."""
+    last, (a, b, c) = len(flat.kind) - 1, singles(flat)[:3]
+    u, w = (0.3, -0.8, 0.5), (0.9, 0.2, -0.4)
+    table, periodic, function, beyond = cam_shapes(flat, q)
+    return {
+        "points": [vt.PointConstraint("frame1", "link1", u, offset=0.2)],
+        "points, local": [vt.PointConstraint("frame1", "link1", u, axes="local"),
+                          vt.PointConstraint("link2", "world", u, axes="local")],
+        "distance": [vt.Distance("frame1", "link1", 0.7), vt.Distance("world", "link3", 0.7)],
+        "distance by joint": [vt.Distance("frame1", "link0", a), vt.Distance(f"link{last}", "world", b)],
+        "axes": [vt.AxisConstraint("link1", "frame1", u, w, 0.2), vt.AxisConstraint("world", "link3", u, w)],
+        "gear": [vt.gear(a, b, -1.5, 0.2)],
+        "screw pair": [vt.screw_pair(b, c, 0.07)],
+        "weld": vt.weld("frame1", "link1"),
+        "cam by a table": [table],
+        "cam that repeats": [periodic],
+        "cam by a function": [function],
+        "cam beyond its end": [beyond],
+    }  # fmt: skip
+
+
+KIND_NAMES = list(one_of_each(*random_tree(0)[:2]))
+
+
+@pytest.mark.parametrize("name", KIND_NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_are_differences_of_every_kind(seed, name):
+    flat, q, _ = random_tree(seed, kinds=ALL_KINDS)
+    model = vt.Model(replace(flat, constraints=tuple(one_of_each(flat, q)[name])))
+    h, Dh = (x[0] for x in model.constraint_rows(q[None]))
+    slope = gradient(model, q, lambda at: model.constraint_rows(at[None])[0][0], step=1e-3).T
+    # a step of 1e-3 leaves 1e-18 of the seventh derivative, and rounding 1e-15 of h over it
+    assert np.abs(slope - Dh).max() < 3e-12 * max(1.0, np.abs(h).max(), np.abs(Dh).max()) * 10
+    assert np.abs(Dh).max(axis=1).min() > 1e-3 or name == "axes"
+
+
+@pytest.mark.parametrize("name", KIND_NAMES)
+@pytest.mark.parametrize("seed", range(4))
+def test_second_derivatives_of_every_kind(seed, name):
+    """Accelerations keep the constraints: D2h(v, v) + Dh a = 0, D2h by differences of Dh along v."""
+    flat, q, v = random_tree(seed, kinds=ALL_KINDS)
+    full = one_of_each(flat, q)[name]
+    for one in [[x] for x in full] if name != "weld" else [full]:
+        model = vt.Model(replace(flat, constraints=tuple(one)))
+        Dh = model.constraint_rows(q[None])[1][0]
+        if vt.constraints.dependent(Dh):
+            continue
+        rates = [model.constraint_rows(model.integrate(q, k * 1e-3 * v)[None])[1][0] @ v for k in PLACES]
+        bend = STENCIL @ rates / 1e-3
+        a = model.forward_dynamics(q, v).acceleration
+        scale = max(1.0, np.abs(Dh).max() * np.abs(a).max(), np.abs(bend).max())
+        assert np.abs(bend + Dh @ a).max() < 1e-10 * scale
+        # of forces by the constraint alone: M (a - a_free) = Dh^T lam
+        result = model.forward_dynamics(q, v)
+        free = vt.Model(flat).forward_dynamics(q, v).acceleration
+        push = model.crba(q) @ (result.acceleration - free)
+        assert np.abs(push - Dh.T @ result.multipliers).max() < 1e-9 * max(1.0, np.abs(push).max())
+
+
+def test_a_weld_makes_one_rigid_body():
+    """A body on its own free joint, welded to a swinging arm, moves as if it were part of it."""
+    shape = {"mass": 1.3, "inertia": (0.03, 0.05, 0.02), "com": (0.1, -0.05, 0.2)}
+
+    def arm(tree):
+        return tree.world.add(vt.ry("upper"), vt.tz(-0.6), vt.body("one", 1.0, inertia=(0.02, 0.03, 0.01)),
+                              vt.rx("lower"), vt.tz(-0.4), vt.body("two", 0.8, inertia=(0.01, 0.02, 0.03)))  # fmt: skip
+
+    at = vt.fixed("place", (0.1, 0.2, -0.3), (0.4, -0.2, 0.9))
+    rigid = vt.Tree("rigid")
+    arm(rigid).add(at, vt.body("three", **shape))
+    rigid = rigid.compile()
+    loop = vt.Tree("welded")
+    arm(loop).add(at)
+    loop.world.add(vt.tx("x"), vt.ty("y"), vt.tz("z"), vt.rz("a"), vt.ry("b"), vt.rx("c"), vt.body("three", **shape))
+    loop.constrain(vt.weld("place", "three"))
+    model = loop.compile()
+    swing, rate = np.array([0.7, -0.5]), np.array([0.5, 1.0])
+    pose = rigid.frame_pose("three", swing)
+    b = -np.arcsin(pose[2, 0])
+    q0 = np.concatenate((swing, pose[:3, 3], [np.arctan2(pose[1, 0], pose[0, 0]), b,
+                                              np.arctan2(pose[2, 1], pose[2, 2])]))  # fmt: skip
+    assert list(model.joint_names) == ["upper", "lower", "x", "y", "z", "a", "b", "c"]
+    assert np.abs(model.constraint_rows(q0[None])[0]).max() < 1e-13
+    # the welded body's rates from the rigid one's twist
+    twist = rigid.frame_jacobian("three", swing) @ rate
+    v0 = np.concatenate((rate, np.linalg.solve(model.frame_jacobian("three", q0)[:, 2:], twist)))
+    assert np.abs(model.project_velocity(q0, v0) - v0).max() < 1e-12
+    a, b = rigid.forward_dynamics(swing, rate).acceleration, model.forward_dynamics(q0, v0).acceleration
+    assert np.abs(b[:2] - a).max() < 1e-10 * np.abs(a).max()
+    # for h -> 0 the runs are one
+    exact = vt.simulate(rigid, swing, rate, duration=0.5, dt=0.5, method="scipy-dop853", rtol=1e-12, atol=1e-12)
+    steps, errors = [0.01, 0.005, 0.0025], []
+    for dt in steps:
+        run = vt.simulate(model, q0, v0, duration=0.5, dt=dt, method="midpoint", tolerance=1e-12)
+        assert np.abs(run.constraint).max() < 1e-11
+        errors.append(np.abs(run.q[-1, :2] - exact.q[-1]).max())
+    assert abs(fitted(steps, errors) - 2) < 0.1
+    apart = vt.simulate(model, q0, v0, duration=0.5, dt=0.0025, method="rk4").q[-1, :2] - exact.q[-1]
+    assert np.abs(apart).max() < 1e-8
+
+
+@pytest.mark.parametrize("residual", ["recursive", "tree"])
+@pytest.mark.parametrize("kinds", [SINGLE, (*SINGLE, "ball")], ids=["single", "ball"])
+def test_every_kind_runs_at_second_order(kinds, residual):
+    """Constraints of every kind at once: midpoint, rk4 and DOP853 agree as h -> 0, and the constraints hold."""
+    model, q, v = constrained_tree(2, kinds=kinds, nbody=8, speed=0.3)
+    exact = vt.simulate(model, q, v, duration=0.1, dt=0.1, method="scipy-dop853", rtol=1e-11, atol=1e-11)
+    steps, errors = np.array([0.005, 0.0025, 0.00125]), []
+    for dt in steps:
+        run = vt.simulate(model, q, v, duration=0.1, dt=dt, method="midpoint", residual=residual, tolerance=1e-12)
+        assert np.abs(run.constraint).max() < 1e-11
+        errors.append(end_error(model, exact[-1], run[-1]))
+    assert np.abs(fitted(steps, errors) - 2).max() < 0.2
+    errors = []
+    for dt in (steps := np.array([0.02, 0.01, 0.005])):
+        run = vt.simulate(model, q, v, duration=0.1, dt=dt, method="rk4")
+        errors.append(end_error(model, exact[-1], run[-1]))
+    assert fitted(steps, errors).min() > 3.5
+
+
+def test_multipliers_converge_to_those_of_the_accelerations():
+    model, q, v = constrained_tree(3, nbody=8, speed=0.3)
+    steps, errors = np.array([0.004, 0.002, 0.001]), []
+    for dt in steps:
+        run = vt.simulate(model, q, v, duration=0.08, dt=dt, method="midpoint", tolerance=1e-12)
+        expected = np.array([model.forward_dynamics(s.q, s.v).multipliers for s in run])
+        # the first one is left out: a start on the constraints has none of their impulse yet
+        errors.append(np.abs(run.multipliers - expected)[2:].max())
+    assert np.isnan(run.multipliers[0]).all()
+    assert fitted(steps, errors) >= 0.9
+    assert errors[-1] < 0.1 * np.abs(expected).max()
+    for method in ("rk4", "scipy-dop853"):
+        run = vt.simulate(model, q, v, duration=0.08, dt=0.004, method=method)
+        expected = np.array([model.forward_dynamics(s.q, s.v).multipliers for s in run])
+        assert np.abs(run.multipliers - expected).max() < 1e-10 * np.abs(expected).max()
+
+
+def rod_pendulum():
+    """A point mass in a plane, on a massless rod of 1.5 m."""
+    tree = vt.Tree("pendulum")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("bob", 2.0))
+    tree.constrain(vt.Distance("bob", "world", 1.5))
+    return tree.compile()
+
+
+def test_the_multiplier_of_a_pendulum_is_its_tension():
+    """m (v^2 / l + g cos a), the rod pulling inwards: exactly of accelerations, to first order of midpoint."""
+    model, angle, rate = rod_pendulum(), 0.8, 1.3
+    q0 = 1.5 * np.array([np.sin(angle), -np.cos(angle)])
+    v0 = 1.5 * rate * np.array([np.cos(angle), np.sin(angle)])
+    tension = 2.0 * (1.5 * rate**2 + 9.81 * np.cos(angle))
+    assert model.forward_dynamics(q0, v0).multipliers[0] == pytest.approx(-tension, rel=1e-13)
+    steps, errors = np.array([0.02, 0.01, 0.005]), []
+    for dt in steps:
+        run = vt.simulate(model, q0, v0, duration=1.0, dt=dt, method="midpoint", tolerance=1e-12)
+        height = -run.q[:, 1] / 1.5
+        tension = 2.0 * ((run.v**2).sum(axis=1) / 1.5 + 9.81 * height)
+        errors.append(np.abs(run.multipliers[2:, 0] + tension[2:]).max())
+    assert fitted(steps, errors) >= 0.9
+    assert errors[-1] < 0.05 * tension.max()
+
+
+def test_constrained_starts_from_momenta_and_from_two_configurations():
+    """From p0 = M v0 the run is that from v0; from q1 where the exact motion is after a step, second order of it."""
+    model, q, v = constrained_tree(4, nbody=8, speed=0.3)
+    options = {"duration": 0.1, "method": "midpoint", "tolerance": 1e-13}
+    run = vt.simulate(model, q, v, dt=0.005, **options)
+    again = vt.simulate(model, q, p0=model.momentum_from_velocity(q, v), dt=0.005, **options)
+    assert np.abs(again.q - run.q).max() < 1e-11
+    again = vt.simulate(model, q, q1=run.q[1], dt=0.005, **options)
+    assert np.abs(again.q[1] - run.q[1]).max() < 1e-10
+    assert np.abs(again.q - run.q).max() < 1e-8
+    # momentum along the constraints' normals changes nothing
+    Dh = model.constraint_rows(q[None])[1][0]
+    pushed = model.momentum_from_velocity(q, v) + Dh.T @ np.linspace(-1, 1, len(Dh))
+    again = vt.simulate(model, q, p0=pushed, dt=0.005, **options)
+    assert np.abs(again.q - run.q).max() < 1e-10
+    exact = vt.simulate(model, q, v, duration=0.1, dt=0.1, method="scipy-dop853", rtol=1e-12, atol=1e-12)
+    steps, errors = np.array([0.005, 0.0025, 0.00125]), []
+    for dt in steps:
+        first = vt.simulate(model, q, v, duration=dt, dt=dt, method="scipy-dop853", rtol=1e-12, atol=1e-12).q[-1]
+        end = vt.simulate(model, q, q1=vt.satisfy_constraints(model, first), dt=dt, **options)[-1]
+        errors.append(np.abs(model.difference(exact.q[-1], end.q)).max())
+    assert abs(fitted(steps, errors) - 2) < 0.2
+
+
+class Plane(vt.Constraint):
+    """A constraint of one's own, to be pickled: a frame stays in a plane."""
+
+    def __init__(self, frame, normal):
+        self.frame, self.normal = frame, np.array(normal, float)
+
+    def value(self, model, q):
+        return self.normal @ model.frame_pose(self.frame, q)[:3, 3]
+
+
+class Well(vt.Potential):
+    """A potential of one's own, to be pickled."""
+
+    def __init__(self, depth):
+        self.depth = depth
+
+    def energy(self, model, q):
+        return self.depth * float(q[0] ** 2)
+
+
+def test_models_with_loads_and_constraints_are_pickled():
+    """The copy is equal, of the same digest, and runs to the same bits; another load, another digest."""
+    model, q, v = constrained_tree(5, nbody=8)
+    loads = (*conservative_loads(model.flat), *driving_loads(model.flat))
+    for more in ((), (Well(2.0),)):
+        whole = vt.Model(replace(model.flat, loads=(*loads, *more)))
+        copy = pickle.loads(pickle.dumps(whole))
+        assert copy == whole and copy.digest == whole.digest and hash(copy) == hash(whole)
+        runs = [vt.simulate(m, q, v, duration=0.02, dt=0.01, method="midpoint") for m in (whole, copy)]
+        assert runs[0].q.tobytes() == runs[1].q.tobytes()
+        expanded = pickle.loads(pickle.dumps(whole.euler()))
+        assert expanded == whole.euler()
+    own = replace(model.flat, loads=loads, constraints=(Plane("link1", (0, 0, 1)),))
+    assert pickle.loads(pickle.dumps(vt.Model(own))) == vt.Model(own)
+    seen = {vt.Model(flat).digest for flat in (
+        model.flat, replace(model.flat, loads=loads), replace(model.flat, loads=loads[:-1]), own,
+        replace(own, constraints=(Plane("link1", (0, 1, 0)),)), replace(model.flat, loads=(Well(1.0),)),
+        replace(model.flat, loads=(Well(2.0),)), replace(model.flat, constraints=model.constraints[1:]),
+        replace(model.flat, kinematic=np.eye(model.nv, dtype=bool)[0], constraints=()),
+        replace(model.flat, constraints=()),
+    )}  # fmt: skip
+    assert len(seen) == 10
+
+
+@pytest.mark.parametrize(
+    ("constraint", "error", "text"),
+    [
+        (vt.AxisConstraint("G", "O", (0, 0, 0), (1, 0, 0)), vt.ModelError, "axis"),
+        (vt.AxisConstraint("G", "O", (0, 1, 0), (1, 0, 0), 1.0), vt.ModelError, "cosine"),
+        (vt.AxisConstraint("G", "O2", (0, 1, 0), (1, 0, 0)), vt.ModelError, "same body"),
+        (vt.Distance("G", "O", "X"), vt.UnknownNameError, "joint"),
+        (vt.Cam("J", "J", (0, 1), (0, 1)), vt.ModelError, "itself"),
+        (vt.Cam("J", "H", (0, 1), (0, 1, 2)), vt.ModelError, "equal length"),
+        (vt.Cam("J", "H", (0, 1, 2), (0, 1, 2), periodic=True), vt.ModelError, "periodic"),
+        (vt.Cam("J", "H", (1, 0), (0, 1)), vt.ModelError, "increase"),
+    ],
+)
+def test_bad_constraints_of_the_other_kinds_are_named(constraint, error, text):
+    with pytest.raises(error, match=text):
+        vt.Model(replace(closed_chain().flat, constraints=(constraint,)))

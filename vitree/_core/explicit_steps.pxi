@@ -26,6 +26,8 @@ cdef class EulerStepper(Stepper):
             self.dq[k] = self.h * v[k]
         integrate(&self.model.m, self.q, self.dq, self.q2)
         self.lock_end()
+        if self.trouble == CALLBACK_FAILED:
+            return CALLBACK_FAILED
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         self.accept()
@@ -98,6 +100,8 @@ cdef class RungeKuttaStepper(Stepper):
             self.x2[k] = self.x[k] + self.h * self.sa[k]
         integrate(&self.model.m, self.q, self.u, self.q2)
         self.lock_end()
+        if self.trouble == CALLBACK_FAILED:
+            return CALLBACK_FAILED
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         self.accept()

@@ -163,7 +163,6 @@ cdef class LinearTimeStepper(Stepper):
     cdef double* r
     cdef double* d
     cdef double* v
-    cdef double* v_old
     cdef double* a
     cdef Economy economy                # of the gains
     cdef double scale                   # of the residual: the largest momentum or impulse
@@ -193,7 +192,6 @@ cdef class LinearTimeStepper(Stepper):
         self.r = self.doubles(self.nv)
         self.d = self.doubles(self.nv)
         self.v = self.doubles(self.nv)
-        self.v_old = self.doubles(self.nv)
         self.a = self.doubles(self.nv)
 
     cdef void begin(self) noexcept nogil:
@@ -209,6 +207,8 @@ cdef class LinearTimeStepper(Stepper):
         cdef const vt_body* b
         cdef double least
         self.set_state(t, q, np.zeros(self.nv))
+        self.trouble = OK
+        self.take_inputs()
         difference(m, self.q, &q2[0], self.y)
         for i in range(m.nbody):
             b = &m.body[i]
@@ -298,7 +298,7 @@ cdef class LinearTimeStepper(Stepper):
         if not self.started:
             lt_node(m, self.q, self.n1)
         if self.asks or self.rated():
-            status = self.predict_middle(self.v, self.v_old, self.a, self.d)
+            status = self.predict_middle(self.v, self.a, self.d)
             if status != OK:
                 return status
             self.middle_forces()
@@ -349,6 +349,8 @@ cdef class LinearTimeStepper(Stepper):
         for k in range(self.nv):
             self.d[k] = self.weight2[k] + self.force[k]
         lt_end(m, self.h, self.n2, self.y, self.r, self.d, self.trial, self.x2)
+        if self.trouble == CALLBACK_FAILED:
+            return CALLBACK_FAILED
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
             return NOT_FINITE
         if self.guess_kind == GUESS_AUTO or self.guess_kind == GUESS_EXTRAPOLATE:

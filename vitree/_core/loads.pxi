@@ -140,13 +140,39 @@ cdef inline void add_matrix(double* to, Mat3 A) noexcept nogil:
     store3(to + 6, add(load3(to + 6), A.z))
 
 
+cdef void add_rate_changes(const vt_model* m, const Pose* pose, const double* twist, int body, Vec3 at, Vec3 rate,
+                           Vec3 n, double size, double* changes) noexcept nogil:
+    # changes (3, nv) += size n (n . D), D the change by q of the velocity of a point of a body where v stays.
+    # What hangs on a joint turns with it, and so does its velocity beside that of the joint's carrier; and the
+    # point moves on the carrier. One coordinate a joint
+    cdef int i = body, k
+    cdef const vt_body* b
+    cdef Vec3 w, v, wp, vp
+    cdef double x
+    cdef double along[3]
+    store3(along, n)
+    while i >= 0:
+        b = &m.body[i]
+        joint_column(b, pose[i].R, 0, &w, &v)
+        v = add(v, cross(w, sub(at, pose[i].o)))
+        wp = vp = zero3()
+        if b.parent >= 0:
+            wp = load3(twist + 6 * b.parent)
+            vp = add(load3(twist + 6 * b.parent + 3), cross(wp, sub(at, pose[b.parent].o)))
+        x = size * dot(n, add(cross(w, sub(rate, vp)), cross(wp, v)))
+        for k in range(3):
+            changes[k * m.nv + b.iv] += along[k] * x
+        i = b.parent
+
+
 cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const double* q, const double* u,
                         const Pose* pose, const double* twist, double by_q, double by_rate, double* turning,
-                        double* stiffness, double* rows, double* K) noexcept nogil:
+                        double* stiffness, double* rows, double* changes) noexcept nogil:
     # how the loads change with q and the velocities. turning (nbody, 27) and stiffness (nv,) are as
     # mid_factor takes them; each load between two points gives three rows (3, nv), the change of d = a - b
-    # by q, and K (3, 3) = -(by_q dF/dd + by_rate dF/d(rate of d))
-    cdef int k, j, body
+    # by q, and three of changes (3, nv) = -(by_q dF/dq + by_rate dF/dv) of its force. One coordinate a joint
+    cdef int k, j, i, body
+    cdef double K[9]
     cdef const vt_load* e
     cdef Vec3 arm_a, arm_b, a, b, rate_a, rate_b, n, f, d, unit
     cdef double value, slope, curve
@@ -184,8 +210,16 @@ cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const
                 unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
                 add_wrench_row(m, pose, e.body_a, cross(arm_a, unit), unit, rows + j * m.nv)
                 add_wrench_row(m, pose, e.body_b, cross(unit, arm_b), neg(unit), rows + j * m.nv)
+            for j in range(3):
+                for i in range(m.nv):
+                    changes[j * m.nv + i] = (K[3 * j] * rows[i] + K[3 * j + 1] * rows[m.nv + i]
+                                             + K[3 * j + 2] * rows[2 * m.nv + i])
+            if e.kind == DAMPER:
+                unit = scale(1.0 / vt_sqrt(dot(d, d)), d)
+                add_rate_changes(m, pose, twist, e.body_a, a, rate_a, unit, by_q * e.factor, changes)
+                add_rate_changes(m, pose, twist, e.body_b, b, rate_b, unit, -by_q * e.factor, changes)
             rows += 3 * m.nv
-            K += 9
+            changes += 3 * m.nv
 
 
 cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrench, const double* turning, double size,
@@ -371,16 +405,16 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
 def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
     """Forces (nv,) of loads that rest on q and no inputs, and their derivatives (nv, nv); one coordinate a joint."""
     cdef const vt_model* m = &model.m
-    cdef int n = m.nv, k, i, j, a, b
+    cdef int n = m.nv, k, i, j
     cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + sizeof(Twist) + 39 * sizeof(double))
-                                   + (n + 9 * list.pairs + 3 * n * list.pairs) * sizeof(double))
+                                   + (n + 6 * n * list.pairs) * sizeof(double) + 512)
     cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
     cdef Twist* column = <Twist*>scratch.take(m.nbody * sizeof(Twist))
     cdef double* zeros = <double*>scratch.take(6 * m.nbody * sizeof(double))
     cdef double* wrench = <double*>scratch.take(6 * m.nbody * sizeof(double))
     cdef double* turning = <double*>scratch.take(27 * m.nbody * sizeof(double))
     cdef double* stiffness = <double*>scratch.take(n * sizeof(double))
-    cdef double* K = <double*>scratch.take((9 * list.pairs + 1) * sizeof(double))
+    cdef double* changes = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     cdef double* C = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     force, by_q = np.zeros(n), np.zeros((n, n))
     cdef double[::1] f = force
@@ -389,14 +423,12 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
     apply_loads(m, list.list, list.count, RESTING, &q[0], NULL, pose, zeros, wrench, &f[0])
     for i in range(m.nbody):
         add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[0])
-    load_tangents(m, list.list, list.count, &q[0], NULL, pose, zeros, 1.0, 0.0, turning, stiffness, C, K)
+    load_tangents(m, list.list, list.count, &q[0], NULL, pose, zeros, 1.0, 0.0, turning, stiffness, C, changes)
     add_geometric(m, pose, wrench, turning, 1.0, column, &J[0, 0])
     for i in range(n):
         J[i, i] -= stiffness[i]
-    for k in range(list.pairs):
+    for k in range(3 * list.pairs):
         for i in range(n):
             for j in range(n):
-                for a in range(3):
-                    for b in range(3):
-                        J[i, j] -= C[(3 * k + a) * n + i] * K[9 * k + 3 * a + b] * C[(3 * k + b) * n + j]
+                J[i, j] -= C[k * n + i] * changes[k * n + j]
     return force, by_q

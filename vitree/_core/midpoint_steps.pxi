@@ -26,7 +26,6 @@ cdef class MidpointStepper(Stepper):
     cdef double* L_rate
     cdef double* L_q
     cdef double* v
-    cdef double* v_old
     cdef double* a
     cdef double* rate
     # loads at q_m
@@ -34,7 +33,7 @@ cdef class MidpointStepper(Stepper):
     cdef double* turning
     cdef double* stiffness
     # constraints h(q2) = 0 with impulses -Dh(q1)^T lam at node 1, and blocks of rows by which loads couple
-    # the joints: J becomes J - C^T K C
+    # the joints: J becomes J - C^T R
     cdef int extra                      # rows of C
     cdef int pairs
     cdef bint written                   # the last nv rows are those of loads written in Python
@@ -42,7 +41,7 @@ cdef class MidpointStepper(Stepper):
     cdef double* first                  # what makes the start's momentum tangent to the constraints
     cdef double* Dh2
     cdef double* C                      # (extra, nv)
-    cdef double* K                      # (pairs, 3, 3), then (nv, nv) of loads written in Python
+    cdef double* R                      # (extra, nv)
     cdef double* YC                     # (count + extra, nv): responses
     cdef double* A                      # (count + extra, count + extra)
     cdef double* z
@@ -80,7 +79,6 @@ cdef class MidpointStepper(Stepper):
         self.L_rate = self.doubles(self.nv)
         self.L_q = self.doubles(self.nv)
         self.v = self.doubles(self.nv)
-        self.v_old = self.doubles(self.nv)
         self.a = self.doubles(self.nv)
         self.rate = self.doubles(self.nv)
         self.force = self.doubles(self.nv)
@@ -90,7 +88,7 @@ cdef class MidpointStepper(Stepper):
         self.first = self.doubles(self.count)
         self.Dh2 = self.doubles(self.count * self.nv)
         self.C = self.doubles(self.extra * self.nv)
-        self.K = self.doubles(9 * self.pairs + (self.nv * self.nv if self.written else 0))
+        self.R = self.doubles(self.extra * self.nv)
         self.YC = self.doubles(rows * self.nv)
         self.A = self.doubles(rows * rows)
         self.z = self.doubles(rows)
@@ -127,6 +125,7 @@ cdef class MidpointStepper(Stepper):
         cdef int i
         self.set_state(t, q, np.zeros(self.nv))
         self.trouble = OK
+        self.take_inputs()
         for i in range(self.nv):
             self.y[i] = q2[i] - q[i]
             self.v[i] = self.y[i] / self.h
@@ -196,7 +195,7 @@ cdef class MidpointStepper(Stepper):
             self.place_middle()
             turning, stiffness = self.turning, self.stiffness
             load_tangents(m, self.loads.list, self.nload, self.qm, self.u, self.pose, self.twist,
-                          share * self.alpha * self.h, share, turning, stiffness, self.C, self.K)
+                          share * self.alpha * self.h, share, turning, stiffness, self.C, self.R)
         if self.tree:
             status = self.factor_dense(turning, stiffness)
             if status != OK:
@@ -205,6 +204,8 @@ cdef class MidpointStepper(Stepper):
             mid_factor(m, self.h, self.alpha, turning, stiffness, self.body, self.work)
         if self.written:
             self.written_tangent(share * self.alpha * self.h, share)
+            if self.trouble == CALLBACK_FAILED:
+                return CALLBACK_FAILED
         for k in range(self.count):
             self.solve(self.Dh1 + k * self.nv, self.YC + k * self.nv)
         for k in range(self.extra):
@@ -248,20 +249,19 @@ cdef class MidpointStepper(Stepper):
         lu_solve(self.J, self.nv, self.J_order, d)
 
     cdef void written_tangent(self, double by_q, double by_rate) noexcept nogil:
-        # K = -(by_q dQ/dq + by_rate dQ/dv) of the loads written in Python
+        # R = -(by_q dQ/dq + by_rate dQ/dv) of the loads written in Python
         cdef int k, n = self.nv
         cdef double[:, ::1] dq, dv
-        cdef double* K = self.K + 9 * self.pairs
+        cdef double* R = self.R + 3 * self.pairs * self.nv
         with gil:
             try:
                 by_configuration, by_velocity = self.user.tangent(
                     self.t + self.alpha * self.h, self.array(self.qm, n), self.array(self.rate, n), self.array(self.u, self.nu))
                 dq, dv = by_configuration, by_velocity
                 for k in range(n * n):
-                    K[k] = -(by_q * dq[k // n, k % n] + by_rate * dv[k // n, k % n])
+                    R[k] = -(by_q * dq[k // n, k % n] + by_rate * dv[k // n, k % n])
             except BaseException as error:
                 self.fail(error)
-                K[0] = NAN
 
     cdef void constrain(self) noexcept nogil:
         # h and Dh at q2 = q1 + y; the multipliers' part of the residual
@@ -278,32 +278,19 @@ cdef class MidpointStepper(Stepper):
 
     cdef int correct(self) noexcept nogil:
         # One Newton correction of y and of the multipliers, by the Schur complement of both:
-        # (J - C^T K C) d = r + Dh1^T dlam, Dh2 d = -h; z = (dlam, K C d), d = J^-1 r + (responses)^T z
-        cdef int c, e, g, j, k, n = self.nv, rows = self.count + self.extra, wide, first
-        cdef double s
-        cdef double* K
+        # (J - C^T R) d = r + Dh1^T dlam, Dh2 d = -h; z = (dlam, R d), d = J^-1 r + (responses)^T z
+        cdef int c, e, k, n = self.nv, rows = self.count + self.extra
         self.solve(self.r, self.d)
         if rows:
             for c in range(self.count):
                 self.z[c] = -self.hv[c] - inner(self.Dh2 + c * n, self.d, n)
                 for e in range(rows):
                     self.A[c * rows + e] = inner(self.Dh2 + c * n, self.YC + e * n, n)
-            for g in range(self.pairs + (1 if self.written else 0)):
-                # three rows of a load between points, or nv of those written in Python
-                wide = 3 if g < self.pairs else n
-                first, K = 3 * g, self.K + 9 * g
-                for c in range(wide):
-                    for e in range(rows):
-                        self.A[(self.count + first + c) * rows + e] = 1.0 if e == self.count + first + c else 0.0
-                    self.z[self.count + first + c] = 0.0
-                for j in range(wide):
-                    for e in range(rows + 1):
-                        s = inner(self.C + (first + j) * n, self.d if e == rows else self.YC + e * n, n)
-                        for c in range(wide):
-                            if e == rows:
-                                self.z[self.count + first + c] += K[wide * c + j] * s
-                            else:
-                                self.A[(self.count + first + c) * rows + e] -= K[wide * c + j] * s
+            for c in range(self.extra):
+                for e in range(rows):
+                    self.A[(self.count + c) * rows + e] = (
+                        (1.0 if e == self.count + c else 0.0) - inner(self.R + c * n, self.YC + e * n, n))
+                self.z[self.count + c] = inner(self.R + c * n, self.d, n)
             if lu_factor(self.A, rows, self.z_order) != OK:
                 return DEPENDENT
             lu_solve(self.A, rows, self.z_order, self.z)
@@ -324,6 +311,8 @@ cdef class MidpointStepper(Stepper):
         cdef bint fresh
         for k in range(self.max_iterations + 1):
             e = self.residual()
+            if self.trouble == CALLBACK_FAILED:
+                return CALLBACK_FAILED
             if k == 0:
                 scale = largest(self.x, self.nv)
                 for i in range(self.nv):
@@ -338,7 +327,7 @@ cdef class MidpointStepper(Stepper):
                     closed = CLOSED * size
             if self.count and goal > 0.0:
                 # what the constraints are off by counts as well, in units of their tolerance
-                e = max(e, largest(self.hv, self.count) * (goal / closed))
+                e = vt_max_nan(e, largest(self.hv, self.count) * (goal / closed))
             self.error = e
             if k > 0 and self.solver == AUTO and isfinite(e):
                 self.economy.learn(e, e_old, scale)
@@ -374,7 +363,7 @@ cdef class MidpointStepper(Stepper):
         cdef int i, status
         cdef double* swap
         if self.asks:
-            status = self.predict_middle(self.v, self.v_old, self.a, self.d)
+            status = self.predict_middle(self.v, self.a, self.d)
             if status != OK:
                 return status
         if self.steps == 0 and self.count:
@@ -398,6 +387,9 @@ cdef class MidpointStepper(Stepper):
             return status
         for i in range(self.nv):
             self.q2[i] = self.q[i] + self.y[i]
+        for i in range(self.nlocked):
+            # to the last bit
+            self.q2[m.body[self.locked[i]].iq] = self.locked_at(i, 2)
         mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
                 self.L_rate, self.L_q, self.x2)
         if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):

@@ -75,6 +75,8 @@ cdef class Stepper:
     cdef double* x                      # p for variational integrators, v for the others
     cdef double* q2
     cdef double* x2
+    cdef double* v_node                 # (nv,) velocity where the step starts, as predict_middle has it
+    cdef double* v_last                 # and where the last step started
     cdef double* zeros                  # (nv,)
     cdef double* tau                    # joint forces
     cdef double* acc_tau
@@ -130,6 +132,8 @@ cdef class Stepper:
         self.q2 = self.doubles(m.nq)
         self.x = self.doubles(m.nv)
         self.x2 = self.doubles(m.nv)
+        self.v_node = self.doubles(m.nv)
+        self.v_last = self.doubles(m.nv)
         self.zeros = self.doubles(m.nv)
         self.tau = self.doubles(m.nv)
         self.acc_tau = self.doubles(m.nv)
@@ -228,8 +232,7 @@ cdef class Stepper:
         with nogil:
             for k in range(count):
                 self.trouble = OK
-                if self.u_rows != NULL:
-                    memcpy(self.u, self.u_rows + self.steps * self.nu, self.nu * sizeof(double))
+                self.take_inputs()
                 status = self.step()
                 if status != OK:
                     if self.trouble != OK:
@@ -300,10 +303,18 @@ cdef class Stepper:
         swap = self.x
         self.x = self.x2
         self.x2 = swap
+        swap = self.v_last
+        self.v_last = self.v_node
+        self.v_node = swap
 
     cdef double multiplier(self, int c) noexcept nogil:
         # the c-th multiplier as a force: the constraints push with Dh^T lam
         return self.push[c]
+
+    cdef void take_inputs(self) noexcept nogil:
+        # the row of inputs of the step from the state
+        if self.u_rows != NULL and self.steps < self.u_count:
+            memcpy(self.u, self.u_rows + self.steps * self.nu, self.nu * sizeof(double))
 
     cdef int ask(self, double t, const double* q, const double* v) noexcept nogil:
         # tau and u from the user's callables
@@ -320,8 +331,14 @@ cdef class Stepper:
                 return self.fail(error)
 
     cdef int fail(self, error) noexcept:
-        self.exception, self.trouble = error, CALLBACK_FAILED
+        # the first one counts: what follows may come of it
+        if self.trouble != CALLBACK_FAILED:
+            self.exception, self.trouble = error, CALLBACK_FAILED
         return CALLBACK_FAILED
+
+    cdef bint may_ask(self, const double* q, const double* v) noexcept nogil:
+        # whether what is written in Python can be asked: nothing failed before, and the state is one
+        return self.trouble != CALLBACK_FAILED and all_finite(q, self.nq) and (v == NULL or all_finite(v, self.nv))
 
     cdef object array(self, const double* x, int n):
         cdef double[::1] view
@@ -347,6 +364,10 @@ cdef class Stepper:
     cdef void written_loads(self, int which, double t, const double* q, const double* v, double* tau) noexcept nogil:
         # add the loads written in Python; NaN if they fail
         cdef int k
+        if not self.may_ask(q, v):
+            for k in range(self.nv):
+                tau[k] = NAN
+            return
         with gil:
             try:
                 if which & RESTING and self.user.resting:
@@ -367,6 +388,10 @@ cdef class Stepper:
         # the rows of constraints written in Python; NaN if they fail
         cdef int c, k
         cdef double[::1] row
+        if not self.may_ask(q, NULL):
+            for c in range(self.count):
+                h[c] = NAN
+            return
         with gil:
             try:
                 at = self.array(q, self.nq)
@@ -485,6 +510,10 @@ cdef class Stepper:
 
     cdef void written_accelerations(self, const double* q, const double* v, double* out) noexcept nogil:
         cdef int c
+        if not self.may_ask(q, v):
+            for c in range(self.count):
+                out[c] = NAN
+            return
         with gil:
             try:
                 for c, value in self.user.constraint_accelerations(self.array(q, self.nq), self.array(v, self.nv)):
@@ -556,7 +585,7 @@ cdef class Stepper:
             for k in range(self.nv):
                 y[k] += share * self.h * self.h * a[k]
 
-    cdef int predict_middle(self, double* v, double* v_old, double* a, double* d) noexcept nogil:
+    cdef int predict_middle(self, double* v, double* a, double* d) noexcept nogil:
         # the predicted middle of the step, q2 = q + h v/2 + h^2 a/8 and v + h a/2 with the last step's mean
         # acceleration, and the callables' answers there: one call, second order
         cdef int k
@@ -568,8 +597,8 @@ cdef class Stepper:
             self.acceleration(self.t, self.q, v, a)
         else:
             for k in range(self.nv):
-                a[k] = (v[k] - v_old[k]) / self.h
-        memcpy(v_old, v, self.nv * sizeof(double))
+                a[k] = (v[k] - self.v_last[k]) / self.h
+        memcpy(self.v_node, v, self.nv * sizeof(double))
         for k in range(self.nv):
             d[k] = self.h * (0.5 * v[k] + 0.125 * self.h * a[k])
             v[k] += 0.5 * self.h * a[k]
