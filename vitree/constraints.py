@@ -142,7 +142,7 @@ class Cam:
         Of the follower [m or rad]: a table, or a function that is tabulated at ``positions``; the cubic
         spline through it is used.
     periodic : bool
-        Whether it repeats; ten periods to each side are covered.
+        Whether it repeats.
 
     References
     ----------

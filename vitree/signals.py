@@ -93,7 +93,7 @@ class Motion:
         if motion is None:
             return lambda t: (rest, 0.0, 0.0)
         if callable(motion):
-            return lambda t: _with_rates(name, motion, t, min(1e-3, self.dt))
+            return lambda t: _with_rates(name, motion, t, min(1e-3, max(self.dt, 2e-4)))
         nodes = np.array(motion, dtype=float)
         if nodes.ndim != 1 or len(nodes) < self.steps + 1 or not np.isfinite(nodes).all():
             raise InputError(

@@ -7,8 +7,8 @@ import numpy as np
 from vitree.errors import ModelError
 
 
-def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return breakpoints, coefficients (n, 4) and integrals of the cubic spline through points.
+def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return breakpoints, coefficients (n, 4), integrals and period of the cubic spline through points.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndar
     what : str
         For messages.
     periodic : bool
-        Repeats after the last x; y must end as it began. Ten periods are laid out to each side.
+        Repeats after the last x; y must end as it began. Otherwise the period is zero.
 
     Raises
     ------
@@ -43,10 +43,6 @@ def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndar
         spline = CubicSpline(x, y)
     c = np.zeros((len(x) - 1, 4))
     c[:, : len(spline.c)] = spline.c[::-1].T
-    if periodic:
-        turns = np.arange(-10, 11)
-        x = np.append((x[:-1] + turns[:, None] * (x[-1] - x[0])).ravel(), x[-1] + 10 * (x[-1] - x[0]))
-        c = np.tile(c, (len(turns), 1))
     width = np.diff(x)[:, None]
     areas = (c * width ** np.arange(1, 5) / np.arange(1, 5)).sum(axis=1)
-    return x, c, np.concatenate(([0.0], np.cumsum(areas)))
+    return x, c, np.concatenate(([0.0], np.cumsum(areas))), float(x[-1] - x[0]) if periodic else 0.0

@@ -7,7 +7,9 @@ cdef inline void table_one(const vt_table* t, double x, double* value, double* s
     cdef int low = 0, high = t.count - 1, middle
     cdef double s
     cdef const double* c
-    if x <= t.x[0] or x >= t.x[t.count]:
+    if t.period > 0.0:
+        x -= t.period * floor((x - t.x[0]) / t.period)
+    elif x <= t.x[0] or x >= t.x[t.count]:
         # straight on
         c = t.c if x <= t.x[0] else t.c + 4 * high
         s = 0.0 if x <= t.x[0] else t.x[t.count] - t.x[high]

@@ -1,4 +1,6 @@
 # Everything that is compiled once for each width.
+from libc.math cimport floor
+
 from vitree._core.lane cimport *
 from vitree._core.types cimport *
 

@@ -39,6 +39,7 @@ cdef struct vt_table:   # a function of one variable by cubic pieces, straight b
     double* x           # (count + 1,) where they begin, and the last one's end
     double* c           # (count, 4): powers 0 to 3 of the distance from the piece's beginning
     double* total       # (count + 1,) the integral from the first beginning
+    double period       # after which it repeats; zero if it does not
 
 cdef struct vt_load:
     int kind

@@ -71,7 +71,8 @@ cdef int copy_table(list memory, vt_table* to, pieces) except -1:
     """Copy (x, c, total) into memory that lives as long as the list."""
     cdef int k
     cdef Scratch block
-    x, c, total = (np.ravel(part) for part in pieces)
+    x, c, total, to.period = pieces
+    c = np.ravel(c)
     block = Scratch(8 * (len(x) + len(c) + len(total)))
     memory.append(block)
     to.count = len(x) - 1

@@ -240,6 +240,8 @@ class CompiledIntegrator(Integrator):
         """Which constraints depend on each other where the step began, if that is what the status says."""
         if status != DEPENDENT:
             return ""
+        if not self.running.constraints:
+            return ": there are none, so the step's equations are singular"
         _, Dh = self.running.constraint_rows(self.stepper.state()[1][None])
         names = [self.running.constraints[k].name for k in dependent(Dh[0][:, ~self.running.flat.kinematic])]
         return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"
