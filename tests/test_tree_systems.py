@@ -10,7 +10,7 @@ from test_paper_examples import FOLDER
 
 import vitree as vt
 
-sys.path.insert(0, str(FOLDER))
+sys.path.insert(0, str(FOLDER / "johnson_murphey_2009"))
 import systems
 
 RESIDUALS = ("recursive", "tree")

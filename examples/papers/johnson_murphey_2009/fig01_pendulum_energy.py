@@ -11,11 +11,16 @@ force-balance simulator has it, the midpoint integrator keeps its band, and MuJo
 spring, gains energy from the first swing and fails after about a minute (ODE, in the paper, loses energy).
 """
 
-import common
+import sys
+from pathlib import Path
+
 import mujoco_peer
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 
 def main() -> None:

@@ -11,11 +11,16 @@ baselines let it go. The step is 0.005 s: at 0.01 s the limbs are at times too f
 by a tenth of the band.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 #: Name and options; with a tighter tolerance angular momentum is kept better.
 METHODS = {"midpoint": {"tolerance": 1e-11}, "rk4": {}, "semi-implicit-euler": {}}

@@ -11,11 +11,16 @@ and the slope of the sweep is the least. All three take the same steps, so the a
 as rounding, which the chaos of many links enlarges, lets them: the table compares them after one second.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 WAYS = {
     "recursive": {"residual": "recursive"},

@@ -9,12 +9,17 @@ holds the pins to rounding and the energy within a joule. MuJoCo holds the pins 
 wanders off. The mechanism is read from closed_chain.sexpr.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import mujoco_peer
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 
 def main() -> None:

@@ -9,12 +9,17 @@ a hundredth of it as well. There the run took 1.74 s, and ODE's 0.19, 1.85 and 1
 same, with MuJoCo in the place of ODE and its constraints as stiff as it takes them.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import mujoco_peer
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 SEGMENTS = 5
 

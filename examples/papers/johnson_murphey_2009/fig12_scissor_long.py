@@ -7,11 +7,16 @@ and frequency are those of the benchmark. What one sees is that, in numbers: the
 of the last 10 s agree to a part in ten thousand with the benchmark's, and the shift is its time to best fit.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 SEGMENTS = 5
 

@@ -12,12 +12,17 @@ that error up to the coarsest steps that can be solved at all, near the configur
 in one line; its rows show such steps, at a smaller error.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import mujoco_peer
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 
 def midpoint(model, q0, duration, steps):

@@ -9,11 +9,16 @@ step of the midpoint integrator, also at steps of 0.02 s, where constraints kept
 drift apart; and the work of the strings, which the damping takes up.
 """
 
-import common
+import sys
+from pathlib import Path
+
 import numpy as np
 import systems
 
 import vitree as vt
+
+sys.path.append(str(Path(__file__).parents[1]))
+import common
 
 RUNS = (("midpoint", 0.005), ("midpoint", 0.01), ("midpoint", 0.02), ("rk4", 0.005), ("rk4", 0.01), ("rk4", 0.02))
 STICKS = [("left_shoulder", "right_shoulder"), ("left_hip", "right_hip"), ("left_shoulder", "left_hip"),

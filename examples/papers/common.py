@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-#: Dashes and a shade by index; the midpoint integrator comes first.
+#: Dashes and a shade by index; what the script is about comes first.
 LINES = [
     {"color": "0.0", "linestyle": "-"},
     {"color": "0.55", "linestyle": "-"},
