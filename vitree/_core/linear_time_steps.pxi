@@ -16,6 +16,10 @@ cdef enum:
     GUESS_ABA = 4
     GUESS_EXTRAPOLATE = 5
 
+SOLVERS = {"auto": AUTO, "recursive-newton": RECURSIVE_NEWTON, "frozen": FROZEN, "riqn": RIQN}
+GUESSES = {"auto": GUESS_AUTO, "current": GUESS_CURRENT, "euler": GUESS_EULER, "semi-implicit": GUESS_SEMI_IMPLICIT,
+           "aba": GUESS_ABA, "extrapolate": GUESS_EXTRAPOLATE}
+
 cdef enum:
     ORDERS = 8          # highest order of extrapolation tried
 

@@ -19,6 +19,8 @@ cdef enum:
     CALLBACK_FAILED = 4
     DEPENDENT = 5
 
+#: statuses that the integrators tell apart
+STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT}
 STATUS_TEXT = {
     NOT_CONVERGED: "the residual stayed above the tolerance",
     TURNED_TOO_FAR: "a body would turn by half a turn or more in one step",

@@ -20,7 +20,7 @@ from vitree.signals import Motion, resolve_inputs
 Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 #: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
-CALLBACK_FAILED, DEPENDENT = 4, 5
+CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
 

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.errors import InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV
 from vitree.integrators.base import CompiledIntegrator
 from vitree.model import Model
 
-SOLVERS = {"auto": 0, "recursive-newton": 1, "frozen": 2, "riqn": 3}
-GUESSES = {"auto": 0, "current": 1, "euler": 2, "semi-implicit": 3, "aba": 4, "extrapolate": 5}
+SOLVERS: dict[str, int] = scalar().SOLVERS
+GUESSES: dict[str, int] = scalar().GUESSES
 
 _OPTIONS = {
     "solver": "one of auto, recursive-newton (exact direction at each pass), frozen (one exact "

@@ -1,7 +1,7 @@
 """The chain of Lee et al. 2016 and its starts. Gravity is 9.81 m/s^2 along -z; angles in rad.
 
-The paper draws the chain and gives no numbers. Masses, lengths and starts here are those of the programs that
-the authors published with it.
+The paper draws the chain and gives no numbers. Masses and lengths here are those of the authors' experiment; the
+starts are drawn evenly as theirs are, by draws of our own.
 """
 
 from __future__ import annotations
