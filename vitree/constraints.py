@@ -11,7 +11,7 @@ import numpy as np
 from vitree._core.types import ConstraintList
 from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.loads import one_coordinate, place
-from vitree.tables import pieces
+from vitree.tables import pieces, tabulated
 from vitree.tree import direction, finite
 from vitree.written import Constraint as WrittenConstraint
 
@@ -156,10 +156,8 @@ class Cam:
     periodic: bool = False
 
     def __post_init__(self) -> None:
-        x = np.array(self.positions, dtype=float)
-        y = [self.profile(float(p)) for p in x] if callable(self.profile) else self.profile
-        object.__setattr__(self, "positions", tuple(float(p) for p in x))
-        object.__setattr__(self, "profile", tuple(float(p) for p in np.ravel(y)))
+        for field, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
+            object.__setattr__(self, field, values)
 
     @property
     def name(self) -> str:

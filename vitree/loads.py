@@ -14,7 +14,7 @@ import numpy as np
 
 from vitree._core.types import LoadList
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.tables import pieces
+from vitree.tables import pieces, tabulated
 from vitree.tree import finite, vector
 from vitree.written import Force, Potential
 
@@ -199,10 +199,8 @@ class NonlinearSpring(_OnJoint, word="nonlinear spring"):
     force: Any
 
     def __post_init__(self) -> None:
-        x = np.array(self.positions, dtype=float)
-        force = [self.force(float(p)) for p in x] if callable(self.force) else self.force
-        object.__setattr__(self, "positions", tuple(float(p) for p in x))
-        object.__setattr__(self, "force", tuple(float(f) for f in np.ravel(force)))
+        for field, values in zip(("positions", "force"), tabulated(self.positions, self.force), strict=True):
+            object.__setattr__(self, field, values)
 
 
 Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring

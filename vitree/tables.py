@@ -7,6 +7,13 @@ import numpy as np
 from vitree.errors import ModelError
 
 
+def tabulated(positions, values) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return positions and values as numbers; a callable is asked for its value at each position."""
+    x = np.array(positions, dtype=float)
+    y = [values(float(p)) for p in x] if callable(values) else values
+    return tuple(float(p) for p in x), tuple(float(f) for f in np.ravel(y))
+
+
 def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Return breakpoints, coefficients (n, 4), integrals and period of the cubic spline through points.
 

@@ -221,9 +221,8 @@ class Mapped(WrittenParts):
 
     def __init__(self, euler, loads: tuple, constraints: tuple):
         super().__init__(euler.native, loads, constraints)
-        self.native, self.euler = euler.native, euler
-        inside = self.constraints
-        self.constraints = [(k, self._mapped_row(row)) for k, row in inside]
+        self.euler = euler
+        self.constraints = [(k, self._mapped_row(row)) for k, row in self.constraints]
 
     def _mapped_row(self, row: Callable) -> Callable:
         def mapped(q):

@@ -2,9 +2,21 @@
 # (Johnson & Murphey 2009, section IV-D). A row of Dh is the generalised force of the wrenches that the
 # constraint puts on its bodies for a unit multiplier.
 
+cdef inline int table_piece(const vt_table* t, double x) noexcept nogil:
+    # the last piece that begins at x or before, or the first
+    cdef int low = 0, high = t.count - 1, middle
+    while low < high:
+        middle = (low + high + 1) // 2
+        if t.x[middle] <= x:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 cdef inline void table_one(const vt_table* t, double x, double* value, double* slope, double* curve) noexcept nogil:
     # a table, its slope and its second derivative
-    cdef int low = 0, high = t.count - 1, middle
+    cdef int high = t.count - 1, low
     cdef double s
     cdef const double* c
     if t.period > 0.0:
@@ -17,12 +29,7 @@ cdef inline void table_one(const vt_table* t, double x, double* value, double* s
         value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3])) + slope[0] * (x - (t.x[0] if x <= t.x[0] else t.x[t.count]))
         curve[0] = 0.0
         return
-    while low < high:
-        middle = (low + high + 1) // 2
-        if t.x[middle] <= x:
-            low = middle
-        else:
-            high = middle - 1
+    low = table_piece(t, x)
     c = t.c + 4 * low
     s = x - t.x[low]
     value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))

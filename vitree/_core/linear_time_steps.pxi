@@ -254,12 +254,7 @@ cdef class LinearTimeStepper(Stepper):
 
     cdef bint rated(self) noexcept nogil:
         # whether loads depend on velocities
-        if self.loads.rates > 0:
-            return True
-        if self.user is None:
-            return False
-        with gil:
-            return self.user.moving
+        return self.loads.rates > 0 or self.user_moves
 
     cdef void middle_forces(self) noexcept nogil:
         # joint forces, and loads that depend on velocities, at the predicted middle (q2, v)

@@ -66,7 +66,7 @@ cdef class MidpointStepper(Stepper):
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.guess = Guess(self.nv)
         self.pairs = self.loads.pairs
-        self.written = self.user is not None and (self.user.resting or self.user.moving)
+        self.written = self.user_rests or self.user_moves
         self.extra = 3 * self.pairs + (self.nv if self.written else 0)
         rows = self.count + self.extra
         self.economy = Economy(1.4 + 0.1 * rows, 5.5 + 0.4 * rows)

@@ -58,8 +58,7 @@ cdef class Stepper:
     """A state and the means to advance it; base of the compiled integrators.
 
     ``torque`` and ``inputs`` are None, arrays, or callables (t, q, v); ``inputs`` may have a row a step.
-    ``user`` holds loads and constraints written in Python: attributes ``resting``, ``moving`` and
-    ``constrains`` say what it has, methods of the same names give it (``vitree.user.Written``).
+    ``user`` is None, or holds loads and constraints written in Python (``vitree.written.WrittenParts``).
     """
 
     cdef readonly CoreModel model
@@ -85,6 +84,9 @@ cdef class Stepper:
     cdef double* bias
     cdef object torque                  # None, or a callable (t, q, v) -> (nv,)
     cdef object user
+    cdef bint user_rests                # it has potentials
+    cdef bint user_moves                # it has forces
+    cdef bint user_constrains           # it has constraints
     cdef bint asks                      # callables are asked at each step
     cdef readonly object exception
     cdef int trouble                    # status that a NaN stands for
@@ -143,6 +145,8 @@ cdef class Stepper:
         self.pose = <Pose*>self.take(m.nbody * sizeof(Pose))
         self.aba_body = <AbaBody*>self.take(m.nbody * sizeof(AbaBody))
         self.loads, self.nload, self.nu, self.user = loads, loads.count, nu, user
+        if user is not None:
+            self.user_rests, self.user_moves, self.user_constrains = user.resting, user.moving, bool(user.constraints)
         self.u = self.doubles(nu)
         self.wrench = self.doubles(6 * m.nbody)
         self.twist = self.doubles(6 * m.nbody)
@@ -372,11 +376,11 @@ cdef class Stepper:
             return
         with gil:
             try:
-                if which & RESTING and self.user.resting:
+                if which & RESTING and self.user_rests:
                     self.read(self.user.rest(self.array(q, self.nq)), self.nv, self.bias, t, "a potential's gradient")
                     for k in range(self.nv):
                         tau[k] += self.bias[k]
-                if which & RATES and self.user.moving:
+                if which & RATES and self.user_moves:
                     self.read(self.user.move(t, self.array(q, self.nq), self.array(v, self.nv), self.array(self.u, self.nu)),
                               self.nv, self.bias, t, "a force")
                     for k in range(self.nv):
@@ -409,24 +413,20 @@ cdef class Stepper:
                     h[c] = NAN
 
     cdef bint loaded(self) noexcept nogil:
-        return self.nload > 0 or self.user is not None
+        return self.nload > 0 or self.user_rests or self.user_moves
 
     cdef void constrain_at(self, const double* q, double* h, double* Dh) noexcept nogil:
         # poses, h and Dh at q
         constraints(&self.model.m, self.constraints.list, self.count, q, self.pose, h, Dh)
-        if self.user is not None and self.user_constrains():
+        if self.user_constrains:
             self.written_constraints(q, h, Dh)
-
-    cdef bint user_constrains(self) noexcept nogil:
-        with gil:
-            return len(self.user.constraints) > 0
 
     cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
         # wrench and ltau of all loads, where pose and twist are those of (q, v)
         memset(self.wrench, 0, 6 * self.nbody * sizeof(double))
         memset(self.ltau, 0, self.nv * sizeof(double))
         apply_loads(&self.model.m, self.loads.list, self.nload, which, q, self.u, self.pose, self.twist, self.wrench, self.ltau)
-        if self.user is not None:
+        if self.user_rests or self.user_moves:
             self.written_loads(which, t, q, v, self.ltau)
 
     cdef void place_bodies(self, const double* q, const double* v) noexcept nogil:
@@ -503,7 +503,7 @@ cdef class Stepper:
             aba(m, m.g, q, v, self.acc_tau, wrench, out, self.aba_body)
         if self.count:
             constraint_accelerations(m, self.constraints.list, self.count, q, v, self.pose, self.twist, self.body6, self.push)
-            if self.user is not None and self.user_constrains():
+            if self.user_constrains:
                 self.written_accelerations(q, v, self.push)
             self.constrain_at(q, self.hv, self.Dh1)
             for k in range(self.count):

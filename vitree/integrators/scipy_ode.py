@@ -118,9 +118,9 @@ class SciPy(Integrator):
         records.t[rows] = t
         records.q[rows] = self._normalised(y[:, : self.model.nq])
         records.x[rows] = y[:, self.model.nq :]
-        for name_t, k in zip(t, range(rows.start, rows.stop), strict=True) if self.motion.names else ():
-            where, rate, _ = self.motion.at(name_t)
-            records.q[k, self.motion.iq], records.x[k, self.motion.iv] = where, rate
+        if self.motion.names:
+            moved = np.array([self.motion.at(x) for x in t])
+            records.q[rows, self.motion.iq], records.x[rows, self.motion.iv] = moved[:, 0], moved[:, 1]
         records.iterations[rows], records.residual[rows] = 0, 0.0
         records.rows += len(marks)
         self.recorded = int(marks[-1])
