@@ -172,8 +172,8 @@ def test_robots_are_listed(run):
         (["compare", "ROBOT", "--methods", "rk5"], "rk4"),
         (["compare", "ROBOT", "--methods", ""], "empty"),
         (["compare", "ROBOT", "--methods", "rk4,rk4"], "rk4"),
-        (["compare", "ROBOT", "--methods", "linear-time:newtown"], "recursive-newton"),
-        (["compare", "ROBOT", "--solver", "newtown"], "recursive-newton"),
+        (["compare", "ROBOT", "--methods", "linear-time:recursve-newton"], "recursive-newton"),
+        (["compare", "ROBOT", "--solver", "recursve-newton"], "recursive-newton"),
         (["compare", "ROBOT", "--dt", "fast"], "--dt"),
         (["compare", "ROBOT", "--dt", "0"], "dt"),
         (["compare", "ROBOT", "--dt", "nan"], "dt"),
@@ -331,5 +331,3 @@ def test_a_mechanism_in_s_expressions(tmp_path, capsys, monkeypatch):
                  "0.6,-0.4,-0.42106560909423,0.70428431808750,0.9,-1.30455817264497,2.10297568930377",
                  "-o", "run.npz"]) == 0  # fmt: skip
     assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
-    assert cli.main(["simulate", str(chain), "--duration", "0.1", "--dt", "0.01"]) == 2
-    assert "constraints" in capsys.readouterr().err

@@ -225,7 +225,6 @@ def test_bad_dt(method, dt):
         ({"solver": "newtn"}, vt.UnknownNameError, "solver"),
         ({"guess": "best"}, vt.UnknownNameError, "guess"),
         ({"rtol": 1e-3}, vt.UnknownNameError, "rtol"),
-        ({"solver": "riqn", "method": "midpoint"}, vt.UnknownNameError, "riqn"),
         ({"tolerance": 0.0}, vt.InputError, "tolerance"),
         ({"max_iterations": 0}, vt.InputError, "max_iterations"),
         ({"alpha": 1.5, "method": "midpoint"}, vt.InputError, "alpha"),

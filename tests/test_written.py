@@ -299,8 +299,6 @@ def calls_of(model, part, q, v, **options):
 @pytest.mark.parametrize(("base", "arguments", "name"), METHODS_OF, ids=name_of)
 def test_exceptions_come_through_from_any_call(base, arguments, name, method, kinds, once):
     """Whichever call it is that fails, the exception is the user's own."""
-    if issubclass(base, vt.Constraint) and not vt.METHODS[method].holds_constraints:
-        return
     mine = ZeroDivisionError("mine")
     model, part, q, v = failing(base, arguments, name, mine, kinds)
     options = {"duration": 0.02, "dt": 0.01, "method": method}
@@ -318,8 +316,6 @@ def test_exceptions_come_through_from_any_call(base, arguments, name, method, ki
 @pytest.mark.parametrize(("base", "arguments", "name"), METHODS_OF, ids=name_of)
 def test_a_failed_step_leaves_the_state_as_it_was(base, arguments, name, method):
     """And the next attempt, when nothing fails, is that of a run in which nothing did."""
-    if issubclass(base, vt.Constraint) and not vt.METHODS[method].holds_constraints:
-        return
     model, part, q, v = failing(base, arguments, name, ZeroDivisionError("mine"))
     kind, h = vt.METHODS[method], 0.01
     step = kind(model, h, **({"tolerance": 1e-13} if kind.uses_momentum else {})).stepper
@@ -354,8 +350,6 @@ def test_a_failed_step_leaves_the_state_as_it_was(base, arguments, name, method)
 @pytest.mark.parametrize(("base", "arguments", "name"), METHODS_OF[1:], ids=name_of)
 def test_nan_and_wrong_shapes_are_errors_that_name_their_origin(base, arguments, name, what, method, kinds):
     """NaN from any call on: the class and its method, or the one that is its differences, are in the message."""
-    if issubclass(base, vt.Constraint) and not vt.METHODS[method].holds_constraints:
-        return
     if what == "shape" and name == "value":
         return
     answer = (lambda x: x * np.nan) if what == "NaN" else (lambda x: np.append(x, x[:1], axis=0))

@@ -415,6 +415,8 @@ cdef void lt_factor(const vt_model* m, double h, const Node* x, const vt_real* y
                 Wf = axpy(pitch, tmul(s[i].A22, z1), tmul(s[i].A12, z1))
                 D = dot(z1, Un) + pitch * dot(z1, Uf)
             D = vt_set1(1.0) / (D + vt_set1(0.5 * h * m.damping[b.iv]))
+            if b.locked:
+                D = vt_set1(0.0)
             Wn = scale(D, Wn)
             Wf = scale(D, Wf)
             gains[i].Dinv = D
@@ -475,6 +477,79 @@ cdef inline void invert(vt_real* A, int n) noexcept nogil:
                 A[i * n + j] = A[i * n + j] - e * A[k * n + j]
 
 
+cdef inline void lt_damping(const vt_model* m, const vt_body* b, const vt_real* y, double size, vt_real* D,
+                            int width) noexcept nogil:
+    # a block of a matrix of that width += size damping times the derivative of a ball or free joint's
+    # displacement by the body's at node 2
+    cdef int j, k, nd = joint_nv(b)
+    cdef vt_real unit[6]
+    cdef Vec3 w, u
+    for k in range(nd):
+        for j in range(6):
+            unit[j] = vt_set1(1.0 if j == k else 0.0)
+        if nd == 3:
+            store3(unit, dlog(neg(load3(y + b.iv)), load3(unit)))
+        else:
+            w = load3(y + b.iv + 3)
+            dlog_se3(neg(w), neg(dlog(w, load3(y + b.iv))), load3(&unit[3]), load3(unit), &w, &u)
+            store3(unit, u)
+            store3(&unit[3], w)
+        for j in range(nd):
+            D[j * width + k] = D[j * width + k] + size * m.damping[b.iv + j] * unit[j]
+
+
+cdef void lt_jacobian(const vt_model* m, double h, const Node* x, const vt_real* y, const Trial* z, Solve* s,
+                      vt_real* J) noexcept nogil:
+    # J (nv, nv): -(dr by displacements of the bodies at node 2), from composite blocks and the paths to the
+    # root (Lee et al. 2016, algorithm 4, in the time that the mass matrix takes)
+    cdef int i, j, k, l
+    cdef const vt_body* b
+    cdef Mat3 zero = zero33()
+    cdef Vec3 w, v, n, f, a, c
+    cdef vt_real scaled = vt_set1(-1.0 / h)
+    for k in range(m.nv * m.nv):
+        J[k] = vt_set1(0.0)
+    for i in range(m.nbody):
+        s[i].A11 = zero
+        s[i].A12 = zero
+        s[i].A21 = zero
+        s[i].A22 = zero
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        if b.mass > 0.0:
+            lt_body_block(b.mass, &x[i], &z[i], &s[i])
+        for k in range(joint_nv(b)):
+            joint_column(b, x[i].R, k, &w, &v)
+            # the joint's row, a covector on displacements of the origin at node 2
+            a = add(tmul(s[i].A11, w), tmul(s[i].A21, v))
+            c = add(tmul(s[i].A12, w), tmul(s[i].A22, v))
+            # its column, a wrench about the origin at node 1
+            w = turned(&z[i], w)
+            v = turned(&z[i], v)
+            n = add(mul(s[i].A11, w), mul(s[i].A12, v))
+            f = add(mul(s[i].A21, w), mul(s[i].A22, v))
+            j = i
+            while j >= 0:
+                for l in range(joint_nv(&m.body[j])):
+                    joint_column(&m.body[j], x[j].R, l, &w, &v)
+                    J[(m.body[j].iv + l) * m.nv + b.iv + k] = scaled * (dot(w, n) + dot(v, f))
+                    if j < i:
+                        J[(b.iv + k) * m.nv + m.body[j].iv + l] = scaled * (
+                            dot(turned(&z[j], w), a) + dot(turned(&z[j], v), c))
+                n = add(n, cross(x[j].t, f))
+                if m.body[j].parent >= 0:
+                    a = add(a, cross(second_arm(&m.body[j], x, z, j), c))
+                j = m.body[j].parent
+        if b.parent >= 0:
+            add_shifted(&s[b.parent], s[i].A11, s[i].A12, s[i].A21, s[i].A22, x[i].t, second_arm(b, x, z, i))
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind >= BALL:
+            lt_damping(m, b, y, -0.5, J + b.iv * m.nv + b.iv, m.nv)
+        else:
+            J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(0.5 * m.damping[b.iv])
+
+
 cdef void lt_factor_big(const vt_model* m, double h, const vt_body* b, const Node* x, const vt_real* y,
                         const Trial* z, Solve* s, BigGains* g) noexcept nogil:
     # a ball (3) or free joint (6): rows in the body's axes at node 1, columns at node 2; coordinates
@@ -483,8 +558,6 @@ cdef void lt_factor_big(const vt_model* m, double h, const vt_body* b, const Nod
     cdef Mat3 R1 = x.R, R2
     cdef vt_real A[36]      # (n, f) by (w, v), in body axes
     cdef vt_real e
-    cdef vt_real unit[6]
-    cdef Vec3 w, u
     cdef int order[6]       # position in (angular, linear) of the joint's k-th coordinate
     for k in range(6):
         order[k] = k if b.kind == BALL else (k + 3) % 6
@@ -504,19 +577,7 @@ cdef void lt_factor_big(const vt_model* m, double h, const vt_body* b, const Nod
         for j in range(nd):
             g.Dinv[k * nd + j] = A[6 * order[k] + order[j]]
     if m.damped:
-        # (h/2) damping times the derivative of the increment by the displacement at node 2
-        for k in range(nd):
-            for j in range(6):
-                unit[j] = vt_set1(1.0 if j == k else 0.0)
-            if nd == 3:
-                store3(unit, dlog(neg(load3(y + b.iv)), load3(unit)))
-            else:
-                w = load3(y + b.iv + 3)
-                dlog_se3(neg(w), neg(dlog(w, load3(y + b.iv))), load3(&unit[3]), load3(unit), &w, &u)
-                store3(unit, u)
-                store3(&unit[3], w)
-            for j in range(nd):
-                g.Dinv[j * nd + k] = g.Dinv[j * nd + k] + 0.5 * h * m.damping[b.iv + j] * unit[j]
+        lt_damping(m, b, y, 0.5 * h, g.Dinv, nd)
     invert(g.Dinv, nd)
     # W <- D^-1 W, a column at a time
     for j in range(6):

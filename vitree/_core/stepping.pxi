@@ -64,8 +64,17 @@ cdef class Stepper:
     cdef readonly CoreModel model
     cdef list memory
     cdef int nq, nv, nbody
-    cdef readonly double h
+    cdef readonly double h              # of the step at hand
     cdef readonly double t
+    cdef double span                    # the step, if all are equal
+    cdef object spans_owner
+    cdef const double* spans            # else (span_count,) and (span_count + 1,): the steps and their ends
+    cdef const double* ends
+    cdef long span_count
+    cdef double h_last                  # the step or substep before
+    cdef bint restarted                 # v_last is not of that one
+    cdef long begun                     # `steps` where rows of inputs and of motion begin
+    cdef long moment                    # the half step of a row of motion where the step at hand starts
     cdef readonly long steps            # taken since the state was set
     cdef readonly long total_iterations
     cdef readonly int iterations
@@ -129,7 +138,7 @@ cdef class Stepper:
         cdef const vt_model* m = &model.m
         cdef int k, i
         cdef const double[:, ::1] rows
-        self.model, self.h = model, h
+        self.model, self.h, self.span = model, h, h
         self.nq, self.nv, self.nbody = m.nq, m.nv, m.nbody
         self.memory = []
         self.q = self.doubles(m.nq)
@@ -200,14 +209,25 @@ cdef class Stepper:
     def set_state(self, double t, const double[::1] q, const double[::1] x):
         """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
         self.t = self.t0 = t
-        self.steps = self.total_iterations = 0
+        self.steps = self.begun = self.moment = self.total_iterations = 0
         self.most_iterations = 0
+        self.spans = NULL
+        self.h, self.h_last, self.restarted = self.span, 0.0, True
         memcpy(self.q, &q[0], self.nq * sizeof(double))
         memcpy(self.x, &x[0], self.nv * sizeof(double))
         self.begin()
 
+    def set_steps(self, spans, ends):
+        """Take steps (n,) [s] from the state on that end at the times ends[1:], (n + 1,)."""
+        cdef const double[::1] h, t
+        h = spans = np.ascontiguousarray(spans, dtype=float)
+        t = ends = np.ascontiguousarray(ends, dtype=float)
+        self.spans_owner = (spans, ends)
+        self.spans, self.ends, self.span_count = &h[0], &t[0], h.shape[0]
+        self.begun = self.steps
+
     def set_motion(self, rows):
-        """Take the prescribed motion from the state's time on, (2 steps + 1, 3, nlocked)."""
+        """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
         cdef const double[:, :, ::1] moved
         self.motion = NULL
         if self.nlocked:
@@ -231,21 +251,26 @@ cdef class Stepper:
         """
         cdef long k, row = first
         cdef int status = OK, c
-        for rows, what in (((self.motion_count - 1) // 2 if self.motion != NULL else INFINITY, "prescribed motion"),
-                           (self.u_count if self.u_rows != NULL else INFINITY, "inputs")):
-            if self.steps + count > rows:
-                raise ValueError(f"the {what} end after {rows} steps; {self.steps + count} are asked for")
+        for rows, what in (
+                ((self.motion_count - 1) // (2 * self.substeps_each()) if self.motion != NULL else INFINITY, "prescribed motion"),
+                (self.u_count if self.u_rows != NULL else INFINITY, "inputs"),
+                (self.span_count if self.spans != NULL else INFINITY, "step sizes")):
+            if self.steps - self.begun + count > rows:
+                raise ValueError(f"the {what} end after {rows} steps; {self.steps - self.begun + count} are asked for")
         with nogil:
             for k in range(count):
                 self.trouble = OK
                 self.take_inputs()
-                status = self.step()
+                self.moment = 2 * (self.steps - self.begun) * self.substeps_each()
+                if self.spans != NULL:
+                    self.h = self.spans[self.steps - self.begun]
+                status = self.advance()
                 if status != OK:
                     if self.trouble != OK:
                         status = self.trouble
                     break
                 self.steps += 1
-                self.t = self.t0 + self.steps * self.h
+                self.t = self.ends[self.steps - self.begun] if self.spans != NULL else self.t0 + self.steps * self.h
                 self.total_iterations += self.iterations
                 if self.iterations > self.most_iterations:
                     self.most_iterations = self.iterations
@@ -276,7 +301,7 @@ cdef class Stepper:
             for k in range(self.nlocked):
                 self.a_lock[self.model.m.body[self.locked[k]].iv] = a[self.model.m.body[self.locked[k]].iv]
         if self.u_rows != NULL:
-            k = min(max(<long>((t - self.t0) / self.h * (1 + 1e-12)), 0), self.u_count - 1)
+            k = self.row_at(t)
             memcpy(self.u, self.u_rows + k * self.nu, self.nu * sizeof(double))
         if self.asks and self.ask(t, &q[0], &v[0]) != OK:
             raise self.exception
@@ -284,6 +309,16 @@ cdef class Stepper:
         if self.trouble == CALLBACK_FAILED:
             raise self.exception
         return out, np.array([self.push[k] for k in range(self.count)])
+
+    cdef long row_at(self, double t) noexcept nogil:
+        # the row of inputs of the step that a time lies in
+        cdef long k = 0
+        if self.spans == NULL:
+            k = <long>((t - self.t0) / self.span * (1 + 1e-12))
+        else:
+            while k < self.span_count - 1 and t > self.ends[k + 1] - 1e-12 * self.spans[k]:
+                k += 1
+        return min(max(k, 0), self.u_count - 1)
 
     def begin_at(self, double t0):
         """Say when rows of inputs begin."""
@@ -301,6 +336,13 @@ cdef class Stepper:
     cdef int step(self) noexcept nogil:
         return OK
 
+    cdef int advance(self) noexcept nogil:
+        # a step, composed of as many as there are
+        return self.step()
+
+    cdef int substeps_each(self) noexcept nogil:
+        return 1
+
     cdef void accept(self) noexcept nogil:
         # the trial state becomes the state
         cdef double* swap = self.q
@@ -312,6 +354,7 @@ cdef class Stepper:
         swap = self.v_last
         self.v_last = self.v_node
         self.v_node = swap
+        self.h_last, self.restarted = self.h, False
 
     cdef double multiplier(self, int c) noexcept nogil:
         # the c-th multiplier as a force: the constraints push with Dh^T lam
@@ -319,8 +362,8 @@ cdef class Stepper:
 
     cdef void take_inputs(self) noexcept nogil:
         # the row of inputs of the step from the state
-        if self.u_rows != NULL and self.steps < self.u_count:
-            memcpy(self.u, self.u_rows + self.steps * self.nu, self.nu * sizeof(double))
+        if self.u_rows != NULL and self.steps - self.begun < self.u_count:
+            memcpy(self.u, self.u_rows + (self.steps - self.begun) * self.nu, self.nu * sizeof(double))
 
     cdef int ask(self, double t, const double* q, const double* v) noexcept nogil:
         # tau and u from the user's callables
@@ -448,7 +491,7 @@ cdef class Stepper:
         cdef int k, iv
         if self.motion == NULL:
             return
-        row = self.motion + min(2 * self.steps + half, self.motion_count - 1) * 3 * self.nlocked
+        row = self.motion + min(self.moment + half, self.motion_count - 1) * 3 * self.nlocked
         for k in range(self.nlocked):
             iv = self.model.m.body[self.locked[k]].iv
             self.v_lock[iv] = row[self.nlocked + k]
@@ -458,7 +501,7 @@ cdef class Stepper:
         # the k-th prescribed coordinate at a half step from the state's time
         if self.motion == NULL:
             return self.q[self.model.m.body[self.locked[k]].iq]
-        return self.motion[min(2 * self.steps + half, self.motion_count - 1) * 3 * self.nlocked + k]
+        return self.motion[min(self.moment + half, self.motion_count - 1) * 3 * self.nlocked + k]
 
     cdef void lock_end(self) noexcept nogil:
         # a trial (q2, v2) at the end of the step moves as prescribed
@@ -592,14 +635,14 @@ cdef class Stepper:
         # acceleration, and the callables' answers there: one call, second order
         cdef int k
         self.velocity(self.q, self.x, v)
-        if self.steps == 0:
+        if self.restarted:
             # no step lies behind: the acceleration under what is asked for at the start
             if self.asks and self.ask(self.t, self.q, v) != OK:
                 return CALLBACK_FAILED
             self.acceleration(self.t, self.q, v, a)
         else:
             for k in range(self.nv):
-                a[k] = (v[k] - self.v_last[k]) / self.h
+                a[k] = (v[k] - self.v_last[k]) / self.h_last
         memcpy(self.v_node, v, self.nv * sizeof(double))
         for k in range(self.nv):
             d[k] = self.h * (0.5 * v[k] + 0.125 * self.h * a[k])
@@ -653,5 +696,6 @@ cdef void lu_solve(const double* A, int n, const int* order, double* b) noexcept
 include "tree_derivatives.pxi"
 include "loads.pxi"
 include "explicit_steps.pxi"
+include "variational_steps.pxi"
 include "linear_time_steps.pxi"
 include "midpoint_steps.pxi"

@@ -78,8 +78,6 @@ class Integrator(ABC):
     order: ClassVar[int]
     symplectic: ClassVar[bool] = False
     conserves_momentum: ClassVar[bool] = False
-    #: whether it runs models with constraints or prescribed coordinates; one that does not refuses them
-    holds_constraints: ClassVar[bool] = False
     #: options of the method: name -> what may be given
     options: ClassVar[Mapping[str, str]] = {}
 
@@ -91,12 +89,6 @@ class Integrator(ABC):
         unknown = set(options) - set(self.options)
         if unknown:
             raise UnknownNameError(f"option of the method {self.name}", sorted(unknown)[0], self.options)
-        for what, some in (("constraints", model.constraints), ("prescribed coordinates", model.kinematic_names)):
-            if some and not self.holds_constraints:
-                raise InputError(
-                    f'the method {self.name} does not take {what}, and "{model.name}" has {len(some)}; '
-                    f'take "midpoint", or a baseline such as "rk4"'
-                )
         #: the model that is stepped; another than ``model`` where that is expanded
         self.running = self.model = model
         self.dt = float(dt)

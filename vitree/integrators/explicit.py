@@ -13,7 +13,6 @@ class ExplicitEuler(CompiledIntegrator):
     """q and v move by the rates at the start of the step."""
 
     name = "explicit-euler"
-    holds_constraints = True
     order = 1
 
     def _prepare(self):
@@ -24,7 +23,6 @@ class SemiImplicitEuler(CompiledIntegrator):
     """v moves by the acceleration at the start, q by the new v; what most game engines do."""
 
     name = "semi-implicit-euler"
-    holds_constraints = True
     order = 1
 
     def _prepare(self):
@@ -40,7 +38,6 @@ class RungeKutta4(CompiledIntegrator):
     """
 
     name = "rk4"
-    holds_constraints = True
     order = 4
 
     def _prepare(self):

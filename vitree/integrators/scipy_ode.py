@@ -20,7 +20,6 @@ class SciPy(Integrator):
     """
 
     scipy_method: str
-    holds_constraints = True
     options: ClassVar[Mapping[str, str]] = {
         "rtol": "relative tolerance of the solver (default 1e-8)",
         "atol": "absolute tolerance of the solver (default 1e-10)",

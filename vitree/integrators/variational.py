@@ -18,9 +18,10 @@ SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
 
 _OPTIONS = {
-    "solver": "one of auto, recursive-newton (exact direction at each pass), frozen (one exact "
-    "factorisation a step), riqn (impulse-based quasi-Newton; linear-time only)",
-    "guess": "one of auto, current, euler, semi-implicit, aba, extrapolate",
+    "solver": "one of auto, recursive-newton (exact direction at each pass, in O(n)), newton (the same by a dense "
+    "matrix), frozen (one exact factorisation a step), broyden (updates of it), riqn (impulse-based quasi-Newton)",
+    "guess": "one of auto, current, euler, semi-implicit, aba, extrapolate (the order that did best lately), "
+    "extrapolate-2, -3, -4",
     "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9)",
     "max_iterations": "most corrections of one step (default 30)",
 }
@@ -38,14 +39,13 @@ class Variational(CompiledIntegrator):
     symplectic = True
     conserves_momentum = True
     options: ClassVar[Mapping[str, str]] = _OPTIONS
-    solvers: ClassVar[Mapping[str, int]] = SOLVERS
     remedy = "halve dt, or give max_iterations= or a looser tolerance="
 
     def _solver_options(self) -> dict:
         chosen = self.chosen
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
-        if solver not in self.solvers:
-            raise UnknownNameError(f"solver of the method {self.name}", solver, self.solvers)
+        if solver not in SOLVERS:
+            raise UnknownNameError("solver", solver, SOLVERS)
         if guess not in GUESSES:
             raise UnknownNameError("guess", guess, GUESSES)
         tolerance, most = chosen.get("tolerance", 1e-9), chosen.get("max_iterations", 30)
@@ -96,14 +96,12 @@ class Midpoint(Variational):
     """
 
     name = "midpoint"
-    holds_constraints = True
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
         "alpha": "where in the step L is taken, 0 to 1 (default 0.5)",
         "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2)",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
     }
-    solvers: ClassVar[Mapping[str, int]] = {name: code for name, code in SOLVERS.items() if name != "riqn"}
 
     def _prepare(self):
         alpha = self.chosen.get("alpha", 0.5)
