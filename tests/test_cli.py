@@ -181,6 +181,8 @@ def test_robots_are_listed(run):
         (["compare", "ROBOT", "--duration", "-1"], "duration"),
         (["compare", "ROBOT", "--duration", "long"], "duration"),
         (["compare", "ROBOT", "--base", "loose"], "fixed"),
+        (["compare", "ROBOT", "--mimic", "yes"], "independent"),
+        (["compare", "ROBOT", "--loops", "yes"], "constraints"),
         (["compare", "ROBOT", "--q0", "1"], "q0"),
         (["compare", "ROBOT", "--q0", "1,nan"], "q0"),
         (["compare", "ROBOT", "--v0", "1,2,3"], "v0"),
@@ -317,6 +319,30 @@ def test_without_matplotlib_the_table_still_comes(run, robot, monkeypatch):
     assert status == 0 and "rk4" in out and "vitree[plot]" in err
     status, out, err = run("compare", robot, "-m", "rk4", *SHORT, "--plot", "a.png")
     assert status == 2 and out == "" and "vitree[plot]" in err
+
+
+def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):
+    """A third joint mimics the elbow; a slide leads to the lower link as well."""
+    more = """<link name="tool"><inertial><mass value="1"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="grip" type="revolute"><parent link="lower"/><child link="tool"/><axis xyz="0 1 0"/>
+      <mimic joint="elbow" multiplier="2" offset="0.3"/></joint>
+      <joint name="slot" type="prismatic"><parent link="base"/><child link="lower"/><origin xyz="0 0 -1"/>
+      <axis xyz="0 0 1"/></joint></robot>"""
+    (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more))
+    status, _, err = run("info", robot, "--mimic", "constraints")
+    assert status == 2 and 'loops="constraints"' in err
+    options = ("--mimic", "constraints", "--loops", "constraints")
+    status, out, _ = run("info", robot, *options)
+    assert status == 0 and 'constraint: coupling "grip" and "elbow"' in out
+    assert 'constraint: point constraint "slot" - "lower"' in out
+    (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more.replace("base", "upper")
+                                                    .replace("prismatic", "planar")))  # fmt: skip
+    status, _, err = run("simulate", robot, *options, "-m", "midpoint", *SHORT)
+    assert status == 0 and err == ""
+    assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
+    status, out, _ = run("compare", robot, *options, "-m", "linear-time", *SHORT, "--no-plot")
+    assert status == 0 and "linear-time" in out
 
 
 def test_a_mechanism_in_s_expressions(tmp_path, capsys, monkeypatch):

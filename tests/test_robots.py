@@ -55,6 +55,12 @@ def test_every_file_has_a_name():
         assert find_robot(name) == path
 
 
+def test_closed_loops_are_counted_once(tmp_path):
+    """Of a scissor of many segments, each link is a limb's only by its first joint."""
+    rungs = [f"a{k}>{side}{k + 1} b{k}>{side}{k + 1}" for k in range(60) for side in "ab"]
+    assert suggest_base(urdf(tmp_path, "root>a0 root>b0 " + " ".join(rungs))) == "fixed"
+
+
 @needs_examples
 def test_short_names():
     assert find_robot("talos").name == "talos_reduced.urdf"

@@ -55,6 +55,20 @@ Base = Annotated[
         "link, such as talos, else fixed.",
     ),
 ]
+Mimic = Annotated[
+    str,
+    _option(
+        "--mimic",
+        text="Joints that mimic others in a URDF file: independent, or made to follow by constraints.",
+    ),
+]
+Loops = Annotated[
+    str,
+    _option(
+        "--loops",
+        text="A link with several parent joints in a URDF file: error, or closed loops by constraints.",
+    ),
+]
 Duration = Annotated[float, _option("--duration", "-T", text="Simulated time, in s.")]
 Solver = Annotated[
     str, _option("--solver", text="Solver of linear-time and midpoint; auto chooses.")
@@ -118,6 +132,8 @@ def compare(
     ] = "0.001",
     duration: Duration = 2.0,
     base: Base = "auto",
+    mimic: Mimic = "independent",
+    loops: Loops = "error",
     solver: Solver = "auto",
     q0: StartQ = "neutral",
     v0: StartV = "random",
@@ -153,7 +169,7 @@ def compare(
     from vitree.integrators import METHODS
 
     steps = _numbers("--dt", dt)
-    model = _load(robot, base, gravity, damping)
+    model = _load(robot, base, mimic, loops, gravity, damping)
     picture = None if no_plot else _picture(plot, robot)
     jobs = {}
     for label in filter(None, (part.strip() for part in methods.split(","))):
@@ -201,6 +217,8 @@ def simulate(
         Path, _option("--output", "-o", text="File for the trajectory (.npz).")
     ] = Path("run.npz"),
     base: Base = "auto",
+    mimic: Mimic = "independent",
+    loops: Loops = "error",
     solver: Solver = "auto",
     q0: StartQ = "neutral",
     v0: StartV = "random",
@@ -215,7 +233,7 @@ def simulate(
     from vitree.simulate import simulate
 
     _check_writable(output)
-    model = _load(robot, base, gravity, damping)
+    model = _load(robot, base, mimic, loops, gravity, damping)
     start = _state(model, q0, v0, speed, seed)
     options: dict[str, Any] = {} if solver == "auto" else {"solver": solver}
     traj: Trajectory | None
@@ -245,9 +263,15 @@ def simulate(
     )
 
 
-def info(robot: Robot, base: Base = "auto", as_json: Json = False) -> None:
+def info(
+    robot: Robot,
+    base: Base = "auto",
+    mimic: Mimic = "independent",
+    loops: Loops = "error",
+    as_json: Json = False,
+) -> None:
     """Print links, joints, masses and degrees of freedom as a tree."""
-    model = _load(robot, base)
+    model = _load(robot, base, mimic, loops)
     if as_json:
         print(json.dumps(no_nan(plain(_facts(model))), indent=1, allow_nan=False))
     else:
@@ -319,7 +343,9 @@ def _numbers(option: str, text: str) -> list[float]:
         raise InputError(f'{option} "{text}" must be numbers separated by commas') from None
 
 
-def _load(robot: str, base: str, gravity: str = "0,0,-9.81", damping: bool = True):
+def _load(
+    robot: str, base: str, mimic: str, loops: str, gravity: str = "0,0,-9.81", damping: bool = True
+):
     from vitree.model import Model
     from vitree.robots import find_robot, suggest_base
     from vitree.sexpr import load_sexpr
@@ -332,7 +358,8 @@ def _load(robot: str, base: str, gravity: str = "0,0,-9.81", damping: bool = Tru
     else:
         path = find_robot(robot)
         base = suggest_base(path) if base == "auto" else base
-        model = load_urdf(path, base=base, gravity=tuple(_numbers("--gravity", gravity)))
+        field = tuple(_numbers("--gravity", gravity))
+        model = load_urdf(path, base=base, gravity=field, mimic=mimic, loops=loops)
     if not damping:
         model = Model(replace(model.flat, damping=np.zeros(model.nv)))
     return model

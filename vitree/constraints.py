@@ -10,6 +10,7 @@ import numpy as np
 
 from vitree._core.types import ConstraintList
 from vitree.errors import ConvergenceError, InputError, ModelError
+from vitree.flatten import turn_z_to
 from vitree.loads import one_coordinate, place
 from vitree.tables import pieces, tabulated
 from vitree.tree import direction, finite
@@ -24,6 +25,8 @@ _POINTS, _DISTANCE, _COUPLING, _AXES, _PROFILE, _USER = range(6)
 CONSISTENT = 1e-8
 #: Unit rows of Dh depend on each other below this singular value.
 INDEPENDENT = 1e-10
+#: An equation is implied by others to within this, in sizes of the mechanism: angles in files are often rounded.
+IMPLIED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,44 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
     return [PointConstraint(a, b, tuple(float(x) for x in row), axes) for row in rows]
 
 
+def joint_constraints(kind: str, a: str, b: str, axis=(0.0, 0.0, 1.0)) -> list[PointConstraint | AxisConstraint]:
+    """Let frame b move in frame a as by a joint; this closes a loop.
+
+    Parameters
+    ----------
+    kind : {"fixed", "revolute", "prismatic", "cylindrical", "spherical", "planar", "free"}
+        6, 5, 5, 4, 3, 3 and no constraints.
+    a, b : str
+        Names of frames; they coincide where a joint's coordinates would be zero.
+    axis : (3,) array
+        Of the joint, in both frames; of a planar one its normal.
+
+    Raises
+    ------
+    ModelError
+    """
+    R = turn_z_to(direction(axis, f'axis between "{a}" and "{b}"'))
+    # + 0.0: no -0.0 in names
+    triad: Any = [tuple(float(e) + 0.0 for e in u) for u in R.T]
+    x, y, z = triad
+    across = [PointConstraint(a, b, u, "local") for u in (x, y)]
+    along = [PointConstraint(a, b, z, "local")]
+    tilt = [AxisConstraint(a, b, u, z) for u in (x, y)]
+    spin = [AxisConstraint(a, b, x, y)]
+    kinds: dict[str, list] = {
+        "fixed": [*across, *along, *tilt, *spin],
+        "revolute": [*across, *along, *tilt],
+        "prismatic": [*across, *tilt, *spin],
+        "cylindrical": [*across, *tilt],
+        "spherical": [*across, *along],
+        "planar": [*along, *tilt],
+        "free": [],
+    }
+    if kind not in kinds:
+        raise ModelError(f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds))
+    return kinds[kind]
+
+
 def compiled(model: Model) -> ConstraintList:
     """Return the model's constraints as the core takes them.
 
@@ -329,6 +370,85 @@ def dependent(Dh: np.ndarray) -> list[int]:
     return [int(k) for k in np.flatnonzero((np.abs(U[:, len(Dh) - lost :]) > 1e-6).any(axis=1))] if lost else []
 
 
+def independent_constraints(model: Model, q=None) -> list:
+    """Return the model's constraints without those that the ones before them imply.
+
+    Parameters
+    ----------
+    model : Model
+    q : (nq,) array, optional
+        Without it, a constraint is left out where h is in every configuration a sum of multiples of those
+        kept: of a hinge that closes a plane loop, the three equations out of the plane. With a configuration
+        that satisfies all of them, also where this is so only around it, as in a Bennett linkage; a run must
+        then start there, since elsewhere the rest may hold where the whole does not.
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    InputError
+        If q does not satisfy the constraints.
+    """
+    flat, rng, count = model.flat, np.random.default_rng(0), len(model.constraints)
+    free = ~np.asarray(flat.kinematic, dtype=bool)
+    if q is None:
+        places = [model.integrate(model.neutral(), rng.normal(size=model.nv) * free) for _ in range(6)]
+    else:
+        places = [model.validate_configuration(q)]
+        require_satisfied(model, places[0])
+        for _ in range(6):  # along what the constraints allow, and back to them
+            _, s, Vt = np.linalg.svd(model.constraint_rows(places[-1][None])[1][0] * free)
+            allowed = Vt[int((s > INDEPENDENT).sum()) :]
+            step = 0.5 * (rng.normal(size=len(allowed)) @ allowed) * free
+            try:
+                places.append(satisfy_constraints(model, model.integrate(places[-1], step)))
+            except ConvergenceError:
+                continue
+    h, rows = model.constraint_rows(np.array(places))
+    rows = rows * free
+    # lengths in sizes of the mechanism, what is not geometry in its own size
+    size = max(np.abs(flat.p).max(initial=0.0), np.abs(flat.frame_p).max(initial=0.0)) or 1.0
+    unit = np.linalg.norm(rows, axis=2).max(axis=0)
+    unit[unit == 0] = 1.0
+    for k, constraint in enumerate(model.constraints):
+        if isinstance(constraint, PointConstraint | Distance | AxisConstraint):
+            unit[k] = 1.0 if isinstance(constraint, AxisConstraint) else size
+    if q is None:  # one row each, of all configurations, so that the multiples are the same in all
+        rows = np.concatenate((*rows, h.T), axis=1)[None]
+    # rows that add to the span of those before them, at any place
+    spanned = [np.zeros((0, rows.shape[2]))] * len(rows)
+    kept = []
+    for k in range(count):
+        adds = False
+        for at in range(len(rows)):
+            rest = rows[at, k] / unit[k]
+            for _ in range(2):
+                rest = rest - spanned[at].T @ (spanned[at] @ rest)
+            if np.linalg.norm(rest) > IMPLIED:
+                spanned[at] = np.vstack((spanned[at], rest / np.linalg.norm(rest)))
+                adds = True
+        kept += [model.constraints[k]] if adds else []
+    return kept
+
+
+def require_satisfied(model: Model, q: np.ndarray) -> None:
+    """Raise if a configuration misses the model's constraints.
+
+    Raises
+    ------
+    InputError
+    """
+    h = model.constraint_rows(q[None])[0][0]
+    if np.abs(h).max(initial=0.0) > CONSISTENT:
+        worst = int(np.abs(h).argmax())
+        raise InputError(
+            f"q0 does not satisfy the {model.constraints[worst].name}: off by {h[worst]:.3g}; "
+            f"take q0 = vitree.satisfy_constraints(model, q0)"
+        )
+
+
 def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> None:
     """Raise if a start misses the model's constraints, or they depend on each other there.
 
@@ -337,21 +457,16 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
     InputError
         It names the constraint and the remedy.
     """
-    h, Dh = (x[0] for x in model.constraint_rows(q[None]))
-    if np.abs(h).max(initial=0.0) > CONSISTENT:
-        worst = int(np.abs(h).argmax())
-        raise InputError(
-            f"q0 does not satisfy the {model.constraints[worst].name}: off by {h[worst]:.3g}; "
-            f"take q0 = vitree.satisfy_constraints(model, q0)"
-        )
+    require_satisfied(model, q)
+    Dh = model.constraint_rows(q[None])[1][0]
     tied = dependent(Dh[:, ~np.asarray(model.flat.kinematic, dtype=bool)])
     if tied:
         raise InputError(
             "the constraints depend on each other at q0 (one too many, or a singular configuration): "
             + "; ".join(model.constraints[k].name for k in tied)
-            + ". Leave one out, or start elsewhere"
+            + ". Leave one out (vitree.independent_constraints(model, q0) does), or start elsewhere"
         )
-    if v is not None and len(h):
+    if v is not None and len(Dh):
         rate = Dh @ v
         if np.abs(rate).max() > CONSISTENT * max(1.0, np.abs(Dh).max() * np.abs(v).max()):
             worst = int(np.abs(rate).argmax())

@@ -161,7 +161,7 @@ def suggest_base(path: str | os.PathLike) -> str:
     children = set()
     for joint in root.findall("joint"):
         parent, child = joint.find("parent"), joint.find("child")
-        if parent is not None and child is not None:
+        if parent is not None and child is not None and child.get("link") not in children:
             moving = joint.get("type") != "fixed"
             below.setdefault(parent.get("link"), []).append((child.get("link"), moving))
             children.add(child.get("link"))

@@ -23,7 +23,7 @@ cdef enum:
 STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT}
 STATUS_TEXT = {
     NOT_CONVERGED: "the residual stayed above the tolerance",
-    TURNED_TOO_FAR: "a body would turn by half a turn or more in one step",
+    TURNED_TOO_FAR: "a body turned by half a turn or more in a trial of the solver",
     NOT_FINITE: "the state became infinite or NaN",
     DEPENDENT: "the constraints depend on each other, redundant or singular",
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element as Node
 
 from vitree.urdf.xml import Source
 
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+ONE_COORDINATE = ("revolute", "continuous", "prismatic")
+TYPES = (*ONE_COORDINATE, "fixed", "floating", "planar")
 
 #: What is read: the elements of a link and of a joint, and their attributes; how many numbers
 #: each has (0: a text), and whether it must be there.
@@ -105,14 +107,27 @@ def _check_fields(file: Source, node: Node, fields, what: str) -> None:
                 raise file.error(f'the <{tag}> of {what} has no "{attribute}"', child)
 
 
-def find_root(file: Source, links, joints) -> str:
-    """Return the root link of what is checked to be one tree."""
+def find_root(file: Source, links, joints, loops: str) -> tuple[str, list[str]]:
+    """Return the root link of what is checked to be one tree, and the joints that close loops.
+
+    The tree keeps the first joint to a link, in the order of the file; further ones close loops.
+    """
     above: dict[str, tuple[str, str]] = {}
+    closing: list[str] = []
     for name, joint in joints.items():
         parent, child = joint.find("parent").get("link"), joint.find("child").get("link")
-        if child in above:
-            raise file.error(f'the link "{child}" is the child of two joints, "{above[child][0]}" and "{name}"', joint)
-        above[child] = (name, parent)
+        if child not in above:
+            above[child] = (name, parent)
+            continue
+        if loops == "error":
+            raise file.error(
+                f'the link "{child}" is the child of two joints, "{above[child][0]}" and "{name}"; '
+                f'loops="constraints" closes the loop by constraints in place of the second',
+                joint,
+            )
+        if parent == child:
+            raise file.error(f'the joint "{name}" joins the link "{child}" to itself; leave it out', joint)
+        closing.append(name)
     roots = [link for link in links if link not in above]
     if len(roots) > 1:
         raise file.error(
@@ -131,8 +146,52 @@ def find_root(file: Source, links, joints) -> str:
             if at in climbed:
                 circle = [above[x][0] for x in climbed[climbed.index(at) :]]
                 lead = "" if roots else "there is no root link: "
-                raise file.error(f"{lead}the joint(s) {few(circle)} form a cycle", joints[circle[0]])
-    return roots[0]
+                others = [
+                    name
+                    for name in closing
+                    if joints[name].find("child").get("link") in climbed
+                    and joints[name].find("parent").get("link") not in climbed
+                ]
+                hint = (
+                    f'; the tree keeps the first joint to a link: put "{others[0]}" before the other that leads to '
+                    f'"{joints[others[0]].find("child").get("link")}"'
+                    if others
+                    else ""
+                )
+                raise file.error(f"{lead}the joint(s) {few(circle)} form a cycle{hint}", joints[circle[0]])
+    return roots[0], closing
+
+
+def check_mimics(file: Source, joints, closing: Sequence[str]) -> None:
+    """Raise if a joint cannot follow the one it mimics by a constraint."""
+    ask = 'correct the file, or read it with mimic="independent"'
+    moving = {name: node for name, node in joints.items() if node.get("type") in ONE_COORDINATE}
+    follows = {name: node.find("mimic").get("joint") for name, node in moving.items() if node.find("mimic") is not None}
+    for name, leader in follows.items():
+        what = f'the joint "{name}" mimics "{leader}"'
+        if leader not in joints:
+            close = difflib.get_close_matches(leader, moving, n=1)
+            hint = f' (did you mean "{close[0]}"?)' if close else f"; there are {few(list(moving))}"
+            raise file.error(f"{what}, which is not in the file{hint}; {ask}", joints[name])
+        if leader == name:
+            raise file.error(f'the joint "{name}" mimics itself; {ask}', joints[name])
+        for end in (name, leader):
+            if end in closing:
+                raise file.error(
+                    f'{what}, but "{end}" closes a loop and has no coordinate; put it in the file before the other '
+                    f'joint to the link "{joints[end].find("child").get("link")}", or read it with mimic="independent"',
+                    joints[name],
+                )
+        if leader not in moving:
+            count = "no coordinate" if joints[leader].get("type") == "fixed" else "several coordinates"
+            raise file.error(f"{what}, which is {joints[leader].get('type')} and has {count}; {ask}", joints[name])
+    for name in follows:
+        climbed = [name]
+        while (leader := follows.get(climbed[-1])) is not None:
+            if leader in climbed:
+                circle = climbed[climbed.index(leader) :]
+                raise file.error(f"the joints {few(circle)} mimic each other in a circle; {ask}", joints[circle[0]])
+            climbed.append(leader)
 
 
 def few(names: Sequence[str]) -> str:

@@ -6,26 +6,40 @@ import os
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
+from vitree.constraints import gear, independent_constraints, joint_constraints
 from vitree.errors import InputError, ModelError
 from vitree.model import Model
 from vitree.pairs import euler, planar, prismatic, revolute
 from vitree.tree import Coordinate, Element, Frame, Tree, body, direction, fixed, free, rotation_rpy
-from vitree.urdf.checks import INERTIAL, JOINT, USED, check, few, find_root
+from vitree.urdf.checks import INERTIAL, JOINT, ONE_COORDINATE, USED, check, check_mimics, few, find_root
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.xml import Source
 
 BASES = ("fixed", "free", "euler")
+MIMICS = ("independent", "constraints")
+LOOPS = ("error", "constraints")
+#: What a joint that closes a loop is, by its type.
+CLOSED_BY = {"continuous": "revolute", "floating": "free"}
 ROOT_JOINT = "root_joint"
 
 _parser_lock = threading.Lock()
 
 
-def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None):
+def load_urdf(
+    source,
+    base: str = "fixed",
+    *,
+    gravity=(0.0, 0.0, -9.81),
+    name: str | None = None,
+    mimic: str = "independent",
+    loops: str = "error",
+):
     """Read a robot file and compile it.
 
     Parameters
@@ -38,6 +52,13 @@ def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: s
     gravity : (3,) array [m/s^2]
     name : str, optional
         Instead of the name in the file.
+    mimic : {"independent", "constraints"}
+        Whether a joint with <mimic> moves on its own; or is held by a :class:`vitree.Coupling` to
+        q = multiplier q_leader + offset.
+    loops : {"error", "constraints"}
+        What a link that is the child of several joints is: an error; or the end of a loop. The tree
+        then keeps the first of its joints in the file, and each further one becomes the
+        :func:`vitree.joint_constraints` between its place in the parent and the child link.
 
     Returns
     -------
@@ -48,17 +69,22 @@ def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: s
     UrdfError
         If the file cannot be read or modelled; the text names the file and the element.
     InputError
-        If ``base`` is not known.
+        If ``base``, ``mimic`` or ``loops`` is not known.
 
     Notes
     -----
     A file in which a joint moves no mass loads for its kinematics; what needs its accelerations
-    raises. Joint damping is simulated. Limits, friction and mimic are kept as data (``model.joints``,
-    ``model.flat.notes``): mimic joints are independent coordinates. Coordinates follow the joints
+    raises. Joint damping is simulated. Limits and friction are kept as data (``model.joints``,
+    ``model.flat.notes``), and so is mimic unless it is made a constraint. Coordinates follow the joints
     depth first, in the order of the file.
+
+    A joint that closes a loop has no coordinate, and its limits, damping and friction are left out; its
+    name is that of a frame, its place in the parent link. Of its equations those are left out that the
+    rest of the mechanism implies (:func:`vitree.independent_constraints`): of a plane loop all but two.
+    A start comes from :func:`vitree.satisfy_constraints`.
     """
-    tree = read_urdf(source, base, gravity=gravity, name=name)
-    if not any(isinstance(at.element, Coordinate) for _, at in tree.world.walk()):
+    tree = read_urdf(source, base, gravity=gravity, name=name, mimic=mimic, loops=loops)
+    if not _moves(tree):
         raise Source.failure(_display_name(source), 'nothing moves: it has no moving joint; load it with base="free"')
     try:
         model = Model(tree.flatten())
@@ -67,17 +93,33 @@ def load_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: s
     return model
 
 
-def read_urdf(source, base: str = "fixed", *, gravity=(0.0, 0.0, -9.81), name: str | None = None) -> Tree:
+def read_urdf(
+    source,
+    base: str = "fixed",
+    *,
+    gravity=(0.0, 0.0, -9.81),
+    name: str | None = None,
+    mimic: str = "independent",
+    loops: str = "error",
+) -> Tree:
     """Read a robot file as a Tree that can be edited; see :func:`load_urdf`."""
-    if base not in BASES:
-        raise InputError(f'base="{base}" is not known; choose from "fixed", "free", "euler"')
+    for option, value, choices in (("base", base, BASES), ("mimic", mimic, MIMICS), ("loops", loops, LOOPS)):
+        if value not in choices:
+            raise InputError(f'{option}="{value}" is not known; choose from ' + ", ".join(f'"{x}"' for x in choices))
     text, path = _open(source)
     file = Source(_display_name(source), text, None if path is not None else "utf-8")
     links, joints = check(file, name)
-    root = find_root(file, links, joints)
+    root, closing = find_root(file, links, joints, loops)
+    if mimic == "constraints":
+        check_mimics(file, joints, closing)
     robot, complaints = _parse(file, links, joints)
     tree = Tree(name or file.root.get("name") or "", gravity)
-    tree.notes += _Builder(file, tree, links, joints, robot, path).build(root, base)
+    builder = _Builder(file, tree, links, joints, robot, path, closing)
+    builder.build(root, base)
+    if mimic == "constraints":
+        builder.couple()
+    builder.close_loops()
+    tree.notes += builder.notes(mimic)
     tree.notes += complaints
     return tree
 
@@ -159,18 +201,30 @@ def _pose(origin) -> dict:
     return {"xyz": origin.xyz or (0, 0, 0), "rpy": origin.rpy or (0, 0, 0)} if origin is not None else {}
 
 
+def _moves(tree: Tree) -> bool:
+    return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
+
+
+def _mimic(mimic) -> tuple[str, float, float]:
+    """Leader, multiplier and offset."""
+    return mimic.joint, 1.0 if mimic.multiplier is None else mimic.multiplier, mimic.offset or 0.0
+
+
 class _Builder:
     """Adds links and joints to a tree, and collects what is to be said."""
 
-    def __init__(self, file: Source, tree: Tree, links, joints, robot, path: Path | None):
+    def __init__(self, file: Source, tree: Tree, links, joints, robot, path: Path | None, closing: list[str]):
         self.file, self.tree, self.links, self.joints, self.robot, self.path = (file, tree, links, joints, robot, path)
+        self.closing = closing
+        self.places: dict[str, Frame] = {}
+        self.loop_notes: list[str] = []
         self.colours = read_colours(file)
         self.skipped: list[str] = []
         self.unphysical: list[str] = []
         self.inverted: list[str] = []
 
-    def build(self, root: str, base: str) -> list[str]:
-        """Add everything, depth first in the order of the file; return notes."""
+    def build(self, root: str, base: str) -> None:
+        """Add links and joints, depth first in the order of the file."""
         at = self.tree.world
         if base != "fixed":
             name = ROOT_JOINT
@@ -180,13 +234,53 @@ class _Builder:
         stack = [(root, at)]
         while stack:
             link, at = stack.pop()
-            here = self._add(at, [self._body(link)], self.links[link])
+            here = self.places[link] = self._add(at, [self._body(link)], self.links[link])
             below = []
             for joint, child in self.robot.child_map.get(link, ()):
+                if joint in self.closing:
+                    continue
                 elements = self._elements(self.robot.joint_map[joint])
                 below.append((child, self._add(here, elements, self.joints[joint])))
             stack += below
-        return self._notes()
+
+    def couple(self) -> None:
+        """Let mimic joints follow by constraints."""
+        for joint in self.robot.joints:
+            if joint.type in ONE_COORDINATE and joint.mimic is not None:
+                self.tree.constrain(gear(joint.name, *_mimic(joint.mimic)))
+
+    def close_loops(self) -> None:
+        """Put constraints in the place of closing joints, without what the mechanism implies."""
+        rows: list[tuple[str, Any]] = []
+        for name in self.closing:
+            joint, frame = self.robot.joint_map[name], name
+            while frame in self.links or (frame != name and frame in self.joints):
+                frame = f"{frame}_"
+            self._add(self.places[joint.parent], [fixed(frame, **_pose(joint.origin))], self.joints[name])
+            try:
+                held = joint_constraints(
+                    CLOSED_BY.get(joint.type, joint.type), frame, joint.child, joint.axis or (1.0, 0.0, 0.0)
+                )
+            except ModelError as error:
+                raise self.file.error(f'joint "{name}": {error}', self.joints[name]) from None
+            rows += [(name, row) for row in held]
+        self.tree.constrain([row for _, row in rows])
+        if not rows or not _moves(self.tree):
+            return
+        try:
+            model = Model(self.tree.flatten())
+        except ModelError as error:
+            raise self.file.error(str(error), self.joints[self.closing[0]]) from None
+        kept = independent_constraints(model)
+        # by identity: equal rows may come from joints at one place
+        stay = {id(row) for row in kept}
+        implied = [name for name, row in rows if id(row) not in stay]
+        if implied:
+            self.loop_notes.append(
+                f"{len(implied)} of their {len(rows)} equations are implied by the others, left out: "
+                + few(list(dict.fromkeys(implied)))
+            )
+        self.tree.constraints = kept
 
     def _add(self, at: Frame, elements: list[Element], node: Node) -> Frame:
         try:
@@ -245,17 +339,19 @@ class _Builder:
                 )
             data["damping"] = dynamics.damping
         if mimic is not None:
-            multiplier = 1.0 if mimic.multiplier is None else mimic.multiplier
-            data["mimic"] = (mimic.joint, multiplier, mimic.offset or 0.0)
+            data["mimic"] = _mimic(mimic)
         make = prismatic if joint.type == "prismatic" else revolute
         return make(joint.name, axis, **data)
 
-    def _notes(self) -> list[str]:
-        joints = self.robot.joints
-        moving = [j for j in joints if j.type in ("revolute", "continuous", "prismatic")]
+    def notes(self, mimic: str) -> list[str]:
+        """Return what is to be said."""
+        joints = [j for j in self.robot.joints if j.name not in self.closing]
+        moving = [j for j in joints if j.type in ONE_COORDINATE]
+        follow = "mimic joints follow by constraints" if mimic == "constraints" else "mimic joints move on their own"
         cases = {
             "fixed joints: what they connect moves as one body": [j.name for j in joints if j.type == "fixed"],
-            "mimic joints move on their own": [j.name for j in moving if j.mimic is not None],
+            "joints that close loops: constraints, without coordinate, limits, damping or friction": self.closing,
+            follow: [j.name for j in moving if j.mimic is not None],
             "mimic a joint that is not in the file": [
                 j.name for j in moving if j.mimic is not None and j.mimic.joint not in self.joints
             ],
@@ -264,7 +360,9 @@ class _Builder:
             "limits and damping of planar and floating joints are left out": [
                 name
                 for name, node in self.joints.items()
-                if node.get("type") in ("planar", "floating") and {"limit", "dynamics"} & {part.tag for part in node}
+                if name not in self.closing
+                and node.get("type") in ("planar", "floating")
+                and {"limit", "dynamics"} & {part.tag for part in node}
             ],
             "joint friction is not simulated": [
                 j.name for j in moving if j.dynamics is not None and j.dynamics.friction
@@ -273,7 +371,7 @@ class _Builder:
                 j.name for j in moving if j.limit is None and j.type != "continuous"
             ],
         }
-        notes = [f"{text}: {few(names)}" for text, names in cases.items() if names]
+        notes = [f"{text}: {few(names)}" for text, names in cases.items() if names] + self.loop_notes
         if any(j.limit is not None for j in moving):
             notes.append("joint limits are kept as data, not enforced")
         if self.skipped:
