@@ -44,7 +44,9 @@ def why_singular(flat: Flat) -> str | None:
         k = int(flat.parent[i])
         if k >= 0:
             X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
-            felt[k] += X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
+            left = X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
+            # by symmetry: else rounding grows threefold from body to body
+            felt[k] += 0.5 * (left + left.T)
             carried[k] += X.T @ carried[i] @ X
     return None
 

@@ -1,0 +1,192 @@
+"""How the solvers of the linear-time integrator converge: iterations a step, and where they fail.
+
+    python benchmarks/convergence.py [--smoke] [--write docs/convergence.md]
+
+Starts are at random speeds, without damping: either all joints (and the base) turn at up to 1, 3 or 10 rad/s about
+each of their axes, or, on chains, the links do, whose joints then turn at the differences. The chains are those of
+Lee et al. 2016, at angles as theirs; the spherical ones have the same links on ball joints, the first one floating.
+Floating ones are without gravity. 1000 steps each. Where recursive-newton fails, the step is tried from
+the state before it with shorter dt, to the longest that it solves, and with other guesses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import starts
+from starts import systems
+
+import vitree as vt
+
+#: All but the default start from the dynamics' prediction; tolerances are the default's.
+SOLVERS = {
+    "riqn": {"solver": "riqn", "guess": "aba"},
+    "frozen": {"solver": "frozen", "guess": "aba"},
+    "recursive-newton": {"solver": "recursive-newton", "guess": "aba"},
+    "auto": {},
+}
+SPEEDS = (1.0, 3.0, 10.0)
+STEPS = 1000
+#: What a failure's message says, and its word in the table.
+REASONS = {"half a turn": "turn", "stayed above": "residual", "infinite": "not finite"}
+#: Speed of the tip of the fast straight chain [m/s].
+FAST = 133.0
+
+
+@dataclass
+class Start:
+    """A model, a configuration, and velocities at a speed."""
+
+    name: str
+    model: vt.Model
+    q: np.ndarray
+    links: bool = False
+
+    def v(self, speed: float) -> np.ndarray:
+        """Velocities of joints or of links, drawn evenly between -speed and speed."""
+        model, rng = self.model, np.random.default_rng(1)
+        if not self.links:
+            return rng.uniform(-speed, speed, model.nv)
+        v = np.zeros(model.nv)
+        if model.joint(model.joint_names[0]).kind != "free":
+            return np.diff(rng.uniform(-speed, speed, model.nv), prepend=0.0)
+        last = np.zeros(3)
+        for joint, link in zip(model.joint_names, model.link_names, strict=True):
+            turning = rng.uniform(-speed, speed, 3)
+            v[model.joint(joint).v_slice][-3:] = model.frame_pose(link, self.q)[:3, :3].T @ (turning - last)
+            last = turning
+        return v
+
+
+def begin(smoke: bool) -> list[Start]:
+    """The mechanisms and where they begin."""
+    found = []
+    for n in (10,) if smoke else (10, 50, 100, 200):
+        model, (q, _) = systems.chain(n), systems.thrown(n)
+        found += [Start(f"chain of {n}, {what}", model, q, what == "links") for what in ("joints", "links")]
+    talos, panda = starts.talos(), starts.panda()
+    found += [Start("Talos", talos, talos.neutral()), Start("Panda", panda, panda.neutral())]
+    for n in (20,) if smoke else (20, 50, 100):
+        model = starts.spherical_chain(n)
+        angles = np.random.default_rng(0).uniform(-np.pi / 2, np.pi / 2, model.nv)
+        q = model.integrate(model.neutral(), angles)
+        found += [Start(f"spherical of {n}, {what}", model, q, what == "links") for what in ("joints", "links")]
+    return found
+
+
+def measure(model, q, v, dt: float, steps: int, options: dict) -> tuple[str, vt.ConvergenceError | None]:
+    """A cell of the table, and the failure if there was one."""
+    try:
+        run = vt.simulate(model, q, v, duration=steps * dt, dt=dt, every=steps, **options)
+    except vt.ConvergenceError as failure:
+        reason = next(word for text, word in REASONS.items() if text in str(failure))
+        return f"**{failure.trajectory.steps + 1} {reason}**", failure
+    return f"{run.iterations_total / steps:.2f} ({run.iterations_max})", None
+
+
+@dataclass
+class Limit:
+    """What stands in the way of a step that failed."""
+
+    #: the longest step that is solved, as a share of dt
+    share: float
+    #: turn of the fastest body in it [rad]
+    turn: float
+    #: the solution's distance from that of the longest step goes with this power of what is left to it; 1/2 where
+    #: two solutions meet and none is beyond
+    power: float
+    #: guesses other than the dynamics' from which the whole step is solved
+    guesses: list[str]
+
+
+def limit(model, q, v, dt: float, failure) -> Limit:
+    """Look into a step that recursive-newton failed to solve."""
+    done, newton = failure.trajectory.steps, SOLVERS["recursive-newton"]
+    if done:
+        run = vt.simulate(model, q, v, duration=done * dt, dt=dt, every=done, **newton)
+        q, p = run.q[-1], run.p[-1]
+    else:
+        p = model.momentum_from_velocity(q, v)
+
+    def step(share: float, guess: str = "aba"):
+        options = newton | {"guess": guess, "max_iterations": 60}
+        try:
+            return vt.simulate(model, q, p0=p, duration=share * dt, dt=share * dt, **options).q[-1]
+        except vt.ConvergenceError:
+            return None
+
+    solved, failed = 1e-3, 1.0
+    while failed - solved > 1e-9:
+        middle = 0.5 * (solved + failed)
+        solved, failed = (middle, failed) if step(middle) is not None else (solved, middle)
+    last = step(solved)
+    before = np.array([1e-6, 1e-5, 1e-4])
+    near = [step(solved - x) for x in before]
+    away = [np.nan if q2 is None else np.abs(model.difference(q2, last)).max() for q2 in near]
+    turns = [model.frame_pose(link, q)[:3, :3].T @ model.frame_pose(link, last)[:3, :3] for link in model.link_names]
+    turn = max(float(np.arccos(np.clip((np.trace(R) - 1) / 2, -1, 1))) for R in turns)
+    guesses = [guess for guess in ("euler", "current") if step(1.0, guess) is not None]
+    return Limit(solved, turn, float(np.polyfit(np.log(before), np.log(away), 1)[0]), guesses)
+
+
+def straight_chain() -> tuple[vt.Model, np.ndarray, np.ndarray]:
+    """50 links standing upright, joints at random speeds that make the tip move at 133 m/s."""
+    model, v = systems.chain(50), np.random.default_rng(2).uniform(-1, 1, 50)
+    return model, np.zeros(50), v * FAST / abs(systems.LENGTH * np.cumsum(v).sum())
+
+
+def tables(smoke: bool) -> str:
+    """All tables, in Markdown."""
+    lines, failures = [], []
+    steps = 30 if smoke else STEPS
+    for dt in (1e-3, 1e-2):
+        lines += [f"### dt = {dt:g} s, {steps} steps", "", f"| start | {' | '.join(SOLVERS)} |", "|---" * 5 + "|"]
+        for start in begin(smoke):
+            cells = {name: [] for name in SOLVERS}
+            for speed in SPEEDS:
+                v = start.v(speed)
+                for name, options in SOLVERS.items():
+                    text, failure = measure(start.model, start.q, v, dt, steps, options)
+                    cells[name].append(text)
+                    if failure is not None and name == "recursive-newton":
+                        failures.append((start, speed, dt, failure))
+            lines.append(f"| {start.name} | {' | '.join(' / '.join(row) for row in cells.values())} |")
+        lines.append("")
+
+    lines += ["### The fast straight chain of 50 links, 1 s", "", f"| dt | {' | '.join(SOLVERS)} |", "|---" * 5 + "|"]
+    model, q, v = straight_chain()
+    for dt in (1e-2, 5e-3) if smoke else (1e-2, 5e-3, 2e-3, 1e-3):
+        row = [measure(model, q, v, dt, round(0.1 / dt if smoke else 1 / dt), way)[0] for way in SOLVERS.values()]
+        lines.append(f"| {dt:g} | {' | '.join(row)} |")
+
+    lines += ["", "### Where recursive-newton fails", ""]
+    lines += ["| start | speed | dt | step | solved up to, of dt | turn in it [rad] | power | solved from |",
+              "|---" * 8 + "|"]  # fmt: skip
+    for start, speed, dt, failure in failures:
+        found = limit(start.model, start.q, start.v(speed), dt, failure)
+        lines.append(f"| {start.name} | {speed:g} | {dt:g} | {failure.trajectory.steps + 1} | {found.share:.3f} "
+                     f"| {found.turn:.2f} | {found.power:.2f} | {', '.join(found.guesses) or '-'} |")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="only see that it runs")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the marks of a page")
+    arguments = parser.parse_args()
+    text = tables(arguments.smoke)
+    print(text)
+    if arguments.write:
+        page = arguments.write.read_text()
+        begin, end = "<!-- tables -->\n", "<!-- end of tables -->"
+        if begin not in page or end not in page:
+            parser.error(f"{arguments.write} has no lines {begin.strip()} and {end}")
+        arguments.write.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}{text}{end}", page, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What a step costs, in counts, and what its loose tolerance does not cost: momentum. Counts are deterministic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_models import chain_flat
+
+import vitree as vt
+from vitree.integrators.base import Records
+
+
+def undamped(name, **more):
+    """A robot without the damping of its file."""
+    flat = vt.load_urdf(vt.find_robot(name), **more).flat
+    return vt.Model(replace(flat, damping=np.zeros_like(flat.damping)))
+
+
+def floating_talos():
+    return undamped("talos", base="free", gravity=(0, 0, 0))
+
+
+def spherical_chain(n):
+    """Links of 1.5 m, 1 kg and unit inertia on ball joints, the first one floating."""
+    tree = vt.Tree("spherical chain", gravity=(0, 0, 0))
+    at = tree.world
+    for i in range(n):
+        link = vt.body(f"link{i}", 1.0, inertia=(1, 1, 1), com=(0, 0, 0.75))
+        at = at.add(vt.ball(f"joint{i}") if i else vt.free("base"), link).add(vt.tz(1.5))
+    return tree.compile()
+
+
+def counts(model, q, v, dt, steps, **options):
+    """Residuals, factorisations and solves of a step, on average."""
+    integrator = vt.METHODS["linear-time"](model, dt, **options)
+    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    records = Records(np.empty(2), np.empty((2, model.nq)), np.empty((2, model.nv)), np.zeros(2, dtype=np.intc),
+                      np.zeros(2), np.empty((2, 0)))  # fmt: skip
+    integrator.run(records, steps, steps, None)
+    return np.array(integrator.stepper.counts) / steps
+
+
+#: By robot: bounds of residuals, factorisations and solves of a step at joint speeds up to 1, 3 and 10.
+BOUNDS = {
+    "chain10": ((1.6, 0.05, 1.5), (1.8, 0.05, 1.7), (2.2, 0.3, 2.0)),
+    "panda": ((2.1, 0.2, 2.0), (2.1, 0.3, 2.0), (2.2, 0.8, 1.9)),
+    "talos": ((1.6, 0.05, 1.5), (1.9, 0.1, 1.7), (2.2, 0.8, 1.8)),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_counts_of_the_default(name):
+    """About two residuals a step at dt = 1e-3, and a factorisation now and then, where Newton needs one or two."""
+    model = {"chain10": lambda: vt.Model(chain_flat(10)), "panda": lambda: undamped("panda"), "talos": floating_talos}
+    model = model[name]()
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-np.pi / 2, np.pi / 2, model.nv) if name == "chain10" else model.neutral()
+    for speed, bounds in zip((1.0, 3.0, 10.0), BOUNDS[name], strict=True):
+        v = np.random.default_rng(1).uniform(-speed, speed, model.nv)
+        found = counts(model, q, v, 1e-3, 1000)
+        assert (found <= bounds).all(), (speed, found)
+        # Newton from the dynamics: a factorisation and a solve for each residual but the last
+        newton = counts(model, q, v, 1e-3, 1000, solver="recursive-newton", guess="aba")
+        assert newton[1] == newton[2] == pytest.approx(newton[0] - 1) and 1 <= newton[1] <= 2
+
+
+def test_momentum_of_a_tumbling_robot_over_1e4_steps():
+    """The tolerance is 1e-9 of the momentum; what is kept is far better, as no residual is lost."""
+    model = floating_talos()
+    v = np.random.default_rng(0).uniform(-2, 2, model.nv)
+    run = vt.simulate(model, None, v, duration=10.0, dt=1e-3, every=10)
+    scale = np.abs(run.momentum[0]).max()
+    assert run.steps == 10_000 and run.settings["tolerance"] == 1e-9
+    assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * scale
+    assert np.linalg.norm(run.v[-1] - run.v[0]) > 1.0  # it tumbled
+    assert run.iterations_max <= 4
+
+
+@pytest.mark.parametrize("solver", ["auto", "recursive-newton"])
+def test_a_floating_chain_on_ball_joints_takes_three_iterations(solver):
+    model = spherical_chain(100)
+    rng = np.random.default_rng(0)
+    q = model.integrate(model.neutral(), rng.uniform(-np.pi / 2, np.pi / 2, model.nv))
+    v = rng.uniform(-1, 1, model.nv)
+    run = vt.simulate(model, q, v, duration=1.0, dt=1e-3, every=100, solver=solver)
+    assert run.steps == 1000 and run.iterations_max <= 3
+    assert np.abs(run.momentum - run.momentum[0]).max() < 1e-10 * np.abs(run.momentum[0]).max()
