@@ -269,7 +269,9 @@ def test_a_step_of_half_a_turn_is_refused():
     """The average twist of a step is not defined from half a turn on."""
     model = vt.Model(chain_flat(1))
     with pytest.raises(vt.ConvergenceError, match="half a turn"):
-        vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01)
+        vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01, halvings=0)
+    run = vt.simulate(model, v0=np.array([400.0]), duration=0.1, dt=0.01)
+    assert run.settings["halved"] == run.steps == 10
 
 
 @pytest.mark.parametrize("method", ["explicit-euler", "rk4"])

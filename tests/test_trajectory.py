@@ -37,6 +37,8 @@ def make(n: int = 11, nq: int = 4, nv: int = 3, **changes) -> Trajectory:
         "iterations_max": 4,
         "steps": 10,
         "seconds": 0.1 + 0.2,
+        "monitors": {"t": 0.1 * np.arange(1, n), "momentum": rng.random((max(n - 1, 0), 6))},
+        "checkpoint": rng.integers(0, 256, 9, np.uint8),
     }
     return Trajectory(**(values | changes))
 
@@ -48,7 +50,11 @@ def test_round_trip_is_exact(tmp_path):
         again = Trajectory.load(path)
         for field in dataclasses.fields(Trajectory):
             one, two = getattr(traj, field.name), getattr(again, field.name)
-            if field.name in ARRAYS:
+            if field.name == "monitors":
+                assert list(one) == list(two)
+                for a, b in zip(one.values(), two.values(), strict=True):
+                    assert a.tobytes() == b.tobytes() and a.shape == b.shape
+            elif field.name in (*ARRAYS, "checkpoint"):
                 assert one.shape == two.shape and one.dtype == two.dtype
                 assert one.tobytes() == two.tobytes(), field.name
             else:
@@ -58,7 +64,7 @@ def test_round_trip_is_exact(tmp_path):
 def test_file_is_plain_arrays_and_a_header_with_units(tmp_path):
     with np.load(make().save(tmp_path / "run.npz"), allow_pickle=False) as file:
         header = json.loads(str(file["header"]))
-        assert set(file.files) == {"header", *ARRAYS}
+        assert set(file.files) == {"header", *ARRAYS, "checkpoint", "monitor: t", "monitor: momentum"}
     assert header["format"] == FORMAT and header["method"] == "linear-time"
     assert set(ARRAYS) <= set(header["units"]) and header["units"] == UNITS
 
@@ -153,6 +159,8 @@ def test_slices_keep_records_together_and_totals_of_the_run():
     assert (part.steps, part.iterations_total) == (traj.steps, traj.iterations_total)
     assert np.array_equal(traj[np.array([2, 5, 8])].q, part.q)
     assert np.array_equal(traj.energy, traj.kinetic + traj.potential)
+    # what a run goes on from is that of its last record
+    assert not len(part.checkpoint) and np.array_equal(traj[::5].checkpoint, traj.checkpoint)
 
 
 def test_one_record():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,9 +83,10 @@ class Motion:
                 )
         self.functions: list[Callable] = []
 
-    def plan(self, q0: np.ndarray, t0: float, dt: float, steps: int) -> None:
-        """Fix the time span, from t0 over steps of dt, and where unnamed coordinates rest."""
-        self.t0, self.dt, self.steps = t0, dt, steps
+    def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
+        """Fix the times at which steps begin and end, (steps + 1,), and where unnamed coordinates rest."""
+        self.ends = ends
+        self.shortest = float(np.diff(ends).min())
         self.functions = [self._function(name, q0[iq]) for name, iq in zip(self.names, self.iq, strict=True)]
 
     def _function(self, name: str, rest: float) -> Callable:
@@ -93,21 +94,23 @@ class Motion:
         if motion is None:
             return lambda t: (rest, 0.0, 0.0)
         if callable(motion):
-            return lambda t: _with_rates(name, motion, t, min(1e-3, max(self.dt, 2e-4)))
+            return lambda t: _with_rates(name, motion, t, min(1e-3, max(self.shortest, 2e-4)))
         nodes = np.array(motion, dtype=float)
-        if nodes.ndim != 1 or len(nodes) < self.steps + 1 or not np.isfinite(nodes).all():
+        steps = len(self.ends) - 1
+        if nodes.ndim != 1 or len(nodes) < steps + 1 or not np.isfinite(nodes).all():
             raise InputError(
-                f'the motion of "{name}" must be {self.steps + 1} finite numbers, one at each end of {self.steps} '
+                f'the motion of "{name}" must be {steps + 1} finite numbers, one at each end of {steps} '
                 f"steps (or more); it has shape {nodes.shape}"
             )
+        nodes = nodes[: steps + 1]
         from scipy.interpolate import make_interp_spline
 
-        spline = make_interp_spline(self.t0 + self.dt * np.arange(len(nodes)), nodes, k=min(5, (len(nodes) - 1) | 1))
+        spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 1) | 1))
         rate, acceleration = spline.derivative(1), spline.derivative(2)
 
         def sampled(t):
-            k = (t - self.t0) / self.dt
-            q = nodes[round(k)] if abs(k - round(k)) < 1e-9 * max(1.0, abs(k)) else float(spline(t))
+            k = int(np.abs(self.ends - t).argmin())
+            q = nodes[k] if abs(self.ends[k] - t) < 1e-9 * max(self.shortest, abs(t)) else float(spline(t))
             return q, float(rate(t)), float(acceleration(t))
 
         return sampled
@@ -116,9 +119,11 @@ class Motion:
         """Return (3, n) of coordinates, rates and accelerations at a time."""
         return np.array([f(t) for f in self.functions], dtype=float).reshape(-1, 3).T
 
-    def rows(self) -> np.ndarray:
-        """Return (2 steps + 1, 3, n): the motion at each half step."""
-        times = self.t0 + 0.5 * self.dt * np.arange(2 * self.steps + 1)
+    def rows(self, shares: Sequence[float] = (1.0,)) -> np.ndarray:
+        """Return (2 steps len(shares) + 1, 3, n): the motion at each half of the substeps."""
+        bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
+        within = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
+        times = np.append((self.ends[:-1, None] + np.diff(self.ends)[:, None] * within).ravel(), self.ends[-1])
         return np.ascontiguousarray([self.at(t) for t in times]).reshape(len(times), 3, len(self.names))
 
     def start(self, q0: np.ndarray, v0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +133,7 @@ class Motion:
         ------
         InputError
         """
-        q, v, _ = self.at(self.t0)
+        q, v, _ = self.at(self.ends[0])
         v0 = v0.copy()
         for k, name in enumerate(self.names):
             if abs(q0[self.iq[k]] - q[k]) > 1e-9 * max(1.0, abs(q[k])):

@@ -12,6 +12,7 @@ from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import METHODS, Integrator
 from vitree.integrators.base import Records
 from vitree.model import Model
+from vitree.monitors import Monitors
 from vitree.trajectory import Trajectory
 
 
@@ -20,8 +21,8 @@ def simulate(
     q0=None,
     v0=None,
     *,
-    duration: float,
-    dt: float,
+    duration: float | None = None,
+    dt=None,
     method: str = "linear-time",
     p0=None,
     q1=None,
@@ -33,6 +34,8 @@ def simulate(
     prescribed=None,
     every: int = 1,
     progress: Callable[[int, int], Any] | None = None,
+    monitors=(),
+    resume: Trajectory | None = None,
     **options,
 ) -> Trajectory:
     """Simulate a mechanism and return its trajectory.
@@ -48,7 +51,8 @@ def simulate(
         Instead of v0: the momentum (nv,), or the configuration (nq,) one step later (variational
         methods only).
     duration, dt : float
-        Time to simulate and step [s]; the duration must be a whole number of steps.
+        Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
+        steps that differ; they make up the duration.
     method : str
         A name of ``vitree.METHODS``.
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
@@ -69,8 +73,14 @@ def simulate(
         Record each ``every``-th step.
     progress : callable (done, total), optional
         Called every fraction of a second.
+    monitors : names
+        What to keep of every step, recorded or not, in ``Trajectory.monitors``: energy, momentum, constraint,
+        residual, iterations, contraction.
+    resume : Trajectory, optional
+        Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
+        options are that run's; inputs, torque and the like are given anew, with rows from here on.
     **options
-        Options of the method: solver, guess, tolerance, max_iterations, alpha; rtol, atol for SciPy's.
+        Options of the method: solver, guess, order, tolerance, max_iterations, halvings, alpha; rtol, atol for SciPy's.
 
     Returns
     -------
@@ -89,7 +99,14 @@ def simulate(
     model.require_regular()
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
-    steps = count_steps(duration, dt)
+    if resume is not None:
+        method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
+        t0 = float(resume.t[-1])
+        q0 = resume.q[-1]
+    spans = None
+    if np.ndim(dt):
+        spans, dt, duration = _spans(dt, duration)
+    steps = len(spans) if spans is not None else count_steps(duration, dt)
     if not (isinstance(every, int | np.integer) and every >= 1):
         raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
     if not np.isfinite(t0):
@@ -97,14 +114,53 @@ def simulate(
     integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
                                  prescribed=prescribed, **options)  # fmt: skip
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-    integrator.plan(q0, float(t0), steps)
-    records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
+    ends = t0 + (dt * np.arange(steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans))))
+    integrator.plan(q0, ends)
+    watched = Monitors(monitors, model, steps) if monitors else None
+    if resume is not None:
+        records = _records(integrator, *integrator.resume(resume.checkpoint.tobytes()), steps // every)
+    else:
+        records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
+    if spans is not None:
+        integrator.vary(spans, ends)
+    settings = {"dt": dt, "every": every} if spans is None else {
+        "dt": float(np.mean(spans)), "every": every, "dt_range": [float(spans.min()), float(spans.max())]}  # fmt: skip
     try:
-        integrator.run(records, steps, int(every), progress)
+        integrator.run(records, steps, int(every), progress, watched)
     except (ConvergenceError, KeyboardInterrupt) as stop:
-        stop.trajectory = _trajectory(integrator, records.trimmed(), every)
+        stop.trajectory = _trajectory(integrator, records.trimmed(), settings, watched)
         raise
-    return _trajectory(integrator, records.trimmed(), every)
+    return _trajectory(integrator, records.trimmed(), settings, watched)
+
+
+def _as_before(resume, model, method, dt, options, start):
+    """Method, dt and options of a run that goes on."""
+    made = resume.settings
+    if not isinstance(resume, Trajectory) or not len(resume.checkpoint):
+        raise InputError("resume= takes the whole Trajectory of a run, as simulate() returned it or load() read it")
+    if made.get("model_digest") != model.digest:
+        raise InputError(f'the run to resume is of another model than "{model.name}": of "{resume.model_name}"')
+    if any(x is not None for x in start) or dt is not None or options:
+        raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")
+    if "dt_range" in made:
+        raise InputError("the run to resume had steps that differed; start from its last q and p")
+    if method not in ("linear-time", resume.method):
+        raise InputError(f'the run to resume was by "{resume.method}", not "{method}"')
+    return resume.method, made["dt"], made["options"]
+
+
+def _spans(dt, duration):
+    """Steps that differ, their mean, and what they make up."""
+    try:
+        spans = np.array(dt, dtype=float)
+    except (TypeError, ValueError):
+        spans = np.array([np.nan])
+    if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
+        raise InputError("dt must be a positive number of seconds, or an array (steps,) of them")
+    whole = float(spans.sum())
+    if duration is not None and abs(whole - duration) > 1e-9 * whole:
+        raise InputError(f"the steps of dt make up {whole:.9g} s, not duration={duration:g} s; leave duration out")
+    return spans, float(spans[0]), whole
 
 
 def count_steps(duration: float, dt: float) -> int:
@@ -164,23 +220,18 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
         else:
             x0 = home.momentum_from_velocity(q0, v)
     integrator.start(t0, q0, x0)
+    return _records(integrator, t0, q0, x0, count)
+
+
+def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
+    """Room for the start and so many states."""
+    home = integrator.running
     records = Records(
         np.empty(count + 1), np.empty((count + 1, home.nq)), np.empty((count + 1, home.nv)),
-        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(model.constraints)), np.nan),
+        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(home.constraints)), np.nan),
     )  # fmt: skip
     records.t[0], records.q[0], records.x[0] = t0, q0, x0
     return records
-
-
-def _prescribed_rates(integrator: Integrator, t: np.ndarray) -> np.ndarray | None:
-    """Rates of the prescribed coordinates at some times, in rows of velocities of the model that ran."""
-    motion = integrator.motion
-    if not motion.names:
-        return None
-    rates = np.zeros((len(t), integrator.running.nv))
-    places = [integrator.running.joint(name).v_slice.start for name in motion.names]
-    rates[:, places] = [motion.at(time)[1] for time in t]
-    return rates
 
 
 def _turning(model: Model) -> np.ndarray:
@@ -188,7 +239,7 @@ def _turning(model: Model) -> np.ndarray:
     return np.isin(model.flat.kind, (0, 2))
 
 
-def _trajectory(integrator: Integrator, records: Records, every: int) -> Trajectory:
+def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
     """Fill in what the state implies: v or p, energies, momentum."""
     model, home, q, x = integrator.model, integrator.running, records.q, records.x
     multipliers = records.multipliers
@@ -196,7 +247,7 @@ def _trajectory(integrator: Integrator, records: Records, every: int) -> Traject
         multipliers = np.array([integrator.multipliers_at(*state) for state in zip(records.t, q, x, strict=True)])
     with np.errstate(all="ignore"):
         if integrator.uses_momentum:
-            v, p = home.constrained_velocities(q, x, _prescribed_rates(integrator, records.t)), x
+            v, p = integrator.velocities(records.t, q, x), x
         else:
             v, p = x, home.momenta(q, x)
         if home is not model:
@@ -210,12 +261,13 @@ def _trajectory(integrator: Integrator, records: Records, every: int) -> Traject
         q_names=model.q_names,
         v_names=model.v_names,
         method=integrator.name,
-        settings={"dt": integrator.dt, "every": every, **integrator.settings, "notes": integrator.notes,
-                  "model_digest": model.digest},
+        settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
+                  "halved": integrator.halved, "notes": integrator.notes},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
         momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
         constraint_names=tuple(c.name for c in model.constraints),
         iterations=records.iterations, residual=records.residual,
         iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
         steps=integrator.steps, seconds=records.seconds,
+        monitors=watched.kept() if watched else None, checkpoint=np.frombuffer(integrator.checkpoint(), np.uint8),
     )  # fmt: skip

@@ -34,10 +34,13 @@ UNITS = {
     "constraint": "m or rad",
     "multipliers": "N or N m",
     "seconds": "s",
+    "checkpoint": "bytes",
 }
 _NAMES = ("joint_names", "q_names", "v_names", "constraint_names")
 #: What files of format 1 do not have.
-_SINCE_2 = ("constraint_names", "constraint", "multipliers")
+_SINCE_2 = ("constraint_names", "constraint", "multipliers", "checkpoint")
+#: Before the names of monitors in files.
+_MONITOR = "monitor: "
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -91,6 +94,10 @@ class Trajectory:
         Over all steps, recorded or not.
     seconds : float
         Time spent stepping [s].
+    monitors : dict of str to array
+        What ``simulate(monitors=)`` asked for, a row for each step, recorded or not, and ``t`` of their ends.
+    checkpoint : (bytes,) array
+        What ``simulate(resume=)`` goes on from; empty if the last record is not the run's end.
     """
 
     model_name: str
@@ -115,6 +122,8 @@ class Trajectory:
     constraint_names: tuple[str, ...] = ()
     constraint: Any = None
     multipliers: Any = None
+    monitors: Any = None
+    checkpoint: Any = None
 
     def __post_init__(self):
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
@@ -126,6 +135,8 @@ class Trajectory:
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "monitors", dict(self.monitors or {}))
+        object.__setattr__(self, "checkpoint", np.array(() if self.checkpoint is None else self.checkpoint, np.uint8))
         for name in _NAMES:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in _COUNTS:
@@ -146,7 +157,9 @@ class Trajectory:
 
     def __getitem__(self, index):
         if isinstance(index, slice | np.ndarray | list):
-            return replace(self, **{name: getattr(self, name)[index] for name in _shapes()})
+            parts = {name: getattr(self, name)[index] for name in _shapes()}
+            ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
+            return replace(self, **parts, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)
         except TypeError:
@@ -191,7 +204,8 @@ class Trajectory:
         header = {name: getattr(self, name) for name in _header_names()}
         header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS}
         header["vitree"] = package_version()
-        arrays = {name: getattr(self, name) for name in _shapes()}
+        arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
+        arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
         with replacing(path) as stream:
             np.savez(stream, header=np.array(json.dumps(header)), **arrays)
         return path
@@ -218,7 +232,9 @@ class Trajectory:
                         f"this vitree reads up to format {FORMAT}: upgrade it"
                     )
                 later = set(_SINCE_2) if header["format"] < 2 else set()
-                arrays = {name: file[name] for name in _shapes() if name not in later}
+                arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name not in later}
+                watched = [name for name in file if name.startswith(_MONITOR)]
+                arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
             return cls(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
         except FileNotFoundError:
             raise InputError(f"there is no file {path}; {remedy}") from None
@@ -242,7 +258,7 @@ def _shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple
 
 
 def _header_names() -> list[str]:
-    return [f.name for f in fields(Trajectory) if f.name not in _shapes()]
+    return [f.name for f in fields(Trajectory) if f.name not in (*_shapes(), "monitors", "checkpoint")]
 
 
 @contextlib.contextmanager

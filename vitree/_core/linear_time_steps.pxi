@@ -43,6 +43,14 @@ cdef class LinearTimeStepper(VariationalStepper):
     cdef void leave(self) noexcept nogil:
         self.started = False
 
+    cdef void pieces(self):
+        VariationalStepper.pieces(self)
+        self.piece(&self.started, sizeof(int))
+        self.piece(self.n1, self.nbody * sizeof(Node))
+        self.piece(self.weight1, self.nv * sizeof(double))
+        self.piece(self.all_gains, self.stages * self.nbody * sizeof(Gains))
+        self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(BigGains))
+
     # ---- the pieces -----------------------------------------------------------------------------
 
     cdef void node_weight(self, double t, const double* q, const Node* x, double* weight) noexcept nogil:

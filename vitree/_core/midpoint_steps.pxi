@@ -27,7 +27,7 @@ cdef class MidpointStepper(VariationalStepper):
     cdef double* L_qq
 
     def __init__(self, model, h, torque=None, double alpha=0.5, bint tree=False, bint caching=True, **options):
-        cdef int rows, k
+        cdef int rows, j, k
         cdef size_t size
         self.alpha, self.tree, self.caching = alpha, tree, caching
         self.pairs = self.loads.pairs
@@ -52,8 +52,9 @@ cdef class MidpointStepper(VariationalStepper):
             self.L_vq = self.doubles(self.nv * self.nv)
             self.L_qq = self.doubles(self.nv * self.nv)
         if self.written:
-            for k in range(self.nv):
-                self.C[(3 * self.pairs + k) * self.nv + k] = 1.0
+            for j in range(self.stages):
+                for k in range(self.nv):
+                    self.all_C[((j * self.extra) + 3 * self.pairs + k) * self.nv + k] = 1.0
 
     cdef int coupled_rows(self):
         return 3 * self.pairs + (self.nv if self.written else 0)
@@ -64,6 +65,10 @@ cdef class MidpointStepper(VariationalStepper):
     cdef void use(self, int stage) noexcept nogil:
         VariationalStepper.use(self, stage)
         self.work = self.all_work + stage * self.nbody
+
+    cdef void pieces(self):
+        VariationalStepper.pieces(self)
+        self.piece(self.all_work, self.stages * self.nbody * sizeof(MidSolve))
 
     cdef int prepare(self) noexcept nogil:
         return self.predict_middle(self.v, self.a, self.d) if self.asks and not self.implicit else OK

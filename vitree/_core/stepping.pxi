@@ -75,6 +75,12 @@ cdef class Stepper:
     cdef bint restarted                 # v_last is not of that one
     cdef long begun                     # `steps` where rows of inputs and of motion begin
     cdef long moment                    # the half step of a row of motion where the step at hand starts
+    cdef double contraction             # of the last correction
+    cdef object contraction_owner
+    cdef double* contraction_out        # (rows,) or NULL
+    cdef char* cursor                   # into a history that is read or written, or NULL: it is measured
+    cdef bint restoring
+    cdef size_t length
     cdef readonly long steps            # taken since the state was set
     cdef readonly long total_iterations
     cdef readonly int iterations
@@ -212,7 +218,7 @@ cdef class Stepper:
         self.steps = self.begun = self.moment = self.total_iterations = 0
         self.most_iterations = 0
         self.spans = NULL
-        self.h, self.h_last, self.restarted = self.span, 0.0, True
+        self.h, self.h_last, self.restarted, self.contraction = self.span, 0.0, True, NAN
         memcpy(self.q, &q[0], self.nq * sizeof(double))
         memcpy(self.x, &x[0], self.nv * sizeof(double))
         self.begin()
@@ -241,6 +247,57 @@ cdef class Stepper:
         memcpy(&vq[0], self.q, self.nq * sizeof(double))
         memcpy(&vx[0], self.x, self.nv * sizeof(double))
         return self.t, q, x
+
+    def history(self):
+        """Return all that the next steps depend on, as bytes for :meth:`set_history`."""
+        cdef bytearray kept
+        self.cursor, self.restoring, self.length = NULL, False, 0
+        self.pieces()
+        kept = bytearray(self.length)
+        self.cursor = kept
+        self.pieces()
+        return bytes(kept)
+
+    def set_history(self, bytes kept):
+        """Go on from a history, of a stepper made with the same arguments."""
+        self.cursor, self.restoring, self.length = NULL, False, 0
+        self.pieces()
+        if self.length != <size_t>len(kept):
+            raise ValueError(f"a history of {len(kept)} bytes; this stepper's has {self.length}")
+        self.cursor, self.restoring = kept, True
+        self.pieces()
+        self.spans, self.h, self.begun = NULL, self.span, self.steps
+
+    cdef void piece(self, void* at, size_t size) noexcept:
+        # one part of the history
+        self.length += size
+        if self.cursor == NULL or size == 0:
+            return
+        if self.restoring:
+            memcpy(at, self.cursor, size)
+        else:
+            memcpy(self.cursor, at, size)
+        self.cursor += size
+
+    cdef void pieces(self):
+        self.piece(&self.t, sizeof(double))
+        self.piece(&self.t0, sizeof(double))
+        self.piece(&self.steps, sizeof(long))
+        self.piece(&self.total_iterations, sizeof(long))
+        self.piece(&self.most_iterations, sizeof(int))
+        self.piece(&self.h_last, sizeof(double))
+        self.piece(&self.restarted, sizeof(int))
+        self.piece(self.q, self.nq * sizeof(double))
+        self.piece(self.x, self.nv * sizeof(double))
+        self.piece(self.v_last, self.nv * sizeof(double))
+
+    def watch(self, contraction):
+        """Write the contraction of each recorded step's last correction to rows of an array, or None: no more."""
+        cdef double[::1] view
+        self.contraction_owner, self.contraction_out = contraction, NULL
+        if contraction is not None:
+            view = contraction
+            self.contraction_out = &view[0]
 
     def run(self, long count, long every, long first, double[::1] t, double[:, ::1] q, double[:, ::1] x,
             int[::1] iterations, double[::1] error, double[:, ::1] multipliers):
@@ -280,6 +337,8 @@ cdef class Stepper:
                     memcpy(&x[row, 0], self.x, self.nv * sizeof(double))
                     iterations[row] = self.iterations
                     error[row] = self.error
+                    if self.contraction_out != NULL:
+                        self.contraction_out[row] = self.contraction
                     for c in range(self.count):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1

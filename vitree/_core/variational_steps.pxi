@@ -150,7 +150,6 @@ cdef class VariationalStepper(Stepper):
     cdef readonly long residuals        # evaluations since the state was set
     cdef readonly long factorisations
     cdef readonly long solves
-    cdef readonly double contraction    # of the last pass
     cdef double cost_pass
     cdef double cost_factor
     cdef Guess* guess                   # of the substep at hand
@@ -170,6 +169,11 @@ cdef class VariationalStepper(Stepper):
     cdef double* first                  # what makes the start's momentum tangent to the constraints
     cdef double* force_out              # multipliers as forces at the last step's start
     cdef double* Dh2
+    cdef double* all_C                  # (stages, ...): each substep has its own operator
+    cdef double* all_R
+    cdef double* all_YC
+    cdef double* all_J
+    cdef int* all_J_order
     cdef double* C                      # (extra, nv)
     cdef double* R                      # (extra, nv)
     cdef double* YC                     # (count + extra, nv): responses
@@ -222,15 +226,15 @@ cdef class VariationalStepper(Stepper):
         self.first = self.doubles(self.count)
         self.force_out = self.doubles(self.count)
         self.Dh2 = self.doubles(self.count * n)
-        self.C = self.doubles(self.extra * n)
-        self.R = self.doubles(self.extra * n)
-        self.YC = self.doubles(rows * n)
+        self.all_C = self.doubles(self.stages * self.extra * n)
+        self.all_R = self.doubles(self.stages * self.extra * n)
+        self.all_YC = self.doubles(self.stages * rows * n)
         self.A = self.doubles(rows * rows)
         self.z = self.doubles(rows)
         self.z_order = <int*>self.take((rows + 1) * sizeof(int))
         if self.dense():
-            self.J = self.doubles(n * n)
-            self.J_order = <int*>self.take((n + 1) * sizeof(int))
+            self.all_J = self.doubles(self.stages * n * n)
+            self.all_J_order = <int*>self.take((self.stages * n + 1) * sizeof(int))
         if solver == BROYDEN:
             self.past = self.doubles((max_iterations + 2) * (n + self.count))
             self.past_size = self.doubles(max_iterations + 2)
@@ -301,7 +305,14 @@ cdef class VariationalStepper(Stepper):
     # ---- histories ------------------------------------------------------------------------------
 
     cdef void use(self, int stage) noexcept nogil:
+        cdef int n = self.nv, rows = self.count + self.extra
         self.stage = stage
+        self.C = self.all_C + stage * self.extra * n
+        self.R = self.all_R + stage * self.extra * n
+        self.YC = self.all_YC + stage * rows * n
+        if self.dense():
+            self.J = self.all_J + stage * n * n
+            self.J_order = self.all_J_order + stage * n
         self.guess = &self.guesses[stage]
         self.economy = &self.economies[stage]
 
@@ -323,6 +334,27 @@ cdef class VariationalStepper(Stepper):
         self.use(0)
         self.opening = True
         self.residuals = self.factorisations = self.solves = self.halved = 0
+
+    cdef void pieces(self):
+        cdef int j, n = self.nv, rows = self.count + self.extra
+        Stepper.pieces(self)
+        self.piece(&self.opening, sizeof(int))
+        self.piece(&self.have_Dh, sizeof(int))
+        self.piece(&self.halved, sizeof(long))
+        for j in range(self.stages):
+            self.piece(&self.guesses[j].count, sizeof(long))
+            self.piece(&self.guesses[j].h, sizeof(double))
+            self.piece(self.guesses[j].score, sizeof(self.guesses[j].score))
+            self.piece(self.guesses[j].table, (ORDERS + 1) * n * sizeof(double))
+        self.piece(self.economies, self.stages * sizeof(Economy))
+        self.piece(self.lam, self.count * sizeof(double))
+        self.piece(self.Dh1, self.count * n * sizeof(double))
+        self.piece(self.all_C, self.stages * self.extra * n * sizeof(double))
+        self.piece(self.all_R, self.stages * self.extra * n * sizeof(double))
+        self.piece(self.all_YC, self.stages * rows * n * sizeof(double))
+        if self.dense():
+            self.piece(self.all_J, self.stages * n * n * sizeof(double))
+            self.piece(self.all_J_order, self.stages * n * sizeof(int))
 
     cdef double multiplier(self, int c) noexcept nogil:
         return self.force_out[c]
@@ -669,7 +701,7 @@ cdef class VariationalStepper(Stepper):
     cdef int substeps(self, int count) noexcept nogil:
         # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
         cdef double whole = self.h, t = self.t, error = 0.0
-        cdef int k, j, status = OK, spent = 0
+        cdef int k = 0, j = 0, status = OK, spent = 0
         cdef bint opening = self.opening
         cdef double h_last = self.h_last
         if count > 1:
@@ -688,7 +720,7 @@ cdef class VariationalStepper(Stepper):
             if status != OK:
                 break
         self.h, self.t, self.iterations, self.error = whole, t, spent, error
-        if status != OK:
+        if status != OK and k + j > 0:
             memcpy(self.q, self.q_kept, self.nq * sizeof(double))
             memcpy(self.x, self.x_kept, self.nv * sizeof(double))
             self.opening, self.h_last, self.restarted = opening, h_last, True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +23,8 @@ Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarra
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
+#: Most steps between two looks where every step is monitored.
+CHUNK_STEPS = 1024
 
 
 @dataclass
@@ -111,22 +113,29 @@ class Integrator(ABC):
         """What was chosen, for the record."""
         return dict(self.chosen)
 
+    @property
+    def halved(self) -> int:
+        """Steps that were retried in halves."""
+        return 0
+
     @abstractmethod
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         """Set the state, forgetting all history."""
 
     @abstractmethod
-    def run(self, records: Records, steps: int, every: int, progress: Callable[[int, int], Any] | None) -> None:
-        """Advance by ``steps``, filling ``records``; raise if a step fails."""
+    def run(self, records: Records, steps: int, every: int, progress: Callable[[int, int], Any] | None,
+            monitors=None) -> None:  # fmt: skip
+        """Advance by ``steps``, filling ``records``, and ``monitors`` at each; raise if a step fails."""
 
-    def plan(self, q0: np.ndarray, t0: float, steps: int) -> None:
-        """Take note of the time span: what is driven over time must cover it.
+    def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
+        """Take note of the times at which steps begin and end, (steps + 1,): what is driven over time must cover them.
 
         Raises
         ------
         InputError
         """
-        self.motion.plan(q0, t0, self.dt, steps)
+        steps = len(ends) - 1
+        self.motion.plan(q0, ends)
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
             raise InputError(f"inputs has {len(self.inputs)} rows; {steps} steps need one each")
 
@@ -139,12 +148,34 @@ class Integrator(ABC):
             "nu": len(model.input_names), "inputs": self.inputs,
         }  # fmt: skip
 
+    def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
+        """Take steps of these sizes (n,) from the state on; they end at ends[1:]."""
+        raise InputError(f"the method {self.name} chooses its own steps: give one dt, by which it records")
+
+    def checkpoint(self) -> bytes:
+        """Return the state with all that the next steps depend on."""
+        return b""
+
+    def resume(self, checkpoint: bytes) -> tuple[float, np.ndarray, np.ndarray]:
+        """Go on from a checkpoint, and return the state (t, q, x) in it."""
+        raise InputError(f"the method {self.name} keeps no checkpoint; start from q0 and v0")
+
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """Return the x at (t, q0) from which one step leads to q1."""
         raise InputError(
             f'the method {self.name} starts from q0 and v0; two configurations (q1=) are a start for '
             f'the variational methods "linear-time" and "midpoint"'
         )
+
+    def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the velocities (n, nv) in rows of states."""
+        if not self.uses_momentum:
+            return x
+        rates = None
+        if self.motion.names:
+            rates = np.zeros_like(x)
+            rates[:, self.motion.iv] = [self.motion.at(time)[1] for time in t]
+        return self.running.constrained_velocities(q, x, rates)
 
     def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""
@@ -177,16 +208,28 @@ class CompiledIntegrator(Integrator):
     """An integrator whose steps are taken by a stepper of the compiled core."""
 
     stepper: Any
+    #: substeps that a step is composed of, as shares of it
+    shares: Sequence[float] = (1.0,)
     #: what to try when a step fails
     remedy: ClassVar[str] = "halve dt"
 
     def _make(self, kind: str, model: Model, torque: Torque, **options) -> Any:
         return getattr(scalar(), kind)(model.core, self.dt, torque, **self._driven(model), **options)
 
-    def plan(self, q0, t0, steps):
-        super().plan(q0, t0, steps)
+    def plan(self, q0, ends):
+        super().plan(q0, ends)
         if self.motion.names:
-            self.stepper.set_motion(self.motion.rows())
+            self.stepper.set_motion(self.motion.rows(self.shares))
+
+    def vary(self, spans, ends):
+        self.stepper.set_steps(spans, ends)
+
+    def checkpoint(self):
+        return self.stepper.history()
+
+    def resume(self, checkpoint):
+        self.stepper.set_history(checkpoint)
+        return self.stepper.state()
 
     def _field(self):
         return self.stepper
@@ -194,18 +237,24 @@ class CompiledIntegrator(Integrator):
     def start(self, t, q, x):
         self.stepper.set_state(float(t), q, x)
 
-    def run(self, records, steps, every, progress):
+    def run(self, records, steps, every, progress, monitors=None):
         done, chunk = 0, 16
+        every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
         while done < steps:
-            count = min(chunk, steps - done)
+            count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
+            if monitors:
+                every_state.rows = 0
+                self.stepper.watch(monitors.contraction)
             began = time.perf_counter()
             status, rows = self.stepper.run(
-                count, every, records.rows, records.t, records.q, records.x, records.iterations, records.residual,
-                records.multipliers,
+                count, 1 if monitors else every, every_state.rows, every_state.t, every_state.q, every_state.x,
+                every_state.iterations, every_state.residual, every_state.multipliers,
             )  # fmt: skip
             took = time.perf_counter() - began
             records.seconds += took
-            records.rows += rows
+            every_state.rows += rows
+            if monitors:
+                monitors.take(self, every_state, records, done, every)
             if status == CALLBACK_FAILED:
                 raise self.stepper.exception
             if status:
@@ -223,7 +272,7 @@ class CompiledIntegrator(Integrator):
             f"tolerance {tolerance:.3g} of the momentum)" if tolerance is not None else ""
         )  # fmt: skip
         return ConvergenceError(
-            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {self.dt:g} s: "
+            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: "
             f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; {self.remedy}",
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip

@@ -69,9 +69,11 @@ class SciPy(Integrator):
             (configuration_rate(self.model, q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
         )  # fmt: skip
 
-    def run(self, records, steps, every, progress):
+    def run(self, records, steps, every, progress, monitors=None):
         from scipy import integrate  # slow to import, and seldom needed
 
+        if monitors:
+            raise InputError(f"the method {self.name} chooses its own steps, which cannot be monitored; record them")
         last = steps // every * every
         if last == 0:
             return

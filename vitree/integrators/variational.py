@@ -12,6 +12,7 @@ from vitree._core import scalar
 from vitree.errors import InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV
 from vitree.integrators.base import CompiledIntegrator
+from vitree.integrators.composition import SHARES
 from vitree.model import Model
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
@@ -22,6 +23,8 @@ _OPTIONS = {
     "matrix), frozen (one exact factorisation a step), broyden (updates of it), riqn (impulse-based quasi-Newton)",
     "guess": "one of auto, current, euler, semi-implicit, aba, extrapolate (the order that did best lately), "
     "extrapolate-2, -3, -4",
+    "order": "2 (default), 4, 6 or 8: steps composed of 5, 9 or 17 substeps",
+    "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
     "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9)",
     "max_iterations": "most corrections of one step (default 30)",
 }
@@ -55,16 +58,29 @@ class Variational(CompiledIntegrator):
             )
         if not (isinstance(most, int) and most >= 1):
             raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
+        self.order = chosen.get("order", 2)
+        if self.order not in SHARES:
+            raise InputError(f"order={self.order!r} is not known; choose from {', '.join(map(str, SHARES))}")
+        halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
+        if not (isinstance(halvings, int) and 0 <= halvings <= 20):
+            raise InputError(f"halvings={halvings!r} must be a whole number from 0 to 20")
+        self.shares = SHARES[self.order]
         return {
-            "solver": SOLVERS[solver], "guess": GUESSES[guess],
+            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": self.shares, "halvings": halvings,
             "tolerance": float(tolerance), "max_iterations": most,
         }  # fmt: skip
 
     @property
     def settings(self):
-        return {"solver": "auto", "guess": "auto", "tolerance": 1e-9, "max_iterations": 30, **self.chosen}
+        return {"solver": "auto", "guess": "auto", "tolerance": 1e-9, "max_iterations": 30, "order": 2, **self.chosen}
+
+    @property
+    def halved(self):
+        return self.stepper.halved
 
     def start_between(self, t, q0, q1):
+        if len(self.shares) > 1:
+            raise InputError(f"q1 is the end of a step of order 2; with order={self.order} start from q0 and v0")
         return self.stepper.momentum_between(float(t), q0, q1)
 
 
@@ -112,6 +128,8 @@ class Midpoint(Variational):
             raise UnknownNameError("residual", residual, ("recursive", "tree"))
         if not isinstance(caching, bool):
             raise InputError(f"caching={caching!r} must be True or False")
+        if alpha != 0.5 and self.chosen.get("order", 2) != 2:
+            raise InputError(f"alpha={alpha!r} is not self-adjoint: compositions (order=) take alpha=0.5")
         options = {**self._solver_options(), "alpha": float(alpha), "tree": residual == "tree", "caching": caching}
         model, torque = self.model, self.torque
         if np.isin(model.flat.kind, (BALL, FREE)).any():
