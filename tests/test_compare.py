@@ -259,7 +259,7 @@ def test_labels_and_options():
 @pytest.mark.parametrize(
     "change, error, words",
     [
-        ({"methods": ["rk5"]}, UnknownNameError, "rk4"),
+        ({"methods": ["rk44"]}, UnknownNameError, "rk4"),
         ({"methods": []}, InputError, "empty"),
         ({"methods": ["rk4", "rk4"]}, InputError, "twice"),
         ({"methods": [("rk4", 3)]}, InputError, "pair"),

@@ -26,7 +26,7 @@ except ImportError:  # main() says what to install
 #: Notes shown below the tree of ``info``.
 MOST_NOTES = 8
 METHOD_NAMES = (
-    "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, scipy-rk45, scipy-dop853, "
+    "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, rk8, scipy-rk45, scipy-dop853, "
     "scipy-radau, scipy-bdf, scipy-lsoda"
 )
 

@@ -119,10 +119,8 @@ class Motion:
         """Return (3, n) of coordinates, rates and accelerations at a time."""
         return np.array([f(t) for f in self.functions], dtype=float).reshape(-1, 3).T
 
-    def rows(self, shares: Sequence[float] = (1.0,)) -> np.ndarray:
-        """Return (2 steps len(shares) + 1, 3, n): the motion at each half of the substeps."""
-        bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
-        within = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
+    def rows(self, within: Sequence[float]) -> np.ndarray:
+        """Return (len(within) steps + 1, 3, n): the motion at these shares of each step, and at the end."""
         times = np.append((self.ends[:-1, None] + np.diff(self.ends)[:, None] * within).ravel(), self.ends[-1])
         return np.ascontiguousarray([self.at(t) for t in times]).reshape(len(times), 3, len(self.names))
 

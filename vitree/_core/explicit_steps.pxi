@@ -53,52 +53,71 @@ cdef inline void tangent(const vt_model* m, const double* u, const double* v, do
 
 
 cdef class RungeKuttaStepper(Stepper):
-    """Classical Runge-Kutta of order 4 in exponential coordinates about each step's start (Munthe-Kaas 1998)."""
+    """An explicit Runge-Kutta method in exponential coordinates about each step's start (Munthe-Kaas 1998).
 
+    ``tableau``: (a, b, c) of the stages, (n, n), (n,), (n,); ``moments``: rows of prescribed motion within a step,
+    one each stage, and how many a step has.
+    """
+
+    cdef int stages
+    cdef double* A                      # (stages, stages)
+    cdef double* B
+    cdef double* C
+    cdef int* row
+    cdef int rows
     cdef double* u
     cdef double* v
-    cdef double* kq
+    cdef double* kq                     # (stages, nv)
     cdef double* ka
-    cdef double* sq
-    cdef double* sa
 
-    def __init__(self, model, h, torque=None, **options):
+    def __init__(self, model, h, torque=None, tableau=None, moments=None, **options):
+        cdef int i, j
+        a, b, c = tableau
+        self.stages = len(b)
+        self.A = self.doubles(self.stages * self.stages)
+        self.B = self.doubles(self.stages)
+        self.C = self.doubles(self.stages)
+        self.row = <int*>self.take(self.stages * sizeof(int))
+        for i in range(self.stages):
+            self.B[i], self.C[i], self.row[i] = b[i], c[i], moments[0][i]
+            for j in range(i):
+                self.A[i * self.stages + j] = a[i][j]
+        self.rows = moments[1]
         self.u = self.doubles(self.nv)
         self.v = self.doubles(self.nv)
-        self.kq = self.doubles(self.nv)
-        self.ka = self.doubles(self.nv)
-        self.sq = self.doubles(self.nv)
-        self.sa = self.doubles(self.nv)
+        self.kq = self.doubles(self.stages * self.nv)
+        self.ka = self.doubles(self.stages * self.nv)
+
+    cdef int rows_each(self) noexcept nogil:
+        return self.rows
+
+    cdef void sum_stages(self, const double* weight, int count) noexcept nogil:
+        # u and v: the state that weights of the first stages lead to
+        cdef int j, k
+        cdef double w
+        memset(self.u, 0, self.nv * sizeof(double))
+        memcpy(self.v, self.x, self.nv * sizeof(double))
+        for j in range(count):
+            if weight[j] != 0.0:
+                w = self.h * weight[j]
+                for k in range(self.nv):
+                    self.u[k] += w * self.kq[j * self.nv + k]
+                    self.v[k] += w * self.ka[j * self.nv + k]
+        integrate(&self.model.m, self.q, self.u, self.q2)
 
     cdef int step(self) noexcept nogil:
-        cdef int k, stage
-        cdef double weight, share
-        memset(self.u, 0, self.nv * sizeof(double))
-        memset(self.sq, 0, self.nv * sizeof(double))
-        memset(self.sa, 0, self.nv * sizeof(double))
-        memcpy(self.v, self.x, self.nv * sizeof(double))
-        memcpy(self.q2, self.q, self.nq * sizeof(double))
-        for stage in range(4):
-            # where in the step the stage is, and its weight in the mean
-            share = 0.0 if stage == 0 else 1.0 if stage == 3 else 0.5
-            weight = 1.0 / 6.0 if stage == 0 or stage == 3 else 1.0 / 3.0
-            if stage > 0:
-                for k in range(self.nv):
-                    self.u[k] = share * self.h * self.kq[k]
-                    self.v[k] = self.x[k] + share * self.h * self.ka[k]
-                integrate(&self.model.m, self.q, self.u, self.q2)
-            if self.asks and self.ask(self.t + share * self.h, self.q2, self.v) != OK:
+        cdef int i
+        cdef double t
+        for i in range(self.stages):
+            t = self.t + self.C[i] * self.h
+            self.sum_stages(self.A + i * self.stages, i)
+            if self.asks and self.ask(t, self.q2, self.v) != OK:
                 return CALLBACK_FAILED
-            self.lock_rates(0 if stage == 0 else 2 if stage == 3 else 1)
-            tangent(&self.model.m, self.u, self.v, self.kq)
-            self.acceleration(self.t + share * self.h, self.q2, self.v, self.ka)
-            for k in range(self.nv):
-                self.sq[k] += weight * self.kq[k]
-                self.sa[k] += weight * self.ka[k]
-        for k in range(self.nv):
-            self.u[k] = self.h * self.sq[k]
-            self.x2[k] = self.x[k] + self.h * self.sa[k]
-        integrate(&self.model.m, self.q, self.u, self.q2)
+            self.lock_rates(self.row[i])
+            tangent(&self.model.m, self.u, self.v, self.kq + i * self.nv)
+            self.acceleration(t, self.q2, self.v, self.ka + i * self.nv)
+        self.sum_stages(self.B, self.stages)
+        memcpy(self.x2, self.v, self.nv * sizeof(double))
         self.lock_end()
         if self.trouble == CALLBACK_FAILED:
             return CALLBACK_FAILED

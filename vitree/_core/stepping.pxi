@@ -74,7 +74,7 @@ cdef class Stepper:
     cdef double h_last                  # the step or substep before
     cdef bint restarted                 # v_last is not of that one
     cdef long begun                     # `steps` where rows of inputs and of motion begin
-    cdef long moment                    # the half step of a row of motion where the step at hand starts
+    cdef long moment                    # the row of motion where the step at hand starts
     cdef double contraction             # of the last correction
     cdef object contraction_owner
     cdef double* contraction_out        # (rows,) or NULL
@@ -309,7 +309,7 @@ cdef class Stepper:
         cdef long k, row = first
         cdef int status = OK, c
         for rows, what in (
-                ((self.motion_count - 1) // (2 * self.substeps_each()) if self.motion != NULL else INFINITY, "prescribed motion"),
+                ((self.motion_count - 1) // self.rows_each() if self.motion != NULL else INFINITY, "prescribed motion"),
                 (self.u_count if self.u_rows != NULL else INFINITY, "inputs"),
                 (self.span_count if self.spans != NULL else INFINITY, "step sizes")):
             if self.steps - self.begun + count > rows:
@@ -318,7 +318,7 @@ cdef class Stepper:
             for k in range(count):
                 self.trouble = OK
                 self.take_inputs()
-                self.moment = 2 * (self.steps - self.begun) * self.substeps_each()
+                self.moment = (self.steps - self.begun) * self.rows_each()
                 if self.spans != NULL:
                     self.h = self.spans[self.steps - self.begun]
                 status = self.advance()
@@ -399,8 +399,9 @@ cdef class Stepper:
         # a step, composed of as many as there are
         return self.step()
 
-    cdef int substeps_each(self) noexcept nogil:
-        return 1
+    cdef int rows_each(self) noexcept nogil:
+        # rows of prescribed motion in a step
+        return 2
 
     cdef void accept(self) noexcept nogil:
         # the trial state becomes the state
@@ -544,33 +545,33 @@ cdef class Stepper:
         for i in range(self.nbody):
             add_wrench_row(&self.model.m, self.pose, i, load3(self.wrench + 6 * i), load3(self.wrench + 6 * i + 3), tau)
 
-    cdef void lock_rates(self, int half) noexcept nogil:
-        # rates of the prescribed coordinates at a half step from the state's time
+    cdef void lock_rates(self, int ahead) noexcept nogil:
+        # rates of the prescribed coordinates at a row from the step's first
         cdef const double* row
         cdef int k, iv
         if self.motion == NULL:
             return
-        row = self.motion + min(self.moment + half, self.motion_count - 1) * 3 * self.nlocked
+        row = self.motion + min(self.moment + ahead, self.motion_count - 1) * 3 * self.nlocked
         for k in range(self.nlocked):
             iv = self.model.m.body[self.locked[k]].iv
             self.v_lock[iv] = row[self.nlocked + k]
             self.a_lock[iv] = row[2 * self.nlocked + k]
 
-    cdef double locked_at(self, int k, int half) noexcept nogil:
-        # the k-th prescribed coordinate at a half step from the state's time
+    cdef double locked_at(self, int k, int ahead) noexcept nogil:
+        # the k-th prescribed coordinate at a row from the step's first
         if self.motion == NULL:
             return self.q[self.model.m.body[self.locked[k]].iq]
-        return self.motion[min(self.moment + half, self.motion_count - 1) * 3 * self.nlocked + k]
+        return self.motion[min(self.moment + ahead, self.motion_count - 1) * 3 * self.nlocked + k]
 
     cdef void lock_end(self) noexcept nogil:
         # a trial (q2, v2) at the end of the step moves as prescribed
         cdef int k
         cdef const vt_body* b
         if self.nlocked:
-            self.lock_rates(2)
+            self.lock_rates(self.rows_each())
             for k in range(self.nlocked):
                 b = &self.model.m.body[self.locked[k]]
-                self.q2[b.iq] = self.locked_at(k, 2)
+                self.q2[b.iq] = self.locked_at(k, self.rows_each())
                 self.x2[b.iv] = self.v_lock[b.iv]
 
     cdef void acceleration(self, double t, const double* q, const double* v, double* out) noexcept nogil:

@@ -378,6 +378,26 @@ cdef class VariationalStepper(Stepper):
             raise self.exception
         return self.array(self.r, self.nv)
 
+    def probe(self, double t, const double[::1] q, const double[::1] p, const double[::1] y, const double[::1] lam):
+        """Look at a trial of the step from (t, q, p): an increment (nv,) and multipliers (m,).
+
+        Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
+        """
+        cdef int k
+        self.set_state(t, q, p)
+        self.trouble = OK
+        self.take_inputs()
+        if self.prepare() == OK:
+            for k in range(self.nv):
+                self.y[k] = y[k]
+            for k in range(self.count):
+                self.lam[k] = lam[k]
+            self.residual()
+            if self.factor() == OK and self.direction() == OK:
+                return (self.array(self.r, self.nv), self.array(self.hv, self.count), self.array(self.d, self.nv),
+                        self.array(self.z, self.count))
+        raise self.exception if self.trouble == CALLBACK_FAILED else ArithmeticError("the trial cannot be evaluated")
+
     cdef void increment_to(self, const double* q2) noexcept nogil:
         # y from the state to q2
         difference(&self.model.m, self.q, q2, self.y)
@@ -678,8 +698,8 @@ cdef class VariationalStepper(Stepper):
             status = self.halve(status)
         return status
 
-    cdef int substeps_each(self) noexcept nogil:
-        return self.stages
+    cdef int rows_each(self) noexcept nogil:
+        return 2 * self.stages
 
     cdef int halve(self, int status) noexcept nogil:
         cdef int k, count = 1, spent = self.iterations

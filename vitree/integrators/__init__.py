@@ -14,6 +14,7 @@ METHODS: dict[str, type[Integrator]] = {
         explicit.ExplicitEuler,
         explicit.SemiImplicitEuler,
         explicit.RungeKutta4,
+        explicit.RungeKutta8,
         *scipy_ode.VARIANTS,
     )
 }

@@ -208,8 +208,8 @@ class CompiledIntegrator(Integrator):
     """An integrator whose steps are taken by a stepper of the compiled core."""
 
     stepper: Any
-    #: substeps that a step is composed of, as shares of it
-    shares: Sequence[float] = (1.0,)
+    #: where in a step the stepper asks for prescribed motion, as shares of it
+    moments: Sequence[float] = (0.0, 0.5)
     #: what to try when a step fails
     remedy: ClassVar[str] = "halve dt"
 
@@ -219,7 +219,7 @@ class CompiledIntegrator(Integrator):
     def plan(self, q0, ends):
         super().plan(q0, ends)
         if self.motion.names:
-            self.stepper.set_motion(self.motion.rows(self.shares))
+            self.stepper.set_motion(self.motion.rows(self.moments))
 
     def vary(self, spans, ends):
         self.stepper.set_steps(spans, ends)

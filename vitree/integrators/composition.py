@@ -31,3 +31,6 @@ SHARES: dict[int, tuple[float, ...]] = {
         0.25837438768632204729397911, 0.29501172360931029887096624,
     ),
 }  # fmt: skip
+
+#: Tolerances that let the order show.
+TOLERANCES = {2: 1e-9, 4: 1e-9, 6: 1e-10, 8: 1e-12}

@@ -1,10 +1,12 @@
-"""The baselines: explicit Euler, semi-implicit Euler, and Runge-Kutta-Munthe-Kaas of order 4.
+"""The baselines: explicit Euler, semi-implicit Euler, and Runge-Kutta-Munthe-Kaas of orders 4 and 8.
 
 Constraints are kept by their accelerations (Johnson & Murphey 2009, eq. 36), so that h drifts with the
 error of the method; ``Trajectory.constraint`` shows it.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from vitree.integrators.base import CompiledIntegrator
 
@@ -41,4 +43,26 @@ class RungeKutta4(CompiledIntegrator):
     order = 4
 
     def _prepare(self):
-        self.stepper = self._make("RungeKuttaStepper", self.model, self.torque)
+        halves = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
+        tableau = halves, np.array([1, 2, 2, 1]) / 6, np.array([0, 0.5, 0.5, 1])
+        self.stepper = self._make("RungeKuttaStepper", self.model, self.torque, tableau=tableau,
+                                  moments=((0, 1, 1, 2), 2))  # fmt: skip
+
+
+class RungeKutta8(CompiledIntegrator):
+    """DOP853's method of order 8 with a fixed step, in exponential coordinates on ball and free joints.
+
+    References
+    ----------
+    Hairer, Norsett & Wanner 1993, "Solving ordinary differential equations I", section II.5; Munthe-Kaas 1998.
+    """
+
+    name = "rk8"
+    order = 8
+
+    def _prepare(self):
+        from scipy.integrate import DOP853  # its coefficients
+
+        self.moments = DOP853.C
+        self.stepper = self._make("RungeKuttaStepper", self.model, self.torque, tableau=(DOP853.A, DOP853.B, DOP853.C),
+                                  moments=(range(len(DOP853.C)), len(DOP853.C)))  # fmt: skip

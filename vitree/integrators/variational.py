@@ -12,7 +12,7 @@ from vitree._core import scalar
 from vitree.errors import InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV
 from vitree.integrators.base import CompiledIntegrator
-from vitree.integrators.composition import SHARES
+from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.model import Model
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
@@ -25,7 +25,7 @@ _OPTIONS = {
     "extrapolate-2, -3, -4",
     "order": "2 (default), 4, 6 or 8: steps composed of 5, 9 or 17 substeps",
     "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
-    "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9)",
+    "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; of order 6 1e-10, 8 1e-12)",
     "max_iterations": "most corrections of one step (default 30)",
 }
 
@@ -51,35 +51,38 @@ class Variational(CompiledIntegrator):
             raise UnknownNameError("solver", solver, SOLVERS)
         if guess not in GUESSES:
             raise UnknownNameError("guess", guess, GUESSES)
-        tolerance, most = chosen.get("tolerance", 1e-9), chosen.get("max_iterations", 30)
+        self.order = chosen.get("order", 2)
+        if self.order not in SHARES:
+            raise InputError(f"order={self.order!r} is not known; choose from {', '.join(map(str, SHARES))}")
+        tolerance, most = chosen.get("tolerance", TOLERANCES[self.order]), chosen.get("max_iterations", 30)
         if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
             raise InputError(
                 f"tolerance={tolerance!r} must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
             )
         if not (isinstance(most, int) and most >= 1):
             raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
-        self.order = chosen.get("order", 2)
-        if self.order not in SHARES:
-            raise InputError(f"order={self.order!r} is not known; choose from {', '.join(map(str, SHARES))}")
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
         if not (isinstance(halvings, int) and 0 <= halvings <= 20):
             raise InputError(f"halvings={halvings!r} must be a whole number from 0 to 20")
-        self.shares = SHARES[self.order]
+        shares = SHARES[self.order]
+        bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
+        self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
-            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": self.shares, "halvings": halvings,
+            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares, "halvings": halvings,
             "tolerance": float(tolerance), "max_iterations": most,
         }  # fmt: skip
 
     @property
     def settings(self):
-        return {"solver": "auto", "guess": "auto", "tolerance": 1e-9, "max_iterations": 30, "order": 2, **self.chosen}
+        return {"solver": "auto", "guess": "auto", "order": 2, "tolerance": TOLERANCES[self.order], "max_iterations": 30,
+                **self.chosen}  # fmt: skip
 
     @property
     def halved(self):
         return self.stepper.halved
 
     def start_between(self, t, q0, q1):
-        if len(self.shares) > 1:
+        if self.order > 2:
             raise InputError(f"q1 is the end of a step of order 2; with order={self.order} start from q0 and v0")
         return self.stepper.momentum_between(float(t), q0, q1)
 
