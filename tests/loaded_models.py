@@ -16,11 +16,13 @@ PLACES = (-3, -2, -1, 1, 2, 3)
 
 
 def random_tree(seed, nbody=6, kinds=SINGLE, base="fixed", speed=0.7, **more):
-    """A flat tree and a state (q, v) of it; at least three joints have one coordinate."""
+    """A flat tree and a state (q, v) of it; at least three joints have one coordinate, and one is a ball if balls
+    are the only others."""
     rng = np.random.default_rng(seed)
     while True:
         flat = random_flat(rng, nbody=nbody, kinds=kinds, base=base, **more)
-        if len(singles(flat)) >= 3:
+        missing = tuple(kinds) == (*SINGLE, "ball") and len(singles(flat)) == len(flat.joints)
+        if len(singles(flat)) >= 3 and not missing:
             return flat, *random_state(flat, rng, speed=speed)
 
 
@@ -108,6 +110,12 @@ def constrained_tree(seed, **more):
         if size.all() and np.linalg.cond(rows / size[:, None]) < 30:
             return model, q, model.project_velocity(q, v)
     raise AssertionError("no such tree was drawn")
+
+
+def one_coordinate_joints(model, q, v):
+    """The model in Euler angles and its state: what residual="tree" takes."""
+    at = model.euler()
+    return at, *at.from_native(q, v)
 
 
 def forces(model, q, v, **more):

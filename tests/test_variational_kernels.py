@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 from random_models import random_flat, random_state
-from reference_cases import drnea_cases
+from reference_cases import drnea_cases, midpoint_cases
 
 from vitree._core import WIDTHS, _cpu, lanes
 from vitree.flat import BALL, FREE
@@ -27,7 +27,6 @@ def trees(kinds, bases):
 
 
 ALL = list(trees((*SCALAR, "ball", "free"), ("fixed", "free")))
-ONE = list(trees(SCALAR, ("fixed",)))
 H = 0.02
 
 
@@ -48,10 +47,20 @@ def case(flat, speed):
     return q, reference.crba(flat, q) @ v, dq, rng.normal(size=len(v))
 
 
-def pieces(kernel, width, model, h, q, p, y, tau, *more):
+def pieces(kernel, width, model, h, q, p, y, tau, *more, **loads):
     out = np.empty((1, 3 * model.nv))
-    getattr(lanes(width), kernel)(model.core, h, *more, q[None], p[None], y[None], tau[None], out)
+    getattr(lanes(width), kernel)(model.core, h, *more, q[None], p[None], y[None], tau[None], out, **loads)
     return np.split(out[0], 3)
+
+
+def carried(flat, y, r):
+    """What is left of the residual as a wrench fixed in the world, in the axes of node 2: Ad_{exp(S y)}^T r."""
+    out = np.array(r)
+    for i, rv in enumerate(reference.v_slices(flat)):
+        if flat.kind[i] in (BALL, FREE):
+            S = reference.joint_subspace(flat, i)
+            out[rv] = S.T @ reference.Ad(reference.exp_se3(S @ y[rv])).T @ S @ r[rv]
+    return out
 
 
 @pytest.mark.parametrize("speed", [1.0, 15.0], ids=["slow", "fast"])
@@ -83,24 +92,48 @@ def test_linear_time(flat, speed):
             assert np.abs(p2[rv] + r[rv] - end[rv]).max() < 3e-14 * scale
 
 
-@pytest.mark.parametrize("alpha", [0.5, 0.3, 1.0])
-@pytest.mark.parametrize("flat", ONE, ids=lambda f: "-".join(map(str, f.kind)))
-def test_midpoint(flat, alpha):
-    q, p, y, tau = case(flat, 3.0)
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.5, 0.7, 1.0])
+@pytest.mark.parametrize("speed", [0.0, 1e-6, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("flat", ALL, ids=lambda f: "-".join(map(str, f.kind)))
+def test_midpoint(flat, speed, alpha):
+    """At no motion, at turns of a billionth, and of more than a radian a step."""
+    q, p, y, tau = case(flat, speed)
     model = Model(flat)
     r, d, p2 = pieces("batch_midpoint", 1, model, H, q, p, y, tau, alpha)
     D1, D2 = reference.midpoint_slots(flat, q, y, H, alpha, tau)
     scale = np.abs(p).max() + np.abs(D1).max()
     assert np.abs(r + p + D1).max() < 1e-14 * scale
-    assert np.abs(p2 + r - D2).max() < 1e-14 * scale
+    assert np.abs(p2 + carried(flat, y, r) - D2).max() < 1e-14 * scale
     exact = reference.solve(reference.midpoint_jacobian(flat, q, y, H, alpha, tau), r)
-    assert np.abs(d - exact).max() < 1e-10 * np.abs(exact).max()
+    assert np.abs(d - exact).max() < 1e-9 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize("angle", [1.6, 3.0, 4.5, 6.0])
+@pytest.mark.parametrize("kind", ["ball", "free"])
+def test_midpoint_of_large_turns(kind, angle):
+    """Up to a whole turn a step, beyond the series and where the logarithm's coefficients grow."""
+    flat = random_flat(np.random.default_rng(3), nbody=3, kinds=(kind,), base="fixed", damping=True)
+    q, p, y, tau = case(flat, 1.0)
+    for i, rv in enumerate(reference.v_slices(flat)):
+        if flat.kind[i] in (BALL, FREE):
+            w = y[rv][-3:]
+            y[rv.stop - 3 : rv.stop] = angle * w / np.linalg.norm(w)
+    y = y.astype(np.longdouble)
+    D1, D2 = reference.midpoint_slots(flat, q.astype(np.longdouble), y, H, 0.5, tau)
+    J = reference.midpoint_jacobian(flat, q.astype(np.longdouble), y, H, 0.5, tau)
+    y = y.astype(float)
+    r, d, p2 = pieces("batch_midpoint", 1, Model(flat), H, q, p, y, tau, 0.5)
+    scale = np.abs(D1).max()
+    assert np.abs(r + p + D1).max() < 1e-12 * scale
+    assert np.abs(p2 + carried(flat, y, r) - D2).max() < 1e-12 * scale
+    exact = reference.solve(J, r.astype(np.longdouble))
+    assert np.abs(d - exact).max() < 1e-9 * np.abs(exact).max()
 
 
 @pytest.mark.parametrize("width", [w for w in BUILT if w > 1])
 @pytest.mark.parametrize("kernel", ["batch_linear_time", "batch_midpoint"])
 def test_every_width_gives_the_same_bits(kernel, width):
-    for flat in ALL if kernel == "batch_linear_time" else ONE:
+    for flat in ALL:
         rng, model, n = np.random.default_rng(0), Model(flat), 11
         states = [random_state(flat, rng, speed=10.0 ** rng.uniform(-2, 1.5)) for _ in range(n)]
         q, v = (np.ascontiguousarray(x) for x in map(np.array, zip(*states, strict=True)))
@@ -139,3 +172,19 @@ def test_stored_vectors_are_reproduced(case):
     assert np.abs(d - newton).max() < 1e-11 * np.abs(newton).max()
     riqn = -h * model.velocity_from_momentum(q1, f)
     assert np.abs(riqn - case.v("riqn_dq")).max() < 1e-11 * np.abs(riqn).max()
+
+
+@pytest.mark.parametrize("case", midpoint_cases(), ids=lambda c: c.flat.name)
+def test_stored_midpoint_vectors_are_reproduced(case):
+    """D1, D2 and the Newton direction of an independent prototype, with forces, damping and body wrenches."""
+    flat, d, q = case.flat, case.data, np.array(case.q[0], float)
+    model, y, tau = Model(flat), case.v("x"), case.v("tau")
+    qm = reference.integrate(flat, q, d["alpha"] * y)
+    turned = [np.kron(np.eye(2), X[:3, :3]) @ F
+              for X, F in zip(reference.body_poses(flat, qm), case.wrenches("body_wrench"), strict=True)]  # fmt: skip
+    more = {"wrench": np.concatenate(turned)[None]}
+    start = -case.v("D1") - case.v("rhs")
+    r, e, p2 = pieces("batch_midpoint", 1, model, d["h"], q, start, y, tau, d["alpha"], **more)
+    assert np.abs(r - case.v("rhs")).max() < 1e-13 * np.abs(case.v("D1")).max()
+    assert np.abs(p2 + carried(flat, y, r) - case.v("D2")).max() < 1e-13 * np.abs(case.v("D2")).max()
+    assert np.abs(e - case.v("newton_e")).max() < 1e-11 * np.abs(case.v("newton_e")).max()

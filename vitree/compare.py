@@ -265,7 +265,7 @@ def compare(
             notes=(
                 *_notes(model, duration, scale, conservative, symmetric, bool(truth.runs)),
                 *truth.notes,
-                *_remarks(rows, trajectories),
+                *dict.fromkeys(f"Failed: {row['reason']}." for row in rows if row["reason"]),
             ),
             settings=plain(settings),
         )
@@ -546,17 +546,6 @@ def _notes(model, duration, scale, conservative, symmetric, measured) -> list[st
             f"the world's origin, {part} (kg m^2/s)."
         )
     return notes
-
-
-def _remarks(rows, trajectories) -> list[str]:
-    """Return what the runs themselves have to say: notes of their settings, reasons of failure."""
-    texts = [
-        f"{label}: {note}."
-        for (label, _), traj in trajectories.items()
-        for note in traj.settings.get("notes", ())
-    ]
-    texts += [f"Failed: {row['reason']}." for row in rows if row["reason"]]
-    return list(dict.fromkeys(texts))
 
 
 def _text(rows: list[dict]) -> str:

@@ -170,8 +170,7 @@ def to_euler(flat: Flat, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.n
         if np.any((cosine < SINGULAR) & (np.abs(side) > 0)):
             raise InputError(
                 f'the joint "{joint_of(flat, _index(flat, iv))}" is at a pitch of +-90 degrees, where Euler '
-                f"angles have no rates for its velocity; start elsewhere, or use a method that runs it natively, "
-                f'such as "linear-time"'
+                f"angles have no rates for its velocity; start elsewhere, or keep the native model"
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             yaw_rate = np.where(side == 0, 0.0, side / cosine)

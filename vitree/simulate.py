@@ -186,7 +186,7 @@ def count_steps(duration: float, dt: float) -> int:
 
 def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
     """Set the integrator's state and return records that hold it, with room for more."""
-    model, home = integrator.model, integrator.running
+    model = integrator.model
     given = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
     if len(given) > 1:
         raise InputError(f"give one of v0, p0, q1, not {' and '.join(given)}")
@@ -199,36 +199,29 @@ def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
     if model.constraints:
         require_consistent(model, q0, v0 if not given or "v0" in given else None)
     if q1 is not None:
-        q1 = model.validate_configuration(q1, "q1")
-        if home is not model:
-            zero = np.zeros(model.nv)
-            q0, q1 = home.from_native(q0, zero)[0], home.from_native(q1, zero)[0]
-            q1 = q0 + np.where(_turning(home), (q1 - q0 + np.pi) % (2 * np.pi) - np.pi, q1 - q0)
-        x0 = integrator.start_between(t0, q0, q1)
+        x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:
         if p0 is not None:
             p0 = model.validate_velocity(p0, "p0")
             v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
         else:
             v = model.zero_velocity() if v0 is None else v0
-        if home is not model:
-            q0, v = home.from_native(q0, v)
         if not integrator.uses_momentum:
             x0 = v
-        elif p0 is not None and home is model:
+        elif p0 is not None:
             x0 = p0
         else:
-            x0 = home.momentum_from_velocity(q0, v)
+            x0 = model.momentum_from_velocity(q0, v)
     integrator.start(t0, q0, x0)
     return _records(integrator, t0, q0, x0, count)
 
 
 def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
     """Room for the start and so many states."""
-    home = integrator.running
+    model = integrator.model
     records = Records(
-        np.empty(count + 1), np.empty((count + 1, home.nq)), np.empty((count + 1, home.nv)),
-        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(home.constraints)), np.nan),
+        np.empty(count + 1), np.empty((count + 1, model.nq)), np.empty((count + 1, model.nv)),
+        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(model.constraints)), np.nan),
     )  # fmt: skip
     records.t[0], records.q[0], records.x[0] = t0, q0, x0
     return records
@@ -241,7 +234,7 @@ def _turning(model: Model) -> np.ndarray:
 
 def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
     """Fill in what the state implies: v or p, energies, momentum."""
-    model, home, q, x = integrator.model, integrator.running, records.q, records.x
+    model, q, x = integrator.model, records.q, records.x
     multipliers = records.multipliers
     if model.constraints and not integrator.uses_momentum:
         multipliers = np.array([integrator.multipliers_at(*state) for state in zip(records.t, q, x, strict=True)])
@@ -249,10 +242,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         if integrator.uses_momentum:
             v, p = integrator.velocities(records.t, q, x), x
         else:
-            v, p = x, home.momenta(q, x)
-        if home is not model:
-            q, v = (np.ascontiguousarray(y) for y in home.to_native(q, v))
-            p = model.momenta(q, v)
+            v, p = x, model.momenta(q, x)
         energies = model.energies(q, v)
         h, _ = model.constraint_rows(q)
     return Trajectory(
@@ -262,7 +252,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         v_names=model.v_names,
         method=integrator.name,
         settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
-                  "halved": integrator.halved, "notes": integrator.notes},
+                  "halved": integrator.halved},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
         momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
         constraint_names=tuple(c.name for c in model.constraints),

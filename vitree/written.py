@@ -258,7 +258,7 @@ class Mapped(WrittenParts):
         e = STEP * np.eye(len(v))
         by_q = np.array([total(q + d, v) - total(q - d, v) for d in e]).T / (2 * STEP)
         by_v = np.array([total(q, v + d) - total(q, v - d) for d in e]).T / (2 * STEP)
-        return by_q, by_v
+        return np.ascontiguousarray(by_q), np.ascontiguousarray(by_v)
 
     def _moved(self, q, step):
         return q + step

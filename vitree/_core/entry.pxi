@@ -270,36 +270,43 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
 
 
 def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1] q, const double[:, ::1] p,
-                   const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out):
-    # The same for the midpoint integrator; every joint must have one coordinate
+                   const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out,
+                   const double[:, ::1] wrench=None):
+    # The same for the midpoint integrator. wrench: of each body at q_m, about its origin and turning with it,
+    # as (torque, force) in world axes, (n, 6 nbody)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t n = q.shape[0], row, block
-    cdef int nv = m.nv
-    cdef Scratch scratch = Scratch(10 * (nv + 1) * sizeof(vt_real) + m.nbody * (sizeof(MidBody) + sizeof(MidSolve)))
-    cdef vt_real* bq = reals(scratch, nv)
+    cdef int nv = m.nv, nw = 0 if wrench is None else 6 * m.nbody
+    cdef Scratch scratch = Scratch((2 * m.nq + 8 * nv + nw + 11) * sizeof(vt_real) + m.nbig * sizeof(MidBig)
+                                   + m.nbody * (sizeof(MidBody) + sizeof(MidSolve)))
+    cdef vt_real* bq = reals(scratch, m.nq)
     cdef vt_real* bp = reals(scratch, nv)
     cdef vt_real* by = reals(scratch, nv)
     cdef vt_real* bf = reals(scratch, nv)
     cdef vt_real* rate = reals(scratch, nv)
     cdef vt_real* slope = reals(scratch, nv)
-    cdef vt_real* qm = reals(scratch, nv)
+    cdef vt_real* qm = reals(scratch, m.nq)
+    cdef vt_real* bw = reals(scratch, nw)
     cdef vt_real* bo = reals(scratch, 3 * nv)
     cdef MidBody* x = <MidBody*>scratch.take(m.nbody * sizeof(MidBody))
     cdef MidSolve* s = <MidSolve*>scratch.take(m.nbody * sizeof(MidSolve))
-    check_rows(q, p, y, force, out)
+    cdef MidBig* g = <MidBig*>scratch.take(m.nbig * sizeof(MidBig) + 1)
+    check_rows(q, p, y, force, out, *(() if wrench is None else (wrench,)))
     with nogil:
         for block in range(blocks(n)):
             row = block * VT_WIDTH
-            gather(start(q), n, nv, row, bq)
+            gather(start(q), n, m.nq, row, bq)
             gather(start(p), n, nv, row, bp)
             gather(start(y), n, nv, row, by)
             gather(start(force), n, nv, row, bf)
             mid_forward(m, h, alpha, bq, by, qm, x)
-            mid_backward(m, NULL, x, rate, slope)
-            mid_residual(m, h, alpha, by, bp, bf, rate, slope, bo)
-            mid_factor(m, h, alpha, NULL, NULL, x, s)
-            mid_solve(m, x, bo, s, bo + nv)
-            mid_end(m, h, alpha, by, bo, bf, rate, slope, bo + 2 * nv)
+            if nw:
+                gather(start(wrench), n, nw, row, bw)
+            mid_backward(m, bw if nw else NULL, x, rate, slope)
+            mid_residual(m, h, alpha, by, bp, bf, rate, slope, g, bo)
+            mid_factor(m, h, alpha, by, NULL, NULL, x, s, g, True)
+            mid_solve(m, x, bo, s, g, bo + nv)
+            mid_end(m, h, alpha, by, bo, bf, rate, slope, g, bo + 2 * nv)
             scatter(bo, n, 3 * nv, row, start_out(out))
 
 

@@ -43,17 +43,24 @@ cdef inline void joint_pose(const vt_body* b, const vt_real* q, Mat3* R, Vec3* p
 cdef inline void joint_integrate(const vt_body* b, const vt_real* q, const vt_real* d,
                                  vt_real* q2) noexcept nogil:
     # q2 = q (+) d; d is a body displacement
+    joint_advance(b, q, vt_set1(1.0), d, q2)
+
+
+cdef inline void joint_advance(const vt_body* b, const vt_real* q, vt_real share, const vt_real* d,
+                               vt_real* q2) noexcept nogil:
+    # q2 = q (+) share d
     cdef Quat turn
     cdef Vec3 shift
     if b.kind == BALL:
-        store_quat(q2 + b.iq, quat_normalised(quat_mul(load_quat(q + b.iq), exp_quat(load3(d + b.iv)))))
+        turn = exp_quat(scale(share, load3(d + b.iv)))
+        store_quat(q2 + b.iq, quat_normalised(quat_mul(load_quat(q + b.iq), turn)))
     elif b.kind == FREE:
-        exp_se3(load3(d + b.iv + 3), load3(d + b.iv), &turn, &shift)
+        exp_se3(scale(share, load3(d + b.iv + 3)), scale(share, load3(d + b.iv)), &turn, &shift)
         shift = mul(quat_matrix(load_quat(q + b.iq + 3)), shift)
         store3(q2 + b.iq, add(load3(q + b.iq), shift))
         store_quat(q2 + b.iq + 3, quat_normalised(quat_mul(load_quat(q + b.iq + 3), turn)))
     else:
-        q2[b.iq] = q[b.iq] + d[b.iv]
+        q2[b.iq] = q[b.iq] + share * d[b.iv]
 
 
 cdef inline Quat quat_between(Quat a, Quat b) noexcept nogil:
@@ -77,10 +84,19 @@ cdef inline void joint_difference(const vt_body* b, const vt_real* q, const vt_r
         d[b.iv] = q2[b.iq] - q[b.iq]
 
 
-cdef void integrate(const vt_model* m, const vt_real* q, const vt_real* d, vt_real* q2) noexcept nogil:
+cdef void advance(const vt_model* m, const vt_real* q, vt_real share, const vt_real* d, vt_real* q2) noexcept nogil:
+    # q2 = q (+) share d
     cdef int i
+    if m.nbig == 0:
+        for i in range(m.nv):
+            q2[i] = q[i] + share * d[i]
+        return
     for i in range(m.nbody):
-        joint_integrate(&m.body[i], q, d, q2)
+        joint_advance(&m.body[i], q, share, d, q2)
+
+
+cdef inline void integrate(const vt_model* m, const vt_real* q, const vt_real* d, vt_real* q2) noexcept nogil:
+    advance(m, q, vt_set1(1.0), d, q2)
 
 
 cdef void difference(const vt_model* m, const vt_real* q, const vt_real* q2, vt_real* d) noexcept nogil:

@@ -333,4 +333,20 @@ VT_INLINE void vt_exp_coefficients(vt_real s, vt_real *beta, vt_real *delta)
     *delta = b;
 }
 
+/* their (1/theta) d/dtheta on top */
+VT_INLINE void vt_exp_coefficients2(vt_real s, vt_real beta, vt_real delta, vt_real *beta1, vt_real *delta1)
+{
+    vt_real a, b;
+    vt_mask far = vt_lt(vt_set1(2.25), s);
+    VT_TIERS(BETA1, s, a);
+    VT_TIERS(DELTA1, s, b);
+    if (VT_UNLIKELY(vt_any(far))) {
+        vt_real t = vt_select(far, s, vt_set1(1.0));
+        a = vt_select(far, (1.0 - s * delta - 2.0 * beta) / t, a);
+        b = vt_select(far, (beta - 3.0 * delta) / t, b);
+    }
+    *beta1 = a;
+    *delta1 = b;
+}
+
 #endif

@@ -3,6 +3,7 @@ cdef extern from "lane.h" nogil:
     ctypedef double vt_real
     ctypedef long long vt_mask
     int VT_WIDTH
+    int VT_UNLIKELY(int condition) noexcept
     vt_real vt_set1(double a) noexcept
     double vt_get(vt_real a, int lane) noexcept
     void vt_put(vt_real* a, int lane, double x) noexcept
@@ -21,3 +22,4 @@ cdef extern from "lane.h" nogil:
     void vt_log_coefficients2(vt_real s, vt_real g, vt_real gamma, vt_real kappa, vt_real kappa1,
                               vt_real* gamma1, vt_real* gamma2, vt_real* kappa2) noexcept
     void vt_exp_coefficients(vt_real s, vt_real* beta, vt_real* delta) noexcept
+    void vt_exp_coefficients2(vt_real s, vt_real beta, vt_real delta, vt_real* beta1, vt_real* delta1) noexcept

@@ -52,8 +52,11 @@ cdef inline void log_se3(Quat turn, Vec3 p, Vec3* w, Vec3* v) noexcept nogil:
 
 
 cdef inline vt_real half_cot(vt_real s) noexcept nogil:
-    # g = (theta/2) cot(theta/2) where it is used, beyond theta = 1.5; s = theta^2 < pi^2
-    cdef vt_real sine, cosine, half = 0.5 * vt_sqrt(vt_max(s, vt_set1(1.0)))
+    # g = (theta/2) cot(theta/2) where it is used, beyond theta = 1.5; s = theta^2 < 4 pi^2
+    cdef vt_real sine, cosine, half
+    if not vt_any(vt_lt(vt_set1(2.25), s)):
+        return vt_set1(1.0)
+    half = 0.5 * vt_sqrt(vt_max(s, vt_set1(1.0)))
     vt_sincos(half, &sine, &cosine)
     return half * cosine / sine
 
@@ -75,3 +78,131 @@ cdef inline void dlog_se3(Vec3 w, Vec3 v, Vec3 a, Vec3 b, Vec3* da, Vec3* db) no
     c = axpy(gamma, c, axpy(gamma1 * dot(w, v), cross(w, wa), scale(vt_set1(-0.5), va)))
     db[0] = add(c, dlog_so3(w, gamma, b))
     da[0] = dlog_so3(w, gamma, a)
+
+
+# A function of ad_(w,v) is [[d, 0], [e, d]] on (angular, linear): what it is of hat(w), and its change along v.
+
+cdef struct Dual:
+    Mat3 d
+    Mat3 e
+
+
+cdef struct Bend:       # [[M, K], [K, 0]]: wrenches (n, f) by twists, as ad_V^T F = Pm(F) V and ddlogT have it
+    Mat3 M
+    Mat3 K
+
+
+cdef inline Dual dual_square(Vec3 w, Vec3 v, vt_real b, vt_real c, vt_real b1, vt_real c1) noexcept nogil:
+    # 1 + b ad + c ad^2, coefficients being functions of |w| with (1/theta) derivatives b1 and c1
+    cdef Dual r
+    cdef vt_real s = dot(w, w), wv = dot(w, v)
+    cdef vt_real x = wv * c1
+    # hat(w) hat(w) = w w^T - s 1
+    r.d = plus_diagonal(outer(c, w, w, hat(scale(b, w))), 1.0 - c * s)
+    r.e = outer(c, v, w, outer(c, w, v, outer(x, w, w, hat(axpy(wv * b1, w, scale(b, v))))))
+    r.e = plus_diagonal(r.e, -(2.0 * c * wv + x * s))
+    return r
+
+
+cdef inline Dual dexp_dual(Vec3 w, Vec3 v) noexcept nogil:
+    cdef vt_real s = dot(w, w), beta, delta, beta1, delta1
+    vt_exp_coefficients(s, &beta, &delta)
+    vt_exp_coefficients2(s, beta, delta, &beta1, &delta1)
+    return dual_square(w, v, beta, delta, beta1, delta1)
+
+
+cdef inline Dual dlog_dual(Vec3 w, Vec3 v) noexcept nogil:
+    cdef vt_real s = dot(w, w), g = half_cot(s), gamma, kappa, kappa1, gamma1, gamma2, kappa2
+    vt_log_coefficients(s, g, &gamma, &kappa, &kappa1)
+    vt_log_coefficients2(s, g, gamma, kappa, kappa1, &gamma1, &gamma2, &kappa2)
+    return dual_square(w, v, vt_set1(-0.5), gamma, vt_set1(0.0), gamma1)
+
+
+cdef inline Dual dual_mul(Dual A, Dual B) noexcept nogil:
+    cdef Dual r
+    r.d = mul3(A.d, B.d)
+    r.e = add3(mul3(A.d, B.e), mul3(A.e, B.d))
+    return r
+
+
+cdef inline Dual dual_transpose(Dual A) noexcept nogil:
+    # the blocks' transposes: f(-ad) for f(ad)
+    cdef Dual r
+    r.d = transpose(A.d)
+    r.e = transpose(A.e)
+    return r
+
+
+cdef inline void dual_pull(Dual A, Vec3 n, Vec3 f, Vec3* pn, Vec3* pf) noexcept nogil:
+    # A^T (n, f)
+    pn[0] = add(tmul(A.d, n), tmul(A.e, f))
+    pf[0] = tmul(A.d, f)
+
+
+cdef inline Bend bend_of(Vec3 n, Vec3 f) noexcept nogil:
+    # Pm(n, f)
+    cdef Bend r
+    r.M = hat(n)
+    r.K = hat(f)
+    return r
+
+
+cdef inline Bend bend_pull(Dual A, Bend B) noexcept nogil:
+    # A^T B
+    cdef Bend r
+    cdef Mat3 T = transpose(A.d)
+    r.M = add3(mul3(T, B.M), mul3(transpose(A.e), B.K))
+    r.K = mul3(T, B.K)
+    return r
+
+
+cdef inline Bend bend_push(Bend B, Dual A) noexcept nogil:
+    # B A
+    cdef Bend r
+    r.M = add3(mul3(B.M, A.d), mul3(B.K, A.e))
+    r.K = mul3(B.K, A.d)
+    return r
+
+
+cdef inline Bend bend_axpy(vt_real s, Bend A, Bend B) noexcept nogil:
+    cdef Bend r
+    r.M = add_scaled(s, A.M, B.M)
+    r.K = add_scaled(s, A.K, B.K)
+    return r
+
+
+cdef inline Mat3 add_scaled(vt_real s, Mat3 A, Mat3 B) noexcept nogil:
+    # s A + B
+    cdef Mat3 r
+    r.x = axpy(s, A.x, B.x)
+    r.y = axpy(s, A.y, B.y)
+    r.z = axpy(s, A.z, B.z)
+    return r
+
+
+cdef inline Mat3 ddlog_block(Vec3 w, vt_real gamma, vt_real gamma1, Vec3 c) noexcept nogil:
+    # E(c) = -c^/2 - gamma ((w x c)^ + w^ c^) + gamma1 (w x (w x c)) w^T;  w^ c^ = c w^T - (w.c) 1
+    cdef Vec3 wc = cross(w, c)
+    cdef Mat3 r = hat(sub(scale(vt_set1(-0.5), c), scale(gamma, wc)))
+    return plus_diagonal(outer(vt_set1(1.0), axpy(gamma1, cross(w, wc), scale(-gamma, c)), w, r), gamma * dot(w, c))
+
+
+cdef inline Bend ddlog_pull(Vec3 w, Vec3 v, Vec3 a, Vec3 b) noexcept nogil:
+    # derivative by (w, v) of dlog_(w,v)^T (a, b)
+    cdef vt_real s = dot(w, w), g = half_cot(s), gamma, kappa, kappa1, gamma1, gamma2, kappa2, wv = dot(w, v)
+    cdef Vec3 wb = cross(w, b), vb = cross(v, b), wwb = cross(w, wb), t
+    cdef Mat3 H
+    cdef Bend r
+    vt_log_coefficients(s, g, &gamma, &kappa, &kappa1)
+    vt_log_coefficients2(s, g, gamma, kappa, kappa1, &gamma1, &gamma2, &kappa2)
+    H = hat(neg(axpy(gamma, vb, scale(gamma1 * wv, wb))))
+    # -gamma v^ b^ - gamma1 (w.v) w^ b^
+    H = outer(-gamma, b, v, H)
+    H = plus_diagonal(H, gamma * dot(v, b) + gamma1 * wv * dot(w, b))
+    t = add(cross(w, vb), cross(v, wb))
+    t = axpy(gamma1, t, axpy(gamma2 * wv, wwb, scale(-gamma1 * wv, b)))
+    H = outer(vt_set1(1.0), t, w, H)
+    H = outer(gamma1, wwb, v, H)
+    r.M = add3(ddlog_block(w, gamma, gamma1, a), H)
+    r.K = ddlog_block(w, gamma, gamma1, b)
+    return r

@@ -301,13 +301,6 @@ cdef inline void lt_carry(const vt_body* b, const vt_real* y, const vt_real* r, 
 
 # ---- the exact direction ------------------------------------------------------------------------
 
-cdef inline Mat3 plus_diagonal(Mat3 A, vt_real s) noexcept nogil:
-    A.x.x = A.x.x + s
-    A.y.y = A.y.y + s
-    A.z.z = A.z.z + s
-    return A
-
-
 cdef inline void add_shifted(Solve* s, Mat3 A11, Mat3 A12, Mat3 A21, Mat3 A22, Vec3 a, Vec3 b) noexcept nogil:
     # add a block given about points that are a (node 1, rows) and b (node 2, columns) away
     A11 = sub3(A11, mat_cross(A12, b))

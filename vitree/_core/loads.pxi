@@ -144,8 +144,8 @@ cdef void add_rate_changes(const vt_model* m, const Pose* pose, const double* tw
                            Vec3 n, double size, double* changes) noexcept nogil:
     # changes (3, nv) += size n (n . D), D the change by q of the velocity of a point of a body where v stays.
     # What hangs on a joint turns with it, and so does its velocity beside that of the joint's carrier; and the
-    # point moves on the carrier. One coordinate a joint
-    cdef int i = body, k
+    # point moves on the carrier
+    cdef int i = body, k, c
     cdef const vt_body* b
     cdef Vec3 w, v, wp, vp
     cdef double x
@@ -153,24 +153,34 @@ cdef void add_rate_changes(const vt_model* m, const Pose* pose, const double* tw
     store3(along, n)
     while i >= 0:
         b = &m.body[i]
-        joint_column(b, pose[i].R, 0, &w, &v)
-        v = add(v, cross(w, sub(at, pose[i].o)))
         wp = vp = zero3()
         if b.parent >= 0:
             wp = load3(twist + 6 * b.parent)
             vp = add(load3(twist + 6 * b.parent + 3), cross(wp, sub(at, pose[b.parent].o)))
-        x = size * dot(n, add(cross(w, sub(rate, vp)), cross(wp, v)))
-        for k in range(3):
-            changes[k * m.nv + b.iv] += along[k] * x
+        for c in range(joint_nv(b)):
+            joint_column(b, pose[i].R, c, &w, &v)
+            v = add(v, cross(w, sub(at, pose[i].o)))
+            x = size * dot(n, add(cross(w, sub(rate, vp)), cross(wp, v)))
+            for k in range(3):
+                changes[k * m.nv + b.iv + c] += along[k] * x
         i = b.parent
 
 
+cdef inline void add_changes(const vt_model* m, const double* K, const double* rows, double* changes) noexcept nogil:
+    # changes (3, nv) += K (3, 3) rows (3, nv)
+    cdef int i, j
+    for j in range(3):
+        for i in range(m.nv):
+            changes[j * m.nv + i] += (K[3 * j] * rows[i] + K[3 * j + 1] * rows[m.nv + i]
+                                      + K[3 * j + 2] * rows[2 * m.nv + i])
+
+
 cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const double* q, const double* u,
-                        const Pose* pose, const double* twist, double by_q, double by_rate, double* turning,
-                        double* stiffness, double* rows, double* changes) noexcept nogil:
+                        const Pose* pose, const double* twist, double by_q, double by_rate, const MidBig* big,
+                        double* turning, double* stiffness, double* rows, double* changes) noexcept nogil:
     # how the loads change with q and the velocities. turning (nbody, 27) and stiffness (nv,) are as
     # mid_factor takes them; each load between two points gives three rows (3, nv), the change of d = a - b
-    # by q, and three of changes (3, nv) = -(by_q dF/dq + by_rate dF/dv) of its force. One coordinate a joint
+    # by q, and three of changes (3, nv) = -(by_q dF/dq d(q_m)/dy + by_rate dF/dv) of its force
     cdef int k, j, i, body
     cdef double K[9]
     cdef const vt_load* e
@@ -204,20 +214,24 @@ cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const
             f = pair_force(e, d, sub(rate_a, rate_b))
             add_turning(turning, e.body_a, arm_a, zero3(), f)
             add_turning(turning, e.body_b, arm_b, zero3(), neg(f))
-            pair_tangent(e, d, sub(rate_a, rate_b), by_q, by_rate, K)
             memset(rows, 0, 3 * m.nv * sizeof(double))
             for j in range(3):
                 unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
                 add_wrench_row(m, pose, e.body_a, cross(arm_a, unit), unit, rows + j * m.nv)
                 add_wrench_row(m, pose, e.body_b, cross(unit, arm_b), neg(unit), rows + j * m.nv)
-            for j in range(3):
-                for i in range(m.nv):
-                    changes[j * m.nv + i] = (K[3 * j] * rows[i] + K[3 * j + 1] * rows[m.nv + i]
-                                             + K[3 * j + 2] * rows[2 * m.nv + i])
+            memset(changes, 0, 3 * m.nv * sizeof(double))
+            pair_tangent(e, d, sub(rate_a, rate_b), by_q, 0.0, K)
+            add_changes(m, K, rows, changes)
             if e.kind == DAMPER:
                 unit = scale(1.0 / vt_sqrt(dot(d, d)), d)
                 add_rate_changes(m, pose, twist, e.body_a, a, rate_a, unit, by_q * e.factor, changes)
                 add_rate_changes(m, pose, twist, e.body_b, b, rate_b, unit, -by_q * e.factor, changes)
+            if m.nbig:
+                for j in range(3):
+                    mid_row(m, big, False, 1.0, changes + j * m.nv)
+            if e.kind == DAMPER:
+                pair_tangent(e, d, sub(rate_a, rate_b), 0.0, by_rate, K)
+                add_changes(m, K, rows, changes)
             rows += 3 * m.nv
             changes += 3 * m.nv
 
@@ -422,7 +436,7 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
     apply_loads(m, list.list, list.count, RESTING, &q[0], NULL, pose, zeros, wrench, &f[0])
     for i in range(m.nbody):
         add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[0])
-    load_tangents(m, list.list, list.count, &q[0], NULL, pose, zeros, 1.0, 0.0, turning, stiffness, C, changes)
+    load_tangents(m, list.list, list.count, &q[0], NULL, pose, zeros, 1.0, 0.0, NULL, turning, stiffness, C, changes)
     add_geometric(m, pose, wrench, turning, 1.0, column, &J[0, 0])
     for i in range(n):
         J[i, i] -= stiffness[i]

@@ -1,4 +1,4 @@
-# The midpoint variational integrator's steps, on models whose joints all have one coordinate.
+# The midpoint variational integrator's steps.
 
 cdef class MidpointStepper(VariationalStepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
@@ -7,6 +7,8 @@ cdef class MidpointStepper(VariationalStepper):
     cdef MidBody* body
     cdef MidSolve* all_work             # (stages, nbody): each substep has its own
     cdef MidSolve* work
+    cdef MidBig* all_big                # ball and free joints
+    cdef MidBig* big
     cdef double* qm
     cdef double* L_rate
     cdef double* L_q
@@ -27,14 +29,15 @@ cdef class MidpointStepper(VariationalStepper):
     cdef double* L_qq
 
     def __init__(self, model, h, torque=None, double alpha=0.5, bint tree=False, bint caching=True, **options):
-        cdef int rows, j, k
+        cdef int rows
         cdef size_t size
         self.alpha, self.tree, self.caching = alpha, tree, caching
         self.pairs = self.loads.pairs
         self.written = self.user_rests or self.user_moves
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
         self.all_work = <MidSolve*>self.take(len(options.get("shares", (1.0,))) * self.nbody * sizeof(MidSolve))
-        self.qm = self.doubles(self.nv)
+        self.all_big = <MidBig*>self.take(len(options.get("shares", (1.0,))) * self.model.m.nbig * sizeof(MidBig))
+        self.qm = self.doubles(self.nq)
         self.L_rate = self.doubles(self.nv)
         self.L_q = self.doubles(self.nv)
         self.rate = self.doubles(self.nv)
@@ -51,10 +54,6 @@ cdef class MidpointStepper(VariationalStepper):
             self.L_vv = self.doubles(self.nv * self.nv)
             self.L_vq = self.doubles(self.nv * self.nv)
             self.L_qq = self.doubles(self.nv * self.nv)
-        if self.written:
-            for j in range(self.stages):
-                for k in range(self.nv):
-                    self.all_C[((j * self.extra) + 3 * self.pairs + k) * self.nv + k] = 1.0
 
     cdef int coupled_rows(self):
         return 3 * self.pairs + (self.nv if self.written else 0)
@@ -65,10 +64,12 @@ cdef class MidpointStepper(VariationalStepper):
     cdef void use(self, int stage) noexcept nogil:
         VariationalStepper.use(self, stage)
         self.work = self.all_work + stage * self.nbody
+        self.big = self.all_big + stage * self.model.m.nbig
 
     cdef void pieces(self):
         VariationalStepper.pieces(self)
         self.piece(self.all_work, self.stages * self.nbody * sizeof(MidSolve))
+        self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(MidBig))
 
     cdef int prepare(self) noexcept nogil:
         return self.predict_middle(self.v, self.a, self.d) if self.asks and not self.implicit else OK
@@ -77,8 +78,7 @@ cdef class MidpointStepper(VariationalStepper):
         cdef int k
         for k in range(self.nv):
             self.v[k] = self.y[k] / self.h
-            self.d[k] = self.alpha * self.y[k]
-        integrate(&self.model.m, self.q, self.d, self.q2)
+        advance(&self.model.m, self.q, self.alpha, self.y, self.q2)
 
     cdef double evaluate(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
@@ -102,8 +102,8 @@ cdef class MidpointStepper(VariationalStepper):
             mid_backward(m, wrench, self.body, self.L_rate, self.L_q)
         elif wrench != NULL:
             self.project_wrenches(self.L_q)
-        mid_residual(m, self.h, self.alpha, self.y, self.x, force, self.L_rate, self.L_q, self.r)
-        return largest(self.r, self.nv)
+        mid_residual(m, self.h, self.alpha, self.y, self.x, force, self.L_rate, self.L_q, self.big, self.r)
+        return INFINITY if mid_turned(m, self.y) else largest(self.r, self.nv)
 
     cdef void measure(self) noexcept nogil:
         cdef int k
@@ -138,23 +138,31 @@ cdef class MidpointStepper(VariationalStepper):
             self.place_middle()
             turning, stiffness = self.turning, self.stiffness
             load_tangents(m, self.loads.list, self.nload, self.qm, self.u, self.pose, self.twist,
-                          share * self.alpha * self.h, share, turning, stiffness, self.C, self.R)
-        if self.dense():
-            status = self.factor_dense(turning, stiffness)
-            if status != OK:
-                return status
+                          self.alpha * self.h, 1.0, self.big, turning, stiffness, self.C, self.R)
+        if self.dense() and self.tree:
+            self.tree_matrix(turning, stiffness)
         else:
             if self.tree:
                 mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
                 mid_backward(m, self.wrench if self.loaded() else NULL, self.body, self.L_rate, self.L_q)
-            mid_factor(m, self.h, self.alpha, turning, stiffness, self.body, self.work)
+            mid_factor(m, self.h, self.alpha, self.y, turning, stiffness, self.body, self.work, self.big,
+                       not self.dense())
+            if self.dense():
+                mid_jacobian(m, self.body, self.work, self.big, self.J)
+        if self.dense():
+            self.lock_matrix()
+            status = lu_factor(self.J, self.nv, self.J_order)
+            if status != OK:
+                return status
         if self.written:
-            self.written_tangent(share * self.alpha * self.h, share)
+            self.written_tangent(self.alpha * self.h, 1.0)
             if self.trouble == CALLBACK_FAILED:
                 return CALLBACK_FAILED
+        for k in range(self.extra):
+            mid_row(m, self.big, True, share, self.C + k * self.nv)
         return OK
 
-    cdef int factor_dense(self, const double* turning, const double* stiffness) noexcept nogil:
+    cdef void tree_matrix(self, const double* turning, const double* stiffness) noexcept nogil:
         # J = -dr/dy from the second derivatives of the Lagrangian (Johnson & Murphey 2009, section IV-A)
         cdef const vt_model* m = &self.model.m
         cdef int i, j, n = self.nv
@@ -170,8 +178,6 @@ cdef class MidpointStepper(VariationalStepper):
         if turning != NULL:
             # wrenches of the last residual
             add_geometric(m, self.pose, self.wrench, turning, share * a * h, self.column, self.J)
-        self.lock_matrix()
-        return lu_factor(self.J, n, self.J_order)
 
     cdef void linearise_at_rest(self) noexcept nogil:
         memset(self.R, 0, self.extra * self.nv * sizeof(double))
@@ -180,7 +186,7 @@ cdef class MidpointStepper(VariationalStepper):
         cdef double none[3]
         cdef int k
         if self.solver != RIQN:
-            mid_solve(&self.model.m, self.body, r, self.work, d)
+            mid_solve(&self.model.m, self.body, r, self.work, self.big, d)
             return
         memset(none, 0, sizeof(none))
         aba(&self.model.m, none, self.q, self.zeros, r, NULL, d, self.aba_body)
@@ -190,17 +196,25 @@ cdef class MidpointStepper(VariationalStepper):
             d[self.model.m.body[self.locked[k]].iv] = 0.0
 
     cdef void written_tangent(self, double by_q, double by_rate) noexcept nogil:
-        # R = -(by_q dQ/dq + by_rate dQ/dv) of the loads written in Python
-        cdef int k, n = self.nv
+        # R = -(by_q dQ/dq d(q_m)/dy + by_rate dQ/dv) of the loads written in Python, C = 1
+        cdef int k, i, n = self.nv
         cdef double[:, ::1] dq, dv
         cdef double* R = self.R + 3 * self.pairs * self.nv
+        cdef double* C = self.C + 3 * self.pairs * self.nv
+        memset(C, 0, n * n * sizeof(double))
         with gil:
             try:
                 by_configuration, by_velocity = self.user.tangent(
-                    self.t + self.alpha * self.h, self.array(self.qm, n), self.array(self.rate, n), self.array(self.u, self.nu))
+                    self.t + self.alpha * self.h, self.array(self.qm, self.nq), self.array(self.rate, n),
+                    self.array(self.u, self.nu))
                 dq, dv = by_configuration, by_velocity
-                for k in range(n * n):
-                    R[k] = -(by_q * dq[k // n, k % n] + by_rate * dv[k // n, k % n])
+                for k in range(n):
+                    C[k * n + k] = 1.0
+                    for i in range(n):
+                        R[k * n + i] = -by_q * dq[k, i]
+                    mid_row(&self.model.m, self.big, False, 1.0, R + k * n)
+                    for i in range(n):
+                        R[k * n + i] -= by_rate * dv[k, i]
             except BaseException as error:
                 self.fail(error)
 
@@ -208,9 +222,15 @@ cdef class MidpointStepper(VariationalStepper):
         cdef const vt_model* m = &self.model.m
         cdef int i
         self.reach_node(self.y, self.q2)
+        mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
+                self.L_rate, self.L_q, self.big, self.x2)
         for i in range(self.nlocked):
             # to the last bit
             self.q2[m.body[self.locked[i]].iq] = self.locked_at(i, 2)
-        mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
-                self.L_rate, self.L_q, self.x2)
         return OK
+
+    cdef void by_increments(self, double* rows, int count) noexcept nogil:
+        cdef int c
+        if self.model.m.nbig:
+            for c in range(count):
+                mid_end_row(&self.model.m, self.y, rows + c * self.nv)

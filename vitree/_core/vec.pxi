@@ -147,6 +147,13 @@ cdef inline Mat3 identity3() noexcept nogil:
     return r
 
 
+cdef inline Mat3 plus_diagonal(Mat3 A, vt_real s) noexcept nogil:
+    A.x.x = A.x.x + s
+    A.y.y = A.y.y + s
+    A.z.z = A.z.z + s
+    return A
+
+
 cdef inline Mat3 hat(Vec3 a) noexcept nogil:
     # hat(a) b = a x b
     cdef Mat3 r

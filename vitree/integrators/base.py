@@ -91,10 +91,8 @@ class Integrator(ABC):
         unknown = set(options) - set(self.options)
         if unknown:
             raise UnknownNameError(f"option of the method {self.name}", sorted(unknown)[0], self.options)
-        #: the model that is stepped; another than ``model`` where that is expanded
-        self.running = self.model = model
+        self.model = model
         self.dt = float(dt)
-        self.notes: list[str] = []
         if torque is not None and not callable(torque):
             torque = model.validate_velocity(torque, "torque")
         self.wrenches = [loads.Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
@@ -139,8 +137,9 @@ class Integrator(ABC):
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
             raise InputError(f"inputs has {len(self.inputs)} rows; {steps} steps need one each")
 
-    def _driven(self, model: Model) -> dict[str, Any]:
-        """What a stepper is told of the loads and constraints of the model that it steps."""
+    def _driven(self) -> dict[str, Any]:
+        """What a stepper is told of the loads and constraints."""
+        model = self.model
         more = [row for wrench in self.wrenches for row in loads.wrench_rows(model, wrench, {})]
         return {
             "loads": loads.compiled(model, model.loads, tuple(more)) if more else model.load_list,
@@ -175,7 +174,7 @@ class Integrator(ABC):
         if self.motion.names:
             rates = np.zeros_like(x)
             rates[:, self.motion.iv] = [self.motion.at(time)[1] for time in t]
-        return self.running.constrained_velocities(q, x, rates)
+        return self.model.constrained_velocities(q, x, rates)
 
     def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""
@@ -186,7 +185,7 @@ class Integrator(ABC):
 
     def _field(self) -> Any:
         """The compiled object that knows the accelerations."""
-        return scalar().Stepper(self.model.core, self.dt, self.torque, **self._driven(self.model))
+        return scalar().Stepper(self.model.core, self.dt, self.torque, **self._driven())
 
     @property
     @abstractmethod
@@ -213,8 +212,8 @@ class CompiledIntegrator(Integrator):
     #: what to try when a step fails
     remedy: ClassVar[str] = "halve dt"
 
-    def _make(self, kind: str, model: Model, torque: Torque, **options) -> Any:
-        return getattr(scalar(), kind)(model.core, self.dt, torque, **self._driven(model), **options)
+    def _make(self, kind: str, **options) -> Any:
+        return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
 
     def plan(self, q0, ends):
         super().plan(q0, ends)
@@ -281,10 +280,11 @@ class CompiledIntegrator(Integrator):
         """Which constraints depend on each other where the step began, if that is what the status says."""
         if status != DEPENDENT:
             return ""
-        if not self.running.constraints:
+        model = self.model
+        if not model.constraints:
             return ": there are none, so the step's equations are singular"
-        _, Dh = self.running.constraint_rows(self.stepper.state()[1][None])
-        names = [self.running.constraints[k].name for k in dependent(Dh[0][:, ~self.running.flat.kinematic])]
+        _, Dh = model.constraint_rows(self.stepper.state()[1][None])
+        names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
         return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"
 
     @property

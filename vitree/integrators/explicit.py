@@ -18,7 +18,7 @@ class ExplicitEuler(CompiledIntegrator):
     order = 1
 
     def _prepare(self):
-        self.stepper = self._make("EulerStepper", self.model, self.torque)
+        self.stepper = self._make("EulerStepper")
 
 
 class SemiImplicitEuler(CompiledIntegrator):
@@ -28,7 +28,7 @@ class SemiImplicitEuler(CompiledIntegrator):
     order = 1
 
     def _prepare(self):
-        self.stepper = self._make("EulerStepper", self.model, self.torque, semi_implicit=True)
+        self.stepper = self._make("EulerStepper", semi_implicit=True)
 
 
 class RungeKutta4(CompiledIntegrator):
@@ -45,7 +45,7 @@ class RungeKutta4(CompiledIntegrator):
     def _prepare(self):
         halves = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
         tableau = halves, np.array([1, 2, 2, 1]) / 6, np.array([0, 0.5, 0.5, 1])
-        self.stepper = self._make("RungeKuttaStepper", self.model, self.torque, tableau=tableau,
+        self.stepper = self._make("RungeKuttaStepper", tableau=tableau,
                                   moments=((0, 1, 1, 2), 2))  # fmt: skip
 
 
@@ -64,5 +64,5 @@ class RungeKutta8(CompiledIntegrator):
         from scipy.integrate import DOP853  # its coefficients
 
         self.moments = DOP853.C
-        self.stepper = self._make("RungeKuttaStepper", self.model, self.torque, tableau=(DOP853.A, DOP853.B, DOP853.C),
+        self.stepper = self._make("RungeKuttaStepper", tableau=(DOP853.A, DOP853.B, DOP853.C),
                                   moments=(range(len(DOP853.C)), len(DOP853.C)))  # fmt: skip

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from vitree._core import scalar
 from vitree.errors import InputError, UnknownNameError
-from vitree.flat import BALL, FREE, KIND_NV
 from vitree.integrators.base import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
-from vitree.model import Model
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
@@ -74,8 +71,10 @@ class Variational(CompiledIntegrator):
 
     @property
     def settings(self):
-        return {"solver": "auto", "guess": "auto", "order": 2, "tolerance": TOLERANCES[self.order], "max_iterations": 30,
-                **self.chosen}  # fmt: skip
+        return {
+            "solver": "auto", "guess": "auto", "order": 2, "tolerance": TOLERANCES[self.order], "max_iterations": 30,
+            **self.chosen,
+        }  # fmt: skip
 
     @property
     def halved(self):
@@ -98,15 +97,14 @@ class LinearTime(Variational):
     name = "linear-time"
 
     def _prepare(self):
-        self.stepper = self._make("LinearTimeStepper", self.model, self.torque, **self._solver_options())
+        self.stepper = self._make("LinearTimeStepper", **self._solver_options())
 
 
 class Midpoint(Variational):
-    """Johnson & Murphey's midpoint rule in generalised coordinates, in O(n).
+    """Johnson & Murphey's midpoint rule, in O(n).
 
-    Ball and free joints are expanded (``model.euler()``); what is handed back is in the model's own
-    coordinates. ``alpha`` places the evaluation between the ends of the step; 1/2 is second order,
-    others are first.
+    On ball and free joints the middle is half way along the exponential map. ``alpha`` places the
+    evaluation between the ends of the step; 1/2 is second order, others are first.
 
     References
     ----------
@@ -118,7 +116,8 @@ class Midpoint(Variational):
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
         "alpha": "where in the step L is taken, 0 to 1 (default 0.5)",
-        "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2)",
+        "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2), "
+        "on joints of one coordinate",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
     }
 
@@ -133,45 +132,16 @@ class Midpoint(Variational):
             raise InputError(f"caching={caching!r} must be True or False")
         if alpha != 0.5 and self.chosen.get("order", 2) != 2:
             raise InputError(f"alpha={alpha!r} is not self-adjoint: compositions (order=) take alpha=0.5")
-        options = {**self._solver_options(), "alpha": float(alpha), "tree": residual == "tree", "caching": caching}
-        model, torque = self.model, self.torque
-        if np.isin(model.flat.kind, (BALL, FREE)).any():
-            model, torque = self._expanded(torque)
-        self.running = model
-        self.stepper = self._make("MidpointStepper", model, torque, **options)
-
-    def _driven(self, model):
-        driven = super()._driven(model)
-        if model is not self.model and callable(self.inputs):
-            driven["inputs"] = lambda t, qe, ve: self.inputs(t, *model.to_native(qe, ve))
-        return driven
-
-    def _expanded(self, torque):
-        """The model in Euler angles, and the torque for it: the power of native forces is kept."""
-        native, flat = self.model, self.model.flat
-        self.notes.append("ran on model.euler(): ball and free joints as rz ry rx (and tx ty tz)")
-        # damping of ball and free joints acts on native velocities: it goes with the torque
-        damping = np.where(np.repeat(np.isin(flat.kind, (BALL, FREE)), KIND_NV[flat.kind]), flat.damping, 0.0)
-        euler = Model(replace(flat, damping=flat.damping - damping)).euler()
-        if not (np.any(damping) or callable(torque) or (torque is not None and np.any(torque))):
-            return euler, None
-
-        def expanded_torque(t, qe, ve):
-            q, v = euler.to_native(qe, ve)
-            tau = torque(t, q, v) if callable(torque) else np.zeros(native.nv) if torque is None else torque
-            tau = np.asarray(tau, dtype=float)
-            if tau.shape != (native.nv,):
-                raise InputError(f"torque(t, q, v) returned shape {tau.shape}; it must be ({native.nv},)")
-            return self._velocity_map(euler, qe).T @ (tau - damping * v)
-
-        return euler, expanded_torque
-
-    @staticmethod
-    def _velocity_map(euler, qe):
-        """Matrix of native velocities by expanded ones at a configuration."""
-        rows = np.eye(euler.nv)
-        _, v = euler.to_native(np.broadcast_to(qe, (euler.nv, euler.nq)), rows)
-        return v.T
+        turning = [joint.name for joint in self.model.flat.joints if joint.kind in ("ball", "free")]
+        if residual == "tree" and turning:
+            names = ", ".join(f'"{name}"' for name in turning)
+            raise InputError(
+                f'residual="tree" takes joints of one coordinate, and "{self.model.name}" has the ball or free joints '
+                f'{names}; take "recursive", or run model.euler(), which has them as Euler angles'
+            )
+        self.stepper = self._make(
+            "MidpointStepper", **self._solver_options(), alpha=float(alpha), tree=residual == "tree", caching=caching
+        )
 
     @property
     def settings(self):
