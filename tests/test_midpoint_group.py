@@ -1,4 +1,4 @@
-"""The midpoint integrator on ball and free joints: Newton directions, order, and what the steps keep."""
+"""The midpoint integrator on ball and free joints: order, and what the steps keep."""
 
 from __future__ import annotations
 
@@ -8,102 +8,18 @@ import numpy as np
 import pytest
 import reference
 from loaded_models import (
-    PLACES,
     SINGLE,
-    STENCIL,
     conservative_loads,
-    constrained_tree,
     driving_loads,
     end_error,
     fitted,
     random_tree,
 )
 from random_models import random_flat, random_state
-from test_written import ExactDamper, ExactSpring, OwnDistance
+from test_directions import ALL, INPUTS, H, slopes
 
 import vitree as vt
 from vitree.robots import example_robots
-
-ALL = (*SINGLE, "ball", "free")
-H = 0.02
-INPUTS = {"push": 0.7, "turn": -0.5, "drive": 1.1}
-
-
-def stepper_of(model, alpha, **more):
-    inputs = {name: x for name, x in INPUTS.items() if name in model.input_names}
-    return vt.METHODS["midpoint"](model, H, alpha=alpha, inputs=inputs, **more).stepper
-
-
-def slopes(f, n, step=2e-3):
-    """Derivatives (m, n) of f(e) at e = 0, to sixth order."""
-    return np.array([np.tensordot(STENCIL, [f(k * e) for k in PLACES], 1) / step for e in step * np.eye(n)]).T
-
-
-def check_direction(model, q, v, alpha, seed=0):
-    """The correction (d, dlam) solves the equations' linearisation, made by differences of the residual and of h."""
-    rng = np.random.default_rng(seed)
-    step, y = stepper_of(model, alpha), H * (v + 3 * rng.normal(size=model.nv))
-    p, lam = model.momentum_from_velocity(q, v), rng.normal(size=len(model.constraints))
-    r, h, d, dlam = step.probe(0.0, q, p, y, lam)
-    slope = slopes(lambda e: step.probe(0.0, q, p, y + e, lam)[0], model.nv)
-    Dh = model.constraint_rows(q[None])[1][0]
-    assert np.abs(slope @ d + Dh.T @ dlam + r).max() < 1e-8 * np.abs(slope).max() * np.abs(d).max()
-    if h.size:
-        rows = slopes(lambda e: step.probe(0.0, q, p, y + e, lam)[1], model.nv)
-        assert np.abs(rows @ d + h).max() < 1e-8 * np.abs(rows).max() * np.abs(d).max()
-
-
-# ---- Newton directions ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7])
-@pytest.mark.parametrize("base", ["fixed", "free"])
-@pytest.mark.parametrize("seed", range(3))
-def test_newton_directions_under_all_loads_at_once(seed, base, alpha):
-    flat, q, v = random_tree(seed, nbody=7, kinds=ALL, base=base, damping=True)
-    loads = [*conservative_loads(flat), *driving_loads(flat), ExactSpring(30.0, 0.4), ExactDamper(5.0)]
-    check_direction(vt.Model(replace(flat, loads=tuple(loads))), q, v, alpha)
-
-
-HARD = {
-    "spring": vt.Spring("link0", "link4", 3e3, 0.4),
-    "spring without length": vt.Spring("frame1", "world", 3e3),
-    "damper": vt.Damper("link0", "link4", 500.0),
-    "damper to the world": vt.Damper("world", "frame1", 500.0),
-    "attraction": vt.Attraction("frame1", "link1", 30.0, 30.0, constant=0.3),
-    "world": vt.Wrench("frame1", (9, -7, 8), (90, -70, 80), axes="world"),
-    "local": vt.Wrench("frame1", (9, -7, 8), (90, -70, 80), axes="local"),
-    "spatial": vt.Wrench("frame1", (9, -7, 8), (90, -70, 80), axes="spatial"),
-    "gravity": vt.Gravity(("link5", "link2"), (30.0, 40.0, -50.0)),
-    "own potential": ExactSpring(3e3, 0.4),
-    "own force": ExactDamper(500.0),
-}
-
-
-@pytest.mark.parametrize("load", HARD.values(), ids=HARD)
-@pytest.mark.parametrize("seed", range(4, 7))
-def test_newton_directions_under_each_load(seed, load):
-    flat, q, v = random_tree(seed, kinds=ALL, base="free" if seed % 2 else "fixed")
-    check_direction(vt.Model(replace(flat, loads=(load,))), q, v, 0.4)
-
-
-@pytest.mark.parametrize("alpha", [0.3, 0.5])
-@pytest.mark.parametrize("base", ["fixed", "free"])
-def test_newton_directions_with_constraints(base, alpha):
-    model, q, v = constrained_tree(2, nbody=9, kinds=ALL, base=base)
-    flat = replace(model.flat, loads=(*conservative_loads(model.flat), *driving_loads(model.flat)),
-                   constraints=(*model.constraints, OwnDistance(1.0)))  # fmt: skip
-    check_direction(vt.Model(flat), q, v, alpha)
-
-
-def test_corrections_square_the_residual():
-    """Exact directions need few: of a fast tree of every kind, from the predicted motion."""
-    for seed in range(6):
-        flat, q, v = random_tree(seed, nbody=8, kinds=ALL, base="free", speed=2.0, damping=True)
-        run = vt.simulate(vt.Model(flat), q, v, duration=0.1, dt=0.01, method="midpoint", solver="recursive-newton",
-                          guess="aba", tolerance=1e-12)  # fmt: skip
-        assert run.iterations_max <= 5
-
 
 # ---- steps ------------------------------------------------------------------------------------------------
 
