@@ -689,11 +689,14 @@ cdef class VariationalStepper(Stepper):
     cdef int advance(self) noexcept nogil:
         # a whole step; where it cannot be solved, two of half the length, and so on
         cdef int status
-        if self.stages == 1 and self.halvings == 0:
-            return self.step()
+        if self.stages == 1:
+            status = self.step()
+            if status == OK or self.halvings == 0:
+                return status
         memcpy(self.q_kept, self.q, self.nq * sizeof(double))
         memcpy(self.x_kept, self.x, self.nv * sizeof(double))
-        status = self.substeps(1)
+        if self.stages > 1:
+            status = self.substeps(1)
         if (status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == NOT_FINITE) and self.trouble == OK:
             status = self.halve(status)
         return status
