@@ -99,6 +99,10 @@ cdef void lt_weight(const vt_model* m, const Node* x, const vt_real* wrench, Sol
     cdef int i
     cdef const vt_body* b
     cdef Vec3 n, f
+    if wrench == NULL and m.g[0] == 0.0 and m.g[1] == 0.0 and m.g[2] == 0.0:
+        for i in range(m.nv):
+            weight[i] = vt_set1(0.0)
+        return
     for i in range(m.nbody):
         b = &m.body[i]
         s[i].f = scale(vt_set1(b.mass), constant3(m.g))
