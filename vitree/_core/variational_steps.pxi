@@ -45,6 +45,7 @@ cdef struct Economy:
     int age                         # steps since it was made
     double contraction              # per step of age
     double newton_constant
+    double first                    # residual of the last guess
 
 
 cdef void economy_begin(Economy* x) noexcept nogil:
@@ -52,6 +53,7 @@ cdef void economy_begin(Economy* x) noexcept nogil:
     x.age = 0
     x.contraction = 0.01
     x.newton_constant = 1.0
+    x.first = INFINITY
 
 
 cdef double passes(double contraction, double goal, double e) noexcept nogil:
@@ -586,8 +588,9 @@ cdef class VariationalStepper(Stepper):
                 goal = self.tolerance * self.scale
                 if self.count:
                     closed = self.closed()
-                if solver == AUTO and e > 1e-2 * self.scale and self.guess.count >= 4:
+                if solver == AUTO and e > 1e-2 * self.scale and e > 30.0 * self.economy.first and self.guess.count >= 4:
                     e = self.second_guess(e)
+                self.economy.first = e
             if self.count and goal > 0.0:
                 # what the constraints are off by counts as well, in units of their tolerance
                 e = vt_max_nan(e, largest(self.hv, self.count) * (goal / closed))
@@ -621,7 +624,7 @@ cdef class VariationalStepper(Stepper):
         return TURNED_TOO_FAR if self.turned else NOT_CONVERGED
 
     cdef double second_guess(self, double e) noexcept nogil:
-        # the extrapolation is poor, as after a blow: is what the dynamics say any better?
+        # the extrapolation is suddenly poor, as after a blow: is what the dynamics say any better?
         cdef double x
         memcpy(self.best, self.y, self.nv * sizeof(double))
         self.guess_by_dynamics(0.5)
