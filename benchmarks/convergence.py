@@ -144,9 +144,9 @@ def straight_chain() -> tuple[vt.Model, np.ndarray, np.ndarray]:
 def tables(smoke: bool) -> str:
     """All tables, in Markdown."""
     lines, failures = [], []
-    steps = 30 if smoke else STEPS
+    steps, rule = 30 if smoke else STEPS, "|---" * (1 + len(SOLVERS)) + "|"
     for dt in (1e-3, 1e-2):
-        lines += [f"### dt = {dt:g} s, {steps} steps", "", f"| start | {' | '.join(SOLVERS)} |", "|---" * (1 + len(SOLVERS)) + "|"]
+        lines += [f"### dt = {dt:g} s, {steps} steps", "", f"| start | {' | '.join(SOLVERS)} |", rule]
         for start in begin(smoke):
             cells = {name: [] for name in SOLVERS}
             for speed in SPEEDS:
@@ -159,7 +159,7 @@ def tables(smoke: bool) -> str:
             lines.append(f"| {start.name} | {' | '.join(' / '.join(row) for row in cells.values())} |")
         lines.append("")
 
-    lines += ["### The fast straight chain of 50 links, 1 s", "", f"| dt | {' | '.join(SOLVERS)} |", "|---" * (1 + len(SOLVERS)) + "|"]
+    lines += ["### The fast straight chain of 50 links, 1 s", "", f"| dt | {' | '.join(SOLVERS)} |", rule]
     model, q, v = straight_chain()
     for dt in (1e-2, 5e-3) if smoke else (1e-2, 5e-3, 2e-3, 1e-3):
         row = [measure(model, q, v, dt, round(0.1 / dt if smoke else 1 / dt), way)[0] for way in SOLVERS.values()]

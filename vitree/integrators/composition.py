@@ -33,4 +33,4 @@ SHARES: dict[int, tuple[float, ...]] = {
 }  # fmt: skip
 
 #: Tolerances that let the order show.
-TOLERANCES = {2: 1e-9, 4: 1e-9, 6: 1e-10, 8: 1e-12}
+TOLERANCES = {2: 1e-9, 4: 1e-10, 6: 1e-11, 8: 1e-12}
