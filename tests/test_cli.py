@@ -114,6 +114,33 @@ def test_simulate_writes_the_trajectory(run, robot):
     assert "10 steps" in out and "wrote 6 records to a.npz" in out
 
 
+def test_orders_of_compositions(run, robot):
+    """For all methods that have them by --order, or for one behind its name."""
+    status, out, err = run(
+        "compare", robot, "-m", "linear-time,linear-time:order=2,midpoint:frozen:order=6,rk4", "-T", 0.1,
+        "--dt", "0.02,0.01", "--order", 4, "--json", "--no-plot", "--no-damping",
+    )  # fmt: skip
+    content = json.loads(out)
+    assert status == 0 and err == ""
+    chosen = [(job.get("solver"), job.get("order")) for job in content["settings"]["methods"].values()]
+    assert chosen == [(None, 4), (None, 2), ("frozen", 6), (None, None)]
+    orders = {row["label"]: row["order"] for row in content["table"]}
+    assert abs(orders["linear-time"] - 4) < 0.3 and abs(orders["linear-time:order=2"] - 2) < 0.2
+    status, _, _ = run("simulate", robot, *SHORT, "--order", 6, "-o", "a.npz")
+    assert status == 0 and Trajectory.load("a.npz").settings["order"] == 6
+
+
+def test_simulate_watches_and_halves(run, robot):
+    """A spin of more than half a turn a step: halved by default, an error without."""
+    spin = ("simulate", robot, *SHORT, "--v0", "0,400", "--q0", "0,0")
+    status, _, _ = run(*spin, "--every", 5, "--monitor", "energy, iterations")
+    traj = Trajectory.load("run.npz")
+    assert status == 0 and list(traj.monitors) == ["t", "energy", "iterations"]
+    assert len(traj) == 3 and len(traj.monitors["energy"]) == 10 and traj.settings["halved"] > 0
+    status, _, err = run(*spin, "--halvings", 0)
+    assert status == 2 and "half a turn" in err
+
+
 def test_info_shows_a_tree(run, robot):
     status, out, err = run("info", robot)
     assert status == 0 and err == ""
@@ -192,6 +219,14 @@ def test_robots_are_listed(run):
         (["compare", "ROBOT", "--reference", "exact"], "scipy-dop853"),
         (["compare", "ROBOT", "--plot", "a.xyz"], "png"),
         (["compare", "ROBOT", "--plot", "absent/a.png"], "absent"),
+        (["compare", "ROBOT", "--order", "3"], "2, 4, 6, 8"),
+        (["compare", "ROBOT", "--methods", "rk4:order=4"], "order"),
+        (["compare", "ROBOT", "--methods", "linear-time:order=four"], "order="),
+        (["compare", "ROBOT", "--methods", "linear-time:alpha=4"], "order="),
+        (["simulate", "ROBOT", "--order", "5"], "2, 4, 6, 8"),
+        (["simulate", "ROBOT", "--halvings", "-1"], "halvings"),
+        (["simulate", "ROBOT", "--monitor", "enrgy"], "energy"),
+        (["simulate", "ROBOT", "--method", "rk4", "--order", "4"], "order"),
         (["simulate", "ROBOT", "--method", "rk44"], "rk4"),
         (["simulate", "ROBOT", "--dt", "-1"], "dt"),
         (["simulate", "ROBOT", "-o", "absent/run.npz"], "absent"),

@@ -73,6 +73,10 @@ Duration = Annotated[float, _option("--duration", "-T", text="Simulated time, in
 Solver = Annotated[
     str, _option("--solver", text="Solver of linear-time and midpoint; auto chooses.")
 ]
+Order = Annotated[
+    int,
+    _option("--order", text="Order of linear-time and midpoint, a number: 2, or 4, 6, 8 by compositions of steps."),
+]
 Every = Annotated[int, _option("--every", text="Record each n-th step, a number of steps.")]
 StartQ = Annotated[
     str,
@@ -123,8 +127,8 @@ def compare(
         _option(
             "--methods",
             "-m",
-            text="Methods separated by commas, each a NAME or a NAME:SOLVER; NAME is one of "
-            f"{METHOD_NAMES}.",
+            text="Methods separated by commas, each a NAME, or NAME:SOLVER, NAME:order=4, or NAME:SOLVER:order=4; "
+            f"NAME is one of {METHOD_NAMES}.",
         ),
     ] = "linear-time,midpoint,semi-implicit-euler,rk4",
     dt: Annotated[
@@ -135,6 +139,7 @@ def compare(
     mimic: Mimic = "independent",
     loops: Loops = "error",
     solver: Solver = "auto",
+    order: Order = 2,
     q0: StartQ = "neutral",
     v0: StartV = "random",
     speed: Speed = 1.0,
@@ -173,12 +178,12 @@ def compare(
     picture = None if no_plot else _picture(plot, robot)
     jobs = {}
     for label in filter(None, (part.strip() for part in methods.split(","))):
-        name, _, own = label.partition(":")
+        name, *own = label.split(":")
         if label in jobs:
             raise InputError(f'--methods has "{label}" twice; name each once')
-        takes = "solver" in getattr(METHODS.get(name), "options", ())
-        chosen = own or (solver if solver != "auto" and takes else "")
-        jobs[label] = (name, {"solver": chosen} if chosen else {})
+        takes = getattr(METHODS.get(name), "options", ())
+        chosen = {key: value for key, value in _chosen(solver, order).items() if key in takes}
+        jobs[label] = (name, chosen | dict(_own(label, part) for part in own))
     result: Comparison | None
     interrupted = False
     with _Bar(progress) as bar:
@@ -220,6 +225,7 @@ def simulate(
     mimic: Mimic = "independent",
     loops: Loops = "error",
     solver: Solver = "auto",
+    order: Order = 2,
     q0: StartQ = "neutral",
     v0: StartV = "random",
     speed: Speed = 1.0,
@@ -227,6 +233,21 @@ def simulate(
     gravity: Gravity = "0,0,-9.81",
     damping: Damping = True,
     every: Every = 1,
+    halvings: Annotated[
+        Optional[int],  # noqa: UP045
+        _option(
+            "--halvings",
+            text="How often a step that cannot be solved is halved, a number; by default 3 with the solver auto.",
+        ),
+    ] = None,
+    monitor: Annotated[
+        str,
+        _option(
+            "--monitor",
+            text="What to keep of every step, recorded or not, separated by commas: energy, momentum, constraint, "
+            "residual, iterations, contraction.",
+        ),
+    ] = "",
     progress: Progress = None,
 ) -> None:
     """Run one method and write the trajectory to a file."""
@@ -235,12 +256,13 @@ def simulate(
     _check_writable(output)
     model = _load(robot, base, mimic, loops, gravity, damping)
     start = _state(model, q0, v0, speed, seed)
-    options: dict[str, Any] = {} if solver == "auto" else {"solver": solver}
+    options = _chosen(solver, order) | ({} if halvings is None else {"halvings": halvings})
     traj: Trajectory | None
     try:
         with _Bar(progress) as bar:
             traj = simulate(
                 model, *start, duration=duration, dt=dt, method=method, every=every,
+                monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, method), **options,
             )  # fmt: skip
     except (ConvergenceError, KeyboardInterrupt) as error:
@@ -341,6 +363,21 @@ def _numbers(option: str, text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f'{option} "{text}" must be numbers separated by commas') from None
+
+
+def _chosen(solver: str, order: int) -> dict[str, Any]:
+    """Options of a method that are not the default."""
+    return ({} if solver == "auto" else {"solver": solver}) | ({} if order == 2 else {"order": order})
+
+
+def _own(label: str, part: str) -> tuple[str, Any]:
+    """What a part of NAME:SOLVER:order=4 behind the name says."""
+    key, given, value = part.rpartition("=")
+    if not given:
+        return "solver", part
+    if key != "order" or not value.isdigit():
+        raise InputError(f'--methods has "{label}"; behind the name give a solver, or order= and 2, 4, 6 or 8')
+    return key, int(value)
 
 
 def _load(

@@ -101,10 +101,8 @@ def simulate(
         raise UnknownNameError("method", method, METHODS)
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
-        t0 = float(resume.t[-1])
-        q0 = resume.q[-1]
     spans = None
-    if np.ndim(dt):
+    if isinstance(dt, np.ndarray | list | tuple):
         spans, dt, duration = _spans(dt, duration)
     steps = len(spans) if spans is not None else count_steps(duration, dt)
     if not (isinstance(every, int | np.integer) and every >= 1):
@@ -113,12 +111,17 @@ def simulate(
         raise InputError(f"t0={t0!r} must be a finite time [s]")
     integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
                                  prescribed=prescribed, **options)  # fmt: skip
+    done = 0
+    if resume is not None:
+        t0, done, state = integrator.resume(resume.checkpoint.tobytes())
+        q0 = resume.q[-1]
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-    ends = t0 + (dt * np.arange(steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans))))
+    # those of a run that goes on are to the last bit as if it had not stopped
+    ends = t0 + (dt * np.arange(done, done + steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans))))
     integrator.plan(q0, ends)
     watched = Monitors(monitors, model, steps) if monitors else None
     if resume is not None:
-        records = _records(integrator, *integrator.resume(resume.checkpoint.tobytes()), steps // every)
+        records = _records(integrator, *state, steps // every)
     else:
         records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
     if spans is not None:
@@ -135,9 +138,14 @@ def simulate(
 
 def _as_before(resume, model, method, dt, options, start):
     """Method, dt and options of a run that goes on."""
+    if not isinstance(resume, Trajectory):
+        raise InputError(f"resume must be the Trajectory of a run, not {type(resume)}")
     made = resume.settings
-    if not isinstance(resume, Trajectory) or not len(resume.checkpoint):
-        raise InputError("resume= takes the whole Trajectory of a run, as simulate() returned it or load() read it")
+    if not len(resume.checkpoint):
+        raise InputError(
+            f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
+            f'SciPy methods have none (this one is by "{resume.method}")'
+        )
     if made.get("model_digest") != model.digest:
         raise InputError(f'the run to resume is of another model than "{model.name}": of "{resume.model_name}"')
     if any(x is not None for x in start) or dt is not None or options:

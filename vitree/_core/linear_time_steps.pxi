@@ -176,6 +176,8 @@ cdef class LinearTimeStepper(VariationalStepper):
         if self.implicit and (self.asks or self.rated()):
             self.middle()
             self.middle_forces()
+            if self.ask_u is not None and self.loads.inputs:
+                self.node_weight(self.t, self.q, self.n1, self.weight1)
             self.impel()
         lt_trial(&self.model.m, self.n1, self.y, self.trial, &least)
         lt_residual(&self.model.m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)

@@ -73,7 +73,7 @@ cdef class Stepper:
     cdef long span_count
     cdef double h_last                  # the step or substep before
     cdef bint restarted                 # v_last is not of that one
-    cdef long begun                     # `steps` where rows of inputs and of motion begin
+    cdef long begun                     # `steps` where the run at hand and its rows of inputs and of motion begin
     cdef long moment                    # the row of motion where the step at hand starts
     cdef double contraction             # of the last correction
     cdef object contraction_owner
@@ -86,7 +86,7 @@ cdef class Stepper:
     cdef readonly int iterations
     cdef readonly int most_iterations
     cdef readonly double error
-    cdef double t0
+    cdef readonly double t0             # the time of the state that was set
     cdef double* q
     cdef double* x                      # p for variational integrators, v for the others
     cdef double* q2
@@ -304,7 +304,7 @@ cdef class Stepper:
         """Advance by count steps, writing each `every`-th state to the rows from `first` on.
 
         Returns (status, rows written). After a status other than 0 the state is that before the
-        failed step.
+        failed step. Steps are counted from where the run began or was resumed.
         """
         cdef long k, row = first
         cdef int status = OK, c
@@ -331,7 +331,7 @@ cdef class Stepper:
                 self.total_iterations += self.iterations
                 if self.iterations > self.most_iterations:
                     self.most_iterations = self.iterations
-                if self.steps % every == 0:
+                if (self.steps - self.begun) % every == 0:
                     t[row] = self.t
                     memcpy(&q[row, 0], self.q, self.nq * sizeof(double))
                     memcpy(&x[row, 0], self.x, self.nv * sizeof(double))
@@ -373,7 +373,7 @@ cdef class Stepper:
         # the row of inputs of the step that a time lies in
         cdef long k = 0
         if self.spans == NULL:
-            k = <long>((t - self.t0) / self.span * (1 + 1e-12))
+            k = <long>((t - self.t0) / self.span * (1 + 1e-12)) - self.begun
         else:
             while k < self.span_count - 1 and t > self.ends[k + 1] - 1e-12 * self.spans[k]:
                 k += 1

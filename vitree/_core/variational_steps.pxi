@@ -200,13 +200,14 @@ cdef class VariationalStepper(Stepper):
     cdef readonly int halvings          # most times that a step which cannot be solved is halved
     cdef readonly long halved           # steps that were
     cdef bint opening                   # no step lies behind
+    cdef bint leading                   # the substep starts where the step does
 
     def __init__(self, model, h, torque=None, int solver=AUTO, int guess=GUESS_AUTO, double tolerance=1e-9,
                  int max_iterations=30, shares=(1.0,), int halvings=0, **options):
         cdef int k, rows, n = self.nv
         self.solver, self.guess_kind = solver, guess
         self.tolerance, self.max_iterations, self.halvings = tolerance, max_iterations, halvings
-        self.stages = len(shares)
+        self.stages, self.leading = len(shares), True
         self.implicit = self.stages > 1
         self.share = self.doubles(self.stages)
         self.guesses = <Guess*>self.take(self.stages * sizeof(Guess))
@@ -411,6 +412,11 @@ cdef class VariationalStepper(Stepper):
     # ---- guesses --------------------------------------------------------------------------------
 
     cdef void guess_by_dynamics(self, double share) noexcept nogil:
+        if share != 0.0 and self.implicit and self.asks:
+            # under what is asked for at the start, not what the last substep left
+            self.velocity(self.q, self.x, self.v)
+            if self.may_ask(self.q, self.v):
+                self.ask(self.t, self.q, self.v)
         self.guess_from_dynamics(share, self.v, self.a, self.y)
         self.by_velocities(self.y)
         self.lock_increment()
@@ -666,7 +672,7 @@ cdef class VariationalStepper(Stepper):
             self.economy.have = False
             memset(self.lam, 0, self.count * sizeof(double))
             return status
-        if self.stage == 0:
+        if self.leading:
             # multipliers as forces: their impulses at node 1 over the halves of both steps beside it; the
             # first has half of one, less what the start's momentum has of it already
             for k in range(self.count):
@@ -693,6 +699,7 @@ cdef class VariationalStepper(Stepper):
         # a whole step; where it cannot be solved, two of half the length, and so on
         cdef int status
         if self.stages == 1:
+            self.leading = True
             status = self.step()
             if status == OK or self.halvings == 0:
                 return status
@@ -721,6 +728,8 @@ cdef class VariationalStepper(Stepper):
                 self.forget()
                 return OK
             spent += self.iterations
+            if self.trouble != OK:
+                break
         self.iterations, self.error = spent, error
         return status
 
@@ -735,6 +744,7 @@ cdef class VariationalStepper(Stepper):
         for k in range(count):
             for j in range(self.stages):
                 self.use(j)
+                self.leading = k == 0 and j == 0
                 self.h = self.share[j] * (whole / count)
                 status = self.step()
                 spent += self.iterations

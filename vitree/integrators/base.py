@@ -155,8 +155,8 @@ class Integrator(ABC):
         """Return the state with all that the next steps depend on."""
         return b""
 
-    def resume(self, checkpoint: bytes) -> tuple[float, np.ndarray, np.ndarray]:
-        """Go on from a checkpoint, and return the state (t, q, x) in it."""
+    def resume(self, checkpoint: bytes) -> tuple[float, int, tuple[float, np.ndarray, np.ndarray]]:
+        """Go on from a checkpoint, and return when its run began, the steps since, and the state (t, q, x)."""
         raise InputError(f"the method {self.name} keeps no checkpoint; start from q0 and v0")
 
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
@@ -227,8 +227,11 @@ class CompiledIntegrator(Integrator):
         return self.stepper.history()
 
     def resume(self, checkpoint):
-        self.stepper.set_history(checkpoint)
-        return self.stepper.state()
+        try:
+            self.stepper.set_history(checkpoint)
+        except ValueError as error:
+            raise InputError(f"the checkpoint is of another version of vitree, or damaged ({error})") from None
+        return self.stepper.t0, self.stepper.steps, self.stepper.state()
 
     def _field(self):
         return self.stepper

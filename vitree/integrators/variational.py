@@ -22,7 +22,7 @@ _OPTIONS = {
     "extrapolate-2, -3, -4",
     "order": "2 (default), 4, 6 or 8: steps composed of 5, 9 or 17 substeps",
     "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
-    "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; of orders 4, 6, 8 1e-10 to 1e-12)",
+    "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; orders 4 to 8: to 1e-12)",
     "max_iterations": "most corrections of one step (default 30)",
 }
 

@@ -1,0 +1,96 @@
+"""Monitors: what is kept of every step is what a record of each step says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loaded_models import constrained_tree
+from random_models import chain_flat
+
+import vitree as vt
+from vitree.monitors import MONITORS
+
+COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
+
+
+def run_of(method, **more):
+    model, q, v = constrained_tree(2, nbody=8, speed=0.5)
+    return vt.simulate(model, q, v, duration=0.12, dt=0.002, method=method, **more)
+
+
+@pytest.mark.parametrize("method", COMPILED)
+def test_monitors_are_what_records_of_every_step_say(method):
+    full = run_of(method)
+    run = run_of(method, every=7, monitors=tuple(MONITORS))
+    assert list(run.monitors) == ["t", *MONITORS] and len(run) == 9
+    expected = {
+        "t": full.t, "energy": full.energy, "momentum": full.momentum, "residual": full.residual,
+        "iterations": full.iterations, "constraint": np.abs(full.constraint).max(axis=1),
+    }  # fmt: skip
+    for name, values in expected.items():
+        assert np.array_equal(run.monitors[name], values[1:]), name
+    assert run.monitors["contraction"].shape == (60,)
+    # and the records are those of a run without monitors
+    plain = run_of(method, every=7)
+    for name in ("t", "q", "v", "p", "iterations", "residual"):
+        assert getattr(run, name).tobytes() == getattr(plain, name).tobytes(), name
+    assert run.multipliers[1:].tobytes() == plain.multipliers[1:].tobytes()
+    assert np.array_equal(run.checkpoint, plain.checkpoint)
+    assert plain.monitors == {}
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_contraction_is_the_ratio_of_the_last_residuals(method):
+    """With one correction a step it is the residual over that of the guess; with none, NaN."""
+    model = vt.Model(chain_flat(5))
+    run = vt.simulate(model, np.linspace(0.1, 0.9, 5), duration=1.0, dt=0.002, method=method, solver="frozen",
+                      monitors=("iterations", "contraction"))  # fmt: skip
+    corrections, contraction = run.monitors["iterations"], run.monitors["contraction"]
+    assert np.array_equal(np.isnan(contraction), corrections == 0)
+    assert (contraction[corrections > 0] > 0).all() and np.nanmedian(contraction) < 0.05
+
+
+def test_one_name_will_do_and_others_are_refused():
+    model = vt.Model(chain_flat(2))
+    assert list(vt.simulate(model, duration=0.1, dt=0.01, monitors="energy").monitors) == ["t", "energy"]
+    with pytest.raises(vt.UnknownNameError, match='did you mean "momentum"'):
+        vt.simulate(model, duration=0.1, dt=0.01, monitors=["momentun"])
+    with pytest.raises(vt.InputError, match="own steps"):
+        vt.simulate(model, duration=0.1, dt=0.01, monitors="energy", method="scipy-rk45")
+
+
+def test_a_run_that_fails_keeps_what_was_watched(tmp_path):
+    model = vt.Model(chain_flat(3))
+
+    def blow(t, q, v):
+        return np.full(3, 0.1 if t < 0.3 else 1e9)
+
+    with pytest.raises(vt.ConvergenceError) as failure:
+        vt.simulate(model, np.full(3, 0.3), duration=1.0, dt=0.01, torque=blow, every=4, halvings=0,
+                    monitors=("energy", "iterations"))  # fmt: skip
+    run = failure.value.trajectory
+    assert len(run.monitors["energy"]) == run.steps == len(run.monitors["t"]) > 20
+    assert len(run) == 1 + run.steps // 4
+    again = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
+    for name, values in run.monitors.items():
+        assert again.monitors[name].tobytes() == values.tobytes()
+    assert run.monitors["energy"][3::4].tobytes() == run.energy[1:].tobytes()
+
+
+@pytest.mark.parametrize("more", [{"order": 4}, {"halvings": 2}, {"dt": np.full(60, 0.002), "duration": None}])
+def test_compositions_and_steps_of_any_size_are_watched(more):
+    model, q, v = constrained_tree(2, nbody=8, speed=0.5)
+    options = {"duration": 0.12, "dt": 0.002, **more}
+    full = vt.simulate(model, q, v, **options)
+    run = vt.simulate(model, q, v, every=60, monitors=("energy", "iterations", "constraint"), **options)
+    assert run.monitors["energy"].tobytes() == full.energy[1:].tobytes()
+    assert np.array_equal(run.monitors["iterations"], full.iterations[1:])
+
+
+def test_long_runs_are_watched_in_pieces():
+    """More steps than are looked at in one go, by a stride that does not divide them."""
+    model, q = vt.Model(chain_flat(1)), np.array([0.5])
+    full = vt.simulate(model, q, duration=50.0, dt=0.01)
+    run = vt.simulate(model, q, duration=50.0, dt=0.01, every=13, monitors="energy")
+    assert run.monitors["energy"].tobytes() == full.energy[1:].tobytes()
+    assert run.q.tobytes() == full.q[::13].tobytes()
