@@ -65,10 +65,10 @@ CHOICES = [
     ("linear-time", {"solver": "recursive-newton", "halvings": 2}),
     ("midpoint", {}), ("midpoint", {"order": 4}), ("midpoint", {"order": 4, "guess": "aba"}),
     ("midpoint", {"solver": "frozen", "guess": "extrapolate-2"}), ("midpoint", {"solver": "broyden"}),
-    ("midpoint", {"solver": "recursive-newton"}), ("midpoint", {"solver": "riqn", "guess": "current"}),
+    ("midpoint", {"solver": "recursive-newton"}), ("midpoint", {"solver": "newton"}), ("midpoint", {"solver": "riqn", "guess": "current"}),
     ("midpoint", {"residual": "tree"}), ("midpoint", {"residual": "tree", "solver": "newton", "guess": "extrapolate"}),
     ("midpoint", {"residual": "tree", "solver": "frozen", "caching": False, "order": 4}),
-    ("explicit-euler", {}), ("semi-implicit-euler", {}), ("rk4", {}),
+    ("explicit-euler", {}), ("semi-implicit-euler", {}), ("rk4", {}), ("rk8", {}),
 ]  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def same(whole, part, begin, every=1):
 @pytest.mark.parametrize(("method", "chosen"), CHOICES, ids=name_of)
 def test_a_resumed_run_is_the_whole_one(name, method, chosen, tmp_path):
     """Twice resumed, from files; on joints of several coordinates too where the method steps those."""
-    kinds = SINGLE if method == "midpoint" else (*SINGLE, "ball", "free")
+    kinds = SINGLE if "residual" in chosen else (*SINGLE, "ball", "free")
     model, q, v, more = start(name, kinds)
     whole = vt.simulate(model, q, v, duration=60 * DT, dt=DT, t0=0.3, method=method, **chosen, **more)
     run, begin = vt.simulate(model, q, v, duration=25 * DT, dt=DT, t0=0.3, method=method, **chosen, **more), 0
