@@ -17,6 +17,7 @@ from vitree.errors import ConvergenceError, InputError, MissingExtraError, Unkno
 from vitree.model import Model
 from vitree.plot import line_style, plot_energy, plot_error, plot_order
 from vitree.simulate import simulate
+from vitree.tree import Tree, body, rz
 
 # the modules, which vitree hides behind functions of the same names
 compare_module = importlib.import_module("vitree.compare")
@@ -162,6 +163,14 @@ def test_internal_torque_keeps_momentum_and_thrust_does_not():
     for thrust in (np.ones(model.nv), lambda t, q, v: np.ones(model.nv)):
         found = compare(model, ["rk4"], q, v, duration=0.01, dt=2e-3, torque=thrust)
         assert math.isnan(found.table[0]["momentum_error"])
+
+
+def test_steps_in_halves_are_told():
+    tree = Tree("arm", gravity=(0, 0, 0))
+    tree.world.add(rz("a"), body("arm", 1.0, inertia=(1, 1, 1)))
+    model = tree.compile()
+    found = compare(model, ["linear-time", "rk4"], v0=[400.0], duration=0.1, dt=0.01)
+    assert "linear-time, dt = 0.01 s: 10 of 10 steps" in str(found) and "rk4, dt" not in str(found)
 
 
 def test_a_fixed_robot_has_no_momentum_error(result):

@@ -266,6 +266,11 @@ def compare(
                 *_notes(model, duration, scale, conservative, symmetric, bool(truth.runs)),
                 *truth.notes,
                 *dict.fromkeys(f"Failed: {row['reason']}." for row in rows if row["reason"]),
+                *(
+                    f"{label}, dt = {step:g} s: {run.settings['halved']} of {run.steps} steps could not be solved and "
+                    "were retried in halves; such errors are of smaller steps."
+                    for (label, step), run in trajectories.items() if run.settings.get("halved")
+                ),
             ),
             settings=plain(settings),
         )
