@@ -169,7 +169,7 @@ def test_steps_in_halves_are_told():
     tree = Tree("arm", gravity=(0, 0, 0))
     tree.world.add(rz("a"), body("arm", 1.0, inertia=(1, 1, 1)))
     model = tree.compile()
-    found = compare(model, ["linear-time", "rk4"], v0=[400.0], duration=0.1, dt=0.01)
+    found = compare(model, ["linear-time", "rk4"], [0.0], [400.0], duration=0.1, dt=0.01)
     assert "linear-time, dt = 0.01 s: 10 of 10 steps" in str(found) and "rk4, dt" not in str(found)
 
 
