@@ -23,6 +23,8 @@ Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarra
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
+#: What checkpoints begin with; another number when the steppers' `pieces` change.
+CHECKPOINT = "vitree checkpoint 1"
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
 
@@ -224,11 +226,17 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_steps(spans, ends)
 
     def checkpoint(self):
-        return self.stepper.history()
+        return self._mark() + self.stepper.history()
+
+    def _mark(self) -> bytes:
+        return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
 
     def resume(self, checkpoint):
+        mark = self._mark()
         try:
-            self.stepper.set_history(checkpoint)
+            if not checkpoint.startswith(mark):
+                raise ValueError(f"it does not begin with {mark.decode()!r}")
+            self.stepper.set_history(checkpoint[len(mark) :])
         except ValueError as error:
             raise InputError(f"the checkpoint is of another version of vitree, or damaged ({error})") from None
         return self.stepper.t0, self.stepper.steps, self.stepper.state()
