@@ -3,10 +3,17 @@
     python benchmarks/linear_time.py [--smoke]
 
 dt = 0.001 s, all steps in compiled code, no gravity, as the authors time it. The first table starts as they do,
-every joint at an angle and a speed between -pi/2 and pi/2, and has beside it the least times of a step that the
-authors' C++ program of 2016 printed on a like machine. In the second the links, not the joints, turn at such
-speeds, for links of long chains would get too quick for the step; there the growth from 50 to 800 is fitted. Ways in
-O(n^2) or worse stop at 100. The chain is that of examples/papers/lee_2016.
+every joint at an angle and a speed between -pi/2 and pi/2. It has every way to solve the equations: both
+discretisations, and the midpoint's residual by the tree's derivatives, each with every solver, from the default
+guess and at the default tolerance; then the paper's pairs of a direction and a residual from its guess and at its
+tolerance (IG3, about 1e-12 of the momentum); and the least times of a step that the authors' C++ program of 2016
+printed on a like machine. "newton" is the dense method, as in the paper. Ratios of these times stand beside those
+that the paper reports.
+
+In the second table the links, not the joints, turn at such speeds, for links of long chains would get too quick for
+the step; there the growth from 50 to 800 is fitted. A way stops before the length at which a step would take more
+than a tenth of a second. Where a step is slow, few are timed, and the start's iterations count in the mean. The chain
+is that of examples/papers/lee_2016.
 """
 
 from __future__ import annotations
@@ -27,38 +34,93 @@ AUTHORS = {
     "authors, RIQN + DRNEA": {5: 5.7, 10: 15, 20: 34, 50: 183, 100: 602},
     "authors, Newton + SVI": {5: 26, 10: 137, 20: 1062, 50: 88000, 100: 861000},
 }
-#: Where the ways of the tree's derivatives stop.
-LONGEST_TREE = 100
+#: Seconds: of a step, before a way stops; of a run, before fewer steps are taken, and less often.
+SLOW, PATIENCE = 0.1, 0.3
+STEPS, FEW, REPEATS, REPEATS_OF_SLOW = 300, 20, 7, 2
+#: Title -> above, below, and what the paper says of 10 and of 100 links.
+RATIOS = {
+    "in the paper's setting": {
+        "SVI over DRNEA, both RIQN": ("RIQN + SVI", "RIQN + DRNEA", 15, 32),
+        "SVI over DRNEA, both Broyden": ("Broyden + SVI", "Broyden + DRNEA", 15, 32),
+        "SVI over DRNEA, both Newton": ("Newton + SVI", "Newton + DRNEA", 15, 32),
+        "Newton over RIQN, both DRNEA": ("Newton + DRNEA", "RIQN + DRNEA", 3.8, 53),
+        "Newton over RIQN, both SVI": ("Newton + SVI", "RIQN + SVI", None, None),
+        "Newton + SVI over RIQN + DRNEA": ("Newton + SVI", "RIQN + DRNEA", None, None),
+    },
+    "by the default guess and tolerance": {
+        "tree's residual over the recursive, midpoint, riqn": ("midpoint, tree, riqn", "midpoint, riqn", 15, 32),
+        "tree's residual over the recursive, midpoint, newton": ("midpoint, tree, newton", "midpoint, newton", 15, 32),
+        "newton over riqn, linear-time": ("linear-time, newton", "linear-time, riqn", 3.8, 53),
+        "newton over recursive-newton, linear-time":
+            ("linear-time, newton", "linear-time, recursive-newton", None, None),
+        "riqn over auto, linear-time": ("linear-time, riqn", "linear-time", None, None),
+        "tree, newton over auto, midpoint": ("midpoint, tree, newton", "midpoint", None, None),
+    },
+    "the authors' program": {
+        "authors' RIQN + DRNEA over ours": ("authors, RIQN + DRNEA", "RIQN + DRNEA", None, None),
+        "authors' RIQN + DRNEA over our default": ("authors, RIQN + DRNEA", "linear-time", None, None),
+        "authors' Newton + SVI over ours": ("authors, Newton + SVI", "Newton + SVI", None, None),
+        "authors' Newton + SVI over our default": ("authors, Newton + SVI", "linear-time", None, None),
+    },
+}  # fmt: skip
 
 
-def measure(counts, start, smoke: bool) -> tuple[dict, dict]:
+def measure(ways, counts, start, smoke: bool) -> tuple[dict, dict]:
     """Least microseconds of a step and mean iterations by label and number of links."""
-    times = {label: {} for label in systems.SOLVERS}
-    iterations = {label: {} for label in systems.SOLVERS}
-    for n in counts:
+    times: dict[str, dict[int, float]] = {label: {} for label in ways}
+    iterations: dict[str, dict[int, float]] = {label: {} for label in ways}
+    going = dict(ways)
+    for n, following in zip(counts, [*counts[1:], None], strict=True):
         model, (q, v) = systems.chain(n, gravity=0.0), start(n)
-        chosen = {label: way for label, way in systems.SOLVERS.items() if n <= LONGEST_TREE or "tree" not in label}
-        for _ in range(1 if smoke else 7):
+
+        def note(label, steps, n=n, model=model, q=q, v=v):
+            """Time a run; say how many seconds it took."""
+            method, options = ways[label]
+            run = vt.simulate(model, q, v, duration=steps * systems.DT, dt=systems.DT, method=method, every=steps,
+                              **options)  # fmt: skip
+            times[label][n] = min(times[label].get(n, np.inf), 1e6 * run.seconds / steps)
+            iterations[label][n] = run.iterations_total / steps
+            return run.seconds
+
+        quick = [label for label in going if note(label, FEW) * STEPS / FEW < PATIENCE]
+        for k in range(0 if smoke else REPEATS):
             # the ways in turn, so that a disturbance of the machine does not meet one of them only
-            for label, (method, options) in chosen.items():
-                steps = 10 if smoke else 100 if "tree" in label and n > 20 else 300
-                run = vt.simulate(model, q, v, duration=steps * systems.DT, dt=systems.DT, method=method, every=steps,
-                                  **options)  # fmt: skip
-                times[label][n] = min(times[label].get(n, np.inf), 1e6 * run.seconds / steps)
-                iterations[label][n] = run.iterations_total / steps
+            for label in going:
+                if label in quick or k < REPEATS_OF_SLOW:
+                    note(label, STEPS if label in quick else FEW)
+        if following:
+            going = {label: way for label, way in going.items() if expected(times[label], following) < 1e6 * SLOW}
     return times, iterations
+
+
+def expected(row: dict[int, float], n: int) -> float:
+    """Microseconds of a step at n links, if the time grows on as it did last, and at least in proportion."""
+    (before, earlier), (last, now) = [(1, 0.0), *row.items()][-2:]
+    power = np.log(now / earlier) / np.log(last / before) if earlier else 1.0
+    return now * (n / last) ** max(power, 1.0)
 
 
 def show(title, counts, times, iterations) -> None:
     """Print a table: a row for each way, microseconds and in brackets the iterations."""
     print(f"\n{title}: microseconds a step (mean iterations)")
-    print(f"{'links':34s}" + "".join(f"{n:>15d}" for n in counts))
+    print(f"{'links':34s}" + "".join(f"{n:>18d}" for n in counts))
     for label, values in times.items():
         cells = []
         for n in counts:
             mean = f" ({iterations[label][n]:.2f})" if label in iterations and n in values else ""
-            cells.append(f"{values[n]:.5g}{mean}" if n in values else "-")
-        print(f"{label:34s}" + "".join(f"{cell:>15s}" for cell in cells))
+            cells.append(f"{values[n]:.4g}{mean}" if n in values else "-")
+        print(f"{label:34s}" + "".join(f"{cell:>18s}" for cell in cells))
+
+
+def show_ratios(counts, times) -> None:
+    """Print the ratios, and the paper's."""
+    for title, ratios in RATIOS.items():
+        print(f"\n{'ratios, ' + title:56s}" + "".join(f"{n:>9d}" for n in counts)
+              + "".join(f"{'paper, ' + str(n):>12s}" for n in counts))  # fmt: skip
+        for label, (above, below, *paper) in ratios.items():
+            said = [f"{x:12g}" if x is not None else f"{'-':>12s}" for x in paper[: len(counts)]]
+            ours = [f"{times[above][n] / times[below][n]:9.2f}" for n in counts]
+            print(f"{label:56s}" + "".join(ours + said))
 
 
 def main() -> None:
@@ -67,34 +129,19 @@ def main() -> None:
     smoke = parser.parse_args().smoke
 
     short = [5, 10] if smoke else [5, 10, 20, 50, 100]
-    times, iterations = measure(short, systems.thrown, smoke)
-    times = {label: {n: round(value, 2) for n, value in row.items()} for label, row in times.items()}
+    times, iterations = measure(systems.SOLVERS | systems.PAIRS, short, systems.thrown, smoke)
     show("the authors' start", short, times | AUTHORS, iterations)
-    ratios = {
-        "tree's residual over the recursive, midpoint, recursive-newton":
-            ("midpoint, tree, recursive-newton", "midpoint, recursive-newton"),
-        "tree's residual over the recursive, midpoint, auto": ("midpoint, tree", "midpoint"),
-        "riqn over recursive-newton, linear-time": ("linear-time, riqn", "linear-time, recursive-newton"),
-        "riqn over auto, linear-time": ("linear-time, riqn", "linear-time"),
-        "authors' RIQN + DRNEA over our riqn": ("authors, RIQN + DRNEA", "linear-time, riqn"),
-        "authors' RIQN + DRNEA over our default": ("authors, RIQN + DRNEA", "linear-time"),
-        "authors' Newton + SVI over our tree's": ("authors, Newton + SVI", "midpoint, tree, recursive-newton"),
-        "authors' Newton + SVI over our default": ("authors, Newton + SVI", "linear-time"),
-    }  # fmt: skip
-    shown = [n for n in (10, 100) if n in short]
-    print(f"\n{'ratio':66s}" + "".join(f"{n:>12d}" for n in shown))
-    for label, (above, below) in ratios.items():
-        row = times | AUTHORS
-        print(f"{label:66s}" + "".join(f"{row[above][n] / row[below][n]:12.2f}" for n in shown))
+    show_ratios([n for n in (10, 100) if n in short], times | AUTHORS)
 
     long = [5, 10, 20] if smoke else [5, 10, 20, 50, 100, 200, 400, 800]
-    times, iterations = measure(long, systems.loosely_thrown, smoke)
+    times, iterations = measure(systems.SOLVERS, long, systems.loosely_thrown, smoke)
     show("links thrown, not joints", long, times, iterations)
     last = [n for n in long if n >= 50 or smoke]
-    print(f"\ngrowth of the time from {last[0]} to {last[-1]} links, as a power of their number")
+    print(f"\ngrowth of the time from {last[0]} links on, as a power of their number, and up to how many")
     for label, values in times.items():
-        if last[-1] in values:
-            print(f"{label:34s}{np.polyfit(np.log(last), np.log([values[n] for n in last]), 1)[0]:8.2f}")
+        there = [n for n in last if n in values]
+        power = np.polyfit(np.log(there), np.log([values[n] for n in there]), 1)[0]
+        print(f"{label:34s}{power:8.2f}{there[-1]:8d}")
 
 
 if __name__ == "__main__":

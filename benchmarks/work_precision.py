@@ -4,11 +4,15 @@
 
 A hanging chain of ten boxes (1 kg, 0.03 x 0.03 x 0.1 m) turning about x and y in alternation is let go with all
 joints at 0.1 rad, for 5 s. Error: norm of the difference of all q and v [rad, rad/s] at the end, against DOP853 at
-the tightest tolerance. Time: the least of repeats, of stepping alone, one core. vitree and MuJoCo step in
-compiled loops; Pinocchio's Runge-Kutta 4 is a loop in Python around pin.aba with every array allocated before, and
-SciPy's DOP853 calls pin.aba. The last table gives the time at which a method reaches an error, between its runs
-as a power law: the best of vitree's, the best of its variational ones, the best of the peers, and the share of the
-peer's time that the first two take. "scipy-dop853" is SciPy's method on vitree's dynamics, and counts as neither.
+the tightest tolerance. Time: the least of repeats, of stepping alone, one core. Steps are halved until the error is
+that of the reference, or falls no more, or a run gets long. vitree and MuJoCo step in compiled loops; Pinocchio's
+Runge-Kutta 4 is a loop in Python around pin.aba with every array allocated before, and SciPy's DOP853 calls pin.aba.
+The variational methods are there by solver at order 2, and as compositions of orders 4, 6 and 8 (5, 9 and 17 substeps
+a step). "rk8" is the eighth-order Runge-Kutta method that DOP853 is built on, twelve forward dynamics a step, with a
+fixed step and in compiled code; it keeps neither momentum nor energy, and is what one takes for small errors over
+short times. The last table gives the time at which a method reaches an error, between its runs as a power law: the
+best of vitree's, the best of its variational ones, the best of the peers, and the share of the peer's time that the
+first two take. "scipy-dop853" is SciPy's method on vitree's dynamics, and counts as neither.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 import peers
@@ -37,10 +41,18 @@ METHODS = {
     "midpoint, frozen": ("midpoint", {"solver": "frozen"}),
     "midpoint, tree": ("midpoint", {"residual": "tree"}),
     "midpoint, 1e-12": ("midpoint", {"tolerance": 1e-12}),
+    **{f"{method}, order {order}": (method, {"order": order}) for method in ("linear-time", "midpoint")
+       for order in (4, 6, 8)},
     "explicit-euler": ("explicit-euler", {}),
     "semi-implicit-euler": ("semi-implicit-euler", {}),
     "rk4": ("rk4", {}),
-}
+    "rk8": ("rk8", {}),
+}  # fmt: skip
+#: Steps of the coarsest run, and of methods of order 4 and up; how often they are halved at most, and where a way
+#: only shows what its solver costs.
+COARSEST, COARSEST_OF_HIGH, HALVINGS, HALVINGS_OF_SOLVERS = 125, 62, 11, 8
+#: Seconds: after which a run is not halved again, nor repeated.
+LONG, ENOUGH = 0.3, 0.6
 TOLERANCES = [10.0**-k for k in range(2, 14)]
 
 
@@ -83,33 +95,45 @@ class Bench:
         self.pin_data = self.pin_model.createData()
         self.start = np.full(LINKS, ANGLE), np.zeros(LINKS)
         reference, check = (
-            self.scipy(1e-13, largest_step=DURATION / least, repeats=1)[0] for least in (2000, 3000)
+            self.scipy(1e-13, largest_step=DURATION / least)[0] for least in (2000, 3000)
         )  # fmt: skip
         self.reference, self.floor = reference, np.linalg.norm(reference - check)
+
+    def least(self, run):
+        """Repeat ``run``, which returns the state at the end and seconds: the state and the least seconds."""
+        best, spent = np.inf, 0.0
+        for _ in range(self.repeats):
+            end, seconds = run()
+            best, spent = min(best, seconds), spent + seconds
+            if spent > ENOUGH:
+                break
+        return end, best
 
     def point(self, setting, end, seconds) -> Point:
         return Point(setting, float(np.linalg.norm(end - self.reference)), seconds)
 
     def vitree(self, method, options, steps: int):
         """vitree's ``simulate``; None if a step fails."""
-        seconds = np.inf
-        for _ in range(self.repeats):
-            try:
-                run = vt.simulate(self.model, *self.start, duration=DURATION, dt=DURATION / steps, method=method,
-                                  every=steps, **options)  # fmt: skip
-            except vt.ConvergenceError:
-                return None
-            seconds = min(seconds, run.seconds)
-        return np.concatenate([run.q[-1], run.v[-1]]), seconds
+
+        def run():
+            done = vt.simulate(self.model, *self.start, duration=DURATION, dt=DURATION / steps, method=method,
+                               every=steps, **options)  # fmt: skip
+            return np.concatenate([done.q[-1], done.v[-1]]), done.seconds
+
+        try:
+            return self.least(run)
+        except vt.ConvergenceError:
+            return None
 
     def vitree_scipy(self, tolerance: float):
         """vitree's dynamics by SciPy's DOP853."""
-        seconds = np.inf
-        for _ in range(self.repeats):
-            run = vt.simulate(self.model, *self.start, duration=DURATION, dt=DURATION, method="scipy-dop853",
-                              rtol=tolerance, atol=tolerance)  # fmt: skip
-            seconds = min(seconds, run.seconds)
-        return np.concatenate([run.q[-1], run.v[-1]]), seconds
+
+        def run():
+            done = vt.simulate(self.model, *self.start, duration=DURATION, dt=DURATION, method="scipy-dop853",
+                               rtol=tolerance, atol=tolerance)  # fmt: skip
+            return np.concatenate([done.q[-1], done.v[-1]]), done.seconds
+
+        return self.least(run)
 
     def pinocchio_rk4(self, steps: int):
         """Runge-Kutta 4 in Python around pin.aba, in the quicker of its conventions."""
@@ -120,8 +144,10 @@ class Bench:
         x, stage, total, rate, scaled = np.empty((5, 2 * LINKS))
         q, v, turning, speeding = stage[:LINKS], stage[LINKS:], rate[:LINKS], rate[LINKS:]
         parts = ((0.5 * h, h / 6), (0.5 * h, h / 3), (h, h / 3), (0.0, h / 6))
-        seconds = np.inf
-        for convention in (pin.Convention.LOCAL, pin.Convention.WORLD) * max(1, self.repeats // 2):
+        conventions = cycle((pin.Convention.LOCAL, pin.Convention.WORLD))
+
+        def run():
+            convention = next(conventions)
             x[:] = np.concatenate(self.start)
             began = time.perf_counter()
             for _ in range(steps):
@@ -135,8 +161,9 @@ class Bench:
                     np.multiply(rate, ahead, out=scaled)
                     np.add(x, scaled, out=stage)
                 x[:] = total
-            seconds = min(seconds, time.perf_counter() - began)
-        return x.copy(), seconds
+            return x.copy(), time.perf_counter() - began
+
+        return self.least(run)
 
     def mujoco(self, integrator: str, steps: int):
         """MuJoCo's mj_step, looped in C; None if the state does not stay finite and small."""
@@ -145,17 +172,19 @@ class Bench:
         model = peers.mujoco_model(self.text, False, DURATION / steps)
         model.opt.integrator = getattr(mujoco.mjtIntegrator, integrator)
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
-        data, seconds = mujoco.MjData(model), np.inf
-        for _ in range(self.repeats):
+        data = mujoco.MjData(model)
+
+        def run():
             mujoco.mj_resetData(model, data)
             data.qpos[:], data.qvel[:] = self.start
             began = time.perf_counter()
             mujoco.mj_step(model, data, nstep=steps)
-            seconds = min(seconds, time.perf_counter() - began)
-        end = np.concatenate([data.qpos, data.qvel])
+            return np.concatenate([data.qpos, data.qvel]), time.perf_counter() - began
+
+        end, seconds = self.least(run)
         return (end, seconds) if np.isfinite(end).all() else None
 
-    def scipy(self, tolerance: float, largest_step: float = np.inf, repeats: int | None = None):
+    def scipy(self, tolerance: float, largest_step: float = np.inf):
         """SciPy's DOP853 on pin.aba."""
         import pinocchio as pin
 
@@ -166,13 +195,13 @@ class Bench:
             rate[LINKS:] = pin.aba(model, data, x[:LINKS], x[LINKS:], tau)
             return rate.copy()
 
-        seconds = np.inf
-        for _ in range(repeats or self.repeats):
+        def run():
             began = time.perf_counter()
             done = solve_ivp(field, (0.0, DURATION), np.concatenate(self.start), method="DOP853", rtol=tolerance,
                              atol=tolerance, t_eval=[DURATION], max_step=largest_step)  # fmt: skip
-            seconds = min(seconds, time.perf_counter() - began)
-        return done.y[:, -1], seconds
+            return done.y[:, -1], time.perf_counter() - began
+
+        return self.least(run)
 
 
 def time_to(points: list[Point], error: float, floor: float) -> float:
@@ -186,39 +215,52 @@ def time_to(points: list[Point], error: float, floor: float) -> float:
     return float(best)
 
 
+def shows_a_solver(label) -> bool:
+    """Whether a way of vitree's differs from another in its solver or residual only."""
+    return any(key in METHODS.get(label, (None, {}))[1] for key in ("solver", "residual"))
+
+
 def measure(bench: Bench, smoke: bool) -> tuple[dict, dict]:
     """Points of vitree's methods, and of the others."""
-    finest = 1 if smoke else 11
     ours: dict[str, list[Point]] = {}
     others: dict[str, list[Point]] = {}
 
-    def add(group, label, setting, result):
-        if result is not None:
-            group.setdefault(label, []).append(bench.point(setting, *result))
+    def refine(group, label, run, coarsest=COARSEST, halvings=HALVINGS):
+        """Halve the step as long as it pays."""
+        points = group.setdefault(label, [])
+        for steps in [coarsest * 2**k for k in range(1 if smoke else halvings + 1)]:
+            result = run(steps)
+            if result is None:
+                continue
+            points.append(bench.point(f"{steps}", *result))
+            risen = len(points) > 2 and 1e-3 > points[-1].error > 0.5 * points[-3].error
+            if points[-1].error < bench.floor or points[-1].seconds > LONG or risen:
+                break
 
-    counts = [250 * 2**k for k in range(finest)]
     for label, (method, options) in METHODS.items():
-        for steps in counts:
-            add(ours, label, f"{steps}", bench.vitree(method, options, steps))
-    for steps in counts[:8]:
-        add(others, "pinocchio + rk4", f"{steps}", bench.pinocchio_rk4(steps))
-    for label, integrator in (("mujoco euler", "mjINT_EULER"), ("mujoco rk4", "mjINT_RK4")):
-        for steps in counts:
-            add(others, label, f"{steps}", bench.mujoco(integrator, steps))
+        high = max(vt.METHODS[method].order, options.get("order", 2)) >= 4
+        refine(ours, label, lambda steps, m=method, o=options: bench.vitree(m, o, steps),
+               COARSEST_OF_HIGH if high else COARSEST,
+               HALVINGS_OF_SOLVERS if shows_a_solver(label) else HALVINGS)  # fmt: skip
+    refine(others, "pinocchio + rk4", bench.pinocchio_rk4, COARSEST_OF_HIGH)
+    refine(others, "mujoco euler", lambda steps: bench.mujoco("mjINT_EULER", steps))
+    refine(others, "mujoco rk4", lambda steps: bench.mujoco("mjINT_RK4", steps), COARSEST_OF_HIGH)
     for tolerance in TOLERANCES[:2] if smoke else TOLERANCES:
-        add(others, "scipy dop853 + pinocchio", f"{tolerance:.0e}", bench.scipy(tolerance))
-        add(others, "scipy-dop853", f"{tolerance:.0e}", bench.vitree_scipy(tolerance))
+        for label, run in (("scipy dop853 + pinocchio", bench.scipy), ("scipy-dop853", bench.vitree_scipy)):
+            others.setdefault(label, []).append(bench.point(f"{tolerance:.0e}", *run(tolerance)))
     return ours, others
 
 
 def plot(path: str, groups: dict[str, list[Point]], ours) -> None:
-    """Error against time of all methods."""
+    """Error against time of all methods, with the default solver."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5.5), layout="constrained")
     axes = figure.subplots()
-    markers = {True: iter("os^vDdPX*+x<>1234"), False: iter("os^vDdPX")}
+    markers = {own: cycle("os^vDdPX*+x<>1234") for own in (True, False)}
     for label, points in groups.items():
+        if shows_a_solver(label):
+            continue
         own = label in ours
         style = {"color": "0.0" if own else "0.55", "linestyle": "-" if own else "--", "marker": next(markers[own])}
         axes.loglog([1e3 * p.seconds for p in points], [p.error for p in points], markersize=4, linewidth=1.0,

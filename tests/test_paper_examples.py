@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 import vitree as vt
@@ -100,13 +101,20 @@ def marionette(rows):
         assert numbers(rows[f"rk4, dt = {dt} s"])[0] > 100 * off
 
 
-def chain_energy(rows):
+def chain_energy(text):
     """Semi-implicit Euler loses energy on the start with speeds; block means of the variational ones stay."""
+    rows, _, claims, _ = (rows_of(part) for part in text.split("\n\n"))
     for start in ("thrown", "swinging"):
         for method in ("linear-time", "midpoint"):
             least, greatest, *_, scatter, rise, error, kinetic, _ = numbers(rows[f"{start}, {method}"])
             assert greatest - least < 1e-3 * kinetic and scatter < 0.1 * (greatest - least)
             assert abs(rise) < 4 * error and abs(rise) < 1e-5 * kinetic
+            errors, scatters, share, stays, first, last, most, angle, _ = claims[f"{start}, {method}"]
+            # both tables speak of the same line
+            assert stays == "yes" and np.isclose(float(errors), abs(rise) / error, rtol=0.1)
+            assert np.isclose(float(scatters), abs(rise) / scatter, rtol=0.1) and float(share) < 1e-5
+            # the start of a run is not wound up yet
+            assert 0 < float(first) < 1 and 0 < float(last) < 1.5 and int(most) < 10 < int(angle)
         # its energy is off by a hundred times as much
         wide = numbers(rows[f"{start}, semi-implicit-euler"])
         assert wide[1] - wide[0] > 100 * (greatest - least)
@@ -114,24 +122,35 @@ def chain_energy(rows):
 
 
 def chain_times(rows):
-    """Every way is timed, and in the quick form the tree's exact directions fall behind."""
-    assert len(rows) == 10
+    """Every pair is timed; in the quick form only dense matrices fall far behind, those of SVI most."""
+    directions, residuals = ("RIQN", "Broyden", "Newton"), ("DRNEA", "SVI")
+    assert {f"{way} + {residual}" for way in directions for residual in residuals} < set(rows) and len(rows) == 10
     at_20 = {label: numbers(cells)[2] for label, cells in rows.items()}
-    for solver in ("recursive-newton", "frozen"):
-        assert at_20[f"midpoint, tree, {solver}"] > at_20[f"midpoint, {solver}"]
+    # times that differ by more than twice as much as these bounds where nothing else runs
+    assert at_20["Newton + SVI"] > 1.2 * max(at_20["Newton + DRNEA"], at_20["exact by recursion + SVI"])
+    for residual in residuals:
+        # both are exact
+        means = [numbers(rows[f"{way} + {residual}"])[-1] for way in ("Newton", "exact by recursion")]
+        assert means[0] == means[1] < numbers(rows[f"RIQN + {residual}"])[-1]
+    assert 2 * at_20["linear-time"] < at_20["RIQN + DRNEA"]
 
 
 def chain_iterations(text):
     """Newton squares the residual, riqn gains a few digits; extrapolation needs the fewest corrections."""
-    first, second = (rows_of(part) for part in text.split("\n\n")[:2])
-    newton, riqn = (numbers(first[f"linear-time, {solver}"]) for solver in ("recursive-newton", "riqn"))
-    assert newton[1] < 100 * newton[0] ** 2 and newton[1] < 1e-2 * riqn[1] and len(newton) < len(riqn)
-    for solver in ("recursive-newton", "frozen", "riqn", "auto"):
-        means = [float(cell.split()[0]) for cell in second[f"linear-time, {solver}, 1e-12"]]
-        current, euler, semi_implicit, aba, extrapolate = means
-        assert extrapolate <= aba <= min(semi_implicit, euler, current)
-    newton, riqn = (float(second[f"linear-time, {s}, 1e-12"][2].split()[0]) for s in ("recursive-newton", "riqn"))
-    assert newton < riqn
+    first, second, third = (rows_of(part) for part in text.split("\n\n")[:3])
+    for method in ("linear-time", "midpoint"):
+        newton, *others = (numbers(first[f"{method}, {solver}"]) for solver in ("newton", "riqn", "broyden", "frozen"))
+        for other in others:
+            assert newton[1] < 100 * newton[0] ** 2 and newton[1] < 1e-2 * other[1] and len(newton) < len(other)
+        for solver in ("recursive-newton", "newton", "broyden", "frozen", "riqn", "auto"):
+            means = [float(cell.split()[0]) for cell in second[f"{method}, {solver}, 1e-12"]]
+            current, euler, semi_implicit, aba, second_order, fourth_order, chosen = means
+            assert chosen <= min(second_order, fourth_order) and chosen < aba <= min(semi_implicit, euler, current)
+        for tolerance in ("1e-09", "1e-12"):
+            exact = [second[f"{method}, {solver}, {tolerance}"] for solver in ("recursive-newton", "newton")]
+            assert exact[0] == exact[1]
+    newton, riqn = (numbers(third[f"linear-time, {solver}"]) for solver in ("newton", "riqn"))
+    assert newton[0] < riqn[0] and newton[2:] == [4.0, 0.0] and riqn[2:] == [5.69, 1.16]
 
 
 CLAIMS = {
@@ -142,12 +161,12 @@ CLAIMS = {
     "johnson_murphey_2009/fig08_closed_chain.py": chain,
     "johnson_murphey_2009/fig11_scissor.py": scissor,
     "johnson_murphey_2009/fig12_scissor_long.py": scissor_long,
-    "lee_2016/fig02_energy.py": chain_energy,
     "lee_2016/fig03_time_per_step.py": chain_times,
 }
 #: Those whose tables are not one row to a first cell.
 CLAIMS_OF_TEXT = {
     "johnson_murphey_2009/fig13_scissor_runtime.py": scissor_runtime,
+    "lee_2016/fig02_energy.py": chain_energy,
     "lee_2016/fig04_iterations.py": chain_iterations,
 }
 

@@ -1,5 +1,9 @@
 # The midpoint variational integrator's steps.
 
+cdef enum:
+    DENSE = 16          # most coordinates at which the tree's dense matrix is the quicker operator
+
+
 cdef class MidpointStepper(VariationalStepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
 
@@ -59,6 +63,8 @@ cdef class MidpointStepper(VariationalStepper):
         return 3 * self.pairs + (self.nv if self.written else 0)
 
     cdef bint dense(self) noexcept nogil:
+        if self.tree and self.solver == AUTO:
+            return self.nv <= DENSE
         return self.solver == NEWTON or (self.tree and self.solver != RECURSIVE_NEWTON and self.solver != RIQN)
 
     cdef void use(self, int stage) noexcept nogil:

@@ -80,6 +80,9 @@ cdef bint economy_reuse(Economy* x, double cost_pass, double cost_factor, int k,
     cdef double q = e / e_old if k > 0 else x.contraction * x.age if x.have else 1.0
     cdef double exact = min(x.newton_constant * e / scale, 0.5)
     x.reused = q <= 0.5 and (cost_pass * passes(q, goal, e) <= cost_factor + cost_pass * passes(exact, goal, e))
+    if k == 0 and x.have and not x.reused:
+        # what was learnt grows old: try again some time
+        x.contraction *= 0.95
     return x.reused
 
 

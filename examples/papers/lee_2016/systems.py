@@ -47,16 +47,23 @@ def swinging(n: int):
     return q, v
 
 
+#: Directions by which a step's equations are solved; the first is the default.
+DIRECTIONS = "auto", "recursive-newton", "newton", "frozen", "broyden", "riqn"
 #: Label -> method and options: everything that solves the variational integrators' equations.
 SOLVERS = {
-    "linear-time": ("linear-time", {}),
-    "linear-time, recursive-newton": ("linear-time", {"solver": "recursive-newton"}),
-    "linear-time, frozen": ("linear-time", {"solver": "frozen"}),
-    "linear-time, riqn": ("linear-time", {"solver": "riqn"}),
-    "midpoint": ("midpoint", {}),
-    "midpoint, recursive-newton": ("midpoint", {"solver": "recursive-newton"}),
-    "midpoint, frozen": ("midpoint", {"solver": "frozen"}),
-    "midpoint, tree": ("midpoint", {"residual": "tree"}),
-    "midpoint, tree, recursive-newton": ("midpoint", {"residual": "tree", "solver": "recursive-newton"}),
-    "midpoint, tree, frozen": ("midpoint", {"residual": "tree", "solver": "frozen"}),
+    label if solver == "auto" else f"{label}, {solver}": (method, {**options, "solver": solver})
+    for label, method, options in (
+        ("linear-time", "linear-time", {}),
+        ("midpoint", "midpoint", {}),
+        ("midpoint, tree", "midpoint", {"residual": "tree"}),
+    )
+    for solver in DIRECTIONS
+}
+#: The authors' guess (IG3, the dynamics') and about their tolerance, as a share of the momentum.
+AS_PUBLISHED = {"guess": "semi-implicit", "tolerance": 1e-12}
+#: The pairs of Fig. 3, direction and residual, solved as the authors do.
+PAIRS = {
+    f"{name} + {residual}": (method, {**options, **AS_PUBLISHED, "solver": solver})
+    for residual, method, options in (("DRNEA", "linear-time", {}), ("SVI", "midpoint", {"residual": "tree"}))
+    for name, solver in (("RIQN", "riqn"), ("Broyden", "broyden"), ("Newton", "newton"))
 }
