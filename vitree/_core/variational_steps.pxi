@@ -82,7 +82,7 @@ cdef bint economy_reuse(Economy* x, double cost_pass, double cost_factor, int k,
     x.reused = q <= 0.5 and (cost_pass * passes(q, goal, e) <= cost_factor + cost_pass * passes(exact, goal, e))
     if k == 0 and x.have and not x.reused:
         # what was learnt grows old: try again some time
-        x.contraction *= 0.95
+        x.contraction *= 0.998
     return x.reused
 
 
