@@ -400,6 +400,8 @@ def _jobs(methods) -> dict[str, tuple[str, dict]]:
         for key in _COMMON:
             if key in options:
                 raise InputError(f'{key} is the same for all methods; take it out of "{name}"')
+        if options.get("adapt") is not None:
+            raise InputError(f'compare has equal steps, by which it compares; take adapt= out of "{name}"')
         if label is None:
             extra = ", ".join(f"{key}={value}" for key, value in options.items())
             label = f"{name} ({extra})" if extra else name

@@ -52,9 +52,11 @@ class Monitors:
             records.t, records.q, records.x, records.iterations, records.residual, records.multipliers)))  # fmt: skip
 
     def take(self, integrator: Integrator, every: Records, records: Records, done: int, stride: int) -> None:
-        """Note the first ``every.rows`` states, and hand on those to be recorded."""
+        """Note the first ``every.rows`` states, after ``done`` steps, and hand on those to be recorded."""
         n, model = every.rows, self.model
-        here = slice(done, done + n)
+        here = slice(self.done, self.done + n)
+        if here.stop > len(self.t):
+            self._grow(max(here.stop, 3 * len(self.t) // 2))
         self.t[here] = every.t[:n]
         simple = {"residual": every.residual, "iterations": every.iterations, "contraction": self.contraction}
         for name in self.names:
@@ -68,12 +70,22 @@ class Monitors:
                     self.arrays[name][here] = value
         if n and "constraint" in self.names:
             self.arrays["constraint"][here] = np.abs(model.constraint_rows(every.q[:n])[0]).max(axis=1, initial=0.0)
-        self.done = done + n
+        self.done += n
         kept = np.arange(stride - 1 - done % stride, n, stride)
         to = slice(records.rows, records.rows + len(kept))
         for name in ("t", "q", "x", "iterations", "residual", "multipliers"):
             getattr(records, name)[to] = getattr(every, name)[kept]
         records.rows += len(kept)
+
+    def _grow(self, rows: int) -> None:
+        """Make room for so many steps."""
+        for name, array in (("", self.t), *self.arrays.items()):
+            more = np.empty((rows, *array.shape[1:]))
+            more[: len(array)] = array
+            if name:
+                self.arrays[name] = more
+            else:
+                self.t = more
 
     def kept(self) -> dict[str, np.ndarray]:
         """Return what was noted, with the times."""

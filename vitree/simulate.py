@@ -52,7 +52,8 @@ def simulate(
         methods only).
     duration, dt : float
         Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
-        steps that differ; they make up the duration.
+        steps that differ; they make up the duration. With the option adapt, steps choose their own length, dt being
+        that at rest, and the run ends with a record at or beyond the duration.
     method : str
         A name of ``vitree.METHODS``.
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
@@ -72,7 +73,7 @@ def simulate(
     every : int
         Record each ``every``-th step.
     progress : callable (done, total), optional
-        Called every fraction of a second.
+        Called every fraction of a second. With the option adapt the total is an estimate.
     monitors : names
         What to keep of every step, recorded or not, in ``Trajectory.monitors``: energy, momentum, constraint,
         residual, iterations, contraction.
@@ -80,7 +81,8 @@ def simulate(
         Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
         options are that run's; inputs, torque and the like are given anew, with rows from here on.
     **options
-        Options of the method: solver, guess, order, tolerance, max_iterations, halvings, alpha; rtol, atol for SciPy's.
+        Options of the method: solver, guess, order, tolerance, max_iterations, halvings, alpha; adapt, rate, inertia
+        for steps that adapt themselves (docs/adaptive.md); rtol, atol for SciPy's.
 
     Returns
     -------
@@ -101,10 +103,16 @@ def simulate(
         raise UnknownNameError("method", method, METHODS)
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
-    spans = None
+    spans, adaptive = None, options.get("adapt") is not None and "adapt" in METHODS[method].options
     if isinstance(dt, np.ndarray | list | tuple):
+        if adaptive:
+            raise InputError("dt must be one number with adapt=: the step at rest; the others follow from the motion")
         spans, dt, duration = _spans(dt, duration)
-    steps = len(spans) if spans is not None else count_steps(duration, dt)
+    if adaptive:
+        _check_times(duration, dt)
+        steps = int(duration / dt)
+    else:
+        steps = len(spans) if spans is not None else count_steps(duration, dt)
     if not (isinstance(every, int | np.integer) and every >= 1):
         raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
     if not np.isfinite(t0):
@@ -116,9 +124,11 @@ def simulate(
         t0, done, state = integrator.resume(resume.checkpoint.tobytes())
         q0 = resume.q[-1]
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-    # those of a run that goes on are to the last bit as if it had not stopped
-    ends = t0 + (dt * np.arange(done, done + steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans))))
-    integrator.plan(q0, ends)
+    if not adaptive:
+        # those of a run that goes on are to the last bit as if it had not stopped
+        ends = dt * np.arange(done, done + steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans)))
+        ends = t0 + ends
+        integrator.plan(q0, ends)
     watched = Monitors(monitors, model, steps) if monitors else None
     if resume is not None:
         records = _records(integrator, *state, steps // every)
@@ -129,7 +139,7 @@ def simulate(
     settings = {"dt": dt, "every": every} if spans is None else {
         "dt": float(np.mean(spans)), "every": every, "dt_range": [float(spans.min()), float(spans.max())]}  # fmt: skip
     try:
-        integrator.run(records, steps, int(every), progress, watched)
+        integrator.run(records, records.t[0] + duration if adaptive else steps, int(every), progress, watched)
     except (ConvergenceError, KeyboardInterrupt) as stop:
         stop.trajectory = _trajectory(integrator, records.trimmed(), settings, watched)
         raise
@@ -179,9 +189,7 @@ def count_steps(duration: float, dt: float) -> int:
     InputError
         If either is not a positive number, or the duration is not a whole number of steps.
     """
-    for name, value in (("duration", duration), ("dt", dt)):
-        if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
-            raise InputError(f"{name}={value!r} must be a positive number of seconds")
+    _check_times(duration, dt)
     steps = round(duration / dt)
     if steps < 1 or abs(steps * dt - duration) > 1e-9 * max(duration, dt):
         low = max(int(duration / dt), 1)
@@ -190,6 +198,12 @@ def count_steps(duration: float, dt: float) -> int:
             f"take {low * dt:g} s ({low} steps) or {(low + 1) * dt:g} s"
         )
     return steps
+
+
+def _check_times(duration, dt):
+    for name, value in (("duration", duration), ("dt", dt)):
+        if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
+            raise InputError(f"{name}={value!r} must be a positive number of seconds")
 
 
 def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
@@ -260,7 +274,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         v_names=model.v_names,
         method=integrator.name,
         settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
-                  "halved": integrator.halved},
+                  "halved": integrator.halved, **integrator.adapted},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
         momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
         constraint_names=tuple(c.name for c in model.constraints),

@@ -18,6 +18,7 @@ cdef enum:
     NOT_FINITE = 3
     CALLBACK_FAILED = 4
     DEPENDENT = 5
+    NO_STEP = 6
 
 #: statuses that the integrators tell apart
 STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT}
@@ -26,6 +27,7 @@ STATUS_TEXT = {
     TURNED_TOO_FAR: "a body turned by half a turn or more in a trial of the solver",
     NOT_FINITE: "the state became infinite or NaN",
     DEPENDENT: "the constraints depend on each other, redundant or singular",
+    NO_STEP: "the step density left what a step can be made of: dt is too long for what happens here",
 }
 
 
@@ -71,6 +73,9 @@ cdef class Stepper:
     cdef const double* spans            # else (span_count,) and (span_count + 1,): the steps and their ends
     cdef const double* ends
     cdef long span_count
+    cdef bint adaptive                  # each step says itself how long it is
+    cdef double until                   # then the run ends with a recorded step at or beyond this time
+    cdef readonly bint arrived
     cdef double h_last                  # the step or substep before
     cdef bint restarted                 # v_last is not of that one
     cdef long begun                     # `steps` where the run at hand and its rows of inputs and of motion begin
@@ -144,7 +149,7 @@ cdef class Stepper:
         cdef const vt_model* m = &model.m
         cdef int k, i
         cdef const double[:, ::1] rows
-        self.model, self.h, self.span = model, h, h
+        self.model, self.h, self.span, self.until = model, h, h, INFINITY
         self.nq, self.nv, self.nbody = m.nq, m.nv, m.nbody
         self.memory = []
         self.q = self.doubles(m.nq)
@@ -232,6 +237,10 @@ cdef class Stepper:
         self.spans, self.ends, self.span_count = &h[0], &t[0], h.shape[0]
         self.begun = self.steps
 
+    def set_end(self, double t):
+        """Take steps that choose their own length until a recorded one ends at or beyond time t."""
+        self.until, self.arrived = t, False
+
     def set_motion(self, rows):
         """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
         cdef const double[:, :, ::1] moved
@@ -300,8 +309,10 @@ cdef class Stepper:
             self.contraction_out = &view[0]
 
     def run(self, long count, long every, long first, double[::1] t, double[:, ::1] q, double[:, ::1] x,
-            int[::1] iterations, double[::1] error, double[:, ::1] multipliers):
+            int[::1] iterations, double[::1] error, double[:, ::1] multipliers, long stride=1):
         """Advance by count steps, writing each `every`-th state to the rows from `first` on.
+
+        Steps that choose their own length stop at one of each `stride` steps at or beyond the end; `arrived` says so.
 
         Returns (status, rows written). After a status other than 0 the state is that before the
         failed step. Steps are counted from where the run began or was resumed.
@@ -327,7 +338,12 @@ cdef class Stepper:
                         status = self.trouble
                     break
                 self.steps += 1
-                self.t = self.ends[self.steps - self.begun] if self.spans != NULL else self.t0 + self.steps * self.h
+                if self.adaptive:
+                    self.t += self.h
+                elif self.spans != NULL:
+                    self.t = self.ends[self.steps - self.begun]
+                else:
+                    self.t = self.t0 + self.steps * self.h
                 self.total_iterations += self.iterations
                 if self.iterations > self.most_iterations:
                     self.most_iterations = self.iterations
@@ -342,6 +358,9 @@ cdef class Stepper:
                     for c in range(self.count):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1
+                    if self.t >= self.until - 1e-9 * self.h and (self.steps - self.begun) % stride == 0:
+                        self.arrived = True
+                        break
         return status, row - first
 
     def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):

@@ -31,6 +31,12 @@ cdef enum:
     ORDERS = 8          # highest order of extrapolation tried
     PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions
 
+cdef enum:              # what makes steps adapt themselves
+    DENSITY = 1         # a step density that follows the velocities (Hairer & Soederlind 2005), reversible
+    SUNDMAN = 2         # time is part of the discrete action: symplectic
+
+ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
+
 #: How well constraints are closed, in units of the mechanism's size (at least a metre)
 cdef double CLOSED = 2e-13
 
@@ -204,10 +210,20 @@ cdef class VariationalStepper(Stepper):
     cdef readonly long halved           # steps that were
     cdef bint opening                   # no step lies behind
     cdef bint leading                   # the substep starts where the step does
+    # steps that adapt themselves
+    cdef int adapt
+    cdef double pace                    # [1] step times density
+    cdef double rate0                   # [1/s] speed below which steps stay as they are
+    cdef double density_given           # [1/s] at the start, or NaN: as the speed there has it
+    cdef double density                 # half a step before the state, or at it if none lies behind
+    cdef double share_now               # of the pace, in the substep at hand
 
     def __init__(self, model, h, torque=None, int solver=AUTO, int guess=GUESS_AUTO, double tolerance=1e-9,
-                 int max_iterations=30, shares=(1.0,), int halvings=0, **options):
+                 int max_iterations=30, shares=(1.0,), int halvings=0, int adapt=0, double rate=1.0,
+                 double density=NAN, **options):
         cdef int k, rows, n = self.nv
+        self.adapt, self.rate0, self.pace, self.density_given = adapt, rate, rate * h, density
+        self.adaptive, self.share_now = adapt != 0, 1.0
         self.solver, self.guess_kind = solver, guess
         self.tolerance, self.max_iterations, self.halvings = tolerance, max_iterations, halvings
         self.stages, self.leading = len(shares), True
@@ -339,6 +355,7 @@ cdef class VariationalStepper(Stepper):
         self.forget()
         self.use(0)
         self.opening = True
+        self.density = NAN
         self.residuals = self.factorisations = self.solves = self.halved = 0
 
     cdef void pieces(self):
@@ -347,6 +364,8 @@ cdef class VariationalStepper(Stepper):
         self.piece(&self.opening, sizeof(int))
         self.piece(&self.have_Dh, sizeof(int))
         self.piece(&self.halved, sizeof(long))
+        if self.adapt:
+            self.piece(&self.density, sizeof(double))
         for j in range(self.stages):
             self.piece(&self.guesses[j].count, sizeof(long))
             self.piece(&self.guesses[j].h, sizeof(double))
@@ -540,7 +559,7 @@ cdef class VariationalStepper(Stepper):
                         (1.0 if e == self.count + c else 0.0) - inner(self.R + c * n, self.YC + e * n, n))
                 self.z[self.count + c] = inner(self.R + c * n, self.d, n)
             if lu_factor(self.A, rows, self.z_order) != OK:
-                return DEPENDENT
+                return DEPENDENT if self.count else NOT_CONVERGED
             lu_solve(self.A, rows, self.z_order, self.z)
             for c in range(rows):
                 for k in range(n):
@@ -699,6 +718,47 @@ cdef class VariationalStepper(Stepper):
         return OK
 
     cdef int advance(self) noexcept nogil:
+        # a whole step, of the length that the density has if it is to
+        cdef double density = NAN
+        cdef int status
+        if self.adapt == DENSITY:
+            status = self.next_density(0.5, &density)
+            if status != OK:
+                return status
+            self.h = self.pace / density
+            if not self.t + self.h > self.t:
+                return NO_STEP
+        status = self.step_or_halves()
+        if status == OK:
+            self.density = density
+        return status
+
+    cdef int next_density(self, double share, double* density) noexcept nogil:
+        # the density a share of a step ahead of the state, by its rate there
+        # (Hairer & Soederlind 2005, "Explicit, time reversible, adaptive step size control")
+        cdef double square, growth
+        self.velocity(self.q, self.x, self.v)
+        if self.asks and self.ask(self.t, self.q, self.v) != OK:
+            return CALLBACK_FAILED
+        self.acceleration(self.t, self.q, self.v, self.a)
+        square = self.rate0 * self.rate0 + inner(self.v, self.v, self.nv)
+        growth = self.pace * inner(self.v, self.a, self.nv) / square
+        if self.opening:
+            density[0] = vt_sqrt(square) if self.density_given != self.density_given else self.density_given
+        else:
+            density[0] = self.density + 0.5 * growth
+        density[0] += share * growth
+        return OK if density[0] > 0.0 and isfinite(density[0]) else NO_STEP
+
+    def density_here(self):
+        """Step density [1/s] at the state; None if it cannot be told."""
+        cdef double density = NAN
+        if self.adapt != DENSITY:
+            return None
+        self.trouble = OK
+        return density if self.next_density(0.0, &density) == OK else None
+
+    cdef int step_or_halves(self) noexcept nogil:
         # a whole step; where it cannot be solved, two of half the length, and so on
         cdef int status
         if self.stages == 1:
@@ -738,7 +798,7 @@ cdef class VariationalStepper(Stepper):
 
     cdef int substeps(self, int count) noexcept nogil:
         # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
-        cdef double whole = self.h, t = self.t, error = 0.0
+        cdef double whole = self.h, t = self.t, error = 0.0, passed = 0.0
         cdef int k = 0, j = 0, status = OK, spent = 0
         cdef bint opening = self.opening
         cdef double h_last = self.h_last
@@ -749,16 +809,21 @@ cdef class VariationalStepper(Stepper):
                 self.use(j)
                 self.leading = k == 0 and j == 0
                 self.h = self.share[j] * (whole / count)
+                self.share_now = self.share[j] / count
                 status = self.step()
                 spent += self.iterations
                 error = max(error, self.error) if status == OK else self.error
                 if status != OK:
                     break
                 self.t += self.h
+                passed += self.h
                 self.moment += 2
             if status != OK:
                 break
         self.h, self.t, self.iterations, self.error = whole, t, spent, error
+        self.share_now = 1.0
+        if self.adapt == SUNDMAN and status == OK:
+            self.h = passed
         if status != OK and k + j > 0:
             memcpy(self.q, self.q_kept, self.nq * sizeof(double))
             memcpy(self.x, self.x_kept, self.nv * sizeof(double))

@@ -42,6 +42,14 @@ class Records:
     rows: int = 1
     seconds: float = 0.0
 
+    def grow(self, rows: int) -> None:
+        """Make room for so many rows."""
+        more = max(rows, 3 * len(self.t) // 2) - len(self.t)
+        if rows > len(self.t):
+            for name in ("t", "q", "x", "iterations", "residual", "multipliers"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate((array, np.full_like(array[:1], 0).repeat(more, axis=0))))
+
     def trimmed(self) -> Records:
         """Return only the rows written."""
         n = self.rows
@@ -118,14 +126,27 @@ class Integrator(ABC):
         """Steps that were retried in halves."""
         return 0
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether steps choose their own length."""
+        return False
+
+    @property
+    def adapted(self) -> dict[str, Any]:
+        """What steps that choose their own length have come to, for a run that goes on."""
+        return {}
+
     @abstractmethod
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         """Set the state, forgetting all history."""
 
     @abstractmethod
-    def run(self, records: Records, steps: int, every: int, progress: Callable[[int, int], Any] | None,
+    def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], Any] | None,
             monitors=None) -> None:  # fmt: skip
-        """Advance by ``steps``, filling ``records``, and ``monitors`` at each; raise if a step fails."""
+        """Advance by ``steps``, filling ``records``, and ``monitors`` at each; raise if a step fails.
+
+        If adaptive, ``steps`` is the time to go on to; the run ends with a record at or beyond it.
+        """
 
     def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
         """Take note of the times at which steps begin and end, (steps + 1,): what is driven over time must cover them.
@@ -248,17 +269,23 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):
-        done, chunk = 0, 16
+        done, chunk, until, begun = 0, 16, None, self.stepper.steps
+        if self.adaptive:
+            until, steps = steps, CHUNK_STEPS
+            self.stepper.set_end(until)
+            t0 = self.stepper.t
         every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
         while done < steps:
             count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
+            if until is not None:
+                records.grow(records.rows + count // every + 1)
             if monitors:
                 every_state.rows = 0
                 self.stepper.watch(monitors.contraction)
             began = time.perf_counter()
             status, rows = self.stepper.run(
                 count, 1 if monitors else every, every_state.rows, every_state.t, every_state.q, every_state.x,
-                every_state.iterations, every_state.residual, every_state.multipliers,
+                every_state.iterations, every_state.residual, every_state.multipliers, every if monitors else 1,
             )  # fmt: skip
             took = time.perf_counter() - began
             records.seconds += took
@@ -269,7 +296,11 @@ class CompiledIntegrator(Integrator):
                 raise self.stepper.exception
             if status:
                 raise self._failure(status)
-            done += count
+            done = self.stepper.steps - begun
+            if until is not None:
+                # as many more as the time left takes at the mean step so far
+                left = (until - t0) / (self.stepper.t - t0) * done
+                steps = done if self.stepper.arrived else max(int(np.ceil(left)), done + every)
             chunk = int(np.clip(CHUNK_SECONDS / max(took / count, 1e-9), 1, 2 * chunk))
             if progress is not None:
                 progress(done, steps)

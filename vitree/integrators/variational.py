@@ -11,9 +11,12 @@ from vitree._core import scalar
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
+from vitree.loads import CONSERVATIVE
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
+#: Schemes by which steps adapt themselves to the motion.
+ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
 
 _OPTIONS = {
     "solver": "one of auto, recursive-newton (exact direction at each pass, in O(n)), newton (the same by a dense "
@@ -24,7 +27,13 @@ _OPTIONS = {
     "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
     "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; orders 4 to 8: to 1e-12)",
     "max_iterations": "most corrections of one step (default 30)",
+    "adapt": "density: steps of length dt rate/sqrt(rate^2 + |v|^2), nearly, and reversible; of midpoint also sundman, "
+    "which is symplectic; dt is then the step at rest",
+    "rate": "with adapt: the speed [1/s] about which steps begin to shorten",
+    "density": 'with adapt="density": the step density at the start [1/s] (default sqrt(rate^2 + |v0|^2))',
 }
+#: Those that say more of ``adapt``.
+_MORE = ("rate", "density", "inertia", "energy")
 
 
 class Variational(CompiledIntegrator):
@@ -40,6 +49,8 @@ class Variational(CompiledIntegrator):
     conserves_momentum = True
     options: ClassVar[Mapping[str, str]] = _OPTIONS
     remedy = "halve dt, or give max_iterations= or a looser tolerance="
+    #: what ``adapt`` may be
+    adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
     def _solver_options(self) -> dict:
         chosen = self.chosen
@@ -66,8 +77,48 @@ class Variational(CompiledIntegrator):
         self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares, "halvings": halvings,
-            "tolerance": float(tolerance), "max_iterations": most,
+            "tolerance": float(tolerance), "max_iterations": most, **self._adaptive_options(),
         }  # fmt: skip
+
+    def _adaptive_options(self) -> dict:
+        adapt = self.chosen.get("adapt")
+        given = {name: self.chosen[name] for name in _MORE if self.chosen.get(name) is not None}
+        if adapt is None:
+            if given:
+                raise InputError(f"{next(iter(given))}= goes with adapt=, one of {', '.join(self.adaptations)}")
+            return {}
+        if adapt not in ADAPTATIONS:
+            raise UnknownNameError("adapt", adapt, self.adaptations)
+        if adapt not in self.adaptations:
+            raise InputError(f'adapt="{adapt}" is of the method midpoint; {self.name} takes adapt="density"')
+        takes = {"density": ("rate", "density"), "sundman": ("rate", "inertia", "energy")}[adapt]
+        for name, value in given.items():
+            if name not in takes:
+                raise InputError(f'{name}= does not go with adapt="{adapt}"; it takes {", ".join(takes)}')
+            number = isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value)
+            if not number or (name != "energy" and value <= 0):
+                raise InputError(f"{name}={value!r} must be a {'finite' if name == 'energy' else 'positive'} number")
+        if "rate" not in given:
+            raise InputError(
+                f'adapt="{adapt}" takes rate=, the speed |v| [1/s] about which steps begin to shorten: '
+                "at rest they are dt, at |v| much larger dt rate/|v|"
+            )
+        if self.model.kinematic_names:
+            raise InputError(f'adapt="{adapt}" does not know its steps beforehand, as prescribed coordinates must; '
+                             "take equal steps")  # fmt: skip
+        if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
+            raise InputError(f'adapt="{adapt}" does not know how many steps it takes: give inputs as numbers or '
+                             "callables of time, not a row a step")  # fmt: skip
+        return {"adapt": ADAPTATIONS[adapt], **{name: float(value) for name, value in given.items()}}
+
+    @property
+    def adaptive(self):
+        return self.chosen.get("adapt") is not None
+
+    @property
+    def adapted(self):
+        density = self.stepper.density_here()
+        return {} if density is None else {"density": density}
 
     @property
     def settings(self):
@@ -81,6 +132,8 @@ class Variational(CompiledIntegrator):
         return self.stepper.halved
 
     def start_between(self, t, q0, q1):
+        if self.adaptive:
+            raise InputError("q1 is the end of a step of dt, and with adapt= steps differ; start from q0 and v0")
         if self.order > 2:
             raise InputError(f"q1 is the end of a step of order 2; with order={self.order} start from q0 and v0")
         return self.stepper.momentum_between(float(t), q0, q1)
@@ -113,12 +166,15 @@ class Midpoint(Variational):
     """
 
     name = "midpoint"
+    adaptations = ("density", "sundman")
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
         "alpha": "where in the step L is taken, 0 to 1 (default 0.5)",
         "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2), "
         "on joints of one coordinate",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
+        "inertia": 'with adapt="sundman": what makes a speed of the kinetic energy, 2 T/inertia = |v|^2 [kg m^2]',
+        "energy": 'with adapt="sundman": the energy that time is measured by [J] (default that of the start)',
     }
 
     def _prepare(self):
@@ -139,9 +195,34 @@ class Midpoint(Variational):
                 f'residual="tree" takes joints of one coordinate, and "{self.model.name}" has the ball or free joints '
                 f'{names}; take "recursive", or run model.euler(), which has them as Euler angles'
             )
+        if self.chosen.get("adapt") is not None and alpha != 0.5:
+            raise InputError(f"alpha={alpha!r} is not self-adjoint: adapt= takes alpha=0.5")
+        if self.chosen.get("adapt") == "sundman":
+            self._require_conservative(turning, residual)
         self.stepper = self._make(
             "MidpointStepper", **self._solver_options(), alpha=float(alpha), tree=residual == "tree", caching=caching
         )
+
+    def _require_conservative(self, turning, residual):
+        """Refuse what the discrete action with time in it does not cover."""
+        model, say = self.model, 'adapt="sundman" is for conservative systems of one-coordinate joints, and '
+        other = '; take adapt="density"'
+        if turning:
+            names = ", ".join(f'"{name}"' for name in turning)
+            raise InputError(f'{say}"{model.name}" has the ball or free joints {names}; run model.euler(), which has '
+                             f"them as Euler angles, or take adapt=\"density\"")  # fmt: skip
+        if residual == "tree":
+            raise InputError(f'{say}residual="tree" has no equations of it; take "recursive"')
+        if model.damping.any():
+            raise InputError(f'{say}"{model.name}" has damping{other}')
+        if self.torque is not None or self.wrenches:
+            raise InputError(f"{say}{'wrenches' if self.wrenches else 'torque'} need not be{other}")
+        for load in model.loads:
+            if not isinstance(load, CONSERVATIVE):
+                raise InputError(f'{say}"{model.name}" has a load of the kind {type(load).__name__}{other}')
+        if self.chosen.get("inertia") is None:
+            raise InputError('adapt="sundman" takes inertia=: steps shorten as sqrt(rate^2 + 2 (E - V)/inertia) grows, '
+                             "E - V being the kinetic energy")  # fmt: skip
 
     @property
     def settings(self):
