@@ -31,26 +31,10 @@ cdef class MidpointStepper(VariationalStepper):
     cdef double* L_vv
     cdef double* L_vq
     cdef double* L_qq
-    # steps of length h = pace g(q_m), g = (rate0^2 + 2 (E0 - V)/inertia)^(-1/2), by the discrete Lagrangian
-    # h (L + E0): D1 and D2 have (E0 - E) b more, b = dh/dy, and so the energy E of the middle keeps to E0
-    cdef double inertia
-    cdef double E0                      # [J]
-    cdef double E0_given                # or NaN: that of the start
-    cdef double excess                  # E0 - E
-    cdef double* V_q
-    cdef double* b
-    cdef double V                       # in the middle
-    cdef double full                    # 1/g there
-
-    def __init__(self, model, h, torque=None, double alpha=0.5, bint tree=False, bint caching=True,
-                 double inertia=1.0, double energy=NAN, **options):
+    def __init__(self, model, h, torque=None, double alpha=0.5, bint tree=False, bint caching=True, **options):
         cdef int rows
         cdef size_t size
         self.alpha, self.tree, self.caching = alpha, tree, caching
-        self.inertia, self.E0_given = inertia, energy
-        self.V_q = self.doubles(self.nv)
-        self.b = self.doubles(self.nv)
-        self.adapt = options.get("adapt", 0)
         self.pairs = self.loads.pairs
         self.written = self.user_rests or self.user_moves
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
@@ -75,7 +59,7 @@ cdef class MidpointStepper(VariationalStepper):
             self.L_qq = self.doubles(self.nv * self.nv)
 
     cdef int coupled_rows(self):
-        return 3 * self.pairs + (self.nv if self.written else 0) + (2 if self.adapt == SUNDMAN else 0)
+        return 3 * self.pairs + (self.nv if self.written else 0)
 
     cdef bint dense(self) noexcept nogil:
         if self.tree and self.solver == AUTO:
@@ -91,18 +75,8 @@ cdef class MidpointStepper(VariationalStepper):
         VariationalStepper.pieces(self)
         self.piece(self.all_work, self.stages * self.nbody * sizeof(MidSolve))
         self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(MidBig))
-        if self.adapt == SUNDMAN:
-            self.piece(&self.E0, sizeof(double))
 
     cdef int prepare(self) noexcept nogil:
-        if self.adapt == SUNDMAN:
-            # increments of equal shares of the pace need no scaling by their lengths
-            self.guess.h = self.h
-            if self.opening and self.stage == 0:
-                self.E0 = self.E0_given
-                if self.E0 != self.E0:
-                    self.velocity(self.q, self.x, self.v)
-                    self.E0 = 0.5 * inner(self.x, self.v, self.nv) + self.potential_at(self.q)
         return self.predict_middle(self.v, self.a, self.d) if self.asks and not self.implicit else OK
 
     cdef void middle(self) noexcept nogil:
@@ -111,20 +85,24 @@ cdef class MidpointStepper(VariationalStepper):
             self.v[k] = self.y[k] / self.h
         advance(&self.model.m, self.q, self.alpha, self.y, self.q2)
 
+    cdef void sweep_out(self) noexcept nogil:
+        # poses, twists and momenta at q_m; by the tree its derivatives
+        cdef const vt_model* m = &self.model.m
+        cdef int k
+        if not self.tree:
+            mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
+            return
+        for k in range(self.nv):
+            self.qm[k] = self.q[k] + self.alpha * self.y[k]
+            self.rate[k] = self.y[k] / self.h
+        tree_sweep(m, self.qm, self.rate, &self.derivatives, self.L_rate, self.L_q, self.caching)
+
     cdef double evaluate(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
         cdef double* force = self.tau
         cdef double* wrench = NULL
         cdef int k
-        if self.adapt == SUNDMAN:
-            self.place_and_pace()
-        elif self.tree:
-            for k in range(self.nv):
-                self.qm[k] = self.q[k] + self.alpha * self.y[k]
-                self.rate[k] = self.y[k] / self.h
-            tree_sweep(m, self.qm, self.rate, &self.derivatives, self.L_rate, self.L_q, self.caching)
-        else:
-            mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
+        self.sweep_out()
         if self.loaded():
             self.place_middle()
             self.apply_to_bodies(RESTING | RATES, self.t + self.alpha * self.h, self.qm, self.rate)
@@ -136,94 +114,7 @@ cdef class MidpointStepper(VariationalStepper):
         elif wrench != NULL:
             self.project_wrenches(self.L_q)
         mid_residual(m, self.h, self.alpha, self.y, self.x, force, self.L_rate, self.L_q, self.big, self.r)
-        if self.adapt == SUNDMAN:
-            self.pace_by_middle(force)
-            for k in range(self.nv):
-                self.r[k] -= self.excess * self.b[k]
         return INFINITY if mid_turned(m, self.y) else largest(self.r, self.nv)
-
-    # ---- steps of the discrete action with time in it ---------------------------------------------
-
-    cdef double potential_at(self, const double* q) noexcept nogil:
-        # of gravity and loads [J]; leaves poses
-        cdef const vt_model* m = &self.model.m
-        cdef int i
-        cdef Vec3 first = zero3()
-        forward_kinematics(m, q, self.pose)
-        for i in range(m.nbody):
-            first = axpy(m.body[i].mass, add(self.pose[i].o, mul(self.pose[i].R, constant3(m.body[i].com))), first)
-        return load_potential(self.loads.list, self.nload, q, self.pose, self.twist) - dot(constant3(m.g), first)
-
-    cdef double density_by(self, double V) noexcept nogil:
-        # 1/g, kept from zero where V rises far above E0
-        return vt_sqrt(max(self.rate0 * self.rate0 + 2.0 * (self.E0 - V) / self.inertia, self.least() * self.least()))
-
-    cdef double least(self) noexcept nogil:
-        return 0.2 * self.rate0
-
-    cdef void guess_by_dynamics(self, double share) noexcept nogil:
-        if self.adapt == SUNDMAN:
-            # of the step at the start, then at the middle where that leads
-            self.h = self.share_now * self.pace / self.density_by(self.potential_at(self.q))
-            VariationalStepper.guess_by_dynamics(self, share)
-            advance(&self.model.m, self.q, self.alpha, self.y, self.q2)
-            self.h = self.share_now * self.pace / self.density_by(self.potential_at(self.q2))
-        VariationalStepper.guess_by_dynamics(self, share)
-
-    cdef void place_and_pace(self) noexcept nogil:
-        # mid_forward, where the step follows from the poses
-        cdef const vt_model* m = &self.model.m
-        cdef MidBody* s
-        cdef Vec3 first = zero3()
-        cdef double inverse
-        cdef int i
-        mid_forward(m, 1.0, self.alpha, self.q, self.y, self.qm, self.body)
-        for i in range(m.nbody):
-            s = &self.body[i]
-            self.pose[i].R, self.pose[i].t = s.R, s.t
-            self.pose[i].o = s.t if m.body[i].parent < 0 else add(self.pose[m.body[i].parent].o, s.t)
-            first = axpy(m.body[i].mass, add(self.pose[i].o, s.c), first)
-        self.V = load_potential(self.loads.list, self.nload, self.qm, self.pose, self.twist) - dot(constant3(m.g), first)
-        self.full = self.density_by(self.V)
-        self.h = self.share_now * self.pace / self.full
-        inverse = 1.0 / self.h
-        for i in range(m.nbody):
-            s = &self.body[i]
-            s.w, s.v = scale(inverse, s.w), scale(inverse, s.v)
-            s.n, s.f = scale(inverse, s.n), scale(inverse, s.f)
-
-    cdef void pace_by_middle(self, const double* force) noexcept nogil:
-        # V_q, b and what the middle's energy lacks, after both sweeps
-        cdef const vt_model* m = &self.model.m
-        cdef Vec3 sw, sv
-        cdef double T = 0.0, size = 0.5 * self.h * self.bend()
-        cdef int i, k
-        for i in range(m.nbody):
-            k = m.body[i].iv
-            joint_column(&m.body[i], self.body[i].R, 0, &sw, &sv)
-            self.V_q[k] = -(dot(sw, self.body[i].gn) + dot(sv, self.body[i].gf) + force[k])
-            self.b[k] = size * self.V_q[k]
-            T += 0.5 * self.L_rate[k] * self.y[k] / self.h
-        self.excess = self.E0 - T - self.V
-
-    cdef double bend(self) noexcept nogil:
-        # g^2/inertia: grad g = g^3/inertia V_q; none where g is held
-        return 1.0 / (self.full * self.full * self.inertia) if self.full > self.least() else 0.0
-
-    cdef void couple_by_step(self) noexcept nogil:
-        # the last two rows: J + a b^T - b c^T, what a change of h brings
-        cdef double* C = self.C + (self.extra - 2) * self.nv
-        cdef double* R = self.R + (self.extra - 2) * self.nv
-        cdef double along, r, T2 = 0.0
-        cdef int k, n = self.nv
-        for k in range(n):
-            T2 += self.L_rate[k] * self.y[k] / self.h
-        along = (T2 + 3.0 * self.excess) / self.h
-        for k in range(n):
-            r = 0.5 * (self.L_q[k] + (self.force[k] if self.nload else 0.0)) + self.V_q[k]
-            C[k] = r - self.L_rate[k] / self.h - along * self.b[k]
-            R[k] = C[n + k] = self.b[k]
-            R[n + k] = self.L_rate[k] / self.h + r
 
     cdef void measure(self) noexcept nogil:
         cdef int k
@@ -249,22 +140,14 @@ cdef class MidpointStepper(VariationalStepper):
             store3(self.twist + 6 * i + 3, s.v)
 
     cdef int linearise(self) noexcept nogil:
-        cdef const vt_model* m = &self.model.m
+        return self.linearise_by(&self.model.m, 1.0)
+
+    cdef int linearise_by(self, const vt_model* m, double left) noexcept nogil:
+        # with a share of the potential's second derivatives, which m and the bodies' weights have already
         cdef double share = 1.0 - self.alpha
         cdef double* turning = NULL
         cdef double* stiffness = NULL
-        cdef double left = 1.0
-        cdef vt_model lighter
         cdef int k, status
-        if self.adapt == SUNDMAN:
-            # excess db has the potential's second derivatives, which are taken off those of h L
-            left -= self.excess * self.bend()
-            lighter = m[0]
-            for k in range(3):
-                lighter.g[k] *= left
-            m = &lighter
-            for k in range(m.nbody):
-                self.body[k].gn, self.body[k].gf = scale(left, self.body[k].gn), scale(left, self.body[k].gf)
         if self.nload:
             self.place_middle()
             turning, stiffness = self.turning, self.stiffness
@@ -294,10 +177,8 @@ cdef class MidpointStepper(VariationalStepper):
             self.written_tangent(self.alpha * self.h, 1.0)
             if self.trouble == CALLBACK_FAILED:
                 return CALLBACK_FAILED
-        for k in range(self.extra - (2 if self.adapt == SUNDMAN else 0)):
+        for k in range(self.extra):
             mid_row(m, self.big, True, share, self.C + k * self.nv)
-        if self.adapt == SUNDMAN:
-            self.couple_by_step()
         return OK
 
     cdef void tree_matrix(self, const double* turning, const double* stiffness) noexcept nogil:
@@ -362,10 +243,6 @@ cdef class MidpointStepper(VariationalStepper):
         self.reach_node(self.y, self.q2)
         mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
                 self.L_rate, self.L_q, self.big, self.x2)
-        if self.adapt == SUNDMAN:
-            for i in range(self.nv):
-                self.x2[i] += self.excess * self.b[i]
-            self.guess.h = self.h
         for i in range(self.nlocked):
             # to the last bit
             self.q2[m.body[self.locked[i]].iq] = self.locked_at(i, 2)

@@ -199,8 +199,9 @@ class Midpoint(Variational):
             raise InputError(f"alpha={alpha!r} is not self-adjoint: adapt= takes alpha=0.5")
         if self.chosen.get("adapt") == "sundman":
             self._require_conservative(turning, residual)
+        kind = "SundmanStepper" if self.chosen.get("adapt") == "sundman" else "MidpointStepper"
         self.stepper = self._make(
-            "MidpointStepper", **self._solver_options(), alpha=float(alpha), tree=residual == "tree", caching=caching
+            kind, **self._solver_options(), alpha=float(alpha), tree=residual == "tree", caching=caching
         )
 
     def _require_conservative(self, turning, residual):
