@@ -10,12 +10,10 @@ state that the step starts from, "levels" the nearest dt/2^k to it, and "symmetr
 
 from __future__ import annotations
 
-import argparse
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+import pages
 
 import vitree as vt
 from vitree.integrators.base import Records
@@ -198,23 +196,8 @@ def table(smoke: bool) -> str:
     for scheme in SCHEMES:
         cells = [cell(scheme, *case) for case in every]
         lines.append(f"| {scheme} | {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="only see that it runs")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table between the marks of a page")
-    arguments = parser.parse_args()
-    text = table(arguments.smoke)
-    if arguments.write:
-        page = arguments.write.read_text()
-        begin, end = "<!-- tables -->\n", "<!-- end of tables -->"
-        if begin not in page or end not in page:
-            parser.error(f"{arguments.write} has no lines {begin.strip()} and {end}")
-        arguments.write.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}{text}{end}", page, flags=re.DOTALL))
-
-
 if __name__ == "__main__":
-    main()
+    pages.run(__doc__, table)

@@ -11,12 +11,10 @@ the state before it with shorter dt, to the longest that it solves, and with oth
 
 from __future__ import annotations
 
-import argparse
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+import pages
 import starts
 from starts import systems
 
@@ -175,20 +173,5 @@ def tables(smoke: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="only see that it runs")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the marks of a page")
-    arguments = parser.parse_args()
-    text = tables(arguments.smoke)
-    print(text)
-    if arguments.write:
-        page = arguments.write.read_text()
-        begin, end = "<!-- tables -->\n", "<!-- end of tables -->"
-        if begin not in page or end not in page:
-            parser.error(f"{arguments.write} has no lines {begin.strip()} and {end}")
-        arguments.write.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}{text}{end}", page, flags=re.DOTALL))
-
-
 if __name__ == "__main__":
-    main()
+    pages.run(__doc__, tables)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from vitree.errors import UnknownNameError
-from vitree.integrators.base import Integrator, Records
+from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model import Model
 
 #: What can be monitored: columns, and the meaning.
@@ -41,27 +41,27 @@ class Monitors:
             if name not in MONITORS:
                 raise UnknownNameError("monitor", name, MONITORS)
         self.model, self.done = model, 0
-        self.t = np.empty(steps)
-        self.arrays = {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}
+        self.arrays = {"t": np.empty(steps)}
+        self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}
         self.contraction = np.empty(0)
 
     def rows_for(self, records: Records, count: int) -> Records:
         """Room for ``count`` states, as ``records`` have them."""
         self.contraction = np.full(count, np.nan)
-        return Records(*(np.empty((count, *x.shape[1:]), x.dtype) for x in (
-            records.t, records.q, records.x, records.iterations, records.residual, records.multipliers)))  # fmt: skip
+        columns = (getattr(records, name) for name in COLUMNS)
+        return Records(*(np.empty((count, *x.shape[1:]), x.dtype) for x in columns))
 
-    def take(self, integrator: Integrator, every: Records, records: Records, done: int, stride: int) -> None:
-        """Note the first ``every.rows`` states, after ``done`` steps, and hand on those to be recorded."""
+    def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None:
+        """Note the first ``every.rows`` states, and hand on those to be recorded."""
         n, model = every.rows, self.model
         here = slice(self.done, self.done + n)
-        if here.stop > len(self.t):
-            self._grow(max(here.stop, 3 * len(self.t) // 2))
-        self.t[here] = every.t[:n]
-        simple = {"residual": every.residual, "iterations": every.iterations, "contraction": self.contraction}
-        for name in self.names:
-            if name in simple:
-                self.arrays[name][here] = simple[name][:n]
+        if here.stop > len(self.arrays["t"]):
+            self._grow(max(here.stop, 3 * len(self.arrays["t"]) // 2))
+        simple = {name: getattr(every, name) for name in ("t", "residual", "iterations")}
+        simple["contraction"] = self.contraction
+        for name, rows in simple.items():
+            if name in self.arrays:
+                self.arrays[name][here] = rows[:n]
         if n and {"energy", "momentum"} & set(self.names):
             v = integrator.velocities(every.t[:n], every.q[:n], every.x[:n])
             energies = model.energies(every.q[:n], v)
@@ -70,23 +70,19 @@ class Monitors:
                     self.arrays[name][here] = value
         if n and "constraint" in self.names:
             self.arrays["constraint"][here] = np.abs(model.constraint_rows(every.q[:n])[0]).max(axis=1, initial=0.0)
+        kept = np.arange(stride - 1 - self.done % stride, n, stride)
         self.done += n
-        kept = np.arange(stride - 1 - done % stride, n, stride)
         to = slice(records.rows, records.rows + len(kept))
-        for name in ("t", "q", "x", "iterations", "residual", "multipliers"):
+        for name in COLUMNS:
             getattr(records, name)[to] = getattr(every, name)[kept]
         records.rows += len(kept)
 
     def _grow(self, rows: int) -> None:
         """Make room for so many steps."""
-        for name, array in (("", self.t), *self.arrays.items()):
-            more = np.empty((rows, *array.shape[1:]))
-            more[: len(array)] = array
-            if name:
-                self.arrays[name] = more
-            else:
-                self.t = more
+        for name, array in self.arrays.items():
+            self.arrays[name] = np.empty((rows, *array.shape[1:]))
+            self.arrays[name][: len(array)] = array
 
     def kept(self) -> dict[str, np.ndarray]:
         """Return what was noted, with the times."""
-        return {"t": self.t[: self.done], **{name: rows[: self.done] for name, rows in self.arrays.items()}}
+        return {name: rows[: self.done] for name, rows in self.arrays.items()}

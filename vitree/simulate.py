@@ -168,7 +168,7 @@ def _as_before(resume, model, method, dt, options, start):
 
 
 def _spans(dt, duration):
-    """Steps that differ, their mean, and what they make up."""
+    """Steps that differ, the first of them, and what they make up."""
     try:
         spans = np.array(dt, dtype=float)
     except (TypeError, ValueError):
@@ -247,11 +247,6 @@ def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
     )  # fmt: skip
     records.t[0], records.q[0], records.x[0] = t0, q0, x0
     return records
-
-
-def _turning(model: Model) -> np.ndarray:
-    """Which coordinates of a model of one-coordinate joints are angles."""
-    return np.isin(model.flat.kind, (0, 2))
 
 
 def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:

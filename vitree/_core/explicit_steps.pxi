@@ -70,7 +70,7 @@ cdef class RungeKuttaStepper(Stepper):
     cdef double* kq                     # (stages, nv)
     cdef double* ka
 
-    def __init__(self, model, h, torque=None, tableau=None, moments=None, **options):
+    def __init__(self, model, h, torque=None, *, tableau, moments, **options):
         cdef int i, j
         a, b, c = tableau
         self.stages = len(b)

@@ -20,20 +20,21 @@ cdef class LinearTimeStepper(VariationalStepper):
 
     def __init__(self, model, h, torque=None, **options):
         cdef int nb = self.nbody
+        VariationalStepper.__init__(self, model, h, torque, **options)
         self.n1 = <Node*>self.take(nb * sizeof(Node))
         self.n2 = <Node*>self.take(nb * sizeof(Node))
         self.trial = <Trial*>self.take(nb * sizeof(Trial))
         self.rest = <Trial*>self.take(nb * sizeof(Trial))
         self.work = <Solve*>self.take(nb * sizeof(Solve))
-        self.all_gains = <Gains*>self.take(len(options.get("shares", (1.0,))) * nb * sizeof(Gains))
-        self.all_big = <BigGains*>self.take(len(options.get("shares", (1.0,))) * self.model.m.nbig * sizeof(BigGains))
+        self.all_gains = <Gains*>self.take(self.stages * nb * sizeof(Gains))
+        self.all_big = <BigGains*>self.take(self.stages * self.model.m.nbig * sizeof(BigGains))
         self.weight1 = self.doubles(self.nv)
         self.weight2 = self.doubles(self.nv)
         self.force = self.doubles(self.nv)
         self.rhs = self.doubles(self.nv)
         self.cost_pass, self.cost_factor = 1.7, 1.9
-        VariationalStepper.__init__(self, model, h, torque, **options)
         memcpy(self.force, self.tau, self.nv * sizeof(double))
+        self.use(0)
 
     cdef void use(self, int stage) noexcept nogil:
         VariationalStepper.use(self, stage)

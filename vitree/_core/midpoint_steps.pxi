@@ -37,9 +37,10 @@ cdef class MidpointStepper(VariationalStepper):
         self.alpha, self.tree, self.caching = alpha, tree, caching
         self.pairs = self.loads.pairs
         self.written = self.user_rests or self.user_moves
+        VariationalStepper.__init__(self, model, h, torque, **options)
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
-        self.all_work = <MidSolve*>self.take(len(options.get("shares", (1.0,))) * self.nbody * sizeof(MidSolve))
-        self.all_big = <MidBig*>self.take(len(options.get("shares", (1.0,))) * self.model.m.nbig * sizeof(MidBig))
+        self.all_work = <MidSolve*>self.take(self.stages * self.nbody * sizeof(MidSolve))
+        self.all_big = <MidBig*>self.take(self.stages * self.model.m.nbig * sizeof(MidBig))
         self.qm = self.doubles(self.nq)
         self.L_rate = self.doubles(self.nv)
         self.L_q = self.doubles(self.nv)
@@ -47,7 +48,6 @@ cdef class MidpointStepper(VariationalStepper):
         self.force = self.doubles(self.nv)
         self.turning = self.doubles(27 * self.nbody)
         self.stiffness = self.doubles(self.nv)
-        VariationalStepper.__init__(self, model, h, torque, **options)
         rows = self.count + self.extra
         self.cost_pass, self.cost_factor = 1.4 + 0.1 * rows, 5.5 + 0.4 * rows
         if tree:
@@ -57,6 +57,7 @@ cdef class MidpointStepper(VariationalStepper):
             self.L_vv = self.doubles(self.nv * self.nv)
             self.L_vq = self.doubles(self.nv * self.nv)
             self.L_qq = self.doubles(self.nv * self.nv)
+        self.use(0)
 
     cdef int coupled_rows(self):
         return 3 * self.pairs + (self.nv if self.written else 0)
@@ -122,22 +123,26 @@ cdef class MidpointStepper(VariationalStepper):
         for k in range(self.nv):
             self.scale = vt_max_nan(self.scale, self.h * fabs(self.L_q[k] + (self.force[k] if self.loaded() else self.tau[k])))
 
+    cdef void place_poses(self) noexcept nogil:
+        # of the bodies at q_m, as the sweep has them
+        cdef int i, parent
+        for i in range(self.nbody):
+            parent = self.model.m.body[i].parent
+            self.pose[i].R, self.pose[i].t = self.body[i].R, self.body[i].t
+            self.pose[i].o = self.body[i].t if parent < 0 else add(self.pose[parent].o, self.body[i].t)
+
     cdef void place_middle(self) noexcept nogil:
         # pose and twist of the bodies, and rates, at q_m
-        cdef const vt_model* m = &self.model.m
-        cdef MidBody* s
         cdef int i, k
         if self.tree:
             self.place_bodies(self.qm, self.rate)
             return
         for k in range(self.nv):
             self.rate[k] = self.y[k] / self.h
-        for i in range(m.nbody):
-            s = &self.body[i]
-            self.pose[i].R, self.pose[i].t = s.R, s.t
-            self.pose[i].o = s.t if m.body[i].parent < 0 else add(self.pose[m.body[i].parent].o, s.t)
-            store3(self.twist + 6 * i, s.w)
-            store3(self.twist + 6 * i + 3, s.v)
+        self.place_poses()
+        for i in range(self.nbody):
+            store3(self.twist + 6 * i, self.body[i].w)
+            store3(self.twist + 6 * i + 3, self.body[i].v)
 
     cdef int linearise(self) noexcept nogil:
         return self.linearise_by(&self.model.m, 1.0)

@@ -67,10 +67,14 @@ cdef class SundmanStepper(MidpointStepper):
 
     cdef double potential_at(self, const double* q) noexcept nogil:
         # of gravity and loads [J]; leaves poses
+        forward_kinematics(&self.model.m, q, self.pose)
+        return self.potential(q)
+
+    cdef double potential(self, const double* q) noexcept nogil:
+        # where the poses are those of q
         cdef const vt_model* m = &self.model.m
         cdef int i
         cdef Vec3 first = zero3()
-        forward_kinematics(m, q, self.pose)
         for i in range(m.nbody):
             first = axpy(m.body[i].mass, add(self.pose[i].o, mul(self.pose[i].R, constant3(m.body[i].com))), first)
         return load_potential(self.loads.list, self.nload, q, self.pose, self.twist) - dot(constant3(m.g), first)
@@ -94,16 +98,11 @@ cdef class SundmanStepper(MidpointStepper):
         # mid_forward, where the step follows from the poses
         cdef const vt_model* m = &self.model.m
         cdef MidBody* s
-        cdef Vec3 first = zero3()
         cdef double inverse
         cdef int i
         mid_forward(m, 1.0, self.alpha, self.q, self.y, self.qm, self.body)
-        for i in range(m.nbody):
-            s = &self.body[i]
-            self.pose[i].R, self.pose[i].t = s.R, s.t
-            self.pose[i].o = s.t if m.body[i].parent < 0 else add(self.pose[m.body[i].parent].o, s.t)
-            first = axpy(m.body[i].mass, add(self.pose[i].o, s.c), first)
-        self.V = load_potential(self.loads.list, self.nload, self.qm, self.pose, self.twist) - dot(constant3(m.g), first)
+        self.place_poses()
+        self.V = self.potential(self.qm)
         self.full = self.density_by(self.V)
         self.h = self.share_now * self.pace / self.full
         inverse = 1.0 / self.h

@@ -260,7 +260,6 @@ cdef class VariationalStepper(Stepper):
         if solver == BROYDEN:
             self.past = self.doubles((max_iterations + 2) * (n + self.count))
             self.past_size = self.doubles(max_iterations + 2)
-        self.use(0)
 
     # ---- what a discretisation says -------------------------------------------------------------
 
@@ -386,7 +385,6 @@ cdef class VariationalStepper(Stepper):
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
-        cdef int i
         if self.stages > 1:
             raise ValueError("a composition's first substep does not end at q1: start from q0 and v0")
         self.set_state(t, q, np.zeros(self.nv))
@@ -548,6 +546,7 @@ cdef class VariationalStepper(Stepper):
         self.solve(self.r, self.d)
         if rows:
             if self.count:
+                # in place: the next residual makes Dh2 anew
                 self.by_increments(self.Dh2, self.count)
             for c in range(self.count):
                 self.z[c] = -self.hv[c] - inner(self.Dh2 + c * n, self.d, n)

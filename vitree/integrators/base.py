@@ -29,6 +29,10 @@ CHECKPOINT = "vitree checkpoint 1"
 CHUNK_STEPS = 1024
 
 
+#: What records have a row of for each state.
+COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
+
+
 @dataclass
 class Records:
     """Rows written while stepping; ``x`` is p of a variational integrator, v of the others."""
@@ -46,15 +50,13 @@ class Records:
         """Make room for so many rows."""
         more = max(rows, 3 * len(self.t) // 2) - len(self.t)
         if rows > len(self.t):
-            for name in ("t", "q", "x", "iterations", "residual", "multipliers"):
+            for name in COLUMNS:
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate((array, np.full_like(array[:1], 0).repeat(more, axis=0))))
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
-        n = self.rows
-        return Records(self.t[:n], self.q[:n], self.x[:n], self.iterations[:n], self.residual[:n],
-                       self.multipliers[:n], n, self.seconds)  # fmt: skip
+        return Records(*(getattr(self, name)[: self.rows] for name in COLUMNS), self.rows, self.seconds)
 
 
 class Integrator(ABC):
@@ -291,7 +293,7 @@ class CompiledIntegrator(Integrator):
             records.seconds += took
             every_state.rows += rows
             if monitors:
-                monitors.take(self, every_state, records, done, every)
+                monitors.take(self, every_state, records, every)
             if status == CALLBACK_FAILED:
                 raise self.stepper.exception
             if status:

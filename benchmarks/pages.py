@@ -1,0 +1,25 @@
+"""Tables that benchmarks write into pages of the manual, between two marks."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->"
+
+
+def run(description: str | None, tables: Callable[[bool], str]) -> None:
+    """Make the tables (of a smoke run if asked) and put them where the command line says."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="only see that it runs")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the marks of a page")
+    arguments = parser.parse_args()
+    text = tables(arguments.smoke)
+    print(text)
+    if arguments.write:
+        page = arguments.write.read_text()
+        if BEGIN not in page or END not in page:
+            parser.error(f"{arguments.write} has no lines {BEGIN.strip()} and {END}")
+        arguments.write.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}{text}{END}", page, flags=re.DOTALL))
