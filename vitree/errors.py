@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from vitree.findings import Finding, Report
+
 
 class VitreeError(Exception):
     """Base of every error raised on purpose by vitree."""
@@ -38,7 +40,17 @@ class ModelError(VitreeError, ValueError):
 
 
 class UrdfError(ModelError):
-    """A robot file cannot be read; the text names the file and the element."""
+    """A robot file cannot be read; the text names the file and the element.
+
+    Attributes
+    ----------
+    findings : Report
+        Everything found in the file, errors and others, where the file could be read at all.
+    """
+
+    def __init__(self, text: str, findings: Iterable[Finding] = ()):
+        super().__init__(text)
+        self.findings = Report(findings)
 
 
 class ConvergenceError(VitreeError, RuntimeError):

@@ -1,0 +1,52 @@
+"""Findings: what a reader has to say of a file, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: From what stops a file to what is only said. "repair": was wrong, and has been changed.
+SEVERITIES = ("error", "warning", "repair", "note")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing said of a file.
+
+    Attributes
+    ----------
+    id : str
+        Identifier of the rule, such as "axis-zero"; the same for every file.
+    severity : str
+        One of ``SEVERITIES``.
+    text : str
+        The element, what is wrong with it, and the remedy.
+    file : str
+        Name of the file, "<text>" for a text.
+    line : int or None
+        Line of the element, from 1; None where no line can be named.
+    """
+
+    id: str
+    severity: str
+    text: str
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.severity} {self.id}: {self.text}"
+
+
+class Report(tuple[Finding, ...]):
+    """Findings in the order of the file; prints as one line each."""
+
+    def of(self, *severities: str) -> Report:
+        """Return the findings of these severities."""
+        return Report(finding for finding in self if finding.severity in severities)
+
+    def __add__(self, others: Iterable[Finding]) -> Report:  # type: ignore[override]
+        return Report((*self, *others))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
