@@ -398,7 +398,8 @@ def _load(
         field = tuple(_numbers("--gravity", gravity))
         model = load_urdf(path, base=base, gravity=field, mimic=mimic, loops=loops)
     if not damping:
-        model = Model(replace(model.flat, damping=np.zeros(model.nv)))
+        still = Model(replace(model.full.flat, damping=np.zeros(model.full.nv)))
+        model = still if model.full is model else still.reduced()
     return model
 
 

@@ -505,10 +505,10 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
 
 def _momentum_is_known(model, torque, q0, v0) -> bool:
     """Say whether every root moves freely in space with no force on it but gravity."""
-    flat = model.flat
-    force = model.damping != 0
+    flat, force = model.full.flat, model.damping != 0
     if torque is not None:
         force = force | (np.asarray(torque(0.0, q0, v0) if callable(torque) else torque) != 0)
+    force = model.expand_velocity(force) != 0
     starts = np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
     free = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
     for root in np.flatnonzero(np.asarray(flat.parent) < 0):

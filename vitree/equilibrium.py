@@ -6,12 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from vitree import loads
-from vitree._core import scalar
 from vitree.constraints import held_coordinates, satisfy_constraints
 from vitree.errors import ConvergenceError
 from vitree.model import Model
-from vitree.written import Potential, by_displacement, written_parts
+from vitree.written import by_displacement
 
 
 def minimize_potential_energy(model: Model, q, hold: Iterable[str] = (), tolerance: float = 1e-8) -> np.ndarray:
@@ -43,13 +41,10 @@ def minimize_potential_energy(model: Model, q, hold: Iterable[str] = (), toleran
     model.require_regular()
     q = satisfy_constraints(model, q, hold)
     free = ~held_coordinates(model, hold)
-    kept = tuple(x for x in model.loads if isinstance(x, (*loads.CONSERVATIVE, Potential)))
-    field = scalar().Stepper(model.core, 1.0, loads=loads.compiled(model, kept), user=written_parts(model, kept, ()))
-    zero = model.zero_velocity()
 
     def slope(at: np.ndarray) -> np.ndarray:
-        """Derivatives of the potential by body displacements: what the forces at rest accelerate, times the mass."""
-        return -(model.crba(at) @ field.acceleration_at(0.0, at, zero)[0])
+        """Derivatives of the potential by body displacements."""
+        return -model.static_force(at)
 
     scale = max(float(np.abs(slope(q)[free]).max(initial=0.0)), 1e-12)
 

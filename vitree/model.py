@@ -19,7 +19,7 @@ from vitree.euler import expand, from_euler, to_euler
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 from vitree.signals import resolve_inputs
-from vitree.written import Mapped, Written, WrittenParts, written_parts
+from vitree.written import Mapped, Potential, Written, WrittenParts, written_parts
 
 #: The kernels for one state at a time.
 core = scalar()
@@ -97,7 +97,11 @@ class Model:
         self.singular = why_singular(flat)
         self.constraint_list = compiled(self)
         self.load_list = loads.compiled(self, flat.loads)
-        self.written: WrittenParts | None = written_parts(self, flat.loads, flat.constraints)
+        self.written = self._written_of(flat.loads, flat.constraints)
+
+    def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
+        """Those loads and constraints that are written in Python."""
+        return written_parts(self, loads, constraints)
 
     def require_regular(self) -> None:
         """Raise a ModelError that names the joint if the mass matrix is singular.
@@ -521,6 +525,13 @@ class Model:
             )  # fmt: skip
         return Accelerations(a, multipliers)
 
+    def static_force(self, q) -> np.ndarray:
+        """Return minus the slope of the potential energy by displacements, gravity's and the loads', (nv,)."""
+        kept = tuple(x for x in self.flat.loads if isinstance(x, (*loads.CONSERVATIVE, Potential)))
+        field = core.Stepper(self.core, 1.0, loads=loads.compiled(self, kept), user=self._written_of(kept, ()))
+        q = self.validate_configuration(q)
+        return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
+
     def rnea(self, q, v, a) -> np.ndarray:
         """Inverse dynamics: the joint forces for an acceleration, tau = M(q) a + c(q, v) + g(q).
 
@@ -625,9 +636,7 @@ class Model:
         locked = np.asarray(self.flat.kinematic, dtype=bool)
         if not self.constraints and not locked.any():
             return self.velocities(q, p)
-        M = np.empty((len(q), self.nv**2))
-        wide().batch_crba(self.core, q, M)
-        M, free = M.reshape(-1, self.nv, self.nv), ~locked
+        M, free = self.mass_matrices(q), ~locked
         v = np.zeros_like(p) if rates is None else np.where(locked, rates, 0.0)
         inner = M[:, free][:, :, free]
         rest = p[:, free] - (M[:, free][:, :, locked] @ v[:, locked, None])[:, :, 0]
@@ -658,11 +667,50 @@ class Model:
         wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
         return out
 
+    def mass_matrices(self, q: np.ndarray) -> np.ndarray:
+        """Return the mass matrices (n, nv, nv) at rows of configurations (n, nq)."""
+        M = np.empty((len(q), self.nv**2))
+        wide().batch_crba(self.core, q, M)
+        return M.reshape(-1, self.nv, self.nv)
+
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return v = M(q)^-1 p for rows of states, (n, nv)."""
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
         return out
+
+    @property
+    def full(self) -> Model:
+        """The model with a coordinate for each joint: this one, unless :meth:`reduced` made it."""
+        return self
+
+    def expand(self, q) -> np.ndarray:
+        """Return the coordinates of all joints, (..., nq of ``full``), for q (..., nq) [m or rad]."""
+        return np.asarray(q, dtype=float)
+
+    def expand_velocity(self, v) -> np.ndarray:
+        """Return the velocities of all joints, (..., nv of ``full``), for v (..., nv)."""
+        return np.asarray(v, dtype=float)
+
+    def reduced(self):
+        """Return the same mechanism without coordinates for joints that follow others.
+
+        Each :class:`vitree.Coupling` between two joints (:func:`vitree.gear`, a URDF's mimic) is solved for the
+        first of them, which then has no coordinate. Other constraints stay.
+
+        Returns
+        -------
+        ReducedModel
+            With ``full``, this model; ``expand(q)`` gives the coordinates of all joints.
+
+        Raises
+        ------
+        ModelError
+            If a joint follows two others, or joints follow each other in a circle.
+        """
+        from vitree.reduced import ReducedModel
+
+        return ReducedModel(self)
 
     def euler(self):
         """Return the same robot with ball and free joints expanded into one-coordinate primitives.
@@ -682,9 +730,10 @@ class EulerModel(Model):
     def __init__(self, native: Model):
         self.native = native
         super().__init__(expand(native.flat))
-        if self.written is not None:
-            # what is written in Python speaks of the native coordinates
-            self.written = Mapped(self, native.flat.loads, native.flat.constraints)
+
+    def _written_of(self, loads, constraints):
+        # what is written in Python speaks of the native coordinates
+        return Mapped(self, loads, constraints) if written_parts(self.native, loads, constraints) else None
 
     def __reduce__(self):
         return (EulerModel, (self.native,))

@@ -13,6 +13,7 @@ from vitree.integrators import METHODS, Integrator
 from vitree.integrators.base import Records
 from vitree.model import Model
 from vitree.monitors import Monitors
+from vitree.reduced import ReducedModel
 from vitree.trajectory import Trajectory
 
 
@@ -101,6 +102,12 @@ def simulate(
     model.require_regular()
     if method not in METHODS:
         raise UnknownNameError("method", method, METHODS)
+    if isinstance(model, ReducedModel):
+        given = {"q0": q0, "v0": v0, "duration": duration, "dt": dt, "method": method, "p0": p0, "q1": q1, "t0": t0,
+                 "torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
+                 "prescribed": prescribed, "every": every, "progress": progress, "monitors": monitors,
+                 "resume": resume, **options}  # fmt: skip
+        return model.simulate_by(simulate, given)
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
     spans, adaptive = None, options.get("adapt") is not None and "adapt" in METHODS[method].options
@@ -122,7 +129,7 @@ def simulate(
     done = 0
     if resume is not None:
         t0, done, state = integrator.resume(resume.checkpoint.tobytes())
-        q0 = resume.q[-1]
+        q0 = state[1]
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not adaptive:
         # those of a run that goes on are to the last bit as if it had not stopped

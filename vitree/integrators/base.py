@@ -103,6 +103,8 @@ class Integrator(ABC):
         unknown = set(options) - set(self.options)
         if unknown:
             raise UnknownNameError(f"option of the method {self.name}", sorted(unknown)[0], self.options)
+        if model.full is not model:
+            raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
         self.dt = float(dt)
         if torque is not None and not callable(torque):

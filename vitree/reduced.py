@@ -1,0 +1,342 @@
+"""Followers without a coordinate of their own: a model whose gears and mimic joints are reduced exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vitree.constraints import Coupling
+from vitree.errors import ConvergenceError, ModelError
+from vitree.frame_derivatives import TwistDerivatives
+from vitree.model import Accelerations, EulerModel, LagrangianDerivatives, Model
+from vitree.trajectory import Trajectory
+
+
+class ReducedModel(Model):
+    """A model in the coordinates that its couplings leave; :meth:`vitree.Model.reduced` makes it.
+
+    With q' = G q + g the coordinates of all joints, everything follows by the chain rule: the mass matrix
+    is G^T M G, inverse dynamics G^T rnea(G q + g, G v, G a), a joint force G^T tau. Its energies, momenta,
+    variational steps and accelerations are those of ``full`` with the couplings as constraints.
+
+    Attributes
+    ----------
+    full : Model
+        The model with a coordinate for each joint, and the couplings as constraints.
+    """
+
+    def __init__(self, full: Model):
+        self._full = full
+        self._couplings = np.array([isinstance(c, Coupling) for c in full.constraints], dtype=bool)
+        follows = _followed(full)
+        followers = np.array(sorted(follows), dtype=int)
+        # entries of v, and of q, that stay
+        self._own_v = np.setdiff1d(np.arange(full.nv), followers)
+        iq = dict(zip(full._iv.tolist(), full._iq.tolist(), strict=True))
+        self._own_q = np.setdiff1d(np.arange(full.nq), [iq[k] for k in follows])
+        self._nq, self._nv = len(self._own_q), len(self._own_v)
+        new_q, new_v = (np.full(n, -1) for n in (full.nq, full.nv))
+        new_q[self._own_q], new_v[self._own_v] = np.arange(self._nq), np.arange(self._nv)
+        # where each entry of the full q and v comes from, its factor and its offset
+        self._lead_v, self._gain_v = new_v, np.ones(full.nv)
+        self._lead_q, self._gain_q, self._offset_q = new_q, np.ones(full.nq), np.zeros(full.nq)
+        self._followers: list[tuple[int, int, float]] = []
+        for k, (leader, gain, offset) in follows.items():
+            self._lead_v[k], self._gain_v[k] = new_v[leader], gain
+            self._lead_q[iq[k]], self._gain_q[iq[k]], self._offset_q[iq[k]] = new_q[iq[leader]], gain, offset
+            self._followers.append((k, int(new_v[leader]), gain))
+        self._quaternions = new_q[full._quaternions]
+        self.flat = replace(
+            full.flat,
+            joints=self._joints_of(full, follows),
+            constraints=tuple(c for c in full.constraints if not isinstance(c, Coupling)),
+            damping=full.flat.damping[self._own_v],
+            kinematic=full.flat.kinematic[self._own_v],
+        )
+        for k, leader, gain in self._followers:
+            self.flat.damping[leader] += gain**2 * full.flat.damping[k]
+        self._gravity = full.gravity
+        self._joints = {joint.name: joint for joint in self.flat.joints}
+        self._frames = full._frames
+        self._hash: str | None = None
+        self.singular = full.singular
+
+    def _joints_of(self, full: Model, follows):
+        """The joints, with the leader's place in q and v for those that follow."""
+        by_start = {joint.v_slice.start: joint for joint in full.joints}
+        joints = []
+        for joint in full.joints:
+            q, v = joint.q_slice, joint.v_slice
+            first_q, first_v = int(self._lead_q[q.start]), int(self._lead_v[v.start])
+            mimic = joint.mimic
+            if v.start in follows:
+                leader, gain, offset = follows[v.start]
+                if joint.v_slice.stop - v.start > 1 or leader not in by_start:
+                    raise ModelError(
+                        f'the coupling of "{joint.name}" is of a coordinate of a joint that has several; '
+                        f"keep it as a constraint"
+                    )
+                mimic = (by_start[leader].name, gain, offset)
+            joints.append(
+                replace(
+                    joint,
+                    q_slice=slice(first_q, first_q + q.stop - q.start),
+                    v_slice=slice(first_v, first_v + v.stop - v.start),
+                    mimic=mimic,
+                )
+            )
+        return tuple(joints)
+
+    # ---- coordinates ------------------------------------------------------------------------------
+
+    @property
+    def full(self) -> Model:
+        return self._full
+
+    def expand(self, q):
+        return np.ascontiguousarray(np.asarray(q, float)[..., self._lead_q] * self._gain_q + self._offset_q)
+
+    def expand_velocity(self, v):
+        return np.ascontiguousarray(np.asarray(v, float)[..., self._lead_v] * self._gain_v)
+
+    def contract(self, q):
+        """Return the coordinates (..., nq) of those that do not follow, of a q of ``full``."""
+        return np.ascontiguousarray(np.asarray(q)[..., self._own_q])
+
+    def contract_velocity(self, v):
+        """Return the velocities (..., nv) of those that do not follow, of a v of ``full``."""
+        return np.ascontiguousarray(np.asarray(v)[..., self._own_v])
+
+    def contract_force(self, f, axes: int = 1):
+        """Return G^T f: a force, momentum or derivative by coordinates of ``full``, along the last axes."""
+        f = np.asarray(f)
+        for axis in range(-axes, 0):
+            f = np.moveaxis(f, axis, -1)
+            out = np.array(f[..., self._own_v])
+            for k, leader, gain in self._followers:
+                out[..., leader] += gain * f[..., k]
+            f = np.moveaxis(out, -1, axis)
+        return np.ascontiguousarray(f)
+
+    def _force_on_leaders(self, tau):
+        out = np.zeros(self.full.nv)
+        out[self._own_v] = tau
+        return out
+
+    def _entry_names(self, which, parts):
+        names = self.full._entry_names(which, parts)
+        return tuple(names[k] for k in (self._own_q if which == "q_slice" else self._own_v))
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.full.joint_names
+
+    @property
+    def kinematic_names(self) -> tuple[str, ...]:
+        return self.full.kinematic_names
+
+    @property
+    def digest(self) -> str:
+        return f"reduced {self.full.digest}"
+
+    def __reduce__(self):
+        return (ReducedModel, (self.full,))
+
+    def random_configuration(self, rng=None):
+        return self.contract(self.full.random_configuration(rng))
+
+    def integrate(self, q, dq):
+        q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
+        return self.contract(self.full.integrate(self.expand(q), self.expand_velocity(dq)))
+
+    def difference(self, q0, q1):
+        q0, q1 = self.validate_configuration(q0, "q0"), self.validate_configuration(q1, "q1")
+        return self.contract_velocity(self.full.difference(self.expand(q0), self.expand(q1)))
+
+    # ---- kinematics and dynamics --------------------------------------------------------------------
+
+    def _q(self, q):
+        return self.expand(self.validate_configuration(q))
+
+    def _v(self, v, name):
+        return self.expand_velocity(self._checked(v, self.nv, name))
+
+    def body_poses(self, q):
+        return self.full.body_poses(self._q(q))
+
+    def frame_jacobian(self, name, q, axes="world"):
+        return self.contract_force(self.full.frame_jacobian(name, self._q(q), axes))
+
+    def pose_derivatives(self, name, q):
+        return self._by_coordinates(self.full.pose_derivatives(name, self._q(q)))
+
+    def position_derivatives(self, name, q):
+        return self._by_coordinates(self.full.position_derivatives(name, self._q(q)))
+
+    def _by_coordinates(self, derivatives):
+        return tuple(self._leading(x, k) for k, x in enumerate(derivatives))
+
+    def _leading(self, x, axes):
+        """G^T along the leading axes."""
+        last = range(-axes, 0)
+        return np.moveaxis(self.contract_force(np.moveaxis(x, range(axes), last), axes), last, range(axes))
+
+    def twist_derivatives(self, name, q, v):
+        of_all = self.full.twist_derivatives(name, self._q(q), self._v(v, "v"))
+        axes = {"twist": 0, "by_q": 1, "by_v": 1, "by_qq": 2, "by_vq": 2}
+        return TwistDerivatives(**{key: self._leading(getattr(of_all, key), n) for key, n in axes.items()})
+
+    def lagrangian_derivatives(self, q, v):
+        of_all = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
+        return LagrangianDerivatives(*map(self.contract_force, of_all, (0, 1, 1, 2, 2, 2)))
+
+    def forward_dynamics(self, q, v, tau=None, *, t=0.0, inputs=None, prescribed=None):
+        q, v = self._q(q), self._v(v, "v")
+        tau = None if tau is None else self._force_on_leaders(self._checked(tau, self.nv, "tau"))
+        a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
+        return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
+
+    def static_force(self, q):
+        return self.contract_force(self.full.static_force(self._q(q)))
+
+    def rnea(self, q, v, a):
+        return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
+
+    def aba(self, q, v, tau):
+        self.require_regular()
+        tau = self._checked(tau, self.nv, "tau")
+        return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
+
+    def crba(self, q):
+        return self.mass_matrices(self.validate_configuration(q)[None])[0]
+
+    # ---- many states at once ------------------------------------------------------------------------
+
+    def constraint_rows(self, q):
+        h, Dh = self.full.constraint_rows(self.expand(q))
+        return h[:, ~self._couplings], self.contract_force(Dh[:, ~self._couplings])
+
+    def energies(self, q, v):
+        return self.full.energies(self.expand(q), self.expand_velocity(v))
+
+    def momenta(self, q, v):
+        return self.contract_force(self.full.momenta(self.expand(q), self.expand_velocity(v)))
+
+    def mass_matrices(self, q):
+        return self.contract_force(self.full.mass_matrices(self.expand(q)), axes=2)
+
+    def velocities(self, q, p):
+        return np.linalg.solve(self.mass_matrices(q), p[..., None])[..., 0]
+
+    # ---- simulation ---------------------------------------------------------------------------------
+
+    def simulate_by(self, simulate: Callable, arguments: dict[str, Any]) -> Trajectory:
+        """Run ``full`` by ``simulate(model, **arguments)`` from and to the coordinates of this model."""
+        full, given = self.full, {key: x for key, x in arguments.items() if x is not None}
+        q0 = self.neutral() if "q0" not in given else self.validate_configuration(given["q0"], "q0")
+        run = given.get("resume")
+        if run is None:
+            given["q0"] = self.expand(q0)
+        elif isinstance(run, Trajectory) and run.settings.get("model_digest") == self.digest:
+            given["resume"] = replace(run, settings={**run.settings, "model_digest": full.digest})
+        if "q1" in given:
+            given["q1"] = self.expand(self.validate_configuration(given["q1"], "q1"))
+        if "v0" in given:
+            given["v0"] = self.expand_velocity(self.validate_velocity(given["v0"], "v0"))
+        if "p0" in given:
+            p0 = self.validate_velocity(given["p0"], "p0")
+            given["p0"] = full.momenta(given["q0"][None], self.expand_velocity(self.velocities(q0[None], p0[None])))[0]
+        for key in ("torque", "inputs"):
+            if callable(given.get(key)):
+                given[key] = self._asked_here(given[key], key == "torque")
+        if "torque" in given and not callable(given["torque"]):
+            given["torque"] = self._force_on_leaders(self.validate_velocity(given["torque"], "torque"))
+        try:
+            return self._contracted(simulate(full, **given))
+        except (ConvergenceError, KeyboardInterrupt) as stop:
+            if getattr(stop, "trajectory", None) is not None:
+                stop.trajectory = self._contracted(stop.trajectory)
+            raise
+
+    def _asked_here(self, function: Callable, force: bool) -> Callable:
+        """A callable of (t, q, v) in this model's coordinates, as the full model asks it."""
+
+        def asked(t, q, v):
+            value = function(t, self.contract(q), self.contract_velocity(v))
+            return self._force_on_leaders(self._checked(value, self.nv, "torque")) if force else value
+
+        return asked
+
+    def _contracted(self, run: Trajectory) -> Trajectory:
+        keep = ~self._couplings
+        return replace(
+            run,
+            q_names=self.q_names, v_names=self.v_names,
+            settings={**run.settings, "model_digest": self.digest},
+            q=self.contract(run.q), v=self.contract_velocity(run.v), p=self.contract_force(run.p),
+            multipliers=run.multipliers[:, keep], constraint=run.constraint[:, keep],
+            constraint_names=tuple(c.name for c in self.constraints),
+        )  # fmt: skip
+
+    def euler(self):
+        return ReducedEulerModel(self)
+
+
+class ReducedEulerModel(ReducedModel):
+    """A reduced model with ball and free joints expanded, and the maps of states from and to the native one."""
+
+    def __init__(self, native: ReducedModel):
+        self.native = native
+        super().__init__(EulerModel(native.full))
+
+    def __reduce__(self):
+        return (ReducedEulerModel, (self.native,))
+
+    def from_native(self, q, v):
+        """Map a native state (q, v) to this model's coordinates; leading axes are kept."""
+        q, v = self.full.from_native(self.native.expand(q), self.native.expand_velocity(v))
+        return self.contract(q), self.contract_velocity(v)
+
+    def to_native(self, q, v):
+        """Map this model's (q, v) to the native model's coordinates; leading axes are kept."""
+        q, v = self.full.to_native(self.expand(q), self.expand_velocity(v))
+        return self.native.contract(q), self.native.contract_velocity(v)
+
+
+def _followed(full: Model) -> dict[int, tuple[int, float, float]]:
+    """Entry of v that follows -> (the entry of v that leads, factor, offset), through chains.
+
+    Raises
+    ------
+    ModelError
+        If a joint follows two others, or joints follow each other in a circle.
+    """
+    direct: dict[int, tuple[int, float, float]] = {}
+    names = full.v_names
+    for coupling in full.constraints:
+        if not isinstance(coupling, Coupling):
+            continue
+        (a, factor_a), (b, factor_b) = coupling.factors.items()
+        ia, ib = (full.joint(name).v_slice.start for name in (a, b))
+        if factor_a == 0:
+            raise ModelError(f'the {coupling.name} has the factor 0 for "{a}", so nothing says where it is')
+        if ia in direct:
+            raise ModelError(f'"{names[ia]}" follows two joints, "{names[direct[ia][0]]}" and "{b}"; take one out')
+        if full.flat.kinematic[ia] and not full.flat.kinematic[ib]:
+            raise ModelError(f'"{a}" is prescribed and cannot follow "{b}"; couple them the other way round')
+        direct[ia] = (ib, -factor_b / factor_a, coupling.value / factor_a)
+    resolved = {}
+    for k in direct:
+        leader, gain, offset = direct[k]
+        passed = [k]
+        while leader in direct:
+            passed.append(leader)
+            if leader == k or len(passed) > len(direct):
+                raise ModelError("joints follow each other in a circle: " + ", ".join(f'"{names[x]}"' for x in passed))
+            above, g, c = direct[leader]
+            leader, gain, offset = above, gain * g, offset + gain * c
+        resolved[k] = (leader, gain, offset)
+    return resolved
