@@ -56,6 +56,24 @@ cdef inline double inner(const double* a, const double* b, int n) noexcept nogil
     return s
 
 
+cdef inline int nonzeros(const double* a, int n, int* at) noexcept nogil:
+    # where a row has entries; returns how many
+    cdef int k, count = 0
+    for k in range(n):
+        if a[k] != 0.0:
+            at[count] = k
+            count += 1
+    return count
+
+
+cdef inline double inner_at(const double* a, const double* b, const int* at, int count) noexcept nogil:
+    cdef int k
+    cdef double s = 0.0
+    for k in range(count):
+        s += a[at[k]] * b[at[k]]
+    return s
+
+
 cdef class Stepper:
     """A state and the means to advance it; base of the compiled integrators.
 

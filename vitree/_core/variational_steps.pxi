@@ -191,6 +191,7 @@ cdef class VariationalStepper(Stepper):
     cdef double* A                      # (count + extra, count + extra)
     cdef double* z
     cdef int* z_order
+    cdef int* row_at                       # (nv,): where a row has entries
     cdef bint have_Dh
     # the dense matrix of "newton", Broyden's corrections
     cdef double* J
@@ -254,6 +255,7 @@ cdef class VariationalStepper(Stepper):
         self.A = self.doubles(rows * rows)
         self.z = self.doubles(rows)
         self.z_order = <int*>self.take((rows + 1) * sizeof(int))
+        self.row_at = <int*>self.take(n * sizeof(int))
         if self.dense():
             self.all_J = self.doubles(self.stages * n * n)
             self.all_J_order = <int*>self.take((self.stages * n + 1) * sizeof(int))
@@ -542,21 +544,24 @@ cdef class VariationalStepper(Stepper):
     cdef int direction(self) noexcept nogil:
         # The correction d of y and z[:count] of the multipliers, by the Schur complement of both:
         # (J - C^T R) d = r + Dh1^T dlam, Dh2 d = -h; z = (dlam, R d), d = J^-1 r + (responses)^T z
-        cdef int c, e, k, n = self.nv, rows = self.count + self.extra
+        cdef int c, e, k, entries, n = self.nv, rows = self.count + self.extra
+        cdef double* row
         self.solve(self.r, self.d)
         if rows:
             if self.count:
                 # in place: the next residual makes Dh2 anew
                 self.by_increments(self.Dh2, self.count)
-            for c in range(self.count):
-                self.z[c] = -self.hv[c] - inner(self.Dh2 + c * n, self.d, n)
+            for c in range(rows):
+                row = self.Dh2 + c * n if c < self.count else self.R + (c - self.count) * n
+                entries = nonzeros(row, n, self.row_at)
                 for e in range(rows):
-                    self.A[c * rows + e] = inner(self.Dh2 + c * n, self.YC + e * n, n)
-            for c in range(self.extra):
-                for e in range(rows):
-                    self.A[(self.count + c) * rows + e] = (
-                        (1.0 if e == self.count + c else 0.0) - inner(self.R + c * n, self.YC + e * n, n))
-                self.z[self.count + c] = inner(self.R + c * n, self.d, n)
+                    self.A[c * rows + e] = inner_at(row, self.YC + e * n, self.row_at, entries)
+                self.z[c] = inner_at(row, self.d, self.row_at, entries)
+                if c < self.count:
+                    self.z[c] = -self.hv[c] - self.z[c]
+                else:
+                    for e in range(rows):
+                        self.A[c * rows + e] = (1.0 if e == c else 0.0) - self.A[c * rows + e]
             if lu_factor(self.A, rows, self.z_order) != OK:
                 return DEPENDENT if self.count else NOT_CONVERGED
             lu_solve(self.A, rows, self.z_order, self.z)
