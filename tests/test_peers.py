@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import vitree as vt
-from vitree.robots import find_robot
+from vitree.errors import ModelError
+from vitree.robots import example_robots, find_robot
 
 #: name, whether its base floats
 ROBOTS = [
@@ -27,7 +30,7 @@ class Peer:
         for vector in (self.model.damping, self.model.friction, self.model.armature):
             vector[:] = 0
         self.data = self.model.createData()
-        self.own = vt.load_urdf(path, base="free" if floating else "fixed")
+        self.own = vt.load_urdf(path, base="free" if floating else "fixed", mimic="independent")
         self.order = np.zeros(self.own.nv, dtype=int)
         for name, joint in zip(self.model.names[1:], self.model.joints[1:], strict=True):
             self.order[joint.idx_v : joint.idx_v + joint.nv] = np.r_[self.own.joint(name).v_slice]
@@ -90,6 +93,67 @@ def test_agrees_with_pinocchio(name, floating):
     close(peer.q(own.integrate(q0, dq)), pin.integrate(model, peer.q(q0), dq[order]))
     if not any(joint.nq == 2 for joint in model.joints):  # there it is taken modulo a turn
         close(own.difference(q0, q1)[order], pin.difference(model, peer.q(q0), peer.q(q1)))
+
+
+#: The file without a robot name, and those without a joint.
+UNNAMED, STILL = "ur_description/ur3", ("hector_description/quadrotor_base", "iris_description/iris_simple")
+
+
+def followers(path, own):
+    """Joint -> (the joint that it follows in the end, factor, offset), from the XML."""
+    direct = {}
+    for joint in ElementTree.parse(path).iter("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None and {joint.get("name"), mimic.get("joint")} <= set(own.joint_names):
+            numbers = float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0))
+            direct[joint.get("name")] = mimic.get("joint"), *numbers
+    ends = {}
+    for name in direct:
+        leader, factor, offset = direct[name]
+        while leader in direct:
+            leader, more, shift = direct[leader]
+            factor, offset = factor * more, offset + factor * shift
+        ends[name] = leader, factor, offset
+    return ends
+
+
+@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "free"])
+@pytest.mark.parametrize("name", [name for name in example_robots() if name != UNNAMED])
+def test_every_example_robot_agrees_with_pinocchio(name, floating):
+    """Inverse dynamics, mass matrix and forward dynamics; those of followers by the chain rule."""
+    if name in STILL and not floating:
+        pytest.skip("nothing moves")
+    path = example_robots()[name]
+    peer = Peer(path, floating)
+    every, model, data, order = peer.own, peer.model, peer.data, peer.order
+    assert every.nv == model.nv
+    own, follows = vt.load_urdf(path, base="free" if floating else "fixed"), followers(path, every)
+    assert own.nv == every.nv - len(follows)
+    # coordinates and velocities of all joints: at = G q + g
+    G = np.zeros((every.nv, own.nv))
+    for joint in every.joints:
+        leader, factor, _ = follows.get(joint.name, (joint.name, 1.0, 0.0))
+        G[joint.v_slice, own.joint(leader).v_slice] = factor * np.eye(joint.v_slice.stop - joint.v_slice.start)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        q, (v, a, tau) = own.random_configuration(rng), rng.normal(size=(3, own.nv))
+        at = np.empty(every.nq)
+        for joint in every.joints:
+            leader, factor, offset = follows.get(joint.name, (joint.name, 1.0, 0.0))
+            at[joint.q_slice] = factor * q[own.joint(leader).q_slice] + offset
+        pq, pv, pa = peer.q(at), (G @ v)[order], (G @ a)[order]
+        close(own.rnea(q, v, a), G[order].T @ pin.rnea(model, data, pq, pv, pa))
+        M = pin.crba(model, data, pq)
+        M = G[order].T @ (np.triu(M) + np.triu(M, 1).T) @ G[order]
+        close(own.crba(q), M)
+        if own.singular:
+            with pytest.raises(ModelError, match="moves no mass"):
+                own.aba(q, v, tau)
+            continue
+        bias = G[order].T @ pin.rnea(model, data, pq, pv, 0 * pa)
+        expected = np.linalg.solve(M, tau - bias) if follows else pin.aba(model, data, pq, pv, tau[order])[order.argsort()]
+        # of iCub, whose mass matrix has a condition number of up to 1e11, the acceleration has fewer digits
+        close(own.aba(q, v, tau), expected, max(1e-10, 2e-4 * np.finfo(float).eps * np.linalg.cond(M)))
 
 
 def test_euler_base_is_the_same_robot():

@@ -218,7 +218,7 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
     cdef AbaBody* up
     cdef Mat3 R, H
     cdef Sym3 I, J, M
-    cdef Vec3 p, w, wp, h, u, d, z, n, f, dw, a
+    cdef Vec3 p, w, wp, h, u, d, z, n, f
     cdef vt_real r
     # root to leaves: poses, velocities, rigid inertias, velocity terms
     for i in range(m.nbody):
@@ -322,6 +322,64 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
             f = mul(s.R, load3(tau + b.iv))
         up.bn = add(up.bn, add(n, cross(s.t, f)))
         up.bf = add(up.bf, f)
+    aba_accelerations(m, gravity, tau, acc, x)
+
+
+cdef void aba_response(const vt_model* m, const vt_real* tau, vt_real* acc, AbaBody* x) noexcept nogil:
+    # acc = M^-1 tau, where x is of an `aba` at the same q
+    cdef int i
+    cdef const vt_body* b
+    cdef AbaBody* s
+    cdef AbaBody* up
+    cdef Vec3 z, n, f
+    cdef vt_real r
+    cdef double none[3]
+    for i in range(m.nbody):
+        s = &x[i]
+        s.bn = zero3()
+        s.bf = zero3()
+        s.zw = zero3()
+        s.za = zero3()
+    # leaves to root: forces
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        s = &x[i]
+        z = s.R.z
+        if b.kind == REVOLUTE:
+            s.u = tau[b.iv] - dot(z, s.bn)
+        elif b.kind == PRISMATIC:
+            s.u = tau[b.iv] - dot(z, s.bf)
+        elif b.kind == HELICAL:
+            s.u = tau[b.iv] - dot(z, s.bn) - b.pitch * dot(z, s.bf)
+        if b.parent < 0:
+            continue
+        if b.kind < BALL:
+            r = s.Dinv * s.u
+            n = axpy(r, s.Un, s.bn)
+            f = axpy(r, s.Uf, s.bf)
+        elif b.kind == BALL:
+            n = mul(s.R, load3(tau + b.iv))
+            f = add(s.bf, tmul(s.H, symmul(sym_inverse(s.J), sub(n, s.bn))))
+        else:
+            n = mul(s.R, load3(tau + b.iv + 3))
+            f = mul(s.R, load3(tau + b.iv))
+        up = &x[b.parent]
+        up.bn = add(up.bn, add(n, cross(s.t, f)))
+        up.bf = add(up.bf, f)
+    none[:] = [0.0, 0.0, 0.0]
+    aba_accelerations(m, none, tau, acc, x)
+
+
+cdef inline void aba_accelerations(const vt_model* m, const double* gravity, const vt_real* tau, vt_real* acc,
+                                   AbaBody* x) noexcept nogil:
+    # the last pass of `aba`
+    cdef int i
+    cdef const vt_body* b
+    cdef AbaBody* s
+    cdef AbaBody* up
+    cdef Sym3 J, M
+    cdef Vec3 u, d, z, n, f, dw, a
+    cdef vt_real r
     # root to leaves: accelerations
     for i in range(m.nbody):
         b = &m.body[i]

@@ -160,6 +160,7 @@ cdef class Stepper:
     cdef double* Y                      # (count, nv): the response to each multiplier
     cdef double* schur                  # (count, count)
     cdef int* order
+    cdef int* columns                   # (nv,): where a row has entries
     cdef double* body6                  # (nbody, 6)
 
     def __cinit__(self, CoreModel model, double h, torque=None, LoadList loads=LoadList(),
@@ -197,6 +198,7 @@ cdef class Stepper:
         self.Y = self.doubles(self.count * m.nv)
         self.schur = self.doubles(self.count * self.count)
         self.order = <int*>self.take((self.count + 1) * sizeof(int))
+        self.columns = <int*>self.take((self.nv + 1) * sizeof(int))
         if callable(torque):
             self.torque = torque
         elif torque is not None:
@@ -648,7 +650,7 @@ cdef class Stepper:
             self.constrain_at(q, self.hv, self.Dh1)
             for k in range(self.count):
                 self.hv[k] = -self.push[k]
-            self.reach(q, self.Dh1, self.hv, out)
+            self.reach(self.Dh1, self.hv, out)
 
     cdef void written_accelerations(self, const double* q, const double* v, double* out) noexcept nogil:
         cdef int c
@@ -665,24 +667,19 @@ cdef class Stepper:
                 for c in range(self.count):
                     out[c] = NAN
 
-    cdef void reach(self, const double* q, const double* Dh, const double* goal, double* x) noexcept nogil:
-        # x += M^-1 Dh^T lam so that Dh x = goal; NaN where the constraints depend on each other
-        cdef double none[3]
-        cdef int c, e, k, n = self.nv
-        cdef double s
-        memset(none, 0, sizeof(none))
+    cdef void reach(self, const double* Dh, const double* goal, double* x) noexcept nogil:
+        # x += M^-1 Dh^T lam so that Dh x = goal; NaN where the constraints depend on each other.
+        # M is that of the `aba` before
+        cdef int c, e, k, entries, n = self.nv
+        cdef const double* row
         for c in range(self.count):
-            aba(&self.model.m, none, q, self.zeros, Dh + c * n, NULL, self.Y + c * n, self.aba_body)
+            aba_response(&self.model.m, Dh + c * n, self.Y + c * n, self.aba_body)
         for c in range(self.count):
-            s = goal[c]
-            for k in range(n):
-                s -= Dh[c * n + k] * x[k]
-            self.push[c] = s
+            row = Dh + c * n
+            entries = nonzeros(row, n, self.columns)
+            self.push[c] = goal[c] - inner_at(row, x, self.columns, entries)
             for e in range(self.count):
-                s = 0.0
-                for k in range(n):
-                    s += Dh[c * n + k] * self.Y[e * n + k]
-                self.schur[c * self.count + e] = s
+                self.schur[c * self.count + e] = inner_at(row, self.Y + e * n, self.columns, entries)
         if not all_finite(self.push, self.count) or lu_factor(self.schur, self.count, self.order) != OK:
             if self.trouble == OK and all_finite(self.schur, self.count * self.count):
                 self.trouble = DEPENDENT
@@ -712,7 +709,7 @@ cdef class Stepper:
         if self.count:
             self.constrain_at(q, self.hv, self.Dh1)
             memset(self.hv, 0, self.count * sizeof(double))
-            self.reach(q, self.Dh1, self.hv, out)
+            self.reach(self.Dh1, self.hv, out)
 
     # ---- for steppers whose state is (q, p) ------------------------------------------------------
 

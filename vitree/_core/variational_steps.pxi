@@ -191,7 +191,6 @@ cdef class VariationalStepper(Stepper):
     cdef double* A                      # (count + extra, count + extra)
     cdef double* z
     cdef int* z_order
-    cdef int* row_at                       # (nv,): where a row has entries
     cdef bint have_Dh
     # the dense matrix of "newton", Broyden's corrections
     cdef double* J
@@ -255,7 +254,6 @@ cdef class VariationalStepper(Stepper):
         self.A = self.doubles(rows * rows)
         self.z = self.doubles(rows)
         self.z_order = <int*>self.take((rows + 1) * sizeof(int))
-        self.row_at = <int*>self.take(n * sizeof(int))
         if self.dense():
             self.all_J = self.doubles(self.stages * n * n)
             self.all_J_order = <int*>self.take((self.stages * n + 1) * sizeof(int))
@@ -553,10 +551,10 @@ cdef class VariationalStepper(Stepper):
                 self.by_increments(self.Dh2, self.count)
             for c in range(rows):
                 row = self.Dh2 + c * n if c < self.count else self.R + (c - self.count) * n
-                entries = nonzeros(row, n, self.row_at)
+                entries = nonzeros(row, n, self.columns)
                 for e in range(rows):
-                    self.A[c * rows + e] = inner_at(row, self.YC + e * n, self.row_at, entries)
-                self.z[c] = inner_at(row, self.d, self.row_at, entries)
+                    self.A[c * rows + e] = inner_at(row, self.YC + e * n, self.columns, entries)
+                self.z[c] = inner_at(row, self.d, self.columns, entries)
                 if c < self.count:
                     self.z[c] = -self.hv[c] - self.z[c]
                 else:
