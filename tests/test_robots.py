@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from vitree import robots
-from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
-from vitree.robots import ALIASES, BASES, find_robot, list_robots, own_robots, suggest_base
+from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError
+from vitree.robots import ALIASES, BASES, find_robot, list_descriptions, list_robots, own_robots, suggest_base
+from vitree.urdf.paths import resolve
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """Without robot_descriptions, which fetches; the tests that need it put a package in its place."""
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+
 
 needs_examples = pytest.mark.skipif(
     not robots.example_robots(), reason="example-robot-data is not installed"
@@ -100,6 +110,25 @@ def test_a_directory_is_named(tmp_path):
         find_robot(tmp_path)
 
 
+@pytest.mark.parametrize("name", [None, 3, b"talos", ["talos"]])
+def test_what_is_no_name_is_told(name):
+    with pytest.raises(InputError, match="by its name or path"):
+        find_robot(name)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "x" * 5000, "~nobody/robot", "\ud800"])
+def test_odd_names_are_unknown(name):
+    with pytest.raises((UnknownNameError, UrdfError)):
+        find_robot(name)
+
+
+def test_a_xacro_file_is_found_by_its_path(tmp_path):
+    (tmp_path / "r.urdf.xacro").touch()
+    assert find_robot(tmp_path / "r.urdf.xacro") == tmp_path / "r.urdf.xacro"
+    with pytest.raises(UrdfError, match="absent"):
+        find_robot("absent.xacro")
+
+
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(robots, "_example_folder", lambda: None)
     assert list_robots() == own_robots()
@@ -140,9 +169,182 @@ def test_base_by_structure(tmp_path, tree, base):
     assert suggest_base(urdf(tmp_path, tree)) == base
 
 
+def test_base_of_a_xacro_file(tmp_path):
+    pytest.importorskip("xacrodoc")
+    path = urdf(tmp_path, "a>b b>c a>d d>e")
+    (tmp_path / "r.xacro").write_text(
+        "<robot xmlns:xacro='http://www.ros.org/wiki/xacro'><xacro:include filename='robot.urdf'/></robot>"
+    )
+    assert suggest_base(tmp_path / "r.xacro") == suggest_base(path) == "free"
+
+
+def test_base_of_a_long_chain(tmp_path):
+    chain = " ".join(f"l{k}>l{k + 1}" for k in range(20_000))
+    assert suggest_base(urdf(tmp_path, chain)) == "fixed"
+    assert suggest_base(urdf(tmp_path, f"{chain} l0>m0 m0>m1")) == "free"
+
+
+def test_base_of_a_hostile_file_is_left_to_the_reader(tmp_path):
+    """Entities are not expanded, here ten to the power of nine."""
+    entities = "".join(f"<!ENTITY e{k} '{f'&e{k - 1};' * 10 if k else 'lol'}'>" for k in range(10))
+    path = tmp_path / "x.urdf"
+    path.write_text(f"<!DOCTYPE robot [{entities}]><robot name='&e9;'><link name='a'/></robot>")
+    start = time.perf_counter()
+    assert suggest_base(path) == "fixed"
+    assert time.perf_counter() - start < 2
+
+
 @pytest.mark.parametrize("text", ["", "not xml", "<robot><link/>", "<robot><joint/></robot>"])
 def test_base_of_a_broken_file_is_left_to_the_reader(tmp_path, text):
     path = tmp_path / "x.urdf"
     path.write_text(text)
     assert suggest_base(path) in ("fixed", "free")
     assert suggest_base(tmp_path / "absent.urdf") == "fixed"
+
+
+# ---- robots that robot_descriptions fetches -----------------------------------------------------
+
+
+WALKER = """
+import os, sys
+print("Cloning ...")
+print("100%", file=sys.stderr)
+assert os.environ["GIT_TERMINAL_PROMPT"] == "0"
+PACKAGE_PATH = os.path.join(os.environ["ROBOT_DESCRIPTIONS_CACHE"], "walker")
+os.makedirs(PACKAGE_PATH, exist_ok=True)
+URDF_PATH = os.path.join(PACKAGE_PATH, "walker.urdf")
+with open(URDF_PATH, "w") as file:
+    file.write("<robot name='walker'><link name='a'/></robot>")
+"""
+
+PROGRAMMED = """
+import os
+cache = os.environ["ROBOT_DESCRIPTIONS_CACHE"]
+PACKAGE_PATH = os.path.join(cache, "programmed")
+XACRO_PATH = os.path.join(PACKAGE_PATH, "urdf", "robot.urdf.xacro")
+XACRO_ARGS = {"prefix": "l_", "not_asked_for": "1"}
+XACRO_PACKAGE_PATHS = {"parts": os.path.join(cache, "elsewhere", "parts")}
+xmlns = "xmlns:xacro='http://www.ros.org/wiki/xacro'"
+mesh = "<visual><geometry><mesh filename='package://programmed/x.stl'/></geometry></visual>"
+for path, text in {
+    XACRO_PATH: "<xacro:arg name='prefix' default=''/><xacro:include filename='$(find parts)/part.xacro'/>",
+    os.path.join(XACRO_PACKAGE_PATHS["parts"], "part.xacro"): f"<link name='$(arg prefix)a'>{mesh}</link>",
+    os.path.join(PACKAGE_PATH, "x.stl"): "",
+}.items():
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(f"<robot name='programmed' {xmlns}>{text}</robot>")
+"""
+
+MODULES = {
+    "walker": WALKER,
+    "programmed": PROGRAMMED,
+    "talos": WALKER,
+    "pendulum": WALKER,
+    "gone": "raise RuntimeError('Could not resolve host:\\n github.com')",
+    "gitless": "raise ImportError('Bad git executable')",
+    "odd": "raise KeyError",
+    "broken": "import",
+    "empty": "MJCF_PATH = 'x.xml'",
+    "removed": "URDF_PATH = '/nowhere/x.urdf'",
+    "other_format": "raise AssertionError('not a URDF')",
+}
+
+
+@pytest.fixture
+def described(tmp_path, monkeypatch):
+    """A package in the place of robot_descriptions; its modules fill a cache when they are imported."""
+    folder = tmp_path / "robot_descriptions"
+    folder.mkdir()
+    names = {f"{name}_description": name != "other_format" for name in MODULES}
+    (folder / "__init__.py").write_text(
+        "from types import SimpleNamespace\n"
+        f"DESCRIPTIONS = {{name: SimpleNamespace(has_urdf=urdf) for name, urdf in {names}.items()}}\n"
+    )
+    for name, text in MODULES.items():
+        (folder / f"{name}_description.py").write_text(text)
+    monkeypatch.delitem(sys.modules, "robot_descriptions")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+    yield tmp_path / "cache"
+    for name in [name for name in sys.modules if name.startswith("robot_descriptions.")]:
+        del sys.modules[name]
+
+
+def test_listing_fetches_nothing(described):
+    assert "walker_description" in list_descriptions()
+    assert "other_format_description" not in list_descriptions()
+    assert "walker_description" not in list_robots()
+    with pytest.raises(UnknownNameError, match='did you mean "walker_description"'):
+        find_robot("walker_descripton")
+    assert not described.exists()
+
+
+@pytest.mark.parametrize("name", ["walker_description", "Walker-Description", "walker"])
+def test_a_description_is_fetched_silently(described, capfd, name):
+    assert find_robot(name) == described / "walker" / "walker.urdf"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_other_robots_come_before_descriptions(described, monkeypatch):
+    assert find_robot("pendulum") == own_robots()["pendulum"]
+    assert find_robot("pendulum_description") == described / "walker" / "walker.urdf"
+    monkeypatch.setattr(robots, "_example_folder", lambda: None)
+    with pytest.raises(MissingExtraError, match=r"vitree\[robots\]"):  # this name means one robot, not two
+        find_robot("talos")
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("gone", "Could not resolve host: github.com"),
+        ("gitless", "Bad git executable"),
+        ("odd", "KeyError"),
+        ("broken", "invalid syntax"),
+    ],
+)
+def test_a_description_that_cannot_be_fetched_is_told(described, capfd, name, text):
+    remedy = rf"python -m robot_descriptions pull {name}_description.*ROBOT_DESCRIPTIONS_CACHE"
+    for _ in range(2):
+        with pytest.raises(UrdfError, match=rf"{name}_description.* cannot be fetched: .*{text}.*{remedy}"):
+            find_robot(name)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["empty", "removed"])
+def test_a_description_without_its_file_is_told(described, name):
+    with pytest.raises(UrdfError, match="has no URDF file"):
+        find_robot(name)
+
+
+def test_a_description_in_xacro_is_expanded_with_its_arguments(described):
+    pytest.importorskip("xacrodoc")
+    path = find_robot("programmed")
+    root = ElementTree.parse(path).getroot()
+    assert [link.get("name") for link in root.findall("link")] == ["l_a"]
+    found = resolve(root.find(".//mesh").get("filename"), path)
+    assert found == (str(described / "programmed" / "x.stl"), None)
+    assert find_robot("programmed") == path
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_a_description_in_xacro_without_xacrodoc_names_the_extra(described, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacrodoc", None)
+    with pytest.raises(MissingExtraError, match=r"vitree\[xacro\]"):
+        find_robot("programmed")
+
+
+def test_without_robot_descriptions_its_extra_is_named():
+    assert list_descriptions() == []
+    with pytest.raises(MissingExtraError, match=r"vitree\[descriptions\]"):
+        find_robot("cassie_description")
+
+
+def test_the_package_as_it_is(monkeypatch):
+    """Names can be listed without importing what fetches."""
+    monkeypatch.delitem(sys.modules, "robot_descriptions")
+    pytest.importorskip("robot_descriptions")
+    before = {name for name in sys.modules if name.startswith("robot_descriptions.")}
+    assert {"cassie_description", "panda_description", "ur5e_description"} <= set(list_descriptions())
+    after = {name for name in sys.modules if name.startswith("robot_descriptions.")}
+    assert not {name for name in after - before if name.endswith("_description")}

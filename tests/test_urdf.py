@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 import threading
 
@@ -17,7 +16,6 @@ from vitree.errors import InputError, ModelError, UrdfError
 from vitree.robots import example_robots, find_robot, own_robots
 from vitree.tree import rotation_about, rotation_rpy
 from vitree.urdf import load_urdf, read_urdf
-from vitree.urdf.paths import resolve
 
 X, Y, Z = np.eye(3)
 INERTIAL = "<inertial><mass value='1'/><inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz='1'/></inertial>"
@@ -198,21 +196,6 @@ def test_shapes_are_kept():
     close(flat.geometry[0].rotation, rotation_rpy(0, 0, 1))
     assert flat.geometry[2].filename == "none.stl"
     assert any("shapes not known" in note for note in flat.notes)
-
-
-def test_meshes_are_found_in_packages(tmp_path, monkeypatch):
-    mesh = tmp_path / "share" / "pkg" / "meshes" / "a b.stl"
-    mesh.parent.mkdir(parents=True)
-    mesh.touch()
-    file = mesh.parent.parent / "urdf" / "r.urdf"
-    file.parent.mkdir()
-    for reference_ in ("package://pkg/meshes/a b.stl", "../meshes/a b.stl", f"file://{mesh}".replace(" ", "%20")):
-        assert pathlib.Path(resolve(reference_, file)).resolve() == mesh, reference_
-    elsewhere = tmp_path / "r.urdf"
-    assert resolve("package://pkg/meshes/a b.stl", elsewhere) == "package://pkg/meshes/a b.stl"
-    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
-    assert resolve("package://pkg/meshes/a b.stl", elsewhere) == str(mesh)
-    assert resolve("http://x/y.stl", elsewhere) == "http://x/y.stl"
 
 
 def test_what_is_not_kinematics_is_left_out_silently(capfd):

@@ -28,9 +28,9 @@ SECONDS = 5.0
 
 #: What is put in the place of an attribute.
 ODD = (
-    "", " ", "nan", "inf", "-inf", "1e999", "-1e308", "1e-320", "0", "-0.0", "-1", "1,5", "1.5kg", "0x10", "1_000", "\u0661",
-    "1 2", "0 0 0", "1 0 0", "nan nan nan", "1e200 1e200 1e200", "world", "base_link", "${x}", "$(arg y)", "&amp;", "\U0001f916",
-    "\x7f", "a" * 5000, "fixed", "floating", "planar", "continuous", "prismatic", "screw", "../../etc/passwd",
+    "", " ", "nan", "inf", "-inf", "1e999", "-1e308", "1e-320", "0", "-0.0", "-1", "1,5", "1.5kg", "0x10", "1_000",
+    "\u0661", "1 2", "0 0 0", "1 0 0", "nan nan nan", "1e200 1e200 1e200", "world", "base_link", "${x}", "$(arg y)",
+    "&amp;", "\U0001f916", "\x7f", "a" * 5000, "fixed", "floating", "planar", "continuous", "prismatic", "screw", "../../etc/passwd",
     "package://x/y.stl", "file:///dev/zero", "package://../../x", "http://[", "C:\\x\\y.stl", "a\\0b",
 )  # fmt: skip
 #: Elements that are put in somewhere.
@@ -41,7 +41,10 @@ ELEMENTS = (
     "<gazebo><a><b/></a></gazebo>", "<xacro:if value='1'/>", "<a:b xmlns:a='x'/>", "text", "<![CDATA[<link/>]]>",
 )  # fmt: skip
 #: Pieces of bytes that are put in somewhere.
-BYTES = (b"\x00", b"\xff", b"\xef\xbb\xbf", b"<", b">", b"&", b"&#0;", b"&x;", b'"', b"<!DOCTYPE r>", b"<?xml version='1.1'?>")
+BYTES = (
+    b"\x00", b"\xff", b"\xef\xbb\xbf", b"<", b">", b"&", b"&#0;", b"&x;", b'"', b"<!DOCTYPE r>",
+    b"<?xml version='1.1'?>",
+)  # fmt: skip
 
 
 @st.composite

@@ -66,7 +66,7 @@ def read_shapes(source: Source, link: Node, colours, robot: Path | None, skipped
             size = (1.0,) * 3
             if scale is not None:
                 size = (tuple(source.numbers(shape, "scale", count, what)) * 3)[:3]
-            filename = resolve(shape.get("filename", ""), robot)
+            filename = resolve(shape.get("filename", ""), robot).path
         origin, material = item.find("origin"), item.find("material")
         xyz, rpy = (
             source.numbers(origin, key, 3, what) if origin is not None and origin.get(key) is not None else [0.0] * 3

@@ -1,42 +1,273 @@
-"""Where the meshes of a robot file are."""
+"""Where the files that a robot file refers to are, and which of them may be opened."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from vitree.errors import InputError
+
+#: Folders by package name, or folders that hold packages.
+Packages = Mapping[str, str | os.PathLike] | Iterable[str | os.PathLike] | str | os.PathLike
+
+#: A search for packages below a folder goes so many levels down, and into so many folders.
+LEVELS, FOLDERS = 5, 2000
+#: No path is longer [characters].
+LONGEST = 4096
 
 
-def resolve(reference: str, robot: Path | None) -> str:
-    """Return the path of a mesh, or the reference as it is where no file is found.
+class Resolved(NamedTuple):
+    """What a reference leads to.
+
+    Attributes
+    ----------
+    path : str
+        The file; or the reference as it is, where there is a problem.
+    problem : str or None
+        Begins with "missing" or "escapes".
+    """
+
+    path: str
+    problem: str | None = None
+
+
+def resolve(reference: str, robot: Path | None, packages: Packages | None = None) -> Resolved:
+    """Return the file that a reference means; see :class:`Places`, quicker for many references."""
+    return Places(robot, packages).resolve(reference)
+
+
+class Places:
+    """The folders where the files that belong to a robot are looked for.
 
     Parameters
     ----------
-    reference : str
-        "package://name/rest", "file:///path", or a path, relative ones to the robot file.
-    robot : Path or None
-        The robot file; a package is a folder of its name above it, beside one above it, or in
-        ROS_PACKAGE_PATH or AMENT_PREFIX_PATH.
+    robot : path or None
+        The robot file; None for one given as text.
+    packages : mapping, or paths, optional
+        Package name to its folder; or folders that are packages or hold some. All are trusted:
+        whatever is inside them may be opened.
+
+    Raises
+    ------
+    InputError
+        If ``packages`` names a folder that is not there.
+
+    Notes
+    -----
+    A package is the one of ``packages``, or else a folder above the robot file or beside one above
+    it, or else one in ROS_PACKAGE_PATH or AMENT_PREFIX_PATH; only there may it be a link to a folder
+    elsewhere. What makes a folder a package is its package.xml; without one, only folders near the
+    robot file, or right in the folders given or of the variables, count.
+
+    A reference to a package leads into that package, a path into the robot's own or another package,
+    each of them also into the folders given, and nowhere else, with ".." and symbolic links
+    followed. The robot's own package is the nearest folder above the robot file with a package.xml;
+    without one it is the parent of the robot's folder, or that folder alone where the parent is a
+    user's home or above one.
     """
-    scheme, _, rest = reference.partition("://")
-    if not rest:
-        places = [robot.parent / reference] if robot is not None else [Path(reference)]
-    elif scheme == "file":
-        places = [Path(unquote(urlsplit(reference).path))]
-    elif scheme in ("package", "model"):
-        package, _, inside = rest.partition("/")
-        places = [folder / inside for folder in _packages(package, robot)]
-    else:
-        places = []
-    return next((str(place) for place in places if place.is_file()), reference)
+
+    def __init__(self, robot: str | os.PathLike | None, packages: Packages | None = None):
+        self.named, self.given = _given(packages)
+        # a linked robot file has two folders
+        files = () if robot is None else dict.fromkeys((os.path.abspath(robot), os.path.realpath(robot)))
+        self.near = [(Path(file).parent, _home(Path(file).parent)) for file in files]
+        self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
+        self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
+        self.trusted = [_real(folder) for folder in self.given]
+        self.homes = [_real(home) for _, home in self.near]
+        self._indices: dict[Path, dict[str, Path]] = {}
+
+    def resolve(self, reference: str) -> Resolved:
+        """Return the file that a reference means.
+
+        Parameters
+        ----------
+        reference : str
+            "package://name/rest", "model://name/rest", "file:///path", or a path, relative ones to
+            the robot file, or to the folders given where the robot is a text. A backslash counts as
+            a slash; %20 and the like as what they stand for, where no file is called so.
+        """
+        scheme, rest = _split(reference)
+        if scheme not in ("", "file", "package", "model"):
+            return Resolved(reference, f"missing: {scheme}:// is not opened; give a file, package:// or model://")
+        look = self._in_package if scheme in ("package", "model") else self._path
+        problems = []
+        for text in dict.fromkeys((rest, unquote(rest))):
+            found, problem = look(text) if _can_be_a_path(text) else (None, "missing: no file can be called so")
+            if found is not None:
+                return Resolved(str(found))
+            problems.append(problem)
+        return Resolved(reference, min(problems))  # "escapes" before "missing"
+
+    def packages(self, name: str) -> Iterator[Path]:
+        """Yield the folders that a package may be, the one that counts first."""
+        if name in self.named:
+            yield self.named[name]
+        elif name not in ("", ".", "..") and not set(name) & set("/\\\0"):
+            for folder in () if self.named else self.given:
+                yield from self._in_folder(folder, name, links=False)
+            yield from self._above(name)
+            for folder in self.workspaces:
+                yield from self._in_folder(folder, name, links=True)
+
+    def _path(self, text: str) -> tuple[Path | None, str]:
+        problem = "missing: the robot is a text, which has no folder; name one by packages="
+        for folder in [folder for folder, _ in self.near] or self.given:
+            real = _real(folder / text)
+            if not (_inside(real, [*self.homes, *self.trusted]) or self._in_known_package(real)):
+                problem = "escapes the robot's package; name the folder it is in by packages="
+            elif os.path.isfile(real):
+                return folder / text, ""
+            else:
+                problem = "missing"
+        return None, problem
+
+    def _in_package(self, text: str) -> tuple[Path | None, str]:
+        name, _, rest = text.lstrip("/").partition("/")  # package:///name/... is found in files, too
+        problem = f'missing: no package "{name}" is found; name its folder by packages='
+        for folder in self.packages(name):
+            place = folder / rest.lstrip("/")
+            real = _real(place)
+            # what a build links into its install folder is in the package's source folder
+            if not _inside(real, [_real(folder), *self.trusted]) and name not in map(_declared, real.parents):
+                problem = f'escapes the package "{name}" ({folder})'
+            elif os.path.isfile(real):
+                return place, ""
+            elif not problem.startswith("escapes"):
+                problem = f'missing: the package "{name}" ({folder}) has no such file'
+        return None, problem
+
+    def _in_known_package(self, real: Path) -> bool:
+        """Whether package:// leads to a file, too."""
+        for above in real.parents:
+            name = _declared(above)
+            if name and any(_real(folder) == above for folder in self.packages(name)):
+                return True
+        return False
+
+    def _above(self, name: str) -> Iterator[Path]:
+        for folder, home in self.near:
+            for above in (folder, *folder.parents):
+                declared = _declared(above)
+                if declared == name or (above.name == name and (declared or above.is_relative_to(home))):
+                    yield above
+                if _holds(above if _declared(above / name) else home, above / name):
+                    yield above / name
+
+    def _in_folder(self, folder: Path, name: str, links: bool) -> Iterator[Path]:
+        if name in (folder.name, _declared(folder)):
+            yield folder
+        if _holds(folder, folder / name) or (links and _declared(folder / name)):
+            yield folder / name
+        if folder not in self._indices:
+            self._indices[folder] = _index(folder, links)
+        if name in self._indices[folder]:
+            yield self._indices[folder][name]
 
 
-def _packages(name: str, robot: Path | None):
-    above = list(robot.parents) if robot is not None else []
-    yield from (folder for folder in above if folder.name == name)
-    yield from (folder / name for folder in above)
-    for variable, inside in (("ROS_PACKAGE_PATH", ""), ("AMENT_PREFIX_PATH", "share")):
-        for entry in filter(None, os.environ.get(variable, "").split(os.pathsep)):
-            yield Path(entry) / inside / name
-            if Path(entry).name == name:
-                yield Path(entry)
+def _split(reference: str) -> tuple[str, str]:
+    """Scheme, or "", and the rest; a single letter is a drive."""
+    text = reference.replace("\\", "/")
+    scheme, colon, rest = text.partition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z][\w+.-]+", scheme) or not (rest[:2] == "//" or scheme.lower() == "file"):
+        return "", text
+    rest = rest.removeprefix("//")
+    if scheme.lower() == "file" and rest.lower().startswith("localhost/"):
+        rest = rest[len("localhost") :]
+    return scheme.lower(), rest
+
+
+def _given(packages: Packages | None) -> tuple[dict[str, Path], list[Path]]:
+    """Folders by name, and all folders."""
+    if isinstance(packages, str | os.PathLike):
+        packages = [packages]
+    try:
+        named = {name: _folder(path) for name, path in packages.items()} if isinstance(packages, Mapping) else {}
+        given = list(named.values()) if named else [_folder(path) for path in packages or ()]
+    except TypeError:
+        raise InputError(f"packages={packages!r} must be {{name: folder}}, or folders that hold packages") from None
+    return named, given
+
+
+def _folder(path: str | os.PathLike) -> Path:
+    folder = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(folder):
+        raise InputError(f"packages= names {path}, which is not a folder")
+    return Path(folder)
+
+
+def _listed(variable: str) -> list[str]:
+    """The folders of an environment variable; an entry that is not absolute says nothing."""
+    return [entry for entry in os.environ.get(variable, "").split(os.pathsep) if os.path.isabs(entry)]
+
+
+def _home(folder: Path) -> Path:
+    """The folder that a robot's files may not leave."""
+    for above in (folder, *folder.parents):
+        if _declared(above):
+            return above
+    user = Path(os.path.expanduser("~"))
+    shared = folder.parent in (Path(folder.anchor), Path("/home"), user, *user.parents)
+    return folder if shared else folder.parent
+
+
+def _declared(folder: Path) -> str | None:
+    """The name of the ROS package that a folder is, from its package.xml; None if it is none."""
+    path = folder / "package.xml"
+    if not os.path.isfile(path):
+        return folder.name if os.path.isfile(folder / "manifest.xml") else None
+    try:
+        with open(path, "rb") as file:
+            found = re.search(rb"<name>\s*([\w.-]+)\s*</name>", file.read(100_000))
+    except OSError:
+        found = None
+    return found[1].decode() if found else folder.name
+
+
+def _index(folder: Path, links: bool) -> dict[str, Path]:
+    """The packages below a folder, by the names they declare and by those of their folders."""
+    packages: dict[str, Path] = {}
+    level, left = [folder], FOLDERS
+    for _ in range(LEVELS + 1):
+        below: list[Path] = []
+        for place in level:
+            declared = _declared(place)
+            if declared:  # packages do not nest
+                packages.setdefault(declared, place)
+                packages.setdefault(place.name, place)
+                continue
+            try:
+                with os.scandir(place) as entries:
+                    names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=links))
+            except OSError:
+                continue
+            names = [name for name in names if not name.startswith(".")][:left]
+            left -= len(names)
+            below += [place / name for name in names]
+        level = below
+    return packages
+
+
+def _holds(root: Path, folder: Path) -> bool:
+    """Whether a folder is there, and in the root, not behind a link out of it."""
+    return os.path.isdir(folder) and _inside(_real(folder), [_real(root)])
+
+
+def _can_be_a_path(text: str) -> bool:
+    try:
+        return len(text) <= LONGEST and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def _real(place: Path) -> Path:
+    """The path without ".." and links."""
+    return Path(os.path.realpath(place))
+
+
+def _inside(real: Path, roots: Iterable[Path]) -> bool:
+    return any(real.is_relative_to(root) for root in roots)

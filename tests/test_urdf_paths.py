@@ -1,0 +1,270 @@
+"""Files of a robot: found where they are, and never outside the folders that were given."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from vitree.errors import InputError
+from vitree.urdf.paths import LEVELS, Places, resolve
+
+
+@pytest.fixture(autouse=True)
+def no_workspaces(monkeypatch):
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+
+
+def package(folder: Path, name: str | None = None) -> Path:
+    """Make a package with a mesh, and return its folder."""
+    (folder / "meshes").mkdir(parents=True)
+    (folder / "meshes" / "a b.stl").touch()
+    (folder / "urdf").mkdir()
+    (folder / "package.xml").write_text(f"<package format='3'>\n  <name>{name or folder.name}</name>\n</package>")
+    return folder
+
+
+def found(reference: str, robot: Path | None, packages=None) -> Path:
+    answer = resolve(reference, robot, packages)
+    assert answer.problem is None, answer
+    assert os.path.isfile(answer.path)
+    return Path(answer.path).resolve()
+
+
+def problem(reference: str, robot: Path | None, packages=None) -> str:
+    answer = resolve(reference, robot, packages)
+    assert answer.path == reference and answer.problem
+    return answer.problem
+
+
+def test_one_file_by_every_spelling(tmp_path):
+    pkg = package(tmp_path / "pkg")
+    robot, mesh = pkg / "urdf" / "r.urdf", pkg / "meshes" / "a b.stl"
+    for reference in (
+        "package://pkg/meshes/a b.stl",
+        "package://pkg/meshes/a%20b.stl",
+        "package:///pkg/meshes/a b.stl",
+        "package://pkg//meshes/a b.stl",
+        "PACKAGE://pkg/urdf/../meshes/a b.stl",
+        "package:\\\\pkg\\meshes\\a b.stl",
+        "model://pkg/meshes/a b.stl",
+        "../meshes/a b.stl",
+        "..\\meshes\\a b.stl",
+        "file://../meshes/a b.stl",
+        f"file://{mesh}",
+        f"file://{quote(str(mesh))}",
+        f"File://localhost{mesh}",
+        f"file:{mesh}",
+        str(mesh),
+    ):
+        assert found(reference, robot) == mesh, reference
+
+
+def test_a_file_is_taken_by_its_literal_name_first(tmp_path):
+    for name in ("a%20b.stl", "a b.stl", "c:d.stl", "#1?.stl"):
+        (tmp_path / name).touch()
+        assert found(name, tmp_path / "r.urdf").name == name
+    assert found("file://a%20b.stl", tmp_path / "r.urdf").name == "a%20b.stl"
+
+
+def test_packages_given(tmp_path):
+    mesh = package(tmp_path / "ws" / "deep" / "folder", "pkg") / "meshes" / "a b.stl"
+    reference, robot = "package://pkg/meshes/a b.stl", tmp_path / "elsewhere" / "urdf" / "r.urdf"
+    assert problem(reference, robot) == 'missing: no package "pkg" is found; name its folder by packages='
+    for packages in (
+        {"pkg": mesh.parent.parent},
+        {"other": tmp_path, "pkg": str(mesh.parent.parent)},
+        [tmp_path / "ws"],
+        [mesh.parent.parent],
+        mesh.parent.parent.parent,
+        str(tmp_path),
+    ):
+        for file in (robot, None):
+            assert found(reference, file, packages) == mesh, packages
+    assert found("meshes/a b.stl", None, mesh.parent.parent) == mesh
+    assert found(str(mesh), robot, tmp_path / "ws") == mesh
+    # one that is given is the package, and no other
+    (tmp_path / "empty").mkdir()
+    package(robot.parent.parent / "pkg")
+    assert found(reference, robot)
+    assert "has no such file" in problem(reference, robot, {"pkg": tmp_path / "empty"})
+
+
+@pytest.mark.parametrize("packages", ["/nowhere", ["/nowhere"], {"pkg": "/nowhere"}, {"pkg": 3}, 3, [None]])
+def test_packages_that_are_none_are_refused(packages):
+    with pytest.raises(InputError, match="packages"):
+        resolve("x.stl", None, packages)
+
+
+def test_packages_of_the_environment(tmp_path, monkeypatch):
+    robot = tmp_path / "r" / "urdf" / "r.urdf"
+    ros1 = package(tmp_path / "src" / "stack" / "ros1") / "meshes" / "a b.stl"
+    ros2 = package(tmp_path / "install" / "share" / "ros2") / "meshes" / "a b.stl"
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere::relative:{tmp_path / 'src'}")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path / 'install'}")
+    (tmp_path / "install" / "share" / "linked").symlink_to(ros1.parent.parent)
+    assert found("package://linked/meshes/a b.stl", robot) == ros1
+    assert found("package://ros1/meshes/a b.stl", robot) == ros1
+    assert found("package://ros2/meshes/a b.stl", robot) == ros2
+    assert found(f"file://{ros2}", robot) == ros2  # what $(find ros2) becomes in xacro
+    outside = tmp_path / "install" / "x.stl"
+    outside.touch()
+    assert problem(str(outside), robot).startswith("escapes")
+
+
+def test_packages_near_the_robot(tmp_path):
+    one, two = package(tmp_path / "src" / "one"), package(tmp_path / "src" / "two_main", "two")
+    robot = one / "urdf" / "r.urdf"
+    assert found("package://one/meshes/a b.stl", robot)
+    assert found("package://two_main/meshes/a b.stl", robot).is_relative_to(two)
+    assert found("../../two_main/meshes/a b.stl", robot, [tmp_path / "src"])
+    assert found("package://two/meshes/a b.stl", two / "urdf" / "r.urdf")  # by the name it declares
+    # without package.xml only what is near counts
+    (one / "package.xml").unlink()
+    assert found("package://one/meshes/a b.stl", robot)
+    assert found("package://meshes/a b.stl", robot)
+    (two / "package.xml").unlink()
+    assert problem("package://two_main/meshes/a b.stl", robot).startswith("missing: no package")
+    assert problem("package://src/one/meshes/a b.stl", robot).startswith("missing: no package")
+
+
+def test_no_reference_leads_outside(tmp_path):
+    pkg = package(tmp_path / "ws" / "pkg")
+    robot, secret = pkg / "urdf" / "r.urdf", tmp_path / "secret.stl"
+    secret.touch()
+    (pkg / "link.stl").symlink_to(secret)
+    (pkg / "folder").symlink_to(tmp_path)
+    for reference in (
+        "package://pkg/../../secret.stl",
+        "package://pkg/%2e%2e/../secret.stl",
+        "package://pkg/..\\..\\secret.stl",
+        "package://pkg/link.stl",
+        "package://pkg/folder/secret.stl",
+        "../../../secret.stl",
+        "../link.stl",
+        "../folder/secret.stl",
+        str(secret),
+        f"file://{secret}",
+        f"file://localhost/{secret}",
+        "/etc/passwd",
+        "package://pkg//../../../../../../../../../../etc/passwd",
+    ):
+        assert problem(reference, robot).startswith("escapes"), reference
+    for reference in ("package://../secret.stl", "package://etc/passwd", f"package://{tmp_path.name}/secret.stl"):
+        assert problem(reference, robot).startswith("missing: no package"), reference
+    (pkg / "urdf" / "root").symlink_to("/")
+    for packages in (None, pkg, pkg / "urdf"):
+        for name in ("root", "folder"):
+            assert problem(f"package://{name}/etc/passwd", robot, packages).startswith("missing: no package")
+    other = package(tmp_path / "far" / "other")
+    (tmp_path / "ws" / "other").symlink_to(other)
+    (tmp_path / "ws" / "far").symlink_to(tmp_path / "far")
+    for packages in (None, tmp_path / "ws"):
+        assert problem("package://other/meshes/a b.stl", robot, packages).startswith("missing: no package")
+    assert found("../link.stl", robot, tmp_path) == secret
+    assert found("package://pkg/link.stl", robot, tmp_path) == secret
+    assert problem(str(secret), None).startswith("missing: the robot is a text")
+    assert problem(str(secret), None, {"pkg": pkg}).startswith("escapes")
+
+
+def test_one_folder_up_but_not_out_of_a_home(tmp_path, monkeypatch):
+    for place in ("robot/urdf", "robot/meshes", "else"):
+        (tmp_path / place).mkdir(parents=True)
+    (tmp_path / "robot/meshes/x.stl").touch()
+    (tmp_path / "else/x.stl").touch()
+    robot = tmp_path / "robot" / "urdf" / "r.urdf"
+    assert found("../meshes/x.stl", robot)
+    assert problem("../../else/x.stl", robot).startswith("escapes")
+    monkeypatch.setenv("HOME", str(tmp_path / "robot"))
+    assert problem("../meshes/x.stl", robot).startswith("escapes")
+    monkeypatch.setenv("HOME", str(tmp_path / "robot" / "user"))
+    assert problem("../meshes/x.stl", robot).startswith("escapes")
+
+
+def test_what_a_build_links_is_followed_into_the_same_package(tmp_path, monkeypatch):
+    """An install folder of links (colcon build --symlink-install), the robot file itself one."""
+    source, installed = package(tmp_path / "src" / "pkg"), tmp_path / "install" / "share" / "pkg"
+    (source / "urdf" / "r.urdf").touch()
+    for file in ("package.xml", "meshes/a b.stl", "urdf/r.urdf"):
+        (installed / file).parent.mkdir(parents=True, exist_ok=True)
+        (installed / file).symlink_to(source / file)
+    robot = installed / "urdf" / "r.urdf"
+    assert found("package://pkg/meshes/a b.stl", robot) == source / "meshes" / "a b.stl"
+    assert found("../meshes/a b.stl", robot) == source / "meshes" / "a b.stl"
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
+    assert found("package://pkg/meshes/a b.stl", tmp_path / "x" / "urdf" / "r.urdf").is_relative_to(source)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "",
+        ".",
+        "..",
+        "/",
+        "file://",
+        "file:///",
+        "package://",
+        "package:///",
+        "package://pkg",
+        "package://./x",
+        "package://%00/x",
+        "\0",
+        "a\0.stl",
+        "a%00.stl",
+        "package://pkg/\0",
+        "x" * 300,
+        "x" * 100_000,
+        "../" * 1000,
+        "package://" + "y" * 300 + "/x",
+        "C:\\meshes\\x.stl",
+        "C:/meshes/x.stl",
+        "file:///C:/meshes/x.stl",
+        "\\\\server\\share\\x.stl",
+        "http://somewhere/x.stl",
+        "data://x",
+        "://x",
+        "loop",
+        "pipe",
+        "locked/x.stl",
+        "urdf",
+        "\ud800.stl",
+    ],
+)
+def test_what_is_no_file_is_left_as_it_is(tmp_path, reference):
+    pkg = package(tmp_path / "pkg")
+    (pkg / "urdf" / "loop").symlink_to(pkg / "urdf" / "loop")
+    os.mkfifo(pkg / "urdf" / "pipe")
+    (pkg / "urdf" / "locked").mkdir(mode=0)
+    for robot in (pkg / "urdf" / "r.urdf", pkg / "nowhere" / "r.urdf", None):
+        for packages in (None, tmp_path):
+            assert problem(reference, robot, packages).startswith(("missing", "escapes"))
+
+
+def test_a_search_for_packages_is_bounded(tmp_path):
+    folder = tmp_path / "ws"
+    deep = folder.joinpath(*"abcdefghij"[:LEVELS])
+    package(deep / "too_deep")
+    package(deep.parent / "pkg")
+    package(deep.parent / "pkg" / "nested")
+    (folder / "a" / "up").symlink_to(folder)  # a ring
+    assert found("package://pkg/meshes/a b.stl", None, folder)
+    assert problem("package://too_deep/meshes/a b.stl", None, folder)
+    assert problem("package://nested/meshes/a b.stl", None, folder)
+    for k in range(3000):
+        (folder / f"x{k}").mkdir()
+    places, start = Places(None, folder), time.perf_counter()
+    for k in range(200):
+        assert places.resolve(f"package://none{k}/x.stl").problem
+    assert time.perf_counter() - start < 5
+
+
+def test_a_package_file_that_cannot_be_read_gives_the_folders_name(tmp_path):
+    pkg = package(tmp_path / "src" / "pkg")
+    for text in (b"", b"\xff\xfe<name>", b"<package><name></name></package>", b"<name>" * 100_000):
+        (pkg / "package.xml").write_bytes(text)
+        assert found("package://pkg/meshes/a b.stl", None, tmp_path / "src")
