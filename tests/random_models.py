@@ -72,6 +72,7 @@ def build_flat(name, gravity, kind, parent, E, p, pitch, mass, com, inertia, dam
         link_parent=parents,
         link_mass=tuple(float(m) for m in mass),
         link_com=tuple(tuple(c) for c in np.array(com, float).reshape(n, 3)),
+        link_inertia=tuple(np.array(inertia, float).reshape(n, 3, 3)),
         joints=joints,
     )
 

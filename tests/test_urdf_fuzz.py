@@ -22,7 +22,8 @@ from vitree.robots import example_robots, own_robots
 
 #: Files of up to this size [bytes] are mutated, lest a run be all parsing.
 LARGEST = 60_000
-FILES = sorted({path for path in (*own_robots().values(), *example_robots().values()) if path.stat().st_size < LARGEST})
+ROBOTS = (*own_robots().values(), *example_robots().values())
+FILES = sorted({path for path in ROBOTS if path.stat().st_size < LARGEST})
 EXAMPLES = int(os.environ.get("HYPOTHESIS_MAX_EXAMPLES", "150"))
 SECONDS = 5.0
 

@@ -108,6 +108,7 @@ class Flat:
     link_parent: tuple[str | None, ...] = ()  # name of the parent link, None for a root
     link_mass: tuple[float, ...] = ()  # as declared, before merging
     link_com: tuple = ()  # (3,) each, in the link's frame
+    link_inertia: tuple = ()  # (3, 3) each, about the COM, axes of the link's frame
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
     constraints: tuple = ()  # of vitree.constraints

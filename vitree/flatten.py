@@ -121,6 +121,7 @@ def flatten(tree: Tree) -> Flat:
         link_parent=tuple(above for _, above, *_ in links),
         link_mass=tuple(body.mass for _, _, body, _ in links),
         link_com=tuple(tuple(float(x) for x in body.com) for _, _, body, _ in links),
+        link_inertia=tuple(_inertia(body) for _, _, body, _ in links),
         joints=_joints(coordinates, kind),
         geometry=tuple(geometry),
         constraints=tuple(tree.constraints),
@@ -129,13 +130,17 @@ def flatten(tree: Tree) -> Flat:
     )
 
 
+def _inertia(body) -> np.ndarray:
+    return np.zeros((3, 3)) if body.inertia is None else body.inertia
+
+
 def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
     """Mass, COM and inertia about it, in the core frame, of bodies fixed together."""
     parts = [
         (
             body.mass,
             at.p + at.R @ np.array(body.com),
-            at.R @ (np.zeros((3, 3)) if body.inertia is None else body.inertia) @ at.R.T,
+            at.R @ _inertia(body) @ at.R.T,
         )
         for body, at in bodies
         if body.mass > 0 or (body.inertia is not None and np.any(body.inertia))
