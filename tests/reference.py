@@ -511,10 +511,21 @@ def aba(flat: Flat, q, v, tau):
     return solve(crba(flat, q), tau - rnea(flat, q, v, np.zeros_like(v)))
 
 
+def drag(flat: Flat, v):
+    """Damping and smooth Coulomb friction against the motion: d v + f v/sqrt(v^2 + e^2), (nv,)."""
+    return flat.damping * v + flat.friction * v / np.sqrt(v**2 + flat.friction_velocity**2)
+
+
+def drag_slope(flat: Flat, v):
+    """Its derivative by v, (nv,): d + f e^2/(v^2 + e^2)^(3/2)."""
+    e = flat.friction_velocity
+    return flat.damping + flat.friction * e**2 / (v**2 + e**2) ** np.longdouble(1.5)
+
+
 def acceleration(flat: Flat, q, v, tau=0.0, wrench=None):
-    """Accelerations with joint damping and body wrenches (nbody, 6), core frames."""
+    """Accelerations with joint damping, friction and body wrenches (nbody, 6), core frames."""
     push = 0.0 if wrench is None else project(flat, q, wrench)
-    return aba(flat, q, v, tau + push - flat.damping * v)
+    return aba(flat, q, v, tau + push - drag(flat, v))
 
 
 def kinetic_energy(flat: Flat, q, v):
@@ -613,11 +624,11 @@ def linear_time_slots(flat: Flat, q1, dq, h):
 
 
 def half_impulse(flat: Flat, q, dq, h, tau=None, wrench=None):
-    """Half the impulse of the loads that no potential has: h/2 (tau + project(F)) - c/2 dq."""
+    """Half the impulse of the loads that no potential has: h/2 (tau + project(F) - drag(dq/h))."""
     force = np.zeros_like(dq) if tau is None else np.asarray(tau)
     if wrench is not None:
         force = force + project(flat, q, wrench)
-    return h / 2 * force - flat.damping / 2 * dq
+    return h / 2 * (force - drag(flat, dq / h))
 
 
 def linear_time_residual(flat: Flat, q1, p1, dq, h, tau=None, wrench=None):
@@ -644,7 +655,8 @@ def linear_time_jacobian(flat: Flat, q1, dq, h):
     """Derivative (nv, nv) of the residual by body variations of q2, with 6x6 blocks K_i.
 
     K = (dlog_{hV}^T G + h d/dx (dlog_x^T G V)) dlog_{-hV} / h; zeta_i = X_i(q2) zeta_p + S d;
-    dF_i = K_i zeta_i + sum X_c(q1)^T dF_c; row i is S^T dF_i + (c/2) dlog_{-dq}.
+    dF_i = K_i zeta_i + sum X_c(q1)^T dF_c; row i is S^T dF_i + (c/2) dlog_{-dq},
+    c the slope of the drag at dq/h.
     """
     nv, r = size(flat)[1], v_slices(flat)
     V = average_twists(flat, q1, dq, h)
@@ -658,10 +670,10 @@ def linear_time_jacobian(flat: Flat, q1, dq, h):
         K = (dlog(h * Vi).T @ G + h * ddlogT(h * Vi, G @ Vi)) @ dlog(-h * Vi) / h
         zeta.append(z)
         dF.append(K @ z)
-    J = np.zeros((nv, nv), dtype=V.dtype)
+    J, c = np.zeros((nv, nv), dtype=V.dtype), drag_slope(flat, dq / h)
     for i in reversed(range(len(V))):
         J[r[i]] = joint_subspace(flat, i).T @ dF[i]
-        J[r[i], r[i]] += flat.damping[r[i], None] / 2 * joint_dlog(flat, i, -dq[r[i]])
+        J[r[i], r[i]] += c[r[i], None] / 2 * joint_dlog(flat, i, -dq[r[i]])
         if flat.parent[i] >= 0:
             dF[flat.parent[i]] += X1[i].T @ dF[i]
     return J
@@ -753,9 +765,9 @@ def midpoint_maps(xi, alpha):
 
 
 def _joint_force(flat, i, x, h, tau):
-    """phi (6,): tau - c x/h as a wrench that works on the joint's motion only."""
+    """phi (6,): tau - drag(x/h) as a wrench that works on the joint's motion only."""
     r = v_slices(flat)[i]
-    force = (0 if tau is None else np.asarray(tau)[r]) - flat.damping[r] * x[r] / h
+    force = (0 if tau is None else np.asarray(tau)[r]) - drag(flat, x / h)[r]
     return joint_projection(flat, i).T.astype(x.dtype) @ force
 
 
@@ -797,14 +809,14 @@ def midpoint_jacobian(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
         y_pi.append(G @ dV[i])
         y_gam.append(G @ ad(gravity_acceleration(flat, poses[i])) @ eta[i])
     # leaves to root: variation of momentum and force; then of D1
-    J = np.zeros((nv, nv), dtype=x.dtype)
+    J, c = np.zeros((nv, nv), dtype=x.dtype), drag_slope(flat, x / h)
     for i in reversed(range(n)):
         k, r, S = flat.parent[i], rows[i], joint_subspace(flat, i)
         phi = _joint_force(flat, i, x, h, tau)
         xi, Splus = S @ x[r], joint_projection(flat, i).astype(x.dtype)
         Ea, _ = midpoint_maps(xi, alpha)
         dF = Pm(pi[i]) @ dV[i] + ad(U[i]).T @ y_pi[i] + y_gam[i]
-        dF[:, r] -= Splus.T * flat.damping[r] / h
+        dF[:, r] -= Splus.T * c[r] / h
         J[r] = S.T @ (h * Ea.T @ dF - dlog(xi).T @ y_pi[i])
         # second-order part of the joint's own maps, on the wrenches that work on the joint
         own = Splus.T @ S.T

@@ -13,9 +13,9 @@ from vitree.integrators.base import Records
 
 
 def undamped(name, **more):
-    """A robot without the damping of its file."""
+    """A robot without the damping and friction of its file."""
     flat = vt.load_urdf(vt.find_robot(name), **more).flat
-    return vt.Model(replace(flat, damping=np.zeros_like(flat.damping)))
+    return vt.Model(replace(flat, damping=0 * flat.damping, friction=0 * flat.friction))
 
 
 def floating_talos():

@@ -120,7 +120,7 @@ def test_momentum_stays_with_free_joints_inside(tolerance):
 def test_a_floating_humanoid_runs():
     """Talos tumbles and falls for a second; its energy stays, and so does its momentum beside gravity's impulse."""
     model = vt.load_urdf(vt.find_robot("talos"), base="free")
-    model = vt.Model(replace(model.flat, damping=0 * model.flat.damping))
+    model = vt.Model(replace(model.flat, damping=0 * model.flat.damping, friction=0 * model.flat.friction))
     v = np.random.default_rng(0).uniform(-1, 1, model.nv)
     run = vt.simulate(model, None, v, duration=1.0, dt=1e-3, method="midpoint")
     assert len(run) == 1001 and run.iterations_total < 2500

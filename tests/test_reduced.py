@@ -31,6 +31,11 @@ def coupled(seed, nbody=8, kinds=KINDS, base="free", constraints=(), shuffled=Tr
     # c follows b, which follows a; e follows d
     gears = [(b, a), (c, b), (e, d)]
     rows = [vt.gear(x, y, rng.uniform(-2, 2), rng.uniform(-0.5, 0.5)) for x, y in gears]
+    if more.get("damping"):
+        friction = np.zeros(len(flat.damping))
+        for joint in flat.joints:
+            friction[joint.v_slice] = 0.3 * rng.random() * (joint.kind in SINGLE)
+        flat = replace(flat, friction=friction)
     if shuffled:
         rows = [rows[k] for k in rng.permutation(3)]
     full = vt.Model(replace(flat, constraints=(*rows, *constraints)))
@@ -91,9 +96,11 @@ def test_dynamics_are_the_chain_rules(seed):
     close(model.frame_jacobian("link3", q), reference.frame_jacobian(flat, "link3", at) @ G)
     close(model.frame_pose("link3", q), reference.frame_pose(flat, "link3", at))
     close(model.static_force(q), -gradient(model, q, model.potential_energy), 1e-8)
-    # damping of the followers is felt by their leaders
+    # damping and friction of the followers are felt by their leaders
     free = model.forward_dynamics(q, v, tau).acceleration
-    close(free, model.aba(q, v, tau - G.T @ (flat.damping * rate)), 1e-9)
+    close(free, model.aba(q, v, tau - G.T @ reference.drag(flat, rate)), 1e-9)
+    fast = G @ np.full(model.nv, 1e6)
+    close(model.friction, G.T @ (flat.friction * np.sign(fast)), 1e-9)
     close(model.damping, np.diag(G.T @ np.diag(flat.damping) @ G), 1e-15)
     assert not model.constraints and full.constraints
 

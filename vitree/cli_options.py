@@ -238,7 +238,8 @@ class Run:
         model = robot.load(tuple(numbers("--gravity", self.gravity)))
         if self.damping:
             return model
-        still = Model(replace(model.full.flat, damping=np.zeros(model.full.nv)))
+        zero = np.zeros(model.full.nv)
+        still = Model(replace(model.full.flat, damping=zero, friction=zero))
         return still if model.full is model else still.reduced()
 
     def chosen(self) -> dict[str, Any]:

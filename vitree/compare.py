@@ -28,7 +28,7 @@ ROUNDING = 2e-14
 
 #: Arguments of ``simulate`` that are the same for all methods.
 _COMMON = ("dt", "duration", "every", "method", "progress", "torque", "wrenches", "wrench_axes", "inputs",
-           "prescribed")  # fmt: skip
+           "prescribed", "effort_limits")  # fmt: skip
 #: Columns of the printed table: key of a row, heading, unit, format.
 _COLUMNS = (
     ("label", "method", "", "{}"),
@@ -68,8 +68,8 @@ class Comparison:
 
         - ``label``, ``method``, ``dt`` [s], ``steps``;
         - ``status``: "ok", or "failed at t = ..."; ``failed_at`` [s] and ``reason``, else None;
-        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping, a
-          torque, wrenches, prescribed motion, or loads that have no potential, E0 gives way to the
+        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping
+          or friction, a torque, wrenches, prescribed motion, or loads that have no potential, E0 gives way to the
           reference's energy at that time;
         - ``energy_error_relative``: the same over the largest kinetic energy of the reference
           (without one: of the calmest run);
@@ -151,6 +151,7 @@ def compare(
     reference: str | Trajectory | bool | None = None,
     reference_tolerance: float = 1e-11,
     torque=None,
+    effort_limits: bool = False,
     wrenches=None,
     wrench_axes: str = "world",
     inputs=None,
@@ -186,7 +187,7 @@ def compare(
     torque : (nv,) array or callable, optional
         As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
         shows otherwise at the start.
-    wrenches, wrench_axes, inputs, prescribed : optional
+    effort_limits, wrenches, wrench_axes, inputs, prescribed : optional
         As for ``simulate``; arrays over steps fit one time step only.
     every : int
         Record each n-th step; all errors are largest values over the recorded times.
@@ -222,14 +223,15 @@ def compare(
         _check_method(source)
 
     loads = {"torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
-             "prescribed": prescribed}  # fmt: skip
+             "prescribed": prescribed, "effort_limits": effort_limits}  # fmt: skip
     run = _Runner(model, q0, v0, duration, every, loads, progress)
     run.stages = len(jobs) * len(dts) * repeats
     truth = _Reference(source, reference_tolerance, dts)
     coupled = wrenches or model.loads or model.constraints or prescribed
     symmetric = not coupled and _momentum_is_known(model, torque, q0, model.zero_velocity() if v0 is None else v0)
     conservative = (
-        torque is None and not wrenches and not model.damping.any() and not prescribed
+        torque is None and not wrenches and not model.damping.any() and not model.friction.any()
+        and not prescribed
         and all(isinstance(load, (*CONSERVATIVE, Potential)) for load in model.loads)
     )  # fmt: skip
     rows: list[dict[str, Any]] = []
@@ -250,6 +252,7 @@ def compare(
             "every": every,
             "repeats": repeats,
             "torque": torque,
+            "effort_limits": effort_limits,
             "reference": source if isinstance(source, str | bool) else "given trajectory",
             "reference_tolerance": reference_tolerance,
             "q0": q0,
@@ -505,7 +508,7 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
 
 def _momentum_is_known(model, torque, q0, v0) -> bool:
     """Say whether every root moves freely in space with no force on it but gravity."""
-    flat, force = model.full.flat, model.damping != 0
+    flat, force = model.full.flat, (model.damping != 0) | (model.friction != 0)
     if torque is not None:
         force = force | (np.asarray(torque(0.0, q0, v0) if callable(torque) else torque) != 0)
     force = model.expand_velocity(force) != 0

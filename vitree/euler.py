@@ -41,6 +41,8 @@ def expand(flat: Flat) -> Flat:
     """
     rows: list[tuple] = []  # kind, parent, E, p and pitch of each expanded body
     damping: list[float] = []
+    friction: list[float] = []
+    friction_velocity: list[float] = []
     kinematic: list[bool] = []
     last: list[int] = []  # expanded index of each native body
     fold: list[np.ndarray] = []  # native core frame in the expanded body's core frame
@@ -50,6 +52,8 @@ def expand(flat: Flat) -> Flat:
         up, turned, at = (-1, flat.E[i], flat.p[i]) if k < 0 else (last[k], fold[k] @ flat.E[i], fold[k] @ flat.p[i])
         own = flat.damping[nv[i] : nv[i + 1]]
         parts = _primitives(code)
+        friction += [flat.friction[nv[i]]] if parts is None else [0.0] * len(parts)
+        friction_velocity += [flat.friction_velocity[nv[i]]] * (1 if parts is None else len(parts))
         if parts is None:
             rows.append((code, up, turned, at, flat.pitch[i]))
             damping.append(own[0])
@@ -92,6 +96,8 @@ def expand(flat: Flat) -> Flat:
         com=com,
         inertia=inertia,
         damping=np.array(damping),
+        friction=np.array(friction),
+        friction_velocity=np.array(friction_velocity),
         kinematic=np.array(kinematic),
         frame_body=frame_body,
         frame_E=frame_E,

@@ -13,6 +13,8 @@ REVOLUTE, PRISMATIC, HELICAL, BALL, FREE = range(5)
 #: Entries of q and of v per joint kind.
 KIND_NQ = np.array([1, 1, 1, 4, 7])
 KIND_NV = np.array([1, 1, 1, 3, 6])
+#: Speed below which friction is linear in the velocity, if no other is given [m/s or rad/s].
+FRICTION_VELOCITY = 0.01
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,9 @@ class Flat:
     inertia: np.ndarray  # (nbody, 3, 3) about the COM, axes of the core frame
     damping: np.ndarray  # (nv,) [N s/m or N m s/rad]
     kinematic: np.ndarray  # (nv,) bool: prescribed over time, not solved for
+    # Coulomb friction, of joints of one coordinate: -friction v/sqrt(v^2 + friction_velocity^2)
+    friction: np.ndarray = None  # type: ignore[assignment]  # (nv,) [N or N m], zero if not given
+    friction_velocity: np.ndarray = None  # type: ignore[assignment]  # (nv,) [m/s or rad/s], FRICTION_VELOCITY if not
     # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
     frame_names: tuple[str, ...] = ()
     frame_body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -114,3 +119,8 @@ class Flat:
     constraints: tuple = ()  # of vitree.constraints
     loads: tuple = ()  # of vitree.loads
     notes: tuple[str, ...] = ()  # what a reader wants said: merged, ignored, left as data
+
+    def __post_init__(self):
+        for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(len(self.damping), value))

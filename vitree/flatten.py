@@ -13,6 +13,9 @@ from vitree.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, REVOLU
 if TYPE_CHECKING:
     from vitree.tree import Coordinate, Frame, Tree
 
+#: Least friction_velocity [m/s or rad/s]: below it friction is a jump, which no step's equations can be solved with.
+SLOWEST = 1e-9
+
 
 @dataclass
 class _Place:
@@ -58,6 +61,8 @@ def flatten(tree: Tree) -> Flat:
     kind, parent, E, p, pitch = [], [], [], [], []
     attached: list[list[tuple[Body, _Place]]] = []
     damping: list[float] = []
+    friction: list[float] = []
+    friction_velocity: list[float] = []
     kinematic: list[bool] = []
     coordinates: list[tuple[Coordinate, Frame]] = []
     places: dict[int, _Place] = {}
@@ -76,6 +81,9 @@ def flatten(tree: Tree) -> Flat:
             p.append(before.p + before.R @ origin)
             pitch.append(advance)
             damping += list(_spread(element.damping, int(KIND_NV[code]), element, "damping", low=0.0))
+            rubs, slow = _friction(element, int(KIND_NV[code]))
+            friction += rubs
+            friction_velocity += slow
             kinematic += [bool(element.kinematic)] * int(KIND_NV[code])
             attached.append([])
             coordinates.append((element, at))
@@ -112,6 +120,8 @@ def flatten(tree: Tree) -> Flat:
         com=np.array([c for _, c, _ in masses]),
         inertia=np.array([inertia for _, _, inertia in masses]),
         damping=np.array(damping),
+        friction=np.array(friction),
+        friction_velocity=np.array(friction_velocity),
         kinematic=np.array(kinematic),
         frame_names=tuple(named),
         frame_body=np.array([place.body for place in named.values()], np.int32),
@@ -184,6 +194,25 @@ def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.
         least = f" not below {low:g}" if np.isfinite(low) else ""
         raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')
     return tuple(float(x) for x in np.broadcast_to(array, (count,)))
+
+
+def _friction(element: Coordinate, count: int) -> tuple[list[float], list[float]]:
+    """Friction of each coordinate of a joint, and the velocity below which it is linear."""
+    friction = _spread(element.friction, count, element, "friction", low=0.0)
+    velocity = _spread(element.friction_velocity, count, element, "friction_velocity")
+    if count > 1 and any(friction):
+        raise ModelError(
+            f'"{element.name}" has friction, which joints of one coordinate have; give damping=, or make it of '
+            f"tx, ty, tz, rz, ry, rx"
+        )
+    if not np.isfinite(friction).all():
+        raise ModelError(f'the friction of "{element.name}" is {element.friction!r}; it must be finite')
+    if any(not SLOWEST <= e < np.inf for e in velocity):
+        raise ModelError(
+            f'the friction_velocity of "{element.name}" is {element.friction_velocity!r}; it must be a speed of at '
+            f"least {SLOWEST:g} [m/s or rad/s], such as 0.01"
+        )
+    return list(friction), list(velocity)
 
 
 def _joints(coordinates, kind) -> tuple[JointInfo, ...]:

@@ -174,13 +174,21 @@ class Model:
         return np.array(self.flat.damping, dtype=float)
 
     @property
+    def friction(self) -> np.ndarray:
+        """Coulomb friction f of each velocity, (nv,) [N or N m]: the force is -f v/sqrt(v^2 + e^2).
+
+        e, ``model.flat.friction_velocity`` [m/s or rad/s], is the speed below which it is linear.
+        """
+        return np.array(self.flat.friction, dtype=float)
+
+    @property
     def constraints(self) -> tuple:
         """The holonomic constraints, in the order of their multipliers."""
         return self.flat.constraints
 
     @property
     def loads(self) -> tuple:
-        """The loads that act beside gravity, damping and torque."""
+        """The loads that act beside gravity, damping, friction and torque."""
         return self.flat.loads
 
     @property
@@ -482,7 +490,7 @@ class Model:
     def forward_dynamics(self, q, v, tau=None, *, t: float = 0.0, inputs=None, prescribed=None) -> Accelerations:
         """Return the acceleration under everything the model has, and the multipliers of its constraints.
 
-        Gravity, damping, loads, constraints and prescribed coordinates; for use with any ODE solver.
+        Gravity, damping, friction, loads, constraints and prescribed coordinates; for use with any ODE solver.
         (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers, with d2h/dt2 = 0.
 
         Parameters
@@ -543,7 +551,7 @@ class Model:
         Returns
         -------
         (nv,) array [N or N m]
-            Without joint damping, which :meth:`aba` leaves out as well.
+            Without joint damping and friction, which :meth:`aba` leaves out as well.
 
         References
         ----------
@@ -558,7 +566,7 @@ class Model:
     def aba(self, q, v, tau) -> np.ndarray:
         """Forward dynamics: the acceleration under joint forces, (nv,).
 
-        The inverse of :meth:`rnea`; joint damping is a load and not part of it.
+        The inverse of :meth:`rnea`; joint damping and friction are loads and not part of it.
 
         References
         ----------

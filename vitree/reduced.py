@@ -54,10 +54,13 @@ class ReducedModel(Model):
             joints=self._joints_of(full, follows),
             constraints=tuple(c for c in full.constraints if not isinstance(c, Coupling)),
             damping=full.flat.damping[self._own_v],
+            friction=full.flat.friction[self._own_v],
+            friction_velocity=full.flat.friction_velocity[self._own_v],
             kinematic=full.flat.kinematic[self._own_v],
         )
         for k, leader, gain in self._followers:
             self.flat.damping[leader] += gain**2 * full.flat.damping[k]
+            self.flat.friction[leader] += abs(gain) * full.flat.friction[k]
         self._gravity = full.gravity
         self._joints = {joint.name: joint for joint in self.flat.joints}
         self._frames = full._frames

@@ -29,6 +29,7 @@ import numpy as np
 
 from vitree import constraints, loads, pairs
 from vitree.errors import ModelError, VitreeError
+from vitree.flat import FRICTION_VELOCITY
 from vitree.tree import Coordinate, Element, Fixed, Frame, Tree, ball, body, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree import fixed as constant
 from vitree.tree import frame as named
@@ -82,7 +83,8 @@ TRANSFORMS: dict[str, tuple[Callable, str]] = {
     "universal": (pairs.universal, '"name"'),
 }
 #: Options of a joint: one number for all its coordinates, or one each; and what holds without.
-LIMITS = {"damping": 0.0, "lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
+LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY,
+          "lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # fmt: skip
 #: Options of a frame.
 OPTIONS = {
     "name": '"name"',
@@ -362,8 +364,13 @@ class _Reader:
         values = values * sum(sizes) if len(values) == 1 else values
         ends = np.cumsum(sizes)
         parts = [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-        return [replace(element, **{option.head: part if len(part) > 1 else part[0]})
+        return [replace(element, **{_field(option.head): part if len(part) > 1 else part[0]})
                 for element, part in zip(last, parts, strict=True)]  # fmt: skip
+
+
+def _field(limit: str) -> str:
+    """The field of a coordinate that holds an option of LIMITS."""
+    return limit.replace("-", "_")
 
 
 #: Coordinates of the joints that have several.
@@ -518,7 +525,7 @@ def _joint(at: Frame) -> tuple[str, Frame]:
         twist = f"twist {text} {_written(element.twist[:3])} {_written(element.twist[3:])}"
         text = f"{plain[0]} {text}" if plain else twist
     for what, default in LIMITS.items():
-        values = np.concatenate([np.broadcast_to(getattr(e, what), _SIZES.get(e.kind, 1)) for e in elements])
+        values = np.concatenate([np.broadcast_to(getattr(e, _field(what)), _SIZES.get(e.kind, 1)) for e in elements])
         if (values != default).any():
             text += f" ({what} {' '.join(map(_written, values[:1] if (values == values[0]).all() else values))})"
     if element.mimic is not None:

@@ -53,6 +53,67 @@ def resolve_inputs(model: Model, inputs) -> np.ndarray | Callable | None:
     return array
 
 
+class LimitedTorque:
+    """Joint forces, each cut to the effort limit of its joint.
+
+    Parameters
+    ----------
+    model : Model
+        Its ``joints`` have the limits, inf where there is none.
+    torque : (nv,) array or callable (t, q, v) -> (nv,) array
+        Joint forces [N or N m].
+
+    Attributes
+    ----------
+    torque : (nv,) array or callable
+        The same within the limits.
+    asked : int
+        How many joint forces (nv,) were asked for so far; one, if they are constant.
+    cut : (nv,) array
+        In how many of them each entry was cut.
+
+    Raises
+    ------
+    InputError
+        If there is torque on a joint whose effort limit is not positive; a callable then raises when it is asked.
+    """
+
+    def __init__(self, model: Model, torque: np.ndarray | Callable):
+        self.limits = np.full(model.nv, np.inf)
+        for joint in model.joints:
+            if joint.effort:
+                self.limits[joint.v_slice] = joint.effort
+        self.names = model.v_names
+        self.asked, self.cut = 0, np.zeros(model.nv, dtype=int)
+        if callable(torque):
+            self._given = torque
+            self.torque: np.ndarray | Callable = self._ask
+        else:
+            self.torque = self._within(model.validate_velocity(torque, "torque"))
+
+    def _within(self, torque: np.ndarray) -> np.ndarray:
+        idle = np.flatnonzero((self.limits <= 0) & (torque != 0))
+        if len(idle):
+            names = ", ".join(f'"{self.names[k]}"' for k in idle[:10])
+            names += f" and {len(idle) - 10} more" * (len(idle) > 10)
+            raise InputError(
+                f"effort_limits=True, and there is torque on joints whose effort limit is not positive, {names}: give "
+                f"them limits where they are made (effort=, or <limit effort>), inf for none, or leave effort_limits out"
+            )
+        self.asked += 1
+        self.cut += np.abs(torque) > self.limits
+        return np.clip(torque, -self.limits, self.limits)
+
+    def _ask(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        torque = np.asarray(self._given(t, q, v), dtype=float)
+        # what has another shape the stepper refuses
+        return self._within(torque) if torque.shape == self.limits.shape else torque
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of the joint forces asked for in which an entry was cut, by name, where any was."""
+        return {name: float(cut / self.asked) for name, cut in zip(self.names, self.cut, strict=True) if cut}
+
+
 class Motion:
     """The motion of a model's prescribed coordinates.
 

@@ -14,6 +14,7 @@ from vitree.integrators.base import Records
 from vitree.model import Model
 from vitree.monitors import Monitors
 from vitree.reduced import ReducedModel
+from vitree.signals import LimitedTorque
 from vitree.trajectory import Trajectory
 
 
@@ -29,6 +30,7 @@ def simulate(
     q1=None,
     t0: float = 0.0,
     torque=None,
+    effort_limits: bool = False,
     wrenches=None,
     wrench_axes: str = "world",
     inputs=None,
@@ -60,6 +62,10 @@ def simulate(
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
         Joint forces [N or N m]. The variational methods ask a callable once a step, at the predicted
         middle of the step, which keeps their order.
+    effort_limits : bool
+        Cut each entry of torque to the effort limit of its joint (``model.joints``); not what loads and inputs do.
+        ``Trajectory.settings["effort_cut"]`` has the share of the answers in which an entry was cut, by its name
+        in ``v_names``; of a callable's those count that the method only tried.
     wrenches : dict of frame name to (6,) array, optional
         Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
     wrench_axes : {"world", "local", "spatial"}
@@ -105,8 +111,8 @@ def simulate(
     if isinstance(model, ReducedModel):
         given = {"q0": q0, "v0": v0, "duration": duration, "dt": dt, "method": method, "p0": p0, "q1": q1, "t0": t0,
                  "torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
-                 "prescribed": prescribed, "every": every, "progress": progress, "monitors": monitors,
-                 "resume": resume, **options}  # fmt: skip
+                 "prescribed": prescribed, "effort_limits": effort_limits, "every": every, "progress": progress,
+                 "monitors": monitors, "resume": resume, **options}  # fmt: skip
         return model.simulate_by(simulate, given)
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
@@ -124,6 +130,9 @@ def simulate(
         raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
     if not np.isfinite(t0):
         raise InputError(f"t0={t0!r} must be a finite time [s]")
+    limited = LimitedTorque(model, torque) if effort_limits and torque is not None else None
+    if limited is not None:
+        torque = limited.torque
     integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
                                  prescribed=prescribed, **options)  # fmt: skip
     done = 0
@@ -145,12 +154,17 @@ def simulate(
         integrator.vary(spans, ends)
     settings = {"dt": dt, "every": every} if spans is None else {
         "dt": float(np.mean(spans)), "every": every, "dt_range": [float(spans.min()), float(spans.max())]}  # fmt: skip
+
+    def trajectory() -> Trajectory:
+        cut = {"effort_cut": limited.shares()} if limited is not None else {}
+        return _trajectory(integrator, records.trimmed(), settings | cut, watched)
+
     try:
         integrator.run(records, records.t[0] + duration if adaptive else steps, int(every), progress, watched)
     except (ConvergenceError, KeyboardInterrupt) as stop:
-        stop.trajectory = _trajectory(integrator, records.trimmed(), settings, watched)
+        stop.trajectory = trajectory()
         raise
-    return _trajectory(integrator, records.trimmed(), settings, watched)
+    return trajectory()
 
 
 def _as_before(resume, model, method, dt, options, start):

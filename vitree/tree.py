@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import ModelError, UnknownNameError
-from vitree.flat import Geometry
+from vitree.flat import FRICTION_VELOCITY, Geometry
 from vitree.flatten import flatten
 
 #: A rotation matrix or a unit vector may be off by this much; it is then made exact.
@@ -43,6 +43,8 @@ class Coordinate(Element):
     twist: Any = None
     axis: Any = None
     damping: Any = 0.0
+    friction: Any = 0.0
+    friction_velocity: Any = FRICTION_VELOCITY
     lower: Any = -np.inf
     upper: Any = np.inf
     velocity: Any = np.inf
@@ -90,13 +92,19 @@ def tx(value: str | float, **limits) -> Element:
     ----------
     value : str or float
     **limits
-        For a coordinate: damping [N s/m or N m s/rad], lower, upper [m or rad], velocity
-        [m/s or rad/s], effort [N or N m]; ``kinematic=True`` if it moves as prescribed and is not
-        solved for.
+        For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
+        [m/s or rad/s], 0.01 if not given, for the force -f v/sqrt(v^2 + e^2); lower, upper [m or rad],
+        velocity [m/s or rad/s], effort [N or N m]; ``kinematic=True`` if it moves as prescribed and is
+        not solved for.
 
     Raises
     ------
     ModelError
+
+    Notes
+    -----
+    Friction is Coulomb's, made smooth. A joint at rest under a force tau below f does not stick but creeps, at
+    e tau/sqrt(f^2 - tau^2). A smaller e is sharper, and stiffer: f/e acts as damping near rest.
 
     References
     ----------

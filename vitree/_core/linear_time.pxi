@@ -230,7 +230,7 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept
 
 cdef void lt_residual(const vt_model* m, double h, const Node* x, const vt_real* y, const vt_real* rhs,
                       Trial* z, vt_real* r) noexcept nogil:
-    # r = projected momentum at node 1 + (damping/2) y - rhs; rhs = p1 + (h/2) forces at node 1.
+    # r = projected momentum at node 1 + (damping/2) y + half of friction - rhs; rhs = p1 + (h/2) forces at node 1.
     # N, F of the trial become sums over subtrees
     cdef int i, k
     cdef const vt_body* b
@@ -246,6 +246,8 @@ cdef void lt_residual(const vt_model* m, double h, const Node* x, const vt_real*
     if m.damped:
         for i in range(m.nbody):
             lt_damp(m, &m.body[i], y, vt_set1(0.5), r)
+    if m.rubbing:
+        add_friction(m, h, y, 0.5, r)
 
 
 cdef inline void lt_damp(const vt_model* m, const vt_body* b, const vt_real* y, vt_real s,
@@ -269,7 +271,7 @@ cdef inline void lt_damp(const vt_model* m, const vt_body* b, const vt_real* y, 
 
 cdef void lt_end(const vt_model* m, double h, const Node* x2, const vt_real* y, const vt_real* r,
                  const vt_real* force, const Trial* z, vt_real* p2) noexcept nogil:
-    # p2 = projected momentum at node 2 + (h/2) force - (damping/2) y - what is left of the residual
+    # p2 = projected momentum at node 2 + (h/2) force - (damping/2) y - half of friction - what is left of the residual
     # (which makes the step exact from p1 + r: momentum is kept to round-off at any tolerance).
     # z holds the subtrees' momenta about the origins at node 1, as lt_residual leaves them
     cdef int i, k
@@ -284,6 +286,8 @@ cdef void lt_end(const vt_model* m, double h, const Node* x2, const vt_real* y, 
         if m.damped:
             lt_damp(m, b, y, vt_set1(-0.5), p2)
         lt_carry(b, y, r, p2)
+    if m.rubbing:
+        add_friction(m, h, y, -0.5, p2)
 
 
 cdef inline void lt_carry(const vt_body* b, const vt_real* y, const vt_real* r, vt_real* p2) noexcept nogil:
@@ -411,7 +415,10 @@ cdef void lt_factor(const vt_model* m, double h, const Node* x, const vt_real* y
                 Wn = axpy(pitch, tmul(s[i].A21, z1), tmul(s[i].A11, z1))
                 Wf = axpy(pitch, tmul(s[i].A22, z1), tmul(s[i].A12, z1))
                 D = dot(z1, Un) + pitch * dot(z1, Uf)
-            D = vt_set1(1.0) / (D + vt_set1(0.5 * h * m.damping[b.iv]))
+            D = D + vt_set1(0.5 * h * m.damping[b.iv])
+            if m.rubbing:
+                D = D + 0.5 * h * friction_slope(m, b.iv, vt_set1(1.0 / h) * y[b.iv])
+            D = vt_set1(1.0) / D
             if b.locked:
                 D = vt_set1(0.0)
             Wn = scale(D, Wn)
@@ -544,7 +551,8 @@ cdef void lt_jacobian(const vt_model* m, double h, const Node* x, const vt_real*
         if b.kind >= BALL:
             lt_damping(m, b, y, -0.5, J + b.iv * m.nv + b.iv, m.nv)
         else:
-            J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(0.5 * m.damping[b.iv])
+            J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * (
+                m.damping[b.iv] + friction_slope(m, b.iv, vt_set1(1.0 / h) * y[b.iv]))
 
 
 cdef void lt_factor_big(const vt_model* m, double h, const vt_body* b, const Node* x, const vt_real* y,

@@ -201,7 +201,7 @@ cdef class LinearTimeStepper(VariationalStepper):
     cdef void linearise_at_rest(self) noexcept nogil:
         cdef double least
         lt_trial(&self.model.m, self.n1, self.zeros, self.rest, &least)
-        lt_factor(&self.model.m, self.h, self.n1, self.zeros, self.rest, self.work, self.gains, self.big)
+        lt_factor(&self.model.m, self.h, self.n1, self.y, self.rest, self.work, self.gains, self.big)
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
         lt_solve(&self.model.m, self.h, self.n1, self.y, self.rest if self.solver == RIQN else self.trial,

@@ -181,6 +181,8 @@ cdef void mid_residual(const vt_model* m, double h, double alpha, const vt_real*
     cdef double share = 1.0 - alpha
     for k in range(m.nv):
         r[k] = L_rate[k] - p1[k] - share * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k])
+    if m.rubbing:
+        add_friction(m, h, y, share, r)
     if m.nbig:
         for k in range(m.nbody):
             if m.body[k].kind >= BALL:
@@ -219,6 +221,8 @@ cdef void mid_end(const vt_model* m, double h, double alpha, const vt_real* y, c
     cdef int k
     for k in range(m.nv):
         p2[k] = L_rate[k] + alpha * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k]) - r[k]
+    if m.rubbing:
+        add_friction(m, h, y, -alpha, p2)
     if m.nbig:
         for k in range(m.nbody):
             if m.body[k].kind >= BALL:
@@ -368,6 +372,8 @@ cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_real* y
         e.u[3] = axpy(vt_set1(alpha), cross(sw, a.gf), e.u[3])
         D = dot(e.l[0], e.Gam[0]) + dot(e.l[1], e.Gam[1]) + dot(e.l[2], e.Gam[2]) + dot(e.l[3], e.Gam[3])
         D = D - vt_set1((1.0 - alpha) * m.damping[b.iv])
+        if m.rubbing:
+            D = D - (1.0 - alpha) * friction_slope(m, b.iv, inverse * y[b.iv])
         if stiffness != NULL:
             D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
         e.rb = D

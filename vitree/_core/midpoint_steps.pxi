@@ -196,7 +196,7 @@ cdef class MidpointStepper(VariationalStepper):
             for j in range(n):
                 self.J[i * n + j] = share * (h * a * self.L_qq[i * n + j] + self.L_vq[j * n + i]) - (
                     a * self.L_vq[i * n + j] + self.L_vv[i * n + j] / h)
-            self.J[i * n + i] -= share * m.damping[i]
+            self.J[i * n + i] -= share * (m.damping[i] + friction_slope(m, i, self.rate[i]))
             if stiffness != NULL:
                 self.J[i * n + i] -= share * a * h * stiffness[i]
         if turning != NULL:

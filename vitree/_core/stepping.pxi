@@ -386,7 +386,7 @@ cdef class Stepper:
     def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
         """Acceleration (nv,) at a time and state, and multipliers (count,) [N or N m] with the force Dh^T lam.
 
-        Under gravity, loads, damping, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
+        Under gravity, loads, damping, friction, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
         coordinates, the others' entries are not used.
         """
         cdef int k
@@ -614,7 +614,7 @@ cdef class Stepper:
                 self.x2[b.iv] = self.v_lock[b.iv]
 
     cdef void acceleration(self, double t, const double* q, const double* v, double* out) noexcept nogil:
-        # under tau, damping, loads, gravity, prescribed motion and constraints
+        # under tau, damping, friction, loads, gravity, prescribed motion and constraints
         # (Johnson & Murphey 2009, eqs. 28, 29, 36)
         cdef const vt_model* m = &self.model.m
         cdef int k, iv
@@ -622,6 +622,8 @@ cdef class Stepper:
         cdef double none[3]
         for k in range(self.nv):
             self.acc_tau[k] = self.tau[k] - m.damping[k] * v[k]
+        if m.rubbing:
+            add_friction(m, 1.0, v, -1.0, self.acc_tau)
         if self.loaded() or self.count:
             self.place_bodies(q, v)
         if self.loaded():

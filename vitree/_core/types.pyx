@@ -13,11 +13,15 @@ cdef class CoreModel:
         self.m.nbody, self.m.nq, self.m.nv = n, nq, nv
         self.m.body = <vt_body*>calloc(max(n, 1), sizeof(vt_body))
         self.m.damping = <double*>calloc(max(nv, 1), sizeof(double))
-        if self.m.body == NULL or self.m.damping == NULL:
+        self.m.friction = <double*>calloc(max(nv, 1), sizeof(double))
+        self.m.friction_square = <double*>calloc(max(nv, 1), sizeof(double))
+        if (self.m.body == NULL or self.m.damping == NULL or self.m.friction == NULL
+                or self.m.friction_square == NULL):
             raise MemoryError
-        self.m.damped = bool(np.any(flat.damping))
+        self.m.damped, self.m.rubbing = bool(np.any(flat.damping)), bool(np.any(flat.friction))
         for i in range(nv):
-            self.m.damping[i] = flat.damping[i]
+            self.m.damping[i], self.m.friction[i] = flat.damping[i], flat.friction[i]
+            self.m.friction_square[i] = flat.friction_velocity[i] * flat.friction_velocity[i]
         for k in range(3):
             self.m.g[k] = flat.gravity[k]
         for i in range(n):
@@ -32,6 +36,8 @@ cdef class CoreModel:
             b.big = self.m.nbig
             if b.kind == BALL or b.kind == FREE:
                 self.m.nbig += 1
+            if b.kind >= BALL and np.any(flat.friction[b.iv : b.iv + (3 if b.kind == BALL else 6)]):
+                raise ValueError("ball and free joints have no friction; set it to zero")
             b.pitch = flat.pitch[i]
             b.locked = flat.kinematic[iv[i]]
             self.m.nlocked += b.locked
@@ -46,6 +52,8 @@ cdef class CoreModel:
     def __dealloc__(self):
         free(self.m.body)
         free(self.m.damping)
+        free(self.m.friction)
+        free(self.m.friction_square)
 
 
 cdef class Scratch:

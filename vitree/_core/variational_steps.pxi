@@ -593,6 +593,16 @@ cdef class VariationalStepper(Stepper):
         memcpy(self.d, s, n * sizeof(double))
         memcpy(self.z, s + n, self.count * sizeof(double))
 
+    cdef void stop_at_rest(self) noexcept nogil:
+        # a joint with friction that a correction would turn round from well beyond its linear range stays at
+        # rest, where the slope is largest: from there Newton's iteration converges, where it could cycle
+        cdef const vt_model* m = &self.model.m
+        cdef int k
+        for k in range(self.nv):
+            if (m.friction[k] != 0.0 and self.y[k] * (self.y[k] + self.d[k]) < 0.0
+                    and self.y[k] * self.y[k] > self.h * self.h * m.friction_square[k]):
+                self.d[k] = -self.y[k]
+
     cdef void correct(self) noexcept nogil:
         cdef int k
         for k in range(self.nv):
@@ -648,6 +658,8 @@ cdef class VariationalStepper(Stepper):
                 return status
             if solver == BROYDEN:
                 self.broyden(k)
+            elif self.model.m.rubbing:
+                self.stop_at_rest()
             self.correct()
             self.iterations += 1
             e_old = e

@@ -70,7 +70,7 @@ class Integrator(ABC):
     3. A failure is a :class:`ConvergenceError` that says when, how far the solve came, and what to try.
     4. Equal states, loads and options give equal bits.
     5. ``order``, ``symplectic`` and ``conserves_momentum`` are claims, and are tested.
-    6. Loads (torque, wrenches, damping) act so that ``order`` still holds.
+    6. Loads (torque, wrenches, damping, friction) act so that ``order`` still holds.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class CompiledIntegrator(Integrator):
     #: where in a step the stepper asks for prescribed motion, as shares of it
     moments: Sequence[float] = (0.0, 0.5)
     #: what to try when a step fails
-    remedy: ClassVar[str] = "halve dt"
+    remedy: str = "halve dt"
 
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)

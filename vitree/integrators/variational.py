@@ -15,6 +15,8 @@ from vitree.loads import CONSERVATIVE
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
+#: Those that do not follow how the operator changes within a step.
+INEXACT = ("frozen", "broyden", "riqn")
 #: Schemes by which steps adapt themselves to the motion.
 ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
 
@@ -59,6 +61,8 @@ class Variational(CompiledIntegrator):
             raise UnknownNameError("solver", solver, SOLVERS)
         if guess not in GUESSES:
             raise UnknownNameError("guess", guess, GUESSES)
+        if self.model.friction.any() and solver in INEXACT:
+            self.remedy = 'take solver="auto": friction bends the equations more than this solver follows'
         self.order = chosen.get("order", 2)
         if self.order not in SHARES:
             raise InputError(f"order={self.order!r} is not known; choose from {', '.join(map(str, SHARES))}")
@@ -214,8 +218,9 @@ class Midpoint(Variational):
                              f"them as Euler angles, or take adapt=\"density\"")  # fmt: skip
         if residual == "tree":
             raise InputError(f'{say}residual="tree" has no equations of it; take "recursive"')
-        if model.damping.any():
-            raise InputError(f'{say}"{model.name}" has damping{other}')
+        for what, values in (("damping", model.damping), ("friction", model.friction)):
+            if values.any():
+                raise InputError(f'{say}"{model.name}" has {what}{other}')
         if self.torque is not None or self.wrenches:
             raise InputError(f"{say}{'wrenches' if self.wrenches else 'torque'} need not be{other}")
         for load in model.loads:

@@ -74,7 +74,7 @@ def load_urdf(
     Notes
     -----
     A file in which a joint moves no mass loads for its kinematics; what needs its accelerations
-    raises. Joint damping is simulated. Limits and friction are kept as data (``model.joints``,
+    raises. Joint damping and friction are simulated. Limits are kept as data (``model.joints``,
     ``model.flat.notes``), and so is mimic unless it is made a constraint. Coordinates follow the joints
     depth first, in the order of the file.
 
@@ -332,12 +332,12 @@ class _Builder:
                     data |= {"lower": limit.lower, "upper": limit.upper}
                 else:
                     self.inverted.append(joint.name)
-        if dynamics is not None and dynamics.damping is not None:
-            if dynamics.damping < 0:
-                raise ModelError(
-                    f'the damping of joint "{joint.name}" is {dynamics.damping:g}; it must not be negative'
-                )
-            data["damping"] = dynamics.damping
+        for what in ("damping", "friction") if dynamics is not None else ():
+            value = getattr(dynamics, what)
+            if value is not None:
+                if value < 0:
+                    raise ModelError(f'the {what} of joint "{joint.name}" is {value:g}; it must not be negative')
+                data[what] = value
         if mimic is not None:
             data["mimic"] = _mimic(mimic)
         make = prismatic if joint.type == "prismatic" else revolute
@@ -363,9 +363,6 @@ class _Builder:
                 if name not in self.closing
                 and node.get("type") in ("planar", "floating")
                 and {"limit", "dynamics"} & {part.tag for part in node}
-            ],
-            "joint friction is not simulated": [
-                j.name for j in moving if j.dynamics is not None and j.dynamics.friction
             ],
             "without <limit>, taken as unlimited": [
                 j.name for j in moving if j.limit is None and j.type != "continuous"

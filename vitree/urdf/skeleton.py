@@ -81,11 +81,6 @@ def lay_out(flat: Flat, mimics: dict[str, tuple]) -> list[Link]:
     return layout.ordered()
 
 
-def friction_of(flat: Flat) -> np.ndarray:
-    """Coulomb friction of each velocity, (nv,)."""
-    return getattr(flat, "friction", np.zeros(len(flat.damping)))
-
-
 def size_of(flat: Flat) -> float:
     """Largest coordinate of a joint or frame in the frame of the body it is on [m]."""
     return float(max(np.abs(flat.p).max(), np.abs(flat.frame_p).max(initial=0.0)))
@@ -198,7 +193,7 @@ class _Layout:
             axis=axis,
             limits=limits,
             damping=flat.damping[start],
-            friction=friction_of(flat)[start],
+            friction=flat.friction[start],
             mimic=self.mimics.get(name),
         )
         if kind == HELICAL:
@@ -233,7 +228,7 @@ class _Layout:
     def _is_planar(self, joint: JointInfo, first: int, end: int) -> bool:
         flat, frame = self.flat, self.frames.get(joint.name)
         limits = (*joint.lower, *joint.upper, *joint.velocity, *joint.effort)
-        resisted = flat.damping[joint.v_slice].any() or friction_of(flat)[joint.v_slice].any()
+        resisted = flat.damping[joint.v_slice].any() or flat.friction[joint.v_slice].any()
         if frame is None or frame.body != end - 1 or np.isfinite(limits).any() or resisted:
             return False
         turned = frame.R.T

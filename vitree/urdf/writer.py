@@ -17,7 +17,7 @@ from vitree.flat import Flat, Geometry
 from vitree.model import Model
 from vitree.tree import Tree, rotation_about
 from vitree.urdf.geometry import SHAPES
-from vitree.urdf.skeleton import Joint, Link, friction_of, lay_out, size_of
+from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
 
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
@@ -113,7 +113,7 @@ def _follows(flat: Flat) -> tuple[dict[str, tuple], list[str]]:
 
 def _require_sayable(flat: Flat, constraints: list[str], lossy: bool) -> None:
     """Raise a ModelError that lists what URDF cannot say."""
-    resisted = (flat.damping != 0) | (friction_of(flat) != 0)
+    resisted = (flat.damping != 0) | (flat.friction != 0)
     free = [
         joint.name
         for joint in flat.joints

@@ -1,0 +1,20 @@
+# Coulomb friction of one-coordinate joints, made smooth: the force -f v/sqrt(v^2 + e^2), linear well below
+# the speed e and f well above it. It never drives: its power is never positive, its slope never negative.
+
+cdef inline vt_real friction_coefficient(const vt_model* m, int k, vt_real v) noexcept nogil:
+    # friction over velocity, the damping that it amounts to
+    return vt_set1(m.friction[k]) / vt_sqrt(v * v + m.friction_square[k])
+
+
+cdef inline vt_real friction_slope(const vt_model* m, int k, vt_real v) noexcept nogil:
+    # f e^2/(v^2 + e^2)^(3/2), minus the slope of the force
+    return friction_coefficient(m, k, v) * vt_set1(m.friction_square[k]) / (v * v + m.friction_square[k])
+
+
+cdef inline void add_friction(const vt_model* m, double h, const vt_real* y, double share, vt_real* out) noexcept nogil:
+    # out += share times friction's impulse, with the sign of the motion, over a step that moves joints by y
+    cdef int k
+    cdef vt_real inverse = vt_set1(1.0 / h)
+    for k in range(m.nv):
+        if m.friction[k] != 0.0:
+            out[k] = out[k] + share * friction_coefficient(m, k, inverse * y[k]) * y[k]
