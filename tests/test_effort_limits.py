@@ -77,11 +77,14 @@ def test_a_run_goes_on_with_the_same_limits():
 def test_a_limit_that_leaves_nothing_is_refused(limit):
     """Files have zero where nobody knew: neither no torque nor any torque may be meant."""
     model = arm(2.0, limit, None, limit)
-    with pytest.raises(vt.InputError, match=r'"joint1", "joint3".*inf for none'):
-        vt.simulate(model, torque=controller, effort_limits=True, duration=0.1, dt=DT)
+    push = np.ones(model.nv)
+    for torque in (push, lambda t, q, v: push):
+        with pytest.raises(vt.InputError, match=r'"joint1", "joint3".*inf for none'):
+            vt.simulate(model, torque=torque, effort_limits=True, duration=0.1, dt=DT)
     # only where it is asked for, and where there is torque
-    vt.simulate(model, torque=np.ones(model.nv), duration=0.1, dt=DT)
-    vt.simulate(model, torque=np.array([1.0, 0.0, 1.0, 0.0]), effort_limits=True, duration=0.1, dt=DT)
+    vt.simulate(model, torque=push, duration=0.1, dt=DT)
+    push[[model.joint(name).v_slice.start for name in ("joint1", "joint3")]] = 0.0
+    vt.simulate(model, torque=push, effort_limits=True, duration=0.1, dt=DT)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.cli_options import METHOD_NAMES, Json, Reading, Robot, Run, Start, grouped, numbers, option
+from vitree.cli_options import METHOD_NAMES, Json, Robot, Run, Start, grouped, numbers, option
 from vitree.cli_show import Bar, facts_of, print_tree
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, VitreeError
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
 try:
-    import rich  # noqa: F401
+    import rich
     import typer
 except ImportError:  # main() says what to install
     rich = typer = None  # type: ignore[assignment]

@@ -45,9 +45,8 @@ def grouped(command: Callable) -> Callable:
         groups[name] = group
         for field in fields(group):
             default = inspect.Parameter.empty if field.default is MISSING else field.default
-            parameters.append(
-                inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name])
-            )
+            kind, hint = inspect.Parameter.KEYWORD_ONLY, own[field.name]
+            parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
 
     @functools.wraps(command)
     def run(**given):
@@ -99,8 +98,8 @@ class Reading:
         str,
         option(
             "--inertia",
-            text="Inertias in a URDF file that no body has: strict (an error), warn, repair (the nearest of a body), or "
-            "geometry (those of the link's shapes).",
+            text="Inertias in a URDF file that no body has: strict (an error), warn, repair (the nearest of a body), "
+            "or geometry (those of the link's shapes).",
         ),
     ] = "warn"
     density: Annotated[

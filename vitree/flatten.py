@@ -190,8 +190,9 @@ def _link_below(at: Frame) -> str | None:
 def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
     """A value for each coordinate of a joint: one number for all, or one each."""
     array = np.asarray(value, dtype=float)
-    if array.shape not in ((), (count,)) or np.isnan(array).any() or (array < low).any():
-        least = f" not below {low:g}" if np.isfinite(low) else ""
+    wrong = np.isnan(array).any() or (array < low).any() or (low == 0.0 and np.isinf(array).any())
+    if array.shape not in ((), (count,)) or wrong:
+        least = f", finite and not below {low:g}" if np.isfinite(low) else ""
         raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')
     return tuple(float(x) for x in np.broadcast_to(array, (count,)))
 

@@ -97,8 +97,9 @@ class LimitedTorque:
             names = ", ".join(f'"{self.names[k]}"' for k in idle[:10])
             names += f" and {len(idle) - 10} more" * (len(idle) > 10)
             raise InputError(
-                f"effort_limits=True, and there is torque on joints whose effort limit is not positive, {names}: give "
-                f"them limits where they are made (effort=, or <limit effort>), inf for none, or leave effort_limits out"
+                f"effort_limits=True, and there is torque on joints whose effort limit is not positive, {names}: "
+                f"give them limits where they are made (effort=, or <limit effort>), inf for none, or leave "
+                f"effort_limits out"
             )
         self.asked += 1
         self.cut += np.abs(torque) > self.limits
