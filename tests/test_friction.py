@@ -395,7 +395,7 @@ def test_files_have_it():
     [
         (lambda: vt.rx("a", friction=-1.0), 'the friction of "a"'),
         (lambda: vt.rx("a", friction=np.nan), 'the friction of "a"'),
-        (lambda: vt.rx("a", friction=np.inf), "must be finite"),
+        (lambda: vt.rx("a", friction=np.inf), "finite and not below 0"),
         (lambda: vt.rx("a", friction=[1.0, 2.0]), 'the friction of "a"'),
         (lambda: vt.rx("a", friction=1.0, friction_velocity=0.0), 'the friction_velocity of "a" is 0.0'),
         (lambda: vt.rx("a", friction_velocity=-0.1), "friction_velocity"),

@@ -32,7 +32,8 @@ ODD = (
     "", " ", "nan", "inf", "-inf", "1e999", "-1e308", "1e-320", "0", "-0.0", "-1", "1,5", "1.5kg", "0x10", "1_000",
     "\u0661", "1 2", "0 0 0", "1 0 0", "nan nan nan", "1e200 1e200 1e200", "world", "base_link", "${x}", "$(arg y)",
     "&amp;", "\U0001f916", "\x7f", "a" * 5000, "fixed", "floating", "planar", "continuous", "prismatic", "screw",
-    "../../etc/passwd", "package://x/y.stl", "file:///dev/zero", "package://../../x", "http://[", "C:\\x\\y.stl", "a\\0b",
+    "../../etc/passwd", "package://x/y.stl", "file:///dev/zero", "package://../../x", "http://[", "C:\\x\\y.stl",
+    "a\\0b",
 )  # fmt: skip
 #: Elements that are put in somewhere.
 ELEMENTS = (

@@ -206,8 +206,6 @@ def _friction(element: Coordinate, count: int) -> tuple[list[float], list[float]
             f'"{element.name}" has friction, which joints of one coordinate have; give damping=, or make it of '
             f"tx, ty, tz, rz, ry, rx"
         )
-    if not np.isfinite(friction).all():
-        raise ModelError(f'the friction of "{element.name}" is {element.friction!r}; it must be finite')
     if any(not SLOWEST <= e < np.inf for e in velocity):
         raise ModelError(
             f'the friction_velocity of "{element.name}" is {element.friction_velocity!r}; it must be a speed of at '
