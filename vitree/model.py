@@ -16,6 +16,7 @@ from vitree._core.types import CoreModel
 from vitree.constraints import compiled
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.euler import expand, from_euler, to_euler
+from vitree.findings import Report
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 from vitree.signals import resolve_inputs
@@ -178,6 +179,11 @@ class Model:
     def loads(self) -> tuple:
         """The loads that act beside gravity, damping and torque."""
         return self.flat.loads
+
+    @property
+    def report(self) -> Report:
+        """What was found in the file it comes from, and what was done with it."""
+        return self.flat.report
 
     @property
     def input_names(self) -> tuple[str, ...]:

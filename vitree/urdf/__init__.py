@@ -1,5 +1,5 @@
 """URDF files: text to Tree."""
 
-from vitree.urdf.reader import load_urdf, read_urdf
+from vitree.urdf.reader import check_urdf, load_urdf, read_urdf
 
-__all__ = ["load_urdf", "read_urdf"]
+__all__ = ["check_urdf", "load_urdf", "read_urdf"]

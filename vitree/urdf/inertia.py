@@ -1,0 +1,220 @@
+"""Inertias: whether a body can have one, the nearest that a body has, and those of shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vitree.errors import InputError, MissingExtraError, ModelError
+from vitree.flat import Geometry
+
+#: A moment may be wrong by this much of the largest one. Moments rounded to 4 digits are wrong by up to
+#: 6e-4. Of the 1711 inertias in the files of example-robot-data 6.0.0, those that no body has are wrong by
+#: 1.8e-3 or more, and all others (but zeros written as 1e-18 kg m^2, see POINT) by 3e-16 or less.
+ROUNDING = 1e-3
+#: A negative diagonal entry does not come from rounding a positive one; this much comes from turning a tensor.
+DIAGONAL = 1e-9
+#: Square of a radius of gyration [m^2] taken for zero.
+POINT = 1e-12
+
+#: Principal moments from the second moments of mass, the integrals of x^2, y^2, z^2 along the principal axes.
+_MOMENTS = np.ones((3, 3)) - np.eye(3)
+
+
+def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
+    """Return what is wrong with an inertia as that of a body, beyond the rounding of numbers in files.
+
+    Parameters
+    ----------
+    mass : float [kg]
+    tensor : (3, 3) array [kg m^2]
+        Symmetric and finite, about the COM.
+
+    Returns
+    -------
+    tuple of str
+        "inertia-negative" if a principal moment is negative; otherwise "inertia-triangle" if one
+        exceeds the sum of the other two; empty for that of a body.
+    """
+    moments = np.linalg.eigvalsh(tensor)
+    largest = np.abs(moments).max()
+    point = POINT * max(mass, 0.0)
+    slack = ROUNDING * largest + point
+    if moments[0] < -slack or np.diagonal(tensor).min() < -DIAGONAL * largest - point:
+        return ("inertia-negative",)
+    return ("inertia-triangle",) if moments[2] - moments[1] - moments[0] > slack else ()
+
+
+def nearest_inertia(tensor) -> np.ndarray:
+    """Return the inertia of a body that is nearest to a tensor in the Frobenius norm.
+
+    The inertias of bodies are the I for which the second moments of mass tr(I)/2 1 - I are positive
+    semi-definite, a convex cone that does not change by turning. The nearest I has therefore the
+    axes of the tensor and the nearest principal moments in the cone a <= b + c, b <= c + a, c <= a + b.
+
+    Parameters
+    ----------
+    tensor : (3, 3) array [kg m^2]
+        Symmetric and finite.
+
+    Returns
+    -------
+    (3, 3) array [kg m^2]
+        Exactly symmetric; the tensor itself where it is in the cone up to round-off.
+    """
+    from scipy.optimize import nnls
+
+    tensor = np.array(tensor, dtype=float)
+    symmetric = 0.5 * (tensor + tensor.T)
+    moments, axes = np.linalg.eigh(symmetric)
+    largest = np.abs(moments).max()
+    if moments[2] - moments[1] - moments[0] <= 1e-13 * largest:
+        return symmetric
+    # the cone is what second moments that are not negative give
+    second, _ = nnls(_MOMENTS, moments / largest)
+    nearest = (axes * (largest * (_MOMENTS @ second))) @ axes.T
+    return 0.5 * (nearest + nearest.T)
+
+
+def shapes_inertia(
+    shapes: Sequence[Geometry], density: float, mass: float | None = None
+) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """Return mass, COM and inertia of shapes as solid bodies of one density.
+
+    Parameters
+    ----------
+    shapes : sequence of Geometry
+        All of one link. Where shapes overlap, the overlap counts twice. Of a capsule, ``length``
+        is that of its cylinder. A mesh that is not a closed surface counts as its convex hull.
+    density : float [kg/m^3]
+    mass : float, optional [kg]
+        Total mass; the density is scaled to give it.
+
+    Returns
+    -------
+    (mass, com, inertia) or None
+        [kg], (3,) [m] in the link's frame, and (3, 3) [kg m^2] about the COM in the axes of the
+        link's frame. None if the shapes have no volume.
+
+    Raises
+    ------
+    InputError
+        If density or mass is not positive.
+    ModelError
+        If a mesh cannot be read; the text names the file.
+    MissingExtraError
+        If there is a mesh and the package trimesh is not installed.
+    """
+    for what, value in (("density", density), ("mass", mass)):
+        if value is not None and not 0 < value < np.inf:
+            raise InputError(f"{what}={value!r} must be a positive number")
+    solids = [solid for solid in map(_solid, shapes) if solid[0] > 0]
+    volume = sum(solid[0] for solid in solids)
+    if not volume:
+        return None
+    com = sum((v * c for v, c, _ in solids), np.zeros(3)) / volume
+    second = np.zeros((3, 3))
+    for v, c, own in solids:
+        second += own + v * np.outer(c - com, c - com)
+    total = density * volume if mass is None else float(mass)
+    return total, com, total / volume * _inertia(second)
+
+
+def _inertia(second: np.ndarray) -> np.ndarray:
+    return np.trace(second) * np.eye(3) - 0.5 * (second + second.T)
+
+
+def _solid(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
+    """Volume [m^3], centroid (3,) and second moments about it (3, 3) [m^5], in the axes of the link."""
+    volume, centroid, second = _mesh(shape) if shape.kind == "mesh" else _simple(shape)
+    R = shape.rotation
+    return volume, shape.position + R @ centroid, R @ second @ R.T
+
+
+def _simple(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
+    size = np.abs(shape.size)
+    if shape.kind == "box":
+        volume = np.prod(size)
+        squares = size**2 / 12
+    elif shape.kind == "sphere":
+        volume = 4 / 3 * np.pi * size[0] ** 3
+        squares = np.full(3, size[0] ** 2 / 5)
+    else:
+        r, length = size
+        volume = np.pi * r**2 * length
+        squares = np.array([r**2 / 4, r**2 / 4, length**2 / 12])
+        if shape.kind == "capsule":
+            # both caps: a sphere cut in halves, their centroids at 3/8 r from the cylinder's ends
+            caps = 4 / 3 * np.pi * r**3
+            moved = length**2 / 4 + 3 / 8 * r * length
+            total = volume * squares + caps * (r**2 / 5 + np.array([0.0, 0.0, moved]))
+            volume += caps
+            squares = total / volume if volume else squares
+    return float(volume), np.zeros(3), volume * np.diag(squares)
+
+
+def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
+    """Volume and moments of what a mesh encloses, or of its convex hull."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    points, triangles, closed = _read_mesh(str(shape.filename))
+    points = points * np.asarray(shape.size)
+    middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    points = points - middle
+    if closed:
+        volume, centroid, second = _enclosed(points[triangles])
+        # a part that is inside out makes moments that no body has
+        if volume > 0 and not inertia_faults(volume, _inertia(second)):
+            return volume, middle + centroid, second
+    try:
+        hull = ConvexHull(points)
+    except QhullError:  # flat
+        return 0.0, middle, np.zeros((3, 3))
+    inside = points[hull.vertices].mean(axis=0)
+    volume, centroid, second = _enclosed(points[hull.simplices] - inside, convex=True)
+    return volume, middle + inside + centroid, second
+
+
+def _enclosed(corners: np.ndarray, convex: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
+    """Volume, centroid and second moments about it of what triangles (n, 3 corners, 3) enclose.
+
+    Sums over the tetrahedra to the origin, which are positive where the surface is convex about it.
+    """
+    six = np.linalg.det(corners)  # volumes, times six
+    six = np.abs(six) if convex else six * np.sign(six.sum())
+    volume = float(six.sum() / 6)
+    if volume <= 0:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    total = corners.sum(axis=1)
+    centroid = six @ total / (24 * volume)
+    second = (np.einsum("n,nij,nik->jk", six, corners, corners) + np.einsum("n,nj,nk->jk", six, total, total)) / 120
+    return volume, centroid, second - volume * np.outer(centroid, centroid)
+
+
+def _read_mesh(filename: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the points (n, 3) [m] and triangles (m, 3) of a file, and whether they enclose a volume."""
+    try:
+        import trimesh
+    except ImportError:
+        raise MissingExtraError("trimesh", "meshes", "the inertia of a mesh") from None
+    if not Path(filename).is_file():
+        raise ModelError(f'there is no mesh file "{filename}": give the path of its package, or another inertia policy')
+    try:
+        mesh = trimesh.load_mesh(filename)
+        # vertices are often repeated for the sake of normals and textures
+        mesh.merge_vertices(merge_tex=True, merge_norm=True)
+        points, triangles = np.array(mesh.vertices, dtype=float), np.array(mesh.faces)
+        closed = bool(mesh.is_watertight and mesh.is_winding_consistent)
+        if mesh.units not in (None, "meters"):
+            points *= trimesh.units.unit_conversion(mesh.units, "meters")
+    except ImportError as error:  # trimesh reads some formats by others' help
+        if Path(filename).suffix.lower() == ".dae":
+            raise MissingExtraError("pycollada", "meshes", f'the mesh "{filename}"') from None
+        raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
+    except Exception as error:
+        raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
+    if not len(triangles) or not np.isfinite(points).all():
+        raise ModelError(f'the mesh file "{filename}" has no triangles, or points that are not finite')
+    return points, triangles, closed
