@@ -316,7 +316,7 @@ def test_help_explains_every_option_with_its_unit(run, command):
     assert all(len(option.split()) > 3 for option in options)
     for option in options:
         if "<float>" in option or "--dt" in option:
-            assert re.search(r"\bin (s|rad/s|m/s)\b", option), option
+            assert re.search(r"\bin (s|rad/s|m/s|kg/m\^3)(?!\w)", option), option
         elif "<int>" in option:
             assert "number" in option, option
     if command in ("compare", "simulate"):

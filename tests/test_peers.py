@@ -135,6 +135,11 @@ def test_every_example_robot_agrees_with_pinocchio(name, floating):
     for joint in every.joints:
         leader, factor, _ = follows.get(joint.name, (joint.name, 1.0, 0.0))
         G[joint.v_slice, own.joint(leader).v_slice] = factor * np.eye(joint.v_slice.stop - joint.v_slice.start)
+    # a link "world" stays where it is, and the base floats below its weld; in Pinocchio the link floats
+    weld = pin.SE3.Identity()
+    if floating and "world" in own.flat.link_parent[1:2]:
+        weld = pin.SE3(own.frame_pose(own.link_names[1], own.neutral()))
+        G[:6, :6] = weld.action
     rng = np.random.default_rng(0)
     for _ in range(3):
         q, (v, a, tau) = own.random_configuration(rng), rng.normal(size=(3, own.nv))
@@ -143,6 +148,8 @@ def test_every_example_robot_agrees_with_pinocchio(name, floating):
             leader, factor, offset = follows.get(joint.name, (joint.name, 1.0, 0.0))
             at[joint.q_slice] = factor * q[own.joint(leader).q_slice] + offset
         pq, pv, pa = peer.q(at), (G @ v)[order], (G @ a)[order]
+        if floating:
+            pq[:7] = pin.SE3ToXYZQUAT(pin.XYZQUATToSE3(pq[:7]) * weld.inverse())
         close(own.rnea(q, v, a), G[order].T @ pin.rnea(model, data, pq, pv, pa))
         M = pin.crba(model, data, pq)
         M = G[order].T @ (np.triu(M) + np.triu(M, 1).T) @ G[order]
@@ -153,10 +160,10 @@ def test_every_example_robot_agrees_with_pinocchio(name, floating):
             continue
         bias = G[order].T @ pin.rnea(model, data, pq, pv, 0 * pa)
         expected = np.linalg.solve(M, tau - bias)
-        if not follows:
+        if not follows and weld.isIdentity():
             expected[order] = pin.aba(model, data, pq, pv, tau[order])
         # of iCub, whose mass matrix has a condition number of up to 1e11, the acceleration has fewer digits
-        close(own.aba(q, v, tau), expected, max(1e-10, 2e-4 * np.finfo(float).eps * np.linalg.cond(M)))
+        close(own.aba(q, v, tau), expected, max(1e-10, 1e-3 * np.finfo(float).eps * np.linalg.cond(M)))
 
 
 def test_euler_base_is_the_same_robot():
@@ -177,7 +184,7 @@ def test_euler_base_is_the_same_robot():
 def test_recursive_newton_on_talos_needs_at_most_two_iterations():
     """From the ABA predictor and from extrapolation, at dt = 1e-3, at walking and at falling speed."""
     model = vt.load_urdf(find_robot("talos_full_v2"), base="free")
-    model = vt.Model(replace(model.flat, friction=0 * model.friction))
+    model = vt.Model(replace(model.full.flat, friction=0 * model.full.friction)).reduced()
     rng = np.random.default_rng(2)
     for speed in (0.1, 1.0):
         v = speed * rng.normal(size=model.nv)

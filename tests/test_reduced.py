@@ -262,6 +262,8 @@ def test_the_model_is_a_value():
     copy = pickle.loads(pickle.dumps(model))
     assert copy == model and hash(copy) == hash(model) and model != model.full
     assert np.array_equal(copy.crba(q), model.crba(q))
+    with pytest.raises(ModelError, match=r"model\.full\.flat"):
+        vt.Model(model.flat)
     assert model.neutral().shape == (model.nq,) and "reduced" not in repr(model)
     drawn = model.random_configuration(np.random.default_rng(1))
     assert np.array_equal(model.validate_configuration(drawn), drawn)

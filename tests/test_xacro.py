@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import vitree as vt
-from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
+from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.xacro import expand_xacro, is_xacro
 
 xacro = pytest.importorskip("xacro")
@@ -189,3 +189,22 @@ def test_what_is_xacro():
     old = "<!-- <xacro:include/> --><robot xmlns:xacro='http://www.ros.org/wiki/xacro'/>"
     assert not is_xacro(old) and not is_xacro(old.encode()) and not is_xacro("r.urdf")
     assert is_xacro("R.XACRO") and is_xacro("  <robot><xacro:x/></robot>")
+
+
+def test_the_reader_expands_what_is_named_so(tmp_path):
+    """Arguments and warnings reach it; a file is never expanded for what is in it."""
+    joint = "<joint name='j' type='continuous'><parent link='base'/><child link='$(arg tip)'/></joint>"
+    bars = "<xacro:bar name='base'/><xacro:bar name='$(arg tip)'/>"
+    parts = "<xacro:arg name='tip' default='top'/>", LINK, bars, joint
+    path = write(tmp_path / "r.urdf.xacro", *parts)
+    model = vt.load_urdf(path)
+    assert model.link_names == ("base", "top")
+    assert vt.load_urdf(path, xacro={"tip": "end"}).link_names == ("base", "end")
+    with pytest.raises(UnknownNameError, match="nothing"):
+        vt.load_urdf(path, xacro={"nothing": 1})
+    plain = write(tmp_path / "r.urdf", *parts)
+    with pytest.raises(UrdfError, match="is xacro, not URDF"):
+        vt.load_urdf(plain)
+    assert vt.load_urdf(plain, xacro={}) == model
+    with pytest.raises(InputError, match="give its path"):
+        vt.load_urdf(robot(*parts), xacro={})

@@ -25,6 +25,7 @@ from vitree.errors import (
     UrdfError,
     VitreeError,
 )
+from vitree.findings import Finding, Report
 from vitree.flat import Geometry, JointInfo
 from vitree.integrators import METHODS, Integrator
 from vitree.loads import (
@@ -47,6 +48,7 @@ from vitree.pairs import (
     spherical,
     universal,
 )
+from vitree.reduced import ReducedModel
 from vitree.simulate import simulate
 from vitree.trajectory import Trajectory
 from vitree.tree import (
@@ -81,6 +83,7 @@ __all__ = [
     "Damper",
     "Distance",
     "EulerModel",
+    "Finding",
     "Force",
     "Frame",
     "Geometry",
@@ -96,6 +99,8 @@ __all__ = [
     "NonlinearSpring",
     "PointConstraint",
     "Potential",
+    "ReducedModel",
+    "Report",
     "Spring",
     "Trajectory",
     "Tree",
@@ -106,10 +111,12 @@ __all__ = [
     "ball",
     "body",
     "check_derivatives",
+    "check_urdf",
     "compare",
     "cpu_width",
     "cylindrical",
     "find_robot",
+    "fix_urdf",
     "fixed",
     "frame",
     "free",
@@ -141,11 +148,15 @@ __all__ = [
     "universal",
     "weld",
     "write_sexpr",
+    "write_urdf",
 ]
 
 #: What is imported when it is first used: name -> module.
 _LAZY = {
     "load_urdf": "vitree.urdf",
+    "check_urdf": "vitree.urdf",
+    "fix_urdf": "vitree.urdf",
+    "write_urdf": "vitree.urdf",
     "read_urdf": "vitree.urdf",
     "load_sexpr": "vitree.sexpr",
     "read_sexpr": "vitree.sexpr",

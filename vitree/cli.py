@@ -6,14 +6,16 @@ import json
 import re
 import sys
 import warnings
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.cli_options import METHOD_NAMES, Json, Robot, Run, Start, grouped, numbers, option
+from vitree.cli_options import METHOD_NAMES, Json, Reading, Robot, Run, Start, argument, grouped, numbers, option
 from vitree.cli_show import Bar, facts_of, print_tree
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, VitreeError
+from vitree.findings import SEVERITIES, Finding
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
 try:
@@ -172,6 +174,62 @@ def info(robot: Robot, as_json: Json = False) -> None:
         print_tree(model)
 
 
+def check(
+    reading: Reading,
+    files: Annotated[list[str], argument("Robot files (URDF or xacro), or names of robots; several may be given.")],
+    strict: Annotated[bool, option("--strict", text="Exit with 1 if there are warnings.")] = False,
+    notes: Annotated[bool, option("--notes", text="Print notes, too: what was done with the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with robot files, a line each: file:line: severity id: text.
+
+    Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
+    """
+    from vitree.robots import find_robot
+    from vitree.urdf import check_urdf
+
+    found: list[Finding] = []
+    for name in files:
+        path = find_robot(name)
+        found += [replace(finding, file=str(path)) for finding in check_urdf(path, **reading.options(path))]
+    counts = {severity: sum(finding.severity == severity for finding in found) for severity in SEVERITIES}
+    if as_json:
+        facts = {"files": files, "counts": counts, "findings": [asdict(finding) for finding in found]}
+        print(json.dumps(facts, indent=1))
+    else:
+        for finding in found:
+            if notes or finding.severity != "note":
+                print(finding)
+        _say(", ".join(f"{count} {severity}{'s' * (count != 1)}" for severity, count in counts.items()))
+    code = 2 if counts["error"] else 1 if strict and counts["warning"] else 0
+    raise typer.Exit(code)
+
+
+def fix(
+    robot: Robot,
+    output: Annotated[Path, option("--output", "-o", text="File for the repaired robot (.urdf).")],
+) -> None:
+    """Repair the inertias that no body has and axes that are not of length one; all else of the file stays.
+
+    Prints each change, and the errors and warnings that remain. By default --inertia is repair.
+    """
+    from vitree.robots import find_robot
+    from vitree.trajectory import replacing
+    from vitree.urdf import fix_urdf
+
+    _check_writable(output)
+    path = find_robot(robot.robot)
+    options = robot.options(path)
+    fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
+    with replacing(output) as stream:
+        stream.write(fixed.text.encode())
+    for finding in fixed.changes:
+        print(replace(finding, file=str(path)))
+    for finding in fixed.remaining.of("error", "warning"):
+        print(replace(finding, file=str(output)))
+    _say(f"{len(fixed.changes)} changes; wrote {output}")
+
+
 def robots(as_json: Json = False) -> None:
     """List the robots known by name, each with its file."""
     from vitree.robots import list_robots
@@ -203,7 +261,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(missing)
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for command in (compare, simulate, info, robots):
+    for command in (compare, simulate, info, check, fix, robots):
         app.command()(grouped(command))
     try:
         with warnings.catch_warnings():

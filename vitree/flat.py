@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vitree.findings import Report
+
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
 KINDS = ("revolute", "prismatic", "helical", "ball", "free")
 REVOLUTE, PRISMATIC, HELICAL, BALL, FREE = range(5)
@@ -118,7 +120,7 @@ class Flat:
     geometry: tuple[Geometry, ...] = ()
     constraints: tuple = ()  # of vitree.constraints
     loads: tuple = ()  # of vitree.loads
-    notes: tuple[str, ...] = ()  # what a reader wants said: merged, ignored, left as data
+    report: Report = field(default_factory=Report)  # what a reader found in the file, and did with it
 
     def __post_init__(self):
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):

@@ -45,7 +45,8 @@ def _core_frame(element: Coordinate):
         return PRISMATIC, 0.0, turn_z_to(v), np.zeros(3)
     pitch = float(w @ v)
     pitch = 0.0 if abs(pitch) < 1e-15 else pitch
-    return (HELICAL if pitch else REVOLUTE), pitch, turn_z_to(w), np.cross(w, v)
+    origin = np.cross(w, v) if np.any(v) else np.zeros(3)
+    return (HELICAL if pitch else REVOLUTE), pitch, turn_z_to(w), origin
 
 
 def flatten(tree: Tree) -> Flat:
@@ -136,7 +137,7 @@ def flatten(tree: Tree) -> Flat:
         geometry=tuple(geometry),
         constraints=tuple(tree.constraints),
         loads=tuple(tree.loads),
-        notes=tuple(tree.notes),
+        report=tree.report,
     )
 
 
@@ -194,7 +195,7 @@ def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.
     if array.shape not in ((), (count,)) or wrong:
         least = f", finite and not below {low:g}" if np.isfinite(low) else ""
         raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')
-    return tuple(float(x) for x in np.broadcast_to(array, (count,)))
+    return tuple(array.tolist()) if array.ndim else (float(array),) * count
 
 
 def _friction(element: Coordinate, count: int) -> tuple[list[float], list[float]]:

@@ -16,6 +16,7 @@ from vitree._core.types import CoreModel
 from vitree.constraints import compiled
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.euler import expand, from_euler, to_euler
+from vitree.findings import Report
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 from vitree.signals import resolve_inputs
@@ -84,6 +85,11 @@ class Model:
         self._iv = _starts(KIND_NV[kinds])
         self._nq = int(KIND_NQ[kinds].sum())
         self._nv = int(KIND_NV[kinds].sum())
+        if len(flat.damping) != self._nv:
+            raise ModelError(
+                f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
+                f"reduced model take model.full.flat"
+            )
         self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = np.array(
@@ -190,6 +196,11 @@ class Model:
     def loads(self) -> tuple:
         """The loads that act beside gravity, damping, friction and torque."""
         return self.flat.loads
+
+    @property
+    def report(self) -> Report:
+        """What was found in the file it comes from, and what was done with it."""
+        return self.flat.report
 
     @property
     def input_names(self) -> tuple[str, ...]:

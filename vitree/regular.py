@@ -61,6 +61,8 @@ def _least(D: np.ndarray, scale: np.ndarray) -> float:
     """Smallest eigenvalue of a joint's inertia in units of what it carries."""
     if not (scale > 0).all():
         return 0.0
+    if len(scale) == 1:
+        return float(D[0, 0] / scale[0] ** 2)
     return float(np.linalg.eigvalsh(D / np.outer(scale, scale))[0])
 
 
@@ -83,13 +85,16 @@ def _hat(x: np.ndarray) -> np.ndarray:
 def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """Inertia (6, 6) about the core frame's origin, for twists (angular, linear)."""
     c = _hat(com)
-    return np.block([[inertia - mass * c @ c, mass * c], [-mass * c, mass * np.eye(3)]])
+    out = np.zeros((6, 6))
+    out[:3, :3], out[:3, 3:], out[3:, :3] = inertia - mass * c @ c, mass * c, -mass * c
+    out[3, 3] = out[4, 4] = out[5, 5] = mass
+    return out
 
 
 def _joint(kind: int, pitch: float, rng: np.random.Generator):
     """Motion subspace (6, nv), and a rotation and position that the joint may reach."""
-    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     if kind in (BALL, FREE):
+        Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         return np.eye(6)[:, : 6 if kind == FREE else 3], Q * np.linalg.det(Q), np.zeros(3)
     angle = rng.uniform(0.3, 2.8)
     S = np.zeros((6, 1))
@@ -104,4 +109,7 @@ def _joint(kind: int, pitch: float, rng: np.random.Generator):
 
 def _child_from_parent(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Matrix (6, 6) that takes a twist of the parent to the child's frame."""
-    return np.block([[R.T, np.zeros((3, 3))], [-R.T @ _hat(p), R.T]])
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R.T
+    X[3:, :3] = -R.T @ _hat(p)
+    return X

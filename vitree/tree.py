@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import ModelError, UnknownNameError
+from vitree.findings import Report
 from vitree.flat import FRICTION_VELOCITY, Geometry
 from vitree.flatten import flatten
 
@@ -171,7 +172,9 @@ def screw(name: str, axis=None, point=(0.0, 0.0, 0.0), pitch: float = 0.0, *, tw
             name, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length), **limits
         )
     w = direction(axis, f'axis of "{name}"')
-    v = np.cross(vector(point, f'point of "{name}"'), w) + finite(pitch, f'pitch of "{name}"') * w
+    at, v = vector(point, f'point of "{name}"'), finite(pitch, f'pitch of "{name}"') * w
+    if at.any():
+        v = np.cross(at, w) + v
     return Coordinate(name, twist=(*w, *v), axis=tuple(w), **limits)
 
 
@@ -336,8 +339,11 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
-    ex, ey, ez = np.eye(3)
-    return rotation_about(ez, yaw) @ rotation_about(ey, pitch) @ rotation_about(ex, roll)
+    R = np.eye(3)
+    for axis, angle in zip(np.eye(3)[::-1], (yaw, pitch, roll), strict=True):
+        if angle:
+            R = R @ rotation_about(axis, angle)
+    return R
 
 
 # ---- the tree -----------------------------------------------------------------------------------------
@@ -432,7 +438,7 @@ class Tree:
     def __init__(self, name: str = "mechanism", gravity=(0.0, 0.0, -9.81)):
         self.name = str(name)
         self.gravity = vector(gravity, "gravity")
-        self.notes: list[str] = []
+        self.report = Report()
         self.constraints: list[Any] = []
         self.loads: list[Any] = []
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}

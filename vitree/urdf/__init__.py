@@ -1,5 +1,7 @@
-"""URDF files: text to Tree."""
+"""URDF files: text to Tree, and back."""
 
-from vitree.urdf.reader import load_urdf, read_urdf
+from vitree.urdf.fix import FixedUrdf, fix_urdf
+from vitree.urdf.reader import check_urdf, load_urdf, read_urdf
+from vitree.urdf.writer import write_urdf
 
-__all__ = ["load_urdf", "read_urdf"]
+__all__ = ["FixedUrdf", "check_urdf", "fix_urdf", "load_urdf", "read_urdf", "write_urdf"]

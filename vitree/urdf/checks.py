@@ -1,76 +1,61 @@
-"""What a robot file must be: every element that is read is there, and links form one tree."""
+"""What the elements of a robot file must be, each looked at on its own; and which joints may mimic which."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from xml.etree.ElementTree import Element as Node
 
-from vitree.urdf.xml import Source
+from vitree.urdf.rules import RULES
+from vitree.urdf.schema import EXTENSIONS, INERTIAL, JOINT, LINK, ONE_COORDINATE, ROBOT, TYPES, USED, Tag
+from vitree.urdf.xml import Source, shown
 
-ONE_COORDINATE = ("revolute", "continuous", "prismatic")
-TYPES = (*ONE_COORDINATE, "fixed", "floating", "planar")
-
-#: What is read: the elements of a link and of a joint, and their attributes; how many numbers
-#: each has (0: a text), and whether it must be there.
-INERTIAL = {
-    "origin": {"xyz": (3, False), "rpy": (3, False)},
-    "mass": {"value": (1, True)},
-    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), (1, True)),
-}
-JOINT = {
-    "origin": INERTIAL["origin"],
-    "parent": {"link": (0, True)},
-    "child": {"link": (0, True)},
-    "axis": {"xyz": (3, True)},
-    "limit": dict.fromkeys(("lower", "upper", "velocity", "effort"), (1, False)),
-    "dynamics": dict.fromkeys(("damping", "friction"), (1, False)),
-    "mimic": {"joint": (0, True), "multiplier": (1, False), "offset": (1, False)},
-}
-#: What each joint type uses of these.
-USED = {
-    "fixed": ("origin", "parent", "child"),
-    "floating": ("origin", "parent", "child"),
-    "planar": ("origin", "parent", "child", "axis"),
-}
+#: The length of an axis may be off by this much: three digits are written of it.
+AXIS_TOLERANCE = 1e-3
+#: What is in these does not move a robot.
+HARMLESS = ("visual", "collision", "material", *EXTENSIONS)
+#: A name is compared with at most so many others to find what was meant.
+MOST_COMPARED = 200
 
 
-def check(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
-    """Return <link>s and <joint>s by name: all that is read of them is there and is a number."""
+def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
+    """Return <link>s and <joint>s by name: what is read of them is there, once, and is a number."""
     root = file.root
     if root.tag != "robot":
-        raise file.error(f"its root element is <{root.tag}>, not <robot>; vitree reads URDF", root)
-    for node in root.iter():
-        if node.tag.startswith("xacro:"):
-            raise file.error(f"<{node.tag}> is xacro, not URDF; run xacro on the file first", node)
+        raise file.fail("not-urdf", f"its root element is <{root.tag}>, not <robot>; vitree reads URDF", root)
+    _check_xacro(file)
     if not (root.get("name") or name):
-        raise file.error('the <robot> has no "name"', root)
+        file.say("robot-name", 'the <robot> has no "name"', root)
+    _check_known(file, root, ROBOT, "the robot", top=True)
     links, joints = _named(file, "link"), _named(file, "joint")
-    if not links:
-        raise file.error("there is no <link> in it", root)
+    if root.find("link") is None:
+        file.say("no-links", "there is no <link> in it", root)
     for key, link in links.items():
-        inertial = _only(file, link, "inertial", f'link "{key}"')
+        _check_known(file, link, LINK, f'link "{key}"')
+        inertial = link.find("inertial")
         if inertial is not None:
-            _check_fields(file, inertial, INERTIAL, f'link "{key}"')
-            for needed in ("mass", "inertia"):
-                if inertial.find(needed) is None:
-                    raise file.error(f'the <inertial> of link "{key}" has no <{needed}>', inertial)
+            _check_mechanics(file, inertial, INERTIAL, f'link "{key}"', INERTIAL.children)
     for key, joint in joints.items():
-        what = f'joint "{key}"'
-        if joint.get("type") not in TYPES:
-            raise file.error(
-                f'type="{joint.get("type")}" of {what} is not known; choose from {", ".join(TYPES)}', joint
-            )
-        _check_fields(file, joint, {tag: JOINT[tag] for tag in USED.get(joint.get("type", ""), JOINT)}, what)
-        for end in ("parent", "child"):
-            link_of = joint.find(end)
-            if link_of is None:
-                raise file.error(f"the {what} has no <{end}>", joint)
-            if link_of.get("link") not in links:
-                raise file.error(
-                    f'the <{end}> of {what} is the link "{link_of.get("link")}", which is not in the file', link_of
-                )
+        _check_joint(file, key, joint, links)
     return links, joints
+
+
+def _check_xacro(file: Source) -> None:
+    """Stop at xacro, but for that in shapes and in what is ignored."""
+    stack = [(file.root, "error")]
+    while stack:
+        node, severity = stack.pop()
+        if node.tag in HARMLESS:
+            severity = "warning"
+        if node.tag.startswith("xacro:"):
+            file.say("xacro", f"<{node.tag}> is xacro, not URDF", node, severity=severity)
+        for key, value in node.items():
+            if "${" in value or "$(" in value:
+                file.say("xacro", f'{key}="{shown(value)}" of <{node.tag}> is xacro, not URDF', node, severity=severity)
+        stack += [(child, severity) for child in node]
+    file.stop()
 
 
 def _named(file: Source, tag: str) -> dict[str, Node]:
@@ -78,121 +63,177 @@ def _named(file: Source, tag: str) -> dict[str, Node]:
     for node in file.root.findall(tag):
         name = node.get("name")
         if not name:
-            raise file.error(f'a <{tag}> has no "name"', node)
-        if name in found:
-            raise file.error(
-                f'there are two {tag}s "{name}", the first on line {getattr(found[name], "line", "?")}; rename one',
-                node,
-            )
-        found[name] = node
+            file.say("name-missing", f'a <{tag}> has no "name"', node)
+        elif name in found:
+            first = getattr(found[name], "line", "?")
+            file.say("name-duplicate", f'there are two {tag}s "{name}", the first on line {first}', node)
+        else:
+            found[name] = node
     return found
 
 
-def _only(file: Source, node: Node, tag: str, what: str) -> Node | None:
-    found = node.findall(tag)
-    if len(found) > 1:
-        raise file.error(f"{what} has more than one <{tag}>; leave one", found[1])
-    return found[0] if found else None
+def _check_known(file: Source, node: Node, tag: Tag, what: str, top: bool = False) -> None:
+    """Name elements and attributes that URDF does not have, or not so often."""
+    place = what if top or node.tag in ("link", "joint") else f"the <{node.tag}> of {what}"
+    for attribute in node.keys():
+        if attribute not in tag.attributes and not attribute.startswith("xmlns") and ":" not in attribute:
+            file.say("unknown-attribute", f'"{attribute}" of {place} is not known', node)
+    seen: set[str] = set()
+    for child in node:
+        known = tag.children.get(child.tag)
+        if known is None:
+            if not (child.tag in EXTENSIONS or child.tag.startswith("xacro:")):
+                file.say("unknown-element", f"<{child.tag}> in {place} is not known", child)
+            continue
+        if child.tag in seen and child.tag not in tag.many:
+            read = node.tag in ("link", "inertial") or child.tag in USED.get(node.get("type", ""), ())
+            severity = "error" if read else "warning"
+            file.say("element-repeated", f"{what} has more than one <{child.tag}>", child, severity=severity)
+        seen.add(child.tag)
+        if not top:
+            _check_known(file, child, known, what)
 
 
-def _check_fields(file: Source, node: Node, fields, what: str) -> None:
-    for tag, attributes in fields.items():
-        child = _only(file, node, tag, what)
+def _check_mechanics(file: Source, node: Node, tag: Tag, what: str, used: Iterable[str]) -> None:
+    """Name numbers that are none, and attributes that are missing."""
+    for key in used:
+        child = node.find(key)
         if child is None:
             continue
-        for attribute, (count, needed) in attributes.items():
+        for attribute, (count, needed, finite) in tag.children[key].attributes.items():
             if count and (needed or child.get(attribute) is not None):
-                file.numbers(child, attribute, count, what, finite=tag != "limit")
+                file.numbers(child, attribute, count, what, finite=finite)
             elif needed and not child.get(attribute):
-                raise file.error(f'the <{tag}> of {what} has no "{attribute}"', child)
+                file.say("attribute-missing", f'the <{key}> of {what} has no "{attribute}"', child)
+        if child.get("quat_xyzw") is not None:
+            file.say("origin-quaternion", f"quat_xyzw of the <{key}> of {what} is not read", child)
 
 
-def find_root(file: Source, links, joints, loops: str) -> tuple[str, list[str]]:
-    """Return the root link of what is checked to be one tree, and the joints that close loops.
+def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -> None:
+    what = f'joint "{name}"'
+    _check_known(file, joint, JOINT, what)
+    before = file.errors
+    kind = joint.get("type", "")
+    if kind not in TYPES:
+        fault = f'type="{shown(kind)}" of {what} is not known' if kind else f'the {what} has no "type"'
+        file.say("joint-type", fault, joint, remedy="choose from " + ", ".join(TYPES))
+    _check_mechanics(file, joint, JOINT, what, USED.get(kind, ("origin", "parent", "child")))
+    for end in ("parent", "child"):
+        node = joint.find(end)
+        if node is None:
+            file.say("joint-end", f"the {what} has no <{end}>", joint)
+        elif (link := node.get("link")) and link not in links:
+            text = f'the <{end}> of {what} is the link "{shown(link)}", which is not in the file{near(link, links)}'
+            file.say("link-unknown", text, node)
+    if file.errors > before:
+        return
+    if kind in ("planar", "floating") and (joint.find("limit") is not None or joint.find("dynamics") is not None):
+        file.say("limit-ignored", f"limits and damping of the {what}, which is {kind}, are left out", joint)
+    if kind not in ONE_COORDINATE and joint.find("mimic") is not None:
+        file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
+    axis = joint.find("axis")
+    if axis is not None and "axis" in USED[kind]:
+        length = math.hypot(*values(axis, "xyz"))
+        if length == 0:
+            file.say("axis-zero", f"the axis of {what} is zero", axis)
+        elif abs(length - 1) > AXIS_TOLERANCE:
+            file.say("axis-length", f"the axis of {what} is of length {length:.4g}; it is normalised", axis)
+    if kind in ONE_COORDINATE:
+        _check_limit(file, what, joint)
+        dynamics = joint.find("dynamics")
+        for key in ("damping", "friction"):
+            if dynamics is not None and dynamics.get(key) is not None and values(dynamics, key)[0] < 0:
+                file.say(f"{key}-negative", f"the {key} of {what} is {dynamics.get(key)}", dynamics)
 
-    The tree keeps the first joint to a link, in the order of the file; further ones close loops.
+
+def _check_limit(file: Source, what: str, joint: Node) -> None:
+    limit, continuous = joint.find("limit"), joint.get("type") == "continuous"
+    if limit is None:
+        if not continuous:
+            file.say("limit-missing", f"the {what} has no <limit>; it is taken as unlimited", joint)
+        return
+    lower, upper = (values(limit, key, 0.0)[0] for key in ("lower", "upper"))
+    if not continuous and lower > upper:
+        file.say("limit-inverted", f"the limits of {what} are inverted: {lower:g} > {upper:g}; left out", limit)
+    elif not continuous and lower == upper:
+        file.say("limit-equal", f"both limits of {what} are {lower:g}; kept as data", limit)
+    at_most = {key: values(limit, key, math.inf)[0] for key in ("effort", "velocity")}
+    if zero := [key for key, value in at_most.items() if value == 0]:
+        file.say("limit-zero", f"the limit of {' and '.join(zero)} of {what} is zero; kept as data", limit)
+    if negative := [key for key, value in at_most.items() if value < 0]:
+        file.say("limit-negative", f"the limit of {' and '.join(negative)} of {what} is negative; left out", limit)
+
+
+def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[str], severity: str) -> None:
+    """Name joints that cannot follow the one they mimic.
+
+    Parameters
+    ----------
+    joints : mapping
+        Those of the tree.
+    closing : collection of str
+        Names of those that close loops.
+    severity : str
+        "warning" where joints with <mimic> move on their own.
     """
-    above: dict[str, tuple[str, str]] = {}
-    closing: list[str] = []
-    for name, joint in joints.items():
-        parent, child = joint.find("parent").get("link"), joint.find("child").get("link")
-        if child not in above:
-            above[child] = (name, parent)
+    remedy = RULES["mimic-unknown"].remedy if severity == "warning" else None
+    say = partial(file.say, severity=severity, remedy=remedy)
+    follows: dict[str, str] = {}
+    moving = [name for name, joint in joints.items() if joint.get("type") in ONE_COORDINATE]
+    for name in moving:
+        mimic = joints[name].find("mimic")
+        if mimic is None:
             continue
-        if loops == "error":
-            raise file.error(
-                f'the link "{child}" is the child of two joints, "{above[child][0]}" and "{name}"; '
-                f'loops="constraints" closes the loop by constraints in place of the second',
-                joint,
-            )
-        if parent == child:
-            raise file.error(f'the joint "{name}" joins the link "{child}" to itself; leave it out', joint)
-        closing.append(name)
-    roots = [link for link in links if link not in above]
-    if len(roots) > 1:
-        raise file.error(
-            f"there are {len(roots)} root links, {few(roots)}; a robot has one: join the others to it by joints",
-            links[roots[1]],
-        )
-    # climb from every link: what does not end at the root goes round in a circle
-    known = set(roots)
-    for link in links:
-        climbed: list[str] = []
-        at = link
-        while at not in known:
-            known.add(at)
-            climbed.append(at)
-            at = above[at][1]
-            if at in climbed:
-                circle = [above[x][0] for x in climbed[climbed.index(at) :]]
-                lead = "" if roots else "there is no root link: "
-                others = [
-                    name
-                    for name in closing
-                    if joints[name].find("child").get("link") in climbed
-                    and joints[name].find("parent").get("link") not in climbed
-                ]
-                hint = (
-                    f'; the tree keeps the first joint to a link: put "{others[0]}" before the other that leads to '
-                    f'"{joints[others[0]].find("child").get("link")}"'
-                    if others
-                    else ""
-                )
-                raise file.error(f"{lead}the joint(s) {few(circle)} form a cycle{hint}", joints[circle[0]])
-    return roots[0], closing
-
-
-def check_mimics(file: Source, joints, closing: Sequence[str]) -> None:
-    """Raise if a joint cannot follow the one it mimics by a constraint."""
-    ask = 'correct the file, or read it with mimic="independent"'
-    moving = {name: node for name, node in joints.items() if node.get("type") in ONE_COORDINATE}
-    follows = {name: node.find("mimic").get("joint") for name, node in moving.items() if node.find("mimic") is not None}
-    for name, leader in follows.items():
-        what = f'the joint "{name}" mimics "{leader}"'
-        if leader not in joints:
-            close = difflib.get_close_matches(leader, moving, n=1)
-            hint = f' (did you mean "{close[0]}"?)' if close else f"; there are {few(list(moving))}"
-            raise file.error(f"{what}, which is not in the file{hint}; {ask}", joints[name])
-        if leader == name:
-            raise file.error(f'the joint "{name}" mimics itself; {ask}', joints[name])
-        for end in (name, leader):
-            if end in closing:
-                raise file.error(
-                    f'{what}, but "{end}" closes a loop and has no coordinate; put it in the file before the other '
-                    f'joint to the link "{joints[end].find("child").get("link")}", or read it with mimic="independent"',
-                    joints[name],
-                )
-        if leader not in moving:
-            count = "no coordinate" if joints[leader].get("type") == "fixed" else "several coordinates"
-            raise file.error(f"{what}, which is {joints[leader].get('type')} and has {count}; {ask}", joints[name])
+        leader = mimic.get("joint")
+        what = f'the joint "{name}" mimics "{shown(leader or "")}"'
+        if not leader:
+            say("mimic-missing", f'the <mimic> of joint "{name}" has no "joint"', mimic)
+        elif leader not in joints:
+            there = near(leader, moving) or f"; there are {few(moving)}"
+            file.say("mimic-unknown", f"{what}, which is not in the file{there}", mimic)
+        elif leader == name:
+            say("mimic-self", f'the joint "{name}" mimics itself', mimic)
+        elif name in closing or leader in closing:
+            end = name if name in closing else leader
+            child = joints[end].find("child")
+            link = "" if child is None else child.get("link")
+            say("mimic-loop", f'{what}, but "{end}" closes a loop at the link "{link}" and has no coordinate', mimic)
+        elif (kind := joints[leader].get("type")) not in ONE_COORDINATE:
+            count = "no coordinate" if kind == "fixed" else "several coordinates"
+            say("mimic-leader", f"{what}, which is {kind} and has {count}", mimic)
+        else:
+            follows[name] = leader
+        if values(mimic, "multiplier", 1.0) == [0.0]:
+            file.say("mimic-zero", f'the multiplier of joint "{name}" is zero: it never moves', mimic)
+    done: set[str] = set()
     for name in follows:
-        climbed = [name]
-        while (leader := follows.get(climbed[-1])) is not None:
-            if leader in climbed:
-                circle = climbed[climbed.index(leader) :]
-                raise file.error(f"the joints {few(circle)} mimic each other in a circle; {ask}", joints[circle[0]])
-            climbed.append(leader)
+        climbed: dict[str, None] = {}
+        at: str | None = name
+        while at is not None and at not in done and at not in climbed:
+            climbed[at] = None
+            at = follows.get(at)
+        if at in climbed:
+            circle = list(climbed)[list(climbed).index(at) :]
+            text = f"the joints {few(circle)} mimic each other in a circle"
+            say("mimic-cycle", text, joints[circle[0]].find("mimic"))
+        done.update(climbed)
 
 
-def few(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+def values(node: Node, attribute: str, default: float = 0.0) -> list[float]:
+    """Return the numbers of an attribute that has been checked."""
+    text = node.get(attribute)
+    return [default] if text is None else [float(word) for word in text.split()]
+
+
+def near(name: str, choices: Collection[str]) -> str:
+    """Return what was probably meant, as the end of a clause; nothing where that takes long to tell."""
+    if len(choices) > MOST_COMPARED or len(name) > MOST_COMPARED:
+        return ""
+    close = difflib.get_close_matches(name, [choice for choice in choices if len(choice) <= MOST_COMPARED], n=1)
+    return f' (did you mean "{close[0]}"?)' if close else ""
+
+
+def few(names: Collection[str]) -> str:
+    """Return the first six names, and how many more there are."""
+    some = list(names)
+    return ", ".join(f'"{name}"' for name in some[:6]) + (f" and {len(some) - 6} more" if len(some) > 6 else "")

@@ -1,33 +1,26 @@
-"""The shapes of a link: kept for viewers, without a part in the dynamics."""
+"""The shapes of a link: kept for viewers; what is wrong with one leaves it out and stops nothing."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
 from vitree.flat import Geometry
 from vitree.tree import rotation_rpy
-from vitree.urdf.paths import resolve
-from vitree.urdf.xml import Source
-
-#: Sizes of each shape: attributes and how many numbers each has.
-SHAPES = {
-    "box": {"size": 3},
-    "cylinder": {"radius": 1, "length": 1},
-    "sphere": {"radius": 1},
-    "capsule": {"radius": 1, "length": 1},
-    "mesh": {},
-}
+from vitree.urdf.paths import Places
+from vitree.urdf.rules import RULES
+from vitree.urdf.schema import SHAPES
+from vitree.urdf.xml import Source, shown
 
 
-def read_colours(source: Source) -> dict[str, tuple]:
-    """Return the colours (r, g, b, a) of all named materials; the first of a name counts."""
-    colours: dict[str, tuple] = {}
+def read_colours(source: Source) -> dict[Node | str, tuple]:
+    """Return the colours (r, g, b, a) of materials, by element and by name; the first of a name counts."""
+    colours: dict[Node | str, tuple] = {}
     for material in source.root.iter("material"):
         rgba = _colour(source, material)
         if rgba is not None:
+            colours[material] = rgba
             colours.setdefault(material.get("name", ""), rgba)
     return colours
 
@@ -37,54 +30,69 @@ def _colour(source: Source, material: Node) -> tuple | None:
     if colour is None or not colour.get("rgba"):
         return None
     count = 3 if len(colour.get("rgba", "").split()) == 3 else 4
-    rgba = source.numbers(colour, "rgba", count, f'material "{material.get("name")}"')
-    return tuple(rgba + [1.0] * (4 - count))
+    what = f'material "{material.get("name", "")}"'
+    rgba = source.numbers(colour, "rgba", count, what, severity="warning", remedy="the colour is left out; correct it")
+    return None if rgba is None else tuple(rgba + [1.0] * (4 - count))
 
 
-def read_shapes(source: Source, link: Node, colours, robot: Path | None, skipped: list[str]) -> list[Geometry]:
-    """Return the visual and collision shapes of a <link>; ``skipped`` takes what is not known."""
-    shapes = []
-    name = link.get("name", "")
-    for item in link:
-        if item.tag not in ("visual", "collision"):
-            continue
-        what = f'a <{item.tag}> of link "{name}"'
-        geometry = item.find("geometry")
-        shape = next((child for child in geometry if child.tag in SHAPES), None) if geometry is not None else None
-        if shape is None or (shape.tag == "mesh" and not shape.get("filename")):
-            skipped.append(what)
-            continue
-        size = tuple(
-            number
-            for attribute, count in SHAPES[shape.tag].items()
-            for number in source.numbers(shape, attribute, count, what)
-        )
-        filename = None
-        if shape.tag == "mesh":
-            scale = shape.get("scale")
-            count = 1 if scale is not None and len(scale.split()) == 1 else 3
-            size = (1.0,) * 3
-            if scale is not None:
-                size = (tuple(source.numbers(shape, "scale", count, what)) * 3)[:3]
-            filename = resolve(shape.get("filename", ""), robot).path
-        origin, material = item.find("origin"), item.find("material")
-        xyz, rpy = (
-            source.numbers(origin, key, 3, what) if origin is not None and origin.get(key) is not None else [0.0] * 3
-            for key in ("xyz", "rpy")
-        )
-        rgba = None
-        if material is not None:
-            rgba = _colour(source, material) or colours.get(material.get("name", ""))
-        shapes.append(
-            Geometry(
-                frame=name,
-                kind=shape.tag,
-                size=size,
-                rotation=rotation_rpy(*rpy),
-                position=np.array(xyz),
-                filename=filename,
-                rgba=rgba,
-                role=item.tag,
-            )
-        )
-    return shapes
+def read_shapes(source: Source, link: Node, colours, places: Places) -> list[Geometry]:
+    """Return the visual and collision shapes of a <link>."""
+    shapes = (_read_shape(source, item, link.get("name", ""), colours, places) for item in link
+              if item.tag in ("visual", "collision"))  # fmt: skip
+    return [shape for shape in shapes if shape is not None]
+
+
+def _read_shape(source: Source, item: Node, name: str, colours, places: Places) -> Geometry | None:
+    what = f'a <{item.tag}> of link "{name}"'
+    geometry = item.find("geometry")
+    shape = next((child for child in geometry if child.tag in SHAPES), None) if geometry is not None else None
+    if shape is None:
+        source.say("shape-unknown", f"there is no shape known in {what}", item)
+        return None
+    filename = None
+    if shape.tag == "mesh":
+        if not shape.get("filename"):
+            source.say("shape-unknown", f'the <mesh> of {what} has no "filename"', shape)
+            return None
+        scale = shape.get("scale")
+        count = 1 if scale is not None and len(scale.split()) == 1 else 3
+        size = [1.0] if scale is None else _numbers(source, shape, "scale", count, what)
+        size = None if size is None else (size * 3)[:3]
+        filename, problem = places.resolve(shape.get("filename", ""))
+        if problem is not None:
+            rule = "mesh-escapes" if problem.startswith("escapes") else "mesh-missing"
+            source.say(rule, f'the mesh "{shown(filename)}" of {what}: {problem}', shape)
+    else:
+        parts = [_numbers(source, shape, key, count, what) for key, count in SHAPES[shape.tag].items()]
+        size = None if None in parts else [x for part in parts for x in part or ()]
+    origin = item.find("origin")
+    xyz, rpy = (
+        _numbers(source, origin, key, 3, what) if origin is not None and origin.get(key) is not None else [0.0] * 3
+        for key in ("xyz", "rpy")
+    )
+    if origin is not None and origin.get("quat_xyzw") is not None:
+        text = f"quat_xyzw of the <origin> of {what} is not read"
+        source.say("origin-quaternion", text, origin, severity="warning", remedy=RULES["shape-unknown"].remedy)
+        return None
+    if size is None or xyz is None or rpy is None:
+        return None
+    if min(map(abs, size)) == 0 or (shape.tag != "mesh" and min(size) < 0):
+        source.say("shape-size", f"a size of the <{shape.tag}> of {what} is zero or negative", shape)
+        return None
+    material = item.find("material")
+    rgba = None if material is None else colours.get(material, colours.get(material.get("name", "")))
+    return Geometry(
+        frame=name,
+        kind=shape.tag,
+        size=tuple(size),
+        rotation=rotation_rpy(*rpy),
+        position=np.array(xyz),
+        filename=filename,
+        rgba=rgba,
+        role=item.tag,
+    )
+
+
+def _numbers(source: Source, node: Node, attribute: str, count: int, what: str) -> list[float] | None:
+    remedy = RULES["shape-unknown"].remedy
+    return source.numbers(node, attribute, count, what, severity="warning", remedy=remedy)

@@ -16,14 +16,13 @@ from vitree.errors import InputError, ModelError
 from vitree.flat import Flat, Geometry
 from vitree.model import Model
 from vitree.tree import Tree, rotation_about
-from vitree.urdf.geometry import SHAPES
+from vitree.urdf.build import UNLIMITED
+from vitree.urdf.schema import SHAPES
 from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
 
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
 DECIMALS = 14
-#: What says "no limit" where URDF asks for a number: readers in C++ do not take "inf".
-UNLIMITED = float(np.finfo(float).max)
 #: Characters that XML cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+import math
+import re
 import xml.etree.ElementTree as ElementTree
 from xml.parsers import expat
 
-import numpy as np
-
 from vitree.errors import UrdfError
+from vitree.findings import Finding, Report
+from vitree.urdf.rules import RULES
+from vitree.urdf.schema import EXTENSIONS, ROBOT, Tag
+
+#: Largest file [bytes] and deepest nesting that are read without being asked for more.
+MAX_BYTES = 16 * 2**20
+MAX_DEPTH = 100
+#: Findings that are listed; an error beyond ends the reading.
+MOST_FINDINGS = 1000
+#: Longest text of a finding, and of a value shown in it.
+LONGEST, SHOWN = 1000, 60
+#: Numbers of a mechanism may be this large [SI units]: products of several stay finite.
+LARGEST = 1e20
+
+_BLANK = "\ufeff \t\r\n"
+#: How files of an encoding start; the longer marks first.
+_MARKS = {
+    b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16", b"<\0": "utf-16-le", b"\0<": "utf-16-be",
+}  # fmt: skip
+_DECLARED = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
+#: Not encodings of a file whose declaration is plain ASCII, though Python has a codec of the name.
+_NOT_ENCODINGS = ("idna", "punycode", "unicode", "raw", "utf-16", "utf16", "utf_16", "utf-32", "utf32", "utf_32")
 
 
 class Node(ElementTree.Element):
     """An element and the line it starts on."""
 
-    line: int = 0
+    __slots__ = ("line",)
+    line: int
 
 
 class Source:
-    """A file being read: its name, for errors, and its elements.
+    """A file being read: its name, its elements, and what is found in it.
+
+    Elements that URDF does not know have no children here. Of those on top, the first of each name
+    is kept; within links and joints, those of other tools (``EXTENSIONS``) are left out.
 
     Parameters
     ----------
@@ -26,64 +53,222 @@ class Source:
     data : bytes
     encoding : str, optional
         Overrules what the file says of itself.
+    max_bytes, max_depth : int
+
+    Raises
+    ------
+    UrdfError
+        If it is not XML, too large, nested too deep, or has a <!DOCTYPE>.
     """
 
-    def __init__(self, name: str, data: bytes, encoding: str | None = None):
+    def __init__(
+        self,
+        name: str,
+        data: bytes,
+        encoding: str | None = None,
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_depth: int = MAX_DEPTH,
+    ):
         self.name = name
-        self.root = self._parse(data, encoding)
+        self.findings: list[Finding] = []
+        self.errors = 0
+        self._unlisted = 0
+        if len(data) > max_bytes:
+            raise self.fail("xml-size", f"it is larger than max_bytes={max_bytes}")
+        self.text = self._decode(data, encoding)
+        self.root = self._parse(self.text, max_depth)
 
-    def error(self, text: str, node: ElementTree.Element | None = None) -> UrdfError:
-        """Return an error that names the file, and the line of an element."""
-        return self.failure(self.name, f"line {node.line}: {text}" if isinstance(node, Node) else text)
+    # ---- findings -------------------------------------------------------------------------------
+
+    def say(
+        self,
+        rule: str,
+        text: str,
+        node: ElementTree.Element | int | None = None,
+        *,
+        severity: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        """Keep a finding: of an element or a line, with the severity and the remedy of its rule."""
+        severity = severity or RULES[rule].severity
+        remedy = RULES[rule].remedy if remedy is None else remedy
+        text = one_line(f"{text}; {remedy}" if remedy else text)
+        self.errors += severity == "error"
+        if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
+            line = node.line if isinstance(node, Node) else node if isinstance(node, int) else None
+            self.findings.append(Finding(rule, severity, text, self.name, line))
+        else:
+            self._unlisted += 1
+        if severity == "error" and self.errors > MOST_FINDINGS:
+            self.stop()
+
+    def fail(self, rule: str, text: str, node: ElementTree.Element | int | None = None, **options) -> UrdfError:
+        """Return the error of a finding, with all that was found before."""
+        self.say(rule, text, node, severity="error", **options)
+        return self._error()
+
+    def stop(self) -> None:
+        """Raise if there are errors."""
+        if self.errors:
+            raise self._error()
+
+    def report(self) -> Report:
+        """Return the findings in the order of the file, those without a line last."""
+        if self._unlisted:
+            self.say("more-findings", f"{self._unlisted} more findings are not listed")
+        self._unlisted = 0
+        return Report(sorted(self.findings, key=lambda f: math.inf if f.line is None else f.line))
+
+    def _error(self) -> UrdfError:
+        report = self.report()
+        first, *others = report.of("error")
+        place = self.name if first.line is None else f"{self.name}:{first.line}"
+        more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
+        return UrdfError(f"{place}: {first.text}{more}", report)
 
     @staticmethod
     def failure(name: str, text: str) -> UrdfError:
-        """Return an error about a file that could not be opened, or not be modelled."""
-        return UrdfError(f"{name}: {text}")
+        """Return an error about a file that could not be opened."""
+        return UrdfError(one_line(f"{name}: {text}"))
 
-    def _parse(self, data: bytes, encoding: str | None) -> ElementTree.Element:
-        parser = expat.ParserCreate(encoding)
-        builder = ElementTree.TreeBuilder(element_factory=Node)
+    # ---- text and elements ----------------------------------------------------------------------
 
-        def start(tag, attributes):
-            builder.start(tag, attributes).line = parser.CurrentLineNumber
+    def _decode(self, data: bytes, encoding: str | None) -> str:
+        """Return the text, by the mark at its start, or what it declares, or as UTF-8."""
+        if encoding is None:
+            encoding = next((known for mark, known in _MARKS.items() if data.startswith(mark)), None)
+        declared = None
+        if encoding is None and (found := _DECLARED.match(data)):
+            encoding = declared = found[1].decode("ascii", "replace")
+        try:
+            if (declared or "").lower().startswith(_NOT_ENCODINGS):
+                raise LookupError
+            return data.decode(encoding or "utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            if encoding is None:
+                text = f"byte 0x{data[error.start]:02X} is not UTF-8, and no encoding is declared; read as Latin-1"
+                self.say("encoding-guessed", text, line)
+                return data.decode("latin-1")
+            raise self.fail("xml-encoding", f"it is not text in {encoding}: {error.reason}", line) from None
+        except (LookupError, ValueError):
+            raise self.fail("xml-encoding", f'it cannot be read in its encoding "{shown(encoding or "")}"', 1) from None
+
+    def _parse(self, text: str, max_depth: int) -> ElementTree.Element:
+        start = len(text) - len(text.lstrip(_BLANK))
+        above = text.count("\n", 0, start)
+        parser = expat.ParserCreate("utf-8")
+        root = None
+        depth, unread = 0, math.inf  # what is nested deeper than ``unread`` is skipped
+        open_: list[tuple[ElementTree.Element, Tag]] = []
+        seen: set[str] = set()
+
+        def begin(tag, attributes):
+            nonlocal root, depth, unread
+            depth += 1
+            if depth > max_depth:
+                text = f"elements are nested deeper than max_depth={max_depth}"
+                raise self.fail("xml-depth", text, parser.CurrentLineNumber + above)
+            if depth > unread:
+                return
+            node = Node(tag, attributes)
+            node.line = parser.CurrentLineNumber + above
+            known = (ROBOT if tag == "robot" else Tag()) if root is None else open_[-1][1].children.get(tag)
+            if root is None:
+                root = node
+            elif known is not None or (tag not in seen if depth == 2 else tag not in EXTENSIONS):
+                open_[-1][0].append(node)
+            if known is None:
+                unread = depth
+                if depth == 2:
+                    seen.add(tag)
+            else:
+                open_.append((node, known))
+
+        def end(_):
+            nonlocal depth, unread
+            if depth == unread:
+                unread = math.inf
+            elif depth < unread:
+                open_.pop()
+            depth -= 1
 
         def refuse(*_):
-            raise self.error("it has a <!DOCTYPE>, which URDF does not use and vitree refuses; remove it")
+            text = "it has a <!DOCTYPE>, which URDF does not use and vitree refuses"
+            raise self.fail("xml-doctype", text, parser.CurrentLineNumber + above)
 
-        parser.StartElementHandler, parser.EndElementHandler = start, builder.end
-        parser.StartDoctypeDeclHandler = refuse
+        parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, refuse
         try:
-            parser.Parse(data, True)
+            parser.Parse(text[start:].encode(), True)
         except expat.ExpatError as error:
-            raise self.error(f"it is not XML: {error}") from None
-        except (LookupError, ValueError) as error:  # an encoding that Python does not know
-            raise self.error(f"its encoding cannot be read: {error}; save it as UTF-8") from None
-        return builder.close()
+            text = f"it is not XML: {expat.errors.messages[error.code]} (column {error.offset + 1})"
+            raise self.fail("xml-syntax", text, error.lineno + above) from None
+        except UnicodeEncodeError:
+            raise self.fail("xml-encoding", "it has half a character (a lone surrogate)") from None
+        assert root is not None
+        return root
 
     def numbers(
-        self, node: ElementTree.Element, attribute: str, count: int, what: str, finite: bool = True
-    ) -> list[float]:
-        """Return the numbers of an attribute.
+        self,
+        node: ElementTree.Element,
+        attribute: str,
+        count: int,
+        what: str,
+        *,
+        finite: bool = True,
+        severity: str = "error",
+        remedy: str | None = None,
+    ) -> list[float] | None:
+        """Return the numbers of an attribute; None, with a finding, if they are not what they must be.
 
-        Raises
-        ------
-        UrdfError
-            If it is absent, of another count, no number, NaN, or (where ``finite``) infinite.
+        Parameters
+        ----------
+        node : Element
+        attribute : str
+        count : int
+        what : str
+            The part of the robot, for the text.
+        finite : bool
+            Whether infinite and huge numbers are refused, too; NaN always is.
+        severity, remedy : str
+            Of the finding.
         """
         text = node.get(attribute)
         if text is None:
-            raise self.error(f'the <{node.tag}> of {what} has no "{attribute}"', node)
+            self.say("attribute-missing", f'the <{node.tag}> of {what} has no "{attribute}"', node, severity=severity)
+            return None
+        must = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what} must be ' + (
+            "a number" if count == 1 else f"{count} numbers"
+        )
+        words = text.split()
         try:
-            values = [float(word) for word in text.split()]
-            good = len(values) == count and "_" not in text and not np.isnan(values).any()
-            if not good or (finite and not np.isfinite(values).all()):
+            if "_" in text or not text.isascii():
                 raise ValueError
+            values = [float(word) for word in words]
         except ValueError:
-            wanted = "a number" if count == 1 else f"{count} numbers"
-            raise self.error(
-                f'{attribute}="{text}" of the <{node.tag}> of {what} must be {wanted}'
-                + (" that are finite" if finite and count > 1 else " that is finite" if finite else ""),
-                node,
-            ) from None
-        return values
+            if "," in text:
+                remedy = "write a decimal point, and spaces between numbers"
+            self.say("number", must, node, severity=severity, remedy=remedy)
+            return None
+        if len(values) != count:
+            self.say("number-count", f"{must}, not {len(values)}", node, severity=severity, remedy=remedy)
+        elif any(map(math.isnan, values)) or (finite and any(map(math.isinf, values))):
+            must += (" that is" if count == 1 else " that are") + (" finite" if finite else " not NaN")
+            self.say("number-finite", must, node, severity=severity, remedy=remedy)
+        elif finite and max(map(abs, values)) > LARGEST:
+            self.say("number-range", f"{must} up to {LARGEST:g}", node, severity=severity, remedy=remedy)
+        else:
+            return values
+        return None
+
+
+def one_line(text: str) -> str:
+    """Return a text without line ends, cut if it is long."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def shown(text: str) -> str:
+    """Return a value of the file, cut if it is long."""
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

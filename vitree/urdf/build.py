@@ -1,0 +1,230 @@
+"""From the elements of a robot file, parsed by urdf_parser_py, to a Tree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vitree.constraints import gear, independent_constraints, joint_constraints
+from vitree.errors import ModelError
+from vitree.flat import Geometry
+from vitree.model import Model
+from vitree.pairs import euler, planar, prismatic, revolute
+from vitree.tree import Coordinate, Element, Fixed, Frame, Tree, body, direction, fixed, free, rotation_rpy
+from vitree.urdf.checks import few
+from vitree.urdf.layout import Layout
+from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE
+from vitree.urdf.xml import Source
+
+#: What a joint that closes a loop is, by its type.
+CLOSED_BY = {"continuous": "revolute", "floating": "free"}
+ROOT_JOINT = "root_joint"
+#: A limit that is none.
+UNLIMITED = float(np.finfo(float).max)
+
+
+def moves(tree: Tree) -> bool:
+    """Say whether anything in a tree moves."""
+    return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
+
+
+def _pose(origin) -> dict[str, Any]:
+    """Arguments of ``fixed`` for an origin."""
+    return {"xyz": origin.xyz or (0, 0, 0), "rpy": origin.rpy or (0, 0, 0)} if origin is not None else {}
+
+
+def _mimic(mimic) -> tuple[str, float, float]:
+    """Leader, multiplier and offset."""
+    return mimic.joint, 1.0 if mimic.multiplier is None else mimic.multiplier, mimic.offset or 0.0
+
+
+def _limit(value: float) -> float:
+    """A limit; the largest number there is stands for none, since readers in C++ do not take "inf"."""
+    return value if abs(value) < UNLIMITED else float(np.copysign(np.inf, value))
+
+
+def reversed_elements(elements: list[Element]) -> list[Element]:
+    """Return the elements that lead back: the inverse of each, in the opposite order."""
+    back: list[Element] = []
+    for element in reversed(elements):
+        if isinstance(element, Coordinate):
+            twist, axis = (tuple(-x for x in part) for part in (element.twist, element.axis))
+            back.append(replace(element, twist=twist, axis=axis))
+        elif isinstance(element, Fixed):
+            R = np.eye(3) if element.rotation is None else element.rotation
+            if element.name is not None:  # the name is that of the place where the joint led to
+                back.append(Fixed(element.name))
+            back.append(Fixed(rotation=R.T, position=tuple(-R.T @ element.position)))
+    return back
+
+
+class Builder:
+    """Adds links and joints to a tree, and says what was done with the file."""
+
+    def __init__(self, file: Source, tree: Tree, links, joints, robot, layout: Layout):
+        self.file, self.tree, self.links, self.robot, self.layout = file, tree, links, robot, layout
+        there = layout.joints()
+        self.joints = {name: node for name, node in joints.items() if name in there}
+        self.places: dict[str, Frame] = {}
+
+    def build(self, base: str, shapes: dict[str, list[Geometry]]) -> None:
+        """Add links and joints, depth first in the order of the file."""
+        stack = [self._start(base, shapes)]
+        while stack:
+            link, at = stack.pop()
+            here = self.places[link] = self._add(at, [self._body(link, shapes[link])], link)
+            for joint, child in self.layout.below[link]:
+                elements = self._elements(self.robot.joint_map[joint])
+                if joint in self.layout.turned:
+                    elements = reversed_elements(elements)
+                stack.append((child, self._add(here, elements, joint)))
+
+    def _start(self, base: str, shapes: dict[str, list[Geometry]]) -> tuple[str, Frame]:
+        """Return the first link to be added and where: below the root joint, if there is to be one."""
+        root, world = self.layout.root, self.tree.world
+        if base == "fixed":
+            return root, world
+        floats = self._root_joint(base)
+        if not self._is_world(root):
+            return root, self._add(world, floats, root)
+        only, child = self.layout.below[root][0] if len(self.layout.below[root]) == 1 else ("", "")
+        joint = None if only in self.layout.turned else self.robot.joint_map.get(only)
+        if joint is not None and joint.type == "floating":
+            self.file.say("world", f'the link "{root}" is the world: its joint "{only}" is the root joint')
+            return root, world
+        if joint is None or joint.type != "fixed":
+            self.file.say("world-root", f'the root link "{root}" floats', self.links[root])
+            return root, self._add(world, floats, root)
+        self.file.say("world", f'the link "{root}" is the world: the root joint takes the place of the joint "{only}"')
+        self.places[root] = here = self._add(world, [self._body(root, shapes[root])], root)
+        # the frame of the weld goes with the link, as without a root joint
+        named = [] if only in self.links else [Fixed(only)]
+        return child, self._add(here, [fixed(**_pose(joint.origin)), *floats, *named], root)
+
+    def _root_joint(self, base: str) -> list[Element]:
+        name = ROOT_JOINT
+        while any(joint.startswith(name) for joint in self.joints):
+            name = f"{name}_"
+        return [free(name)] if base == "free" else euler(name)
+
+    def _is_world(self, link: str) -> bool:
+        inertial = self.robot.link_map[link].inertial
+        return link == "world" and (inertial is None or inertial.mass == 0)
+
+    def couple(self) -> None:
+        """Let mimic joints follow by constraints."""
+        for joint in self._moving():
+            if joint.mimic is not None and joint.mimic.joint in self.joints:
+                self.tree.constrain(gear(joint.name, *_mimic(joint.mimic)))
+
+    def close_loops(self) -> None:
+        """Put constraints in the place of closing joints, without what the mechanism implies."""
+        rows: list[tuple[str, Any]] = []
+        for name in self.layout.closing:
+            joint, frame = self.robot.joint_map[name], name
+            while frame in self.links or (frame != name and frame in self.joints):
+                frame = f"{frame}_"
+            self._add(self.places[joint.parent], [fixed(frame, **_pose(joint.origin))], name)
+            try:
+                held = joint_constraints(
+                    CLOSED_BY.get(joint.type, joint.type), frame, joint.child, joint.axis or (1.0, 0.0, 0.0)
+                )
+            except ModelError as error:
+                raise self.file.fail("loop", f'joint "{name}": {error}', self.joints[name]) from None
+            rows += [(name, row) for row in held]
+        self.tree.constrain([row for _, row in rows])
+        if not rows or not moves(self.tree):
+            return
+        try:
+            model = Model(self.tree.flatten())
+        except ModelError as error:
+            raise self.file.fail("loop", str(error), self.joints[next(iter(self.layout.closing))]) from None
+        kept = independent_constraints(model)
+        # by identity: equal rows may come from joints at one place
+        stay = {id(row) for row in kept}
+        implied = [name for name, row in rows if id(row) not in stay]
+        if implied:
+            text = f"{len(implied)} of their {len(rows)} equations are implied by the others, left out: "
+            self.file.say("loop-joints", text + few(dict.fromkeys(implied)))
+        self.tree.constraints = kept
+
+    def _add(self, at: Frame, elements: list[Element], name: str) -> Frame:
+        try:
+            return at.add(*elements)
+        except ModelError as error:
+            node = self.joints.get(name, self.links.get(name))
+            raise self.file.fail("name-clash", str(error), node, remedy="") from None
+
+    def _body(self, name: str, shapes: list[Geometry]):
+        inertial = self.robot.link_map[name].inertial
+        if inertial is None:
+            return body(name, 0.0, geometry=shapes)
+        pose = _pose(inertial.origin)
+        R = rotation_rpy(*pose["rpy"])
+        # the policy has looked at the inertia: body() would refuse what is to be taken as it is
+        plain = body(name, inertial.mass, com=pose["xyz"], geometry=shapes)
+        return replace(plain, inertia=R @ np.array(inertial.inertia.to_matrix()) @ R.T)
+
+    def _elements(self, joint) -> list[Element]:
+        if joint.type == "fixed":
+            # a link of the same name owns the frame
+            return [fixed(None if joint.name in self.links else joint.name, **_pose(joint.origin))]
+        place = fixed(**_pose(joint.origin))
+        if joint.type == "floating":
+            return [place, free(joint.name)]
+        axis = direction(joint.axis or (1.0, 0.0, 0.0), f'axis of joint "{joint.name}"')
+        if joint.type == "planar":
+            return [place, *planar(joint.name, axis)]
+        return [place, self._hinge_or_slide(joint, axis)]
+
+    def _hinge_or_slide(self, joint, axis) -> Coordinate:
+        data: dict[str, Any] = {}
+        limit = joint.limit
+        if limit is not None:
+            data |= {key: _limit(value) for key in ("velocity", "effort") if (value := getattr(limit, key)) >= 0}
+            if joint.type != "continuous" and limit.lower <= limit.upper:
+                data |= {"lower": _limit(limit.lower), "upper": _limit(limit.upper)}
+        if joint.dynamics is not None:
+            data |= {key: value for key in ("damping", "friction") if (value := getattr(joint.dynamics, key))}
+        if joint.mimic is not None:
+            data["mimic"] = _mimic(joint.mimic)
+        make = prismatic if joint.type == "prismatic" else revolute
+        return make(joint.name, axis, **data)
+
+    def _moving(self) -> list:
+        """Joints of one coordinate."""
+        return [
+            joint
+            for joint in self.robot.joints
+            if joint.type in ONE_COORDINATE and joint.name in self.joints and joint.name not in self.layout.closing
+        ]
+
+    def note(self, mimic: str) -> None:
+        """Say what was done with the file."""
+        moving = self._moving()
+        follow = {
+            "reduced": "mimic joints follow, without a coordinate of their own",
+            "constraints": "mimic joints follow by constraints",
+            "independent": "mimic joints move on their own",
+        }[mimic]
+        merged = [
+            joint.name
+            for joint in self.robot.joints
+            if joint.type == "fixed" and joint.name in self.joints and joint.name not in self.layout.closing
+        ]
+        for rule, text, names in (
+            ("fixed-joints", "fixed joints: what they connect moves as one body", merged),
+            ("turned", "joints turned round on the way to the root", self.layout.turned),
+            ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping or friction",
+             self.layout.closing),
+            ("mimic-joints", follow, [j.name for j in moving if j.mimic is not None and j.mimic.joint in self.joints]),
+        ):  # fmt: skip
+            if names:
+                self.file.say(rule, f"{text}: {few(names)}")
+        if any(j.limit is not None for j in moving):
+            self.file.say("limits", "joint limits are kept as data, not enforced")
+        others = {node.tag for node in self.file.root if node.tag in EXTENSIONS}
+        if others:
+            self.file.say("extension", "ignored: " + ", ".join(f"<{tag}>" for tag in sorted(others)))

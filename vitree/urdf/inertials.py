@@ -1,0 +1,143 @@
+"""The inertia of each link as it is simulated: as the file says, or repaired by the policy asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree.ElementTree import Element as Node
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.flat import Geometry
+from vitree.urdf.checks import values
+from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
+from vitree.urdf.rules import RULES
+from vitree.urdf.schema import MOMENTS
+from vitree.urdf.xml import Source
+
+POLICIES = ("strict", "warn", "repair", "geometry")
+
+
+@dataclass
+class _Inertial:
+    """What a file says of the inertia of a link, and what is wrong with it: rule, text, change."""
+
+    mass: float = 0.0
+    tensor: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    xyz: Any = (0.0, 0.0, 0.0)
+    rpy: Any = (0.0, 0.0, 0.0)
+    faults: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def attributes(self) -> dict[str, dict[str, str]]:
+        """Return elements and their attributes; numbers survive the writing exactly."""
+        entries = self.tensor[np.triu_indices(3)]
+        return {
+            "origin": {"xyz": " ".join(repr(float(x)) for x in self.xyz),
+                       "rpy": " ".join(repr(float(x)) for x in self.rpy)},
+            "mass": {"value": repr(float(self.mass))},
+            "inertia": {key: repr(float(x)) for key, x in zip(MOMENTS, entries, strict=True)},
+        }  # fmt: skip
+
+
+def settle_inertial(
+    file: Source, name: str, link: Node, shapes: Sequence[Geometry], policy: str, density: float
+) -> dict[str, dict[str, str]] | None:
+    """Return the elements of the <inertial> of a link and their attributes; None where it has none.
+
+    Parameters
+    ----------
+    file : Source
+        Takes what is found, and what is changed.
+    name : str
+    link : Element
+        Its numbers have been checked.
+    shapes : sequence of Geometry
+    policy : {"strict", "warn", "repair", "geometry"}
+    density : float [kg/m^3]
+        Of the shapes, for "geometry".
+    """
+    node = link.find("inertial")
+    found = _Inertial() if node is None else _read(node, f'link "{name}"', policy in ("repair", "geometry"))
+    taken = None
+    if policy == "geometry" and (node is None or found.faults):
+        place = link if node is None else node
+        try:
+            taken = _from_shapes(shapes, density, found.mass)
+        except ModelError as error:
+            remedy = 'correct it, or read the file with inertia="repair"'
+            file.say("inertia-from-shapes", f'link "{name}": {error}', place, severity="error", remedy=remedy)
+        if taken is not None:
+            text = f'link "{name}": inertia from its shapes: mass {taken.mass:g} kg, moments {_moments(taken.tensor)}'
+            file.say("inertia-from-shapes", text, place)
+    for rule, text, change in found.faults:
+        severity = RULES[rule].severity
+        if policy == "strict":
+            file.say(rule, text, node, severity="error", remedy="correct it")
+        elif policy == "warn":
+            file.say(rule, text + ("; taken as it is" if severity == "warning" else ""), node)
+        elif taken is not None:
+            file.say(rule, text, node, severity="repair", remedy="taken from the shapes")
+        else:
+            file.say(rule, text, node, severity="repair" if change else severity, remedy=change)
+    if taken is not None:
+        return taken.attributes()
+    return None if node is None else found.attributes()
+
+
+def _read(node: Node, what: str, repair: bool) -> _Inertial:
+    """Read an <inertial>; with ``repair``, as what it is repaired to."""
+    origin, mass, inertia = (node.find(tag) for tag in ("origin", "mass", "inertia"))
+    found = _Inertial()
+    say = found.faults.append
+    if origin is not None:
+        found.xyz, found.rpy = (values(origin, key) if origin.get(key) is not None else [0.0] * 3
+                                for key in ("xyz", "rpy"))  # fmt: skip
+    if mass is None or mass.get("value") is None:
+        say(("mass-missing", f"the <inertial> of {what} has no <mass> with a value", "none -> 0 kg"))
+    else:
+        found.mass = values(mass, "value")[0]
+        if found.mass < 0:
+            say(("mass-negative", f"the mass of {what} is {found.mass:g} kg", f"{found.mass:g} -> 0 kg"))
+            found.mass = 0.0 if repair else found.mass
+    if inertia is None:
+        say(("inertia-missing", f"the <inertial> of {what} has no <inertia>", "none -> a point mass"))
+        return found
+    xx, xy, xz, yy, yz, zz = (values(inertia, key)[0] for key in MOMENTS)
+    found.tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    missing = [key for key in MOMENTS if inertia.get(key) is None]
+    if missing:
+        say(("inertia-partial", f"the <inertia> of {what} has no {', '.join(missing)}", "missing -> 0"))
+    if not np.any(found.tensor):
+        return found
+    if found.mass == 0 and not found.faults:
+        say(("mass-zero", f"the mass of {what} is zero, its inertia is not", ""))
+    faults: tuple[str, ...] = inertia_faults(found.mass, found.tensor)
+    if np.diag(found.tensor).min() < -1e-9 * np.abs(found.tensor).max() - 1e-12 * abs(found.mass):
+        faults = ("moment-negative",)
+    nearest = nearest_inertia(found.tensor) if faults else found.tensor
+    for rule in faults:
+        fault = {
+            "moment-negative": "has a negative moment on its diagonal",
+            "inertia-negative": "has a negative principal moment",
+            "inertia-triangle": "has a principal moment above the sum of the others",
+        }[rule]
+        old, new = _moments(found.tensor), _moments(nearest)
+        say((rule, f"the inertia of {what} {fault} ({old} kg m^2); no body has that", f"{old} -> {new}"))
+    found.tensor = nearest if repair else found.tensor
+    return found
+
+
+def _from_shapes(shapes: Sequence[Geometry], density: float, mass: float) -> _Inertial | None:
+    """Inertia of the collision shapes, or else of the visual ones."""
+    for role in ("collision", "visual"):
+        solid = [shape for shape in shapes if shape.role == role]
+        of_shapes = shapes_inertia(solid, density, mass if mass > 0 else None) if solid else None
+        if of_shapes is not None:
+            return _Inertial(of_shapes[0], np.asarray(of_shapes[2]), of_shapes[1])
+    return None
+
+
+def _moments(tensor: np.ndarray) -> str:
+    return " ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(tensor))

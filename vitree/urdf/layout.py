@@ -1,0 +1,141 @@
+"""How the links of a file hang together: the root, loops, and joints that are turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element as Node
+
+from vitree.errors import UnknownNameError
+from vitree.urdf.checks import few
+from vitree.urdf.xml import Source
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The tree of a file.
+
+    Attributes
+    ----------
+    root : str
+        Name of the root link.
+    below : dict
+        For each link the joints on it, in the order of the file, and the link each leads to.
+    closing : dict
+        The joints that close loops (a set in order).
+    turned : dict
+        The joints that lead from their child to their parent (a set in order).
+    """
+
+    root: str
+    below: dict[str, list[tuple[str, str]]]
+    closing: dict[str, None]
+    turned: dict[str, None]
+
+    def joints(self) -> set[str]:
+        """Return the joints of the tree and those that close its loops."""
+        return {name for some in self.below.values() for name, _ in some} | set(self.closing)
+
+
+def find_layout(
+    file: Source, links: Mapping[str, Node], joints: Mapping[str, Node], loops: str, root: str | None
+) -> Layout:
+    """Return the tree of what was checked by ``check_elements``.
+
+    The tree keeps the first joint to a link, in the order of the file; further ones close loops.
+
+    Parameters
+    ----------
+    loops : {"error", "constraints"}
+    root : str or None
+        The link to be the root.
+
+    Raises
+    ------
+    UrdfError
+        If the links do not form one tree.
+    UnknownNameError
+        If there is no link ``root``.
+    """
+    if root is not None and root not in links:
+        raise UnknownNameError("link", root, links)
+    ends = {name: _ends(joint) for name, joint in joints.items()}
+    above: dict[str, tuple[str, str]] = {}
+    closing: dict[str, None] = {}
+    for name, (parent, child) in ends.items():
+        if child not in above:
+            above[child] = name, parent
+        elif loops == "error":
+            text = f'the link "{child}" is the child of two joints, "{above[child][0]}" and "{name}"'
+            file.say("two-parents", text, joints[name])
+        elif parent == child:
+            text = f'the joint "{name}" joins the link "{child}" to itself'
+            file.say("loop", text, joints[name], remedy="leave it out")
+        else:
+            closing[name] = None
+    roots = [link for link in links if link not in above]
+    _check_cycles(file, links, joints, ends, above, closing, bool(roots))
+    if len(roots) > 1 and root is None:
+        text = f"there are {len(roots)} root links, {few(roots)}; a robot has one"
+        file.say("several-roots", text, links[roots[1]])
+    file.stop()
+    # from the chosen root up: these joints lead the other way
+    turned: dict[str, None] = {}
+    at = roots[0] if root is None else root
+    while at in above:
+        name, at = above[at]
+        turned[name] = None
+        if joints[name].get("type") == "floating":
+            file.say("root-floating", f'the joint "{name}" on the way to the root "{root}" is floating', joints[name])
+    file.stop()
+    below: dict[str, list[tuple[str, str]]] = {link: [] for link in links}
+    for name, (parent, child) in ends.items():
+        if name in turned:
+            below[child].append((name, parent))
+        elif name not in closing:
+            below[parent].append((name, child))
+    layout = Layout(root or roots[0], below, closing, turned)
+    return _without_others(file, layout, links, ends) if len(roots) > 1 else layout
+
+
+def _ends(joint: Node) -> tuple[str, str]:
+    parent, child = (joint.find(end) for end in ("parent", "child"))
+    assert parent is not None and child is not None
+    return parent.get("link", ""), child.get("link", "")
+
+
+def _check_cycles(file, links, joints, ends, above, closing, rooted: bool) -> None:
+    """Climb from every link: what does not end at a root goes round in a circle."""
+    done: set[str] = set()
+    for link in links:
+        climbed: dict[str, None] = {}
+        at = link
+        while at in above and at not in done and at not in climbed:
+            climbed[at] = None
+            at = above[at][1]
+        done.update(climbed)
+        if at not in climbed:
+            continue
+        circle = [above[x][0] for x in list(climbed)[list(climbed).index(at) :]]
+        others = [name for name in closing if ends[name][1] in climbed and ends[name][0] not in climbed]
+        text = ("" if rooted else "there is no root link: ") + f"the joint(s) {few(circle)} form a cycle"
+        remedy = None
+        if others:
+            child = ends[others[0]][1]
+            remedy = (
+                f'the tree keeps the first joint to a link: put "{others[0]}" before the other that leads to "{child}"'
+            )
+        file.say("cycle", text, joints[circle[0]], remedy=remedy)
+
+
+def _without_others(file: Source, layout: Layout, links, ends) -> Layout:
+    """Leave out what does not hang on the root."""
+    kept, stack = {layout.root}, [layout.root]
+    while stack:
+        for _, link in layout.below[stack.pop()]:
+            kept.add(link)
+            stack.append(link)
+    out = [link for link in links if link not in kept]
+    file.say("left-out", f'links that do not hang on "{layout.root}" are left out: {few(out)}', links[out[0]])
+    closing = {name: None for name in layout.closing if set(ends[name]) <= kept}
+    return Layout(layout.root, {link: layout.below[link] for link in links if link in kept}, closing, layout.turned)
