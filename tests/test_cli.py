@@ -392,3 +392,86 @@ def test_a_mechanism_in_s_expressions(tmp_path, capsys, monkeypatch):
                  "0.6,-0.4,-0.42106560909423,0.70428431808750,0.9,-1.30455817264497,2.10297568930377",
                  "-o", "run.npz"]) == 0  # fmt: skip
     assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
+
+
+# ---- robot files ------------------------------------------------------------------------------------
+
+#: Of length 2, and an inertia that no body has: two warnings.
+WARNED = URDF.replace('<axis xyz="0 1 0"/></joint>', '<axis xyz="0 2 0"/></joint>')
+WARNED = WARNED.replace('izz="0.01"', 'izz="0.3"', 1)
+BROKEN = URDF.replace('value="1.5"', 'value="1.5kg"').replace('upper="1.5"', 'upper="1,5"')
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "strict", "ids"),
+    [
+        (URDF, 0, 0, []),
+        (WARNED, 0, 1, ["inertia-triangle", "axis-length"]),
+        (BROKEN, 2, 2, ["number", "number"]),
+        ("<robot", 2, 2, ["xml-syntax"]),
+    ],
+)
+def test_check_says_each_fault_in_a_line(run, robot, tmp_path, text, status, strict, ids):
+    (tmp_path / "two.urdf").write_text(text)
+    code, out, err = run("check", robot)
+    assert code == status and run("check", robot, "--strict")[0] == strict
+    lines = out.splitlines()
+    assert [re.fullmatch(r"two\.urdf:\d+: (error|warning) ([\w-]+): .+", line)[2] for line in lines] == ids
+    assert err.count("\n") == 1 and f"{sum('error' in line for line in lines)} error" in err
+    code, out, err = run("check", robot, "--json")
+    found = json.loads(out)
+    assert code == status and err == ""
+    assert [f["id"] for f in found["findings"] if f["severity"] != "note"] == ids
+    assert found["counts"]["error"] + found["counts"]["warning"] == len(ids)
+
+
+def test_check_takes_several_files_and_options(run, robot, tmp_path):
+    (tmp_path / "other.urdf").write_text(WARNED)
+    code, out, _ = run("check", robot, "other.urdf", "--inertia", "strict")
+    assert code == 2 and [line.split(":")[0] for line in out.splitlines()] == ["other.urdf"] * 2
+    assert run("check", robot, "--notes")[1].count("note") >= 1
+    for wrong in (["--inertia", "no"], ["--root", "nowhere"], ["--base", "no"], ["absent.urdf"]):
+        code, out, err = run("check", robot, *wrong)
+        assert code == 2 and out == "" and err.count("\n") == 1
+
+
+def test_fix_writes_what_check_finds_clean(run, robot, tmp_path):
+    (tmp_path / "two.urdf").write_text(WARNED)
+    code, out, err = run("fix", robot, "-o", "fixed.urdf")
+    assert code == 0 and err == "vitree: 2 changes; wrote fixed.urdf\n"
+    assert [line.split(" ")[1] for line in out.splitlines()] == ["repair", "repair"]
+    assert run("check", "fixed.urdf", "--strict")[0] == 0
+    assert run("fix", "fixed.urdf", "-o", "again.urdf")[1] == ""
+    assert (tmp_path / "again.urdf").read_text() == (tmp_path / "fixed.urdf").read_text()
+    assert run("fix", robot, "-o", "solid.urdf", "--inertia", "geometry")[0] == 0
+    (tmp_path / "two.urdf").write_text(BROKEN)
+    code, out, err = run("fix", robot, "-o", "never.urdf")
+    assert code == 2 and out == "" and "1.5kg" in err and not (tmp_path / "never.urdf").exists()
+    assert run("fix", robot, "-o", "nowhere/never.urdf")[0] == 2
+
+
+def test_files_are_read_as_they_are_asked_to_be(run, tmp_path, monkeypatch):
+    """Roots, policies, packages and arguments of xacro reach the reader."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.urdf").write_text(WARNED)
+    facts = json.loads(run("info", "two.urdf", "--root", "lower", "--base", "fixed", "--json")[1])
+    assert facts["links"][0]["name"] == "lower"
+    shown = run("info", "two.urdf", "--inertia", "repair")[1]
+    assert "repair: the inertia of link" in shown
+    (tmp_path / "lib" / "parts").mkdir(parents=True)
+    (tmp_path / "lib" / "parts" / "p.stl").touch()
+    mesh = '<visual><geometry><mesh filename="package://parts/p.stl"/></geometry></visual>'
+    meshed = URDF.replace("</link>", f"{mesh}</link>", 1)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "two.urdf").write_text(meshed)
+    assert "mesh-missing" in run("check", "deep/two.urdf", "--notes")[1]
+    assert "mesh-missing" not in run("check", "deep/two.urdf", "--notes", "--package", "parts=lib/parts")[1]
+    assert "mesh-missing" not in run("check", "deep/two.urdf", "--notes", "--package", "lib")[1]
+    for wrong in (["--package", "a=b", "--package", "c"], ["--xacro", "novalue"], ["--package", "x=/nowhere"]):
+        assert run("info", "two.urdf", *wrong)[0] == 2
+    pytest.importorskip("xacrodoc")
+    head = '<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="tip" default="lower"/>'
+    xacro = URDF.replace('<robot name="two">', head).replace('"lower"', '"$(arg tip)"')
+    (tmp_path / "two.urdf.xacro").write_text(xacro)
+    links = json.loads(run("info", "two.urdf.xacro", "--xacro", "tip=hand", "--json")[1])["links"]
+    assert [link["name"] for link in links] == ["base", "upper", "hand"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vitree.findings import SEVERITIES
+from vitree.findings import SEVERITIES, Finding
 
-#: Findings shown below the tree of ``info``.
-MOST_FINDINGS = 8
+#: Kinds of findings shown below the tree of ``info``.
+MOST_TOLD = 12
 
 
 class Bar:
@@ -93,8 +93,19 @@ def facts_of(model) -> dict[str, Any]:
     }
 
 
-def _gravest_first(model) -> list:
+def _gravest_first(model) -> list[Finding]:
     return sorted(model.report, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _told(model) -> list[str]:
+    """A line for each rule: its first finding, and how many more there are."""
+    rules: dict[tuple[str, str], list[Finding]] = {}
+    for finding in _gravest_first(model):
+        rules.setdefault((finding.severity, finding.id), []).append(finding)
+    return [
+        f"{severity}: {found[0].text}" + (f" (and {len(found) - 1} more such)" if len(found) > 1 else "")
+        for (severity, _), found in rules.items()
+    ]
 
 
 def print_tree(model) -> None:
@@ -125,11 +136,11 @@ def print_tree(model) -> None:
     for what, names in (("inputs", model.input_names), ("prescribed", model.kinematic_names)):
         if names:
             tree.add(Text(f"{what}: {', '.join(names)}"))
-    findings = _gravest_first(model)
-    for finding in findings[:MOST_FINDINGS]:
-        tree.add(Text(f"{finding.severity}: {finding.text}"))
-    if len(findings) > MOST_FINDINGS:
-        tree.add(Text(f"{len(findings) - MOST_FINDINGS} more findings: --json shows them"))
+    told = _told(model)
+    for text in told[:MOST_TOLD]:
+        tree.add(Text(text))
+    if len(told) > MOST_TOLD:
+        tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
     wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
     Console(width=wide, highlight=False).print(tree)
 
