@@ -189,13 +189,15 @@ def _link_below(at: Frame) -> str | None:
 
 
 def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
-    """A value for each coordinate of a joint: one number for all, or one each."""
-    array = np.asarray(value, dtype=float)
-    wrong = np.isnan(array).any() or (array < low).any() or (low == 0.0 and np.isinf(array).any())
-    if array.shape not in ((), (count,)) or wrong:
-        least = f", finite and not below {low:g}" if np.isfinite(low) else ""
+    """A value for each coordinate of a joint: one number for all, or one each; finite where ``low`` is zero."""
+    least = f", finite and not below {low:g}" if np.isfinite(low) else ""
+    try:
+        given = (float(value),) * count if np.ndim(value) == 0 else tuple(float(x) for x in value)
+    except (TypeError, ValueError):
+        given = ()
+    if len(given) != count or any(x != x or x < low or (least and x == np.inf) for x in given):
         raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')
-    return tuple(array.tolist()) if array.ndim else (float(array),) * count
+    return given
 
 
 def _friction(element: Coordinate, count: int) -> tuple[list[float], list[float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -266,12 +267,12 @@ def finite(value, what: str) -> float:
 def vector(value, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
     try:
-        array = np.array(value, dtype=float)
+        entries = [float(x) for x in value]
     except (TypeError, ValueError):
         raise ModelError(f"the {what} is {value!r}; it must be three numbers") from None
-    if array.shape != (3,) or not np.isfinite(array).all():
+    if len(entries) != 3 or not all(map(math.isfinite, entries)):
         raise ModelError(f"the {what} is {value!r}; it must be three finite numbers")
-    return array
+    return np.array(entries)
 
 
 def direction(value, what: str) -> np.ndarray:
@@ -340,9 +341,9 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
     R = np.eye(3)
-    for axis, angle in zip(np.eye(3)[::-1], (yaw, pitch, roll), strict=True):
+    for k, angle in ((2, yaw), (1, pitch), (0, roll)):
         if angle:
-            R = R @ rotation_about(axis, angle)
+            R = R @ rotation_about(np.eye(3)[k], angle)
     return R
 
 
