@@ -14,7 +14,7 @@ from vitree.integrators.base import Records
 
 def undamped(name, **more):
     """A robot without the damping and friction of its file."""
-    flat = vt.load_urdf(vt.find_robot(name), **more).flat
+    flat = vt.load_urdf(vt.find_robot(name), mimic="independent", **more).flat
     return vt.Model(replace(flat, damping=0 * flat.damping, friction=0 * flat.friction))
 
 
