@@ -137,8 +137,8 @@ def print_tree(model) -> None:
         if names:
             tree.add(Text(f"{what}: {', '.join(names)}"))
     told = _told(model)
-    for text in told[:MOST_TOLD]:
-        tree.add(Text(text))
+    for line in told[:MOST_TOLD]:
+        tree.add(Text(line))
     if len(told) > MOST_TOLD:
         tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
     wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines

@@ -134,10 +134,6 @@ class ReducedModel(Model):
         return tuple(names[k] for k in (self._own_q if which == "q_slice" else self._own_v))
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        return self.full.joint_names
-
-    @property
     def kinematic_names(self) -> tuple[str, ...]:
         return self.full.kinematic_names
 
@@ -260,8 +256,9 @@ class ReducedModel(Model):
         try:
             return self._contracted(simulate(full, **given))
         except (ConvergenceError, KeyboardInterrupt) as stop:
-            if getattr(stop, "trajectory", None) is not None:
-                stop.trajectory = self._contracted(stop.trajectory)
+            run = getattr(stop, "trajectory", None)
+            if run is not None:
+                stop.trajectory = self._contracted(run)  # type: ignore[union-attr]
             raise
 
     def _asked_here(self, function: Callable, force: bool) -> Callable:

@@ -13,7 +13,7 @@ from vitree.errors import InputError
 from vitree.findings import Finding, Report
 from vitree.urdf.checks import AXIS_TOLERANCE, values
 from vitree.urdf.reader import check_urdf, load, options_of
-from vitree.urdf.schema import MOMENTS
+from vitree.urdf.schema import MOMENTS, USED
 
 #: Policies of ``inertia=`` that change a file.
 REPAIRS = ("repair", "geometry")
@@ -78,11 +78,13 @@ def fix_urdf(source, base: str = "fixed", *, inertia: str = "repair", **options)
         if name in settled and {getattr(node, "line", None) for node in (link, inertial)} & lines:
             _set_inertial(links[name], *settled[name])
     for joint in file.root.findall("joint"):
-        axis = joint.find("axis")
-        length = 1.0 if axis is None or axis.get("xyz") is None else float(np.linalg.norm(values(axis, "xyz")))
-        if abs(length - 1.0) > AXIS_TOLERANCE and length > 0 and joint.get("type") not in ("fixed", "floating"):
-            name, unit = joint.get("name", ""), np.array(values(axis, "xyz")) / length
-            _children(joints[name], "axis")[0].setAttribute("xyz", _text(*unit))
+        axis, name = joint.find("axis"), joint.get("name", "")
+        if axis is None or "axis" not in USED[joint.get("type", "")]:
+            continue
+        direction = np.array(values(axis, "xyz"))
+        length = float(np.linalg.norm(direction))
+        if abs(length - 1.0) > AXIS_TOLERANCE:
+            _children(joints[name], "axis")[0].setAttribute("xyz", _text(*direction / length))
             text = f'the axis of joint "{name}" is of length {length:.4g}; divided by it'
             changes.append(Finding("axis-length", "repair", text, file.name, getattr(axis, "line", None)))
     parts = [node.toxml() for node in document.childNodes]  # comments may stand before the robot

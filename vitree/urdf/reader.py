@@ -208,10 +208,11 @@ def read_urdf(source, base: str = "fixed", **options) -> Tree:
 
 def options_of(base: str, options: dict[str, Any]) -> Options:
     """Options with the defaults of :func:`load_urdf`."""
-    unknown = set(options) - set(load_urdf.__kwdefaults__)
+    defaults = load_urdf.__kwdefaults__ or {}
+    unknown = set(options) - set(defaults)
     if unknown:
-        raise UnknownNameError("option", sorted(unknown)[0], load_urdf.__kwdefaults__)
-    return Options(base=base, **(load_urdf.__kwdefaults__ | options))
+        raise UnknownNameError("option", sorted(unknown)[0], defaults)
+    return Options(base=base, **(defaults | options))
 
 
 def check_urdf(source, base: str = "fixed", **options) -> Report:
