@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from random_models import random_inertia, random_rotation
 
+import vitree as vt
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.flat import Geometry
 from vitree.tree import inertia_tensor
@@ -306,3 +307,19 @@ def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch, package, 
     file.write_text("<COLLADA/>")
     with pytest.raises(MissingExtraError, match=rf"{package}.*vitree\[meshes\]"):
         shapes_inertia([shape("mesh", (1.0,) * 3, filename=str(file))], 1.0)
+
+
+def test_a_mesh_that_may_not_be_opened_is_not(tmp_path):
+    """Its volume is not taken, though the file is there and could be read."""
+    trimesh = pytest.importorskip("trimesh")
+    outside, inside = tmp_path / "box.stl", tmp_path / "pkg" / "urdf" / "r.urdf"
+    inside.parent.mkdir(parents=True)
+    trimesh.creation.box((1, 1, 1)).export(outside)
+    text = f"""<robot name="r"><link name="a"><collision><geometry><mesh filename="{outside}"/></geometry></collision>
+      </link></robot>"""
+    inside.write_text(text)
+    with pytest.raises(ModelError, match="not found: give the folder"):
+        vt.load_urdf(inside, "free", inertia="geometry")
+    assert "mesh-escapes" in {f.id for f in vt.check_urdf(inside, "free")}
+    trusted = vt.load_urdf(inside, "free", inertia="geometry", packages=[tmp_path], density=2.0)
+    assert trusted.total_mass == pytest.approx(2.0)

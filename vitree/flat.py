@@ -63,7 +63,8 @@ class Geometry:
     ``kind`` is "box" (size = three edges), "cylinder" (size = radius, length along z), "sphere"
     (size = radius), "capsule" (size = radius, length), or "mesh" (filename, scale in ``size``).
     ``rotation`` (3, 3) and ``position`` (3,) place it in the frame; ``rgba`` is its colour.
-    ``role`` is "visual" or "collision".
+    ``role`` is "visual" or "collision". ``found`` is False for a mesh whose file is not there, or not where a
+    robot file may have it opened: do not open it.
     """
 
     frame: str
@@ -74,6 +75,7 @@ class Geometry:
     filename: str | None = None
     rgba: tuple | None = None
     role: str = "visual"
+    found: bool = True
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
     if shape is None:
         source.say("shape-unknown", f"there is no shape known in {what}", item)
         return None
-    filename = None
+    filename, problem = None, None
     if shape.tag == "mesh":
         if not shape.get("filename"):
             source.say("shape-unknown", f'the <mesh> of {what} has no "filename"', shape)
@@ -90,6 +90,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
         filename=filename,
         rgba=rgba,
         role=item.tag,
+        found=problem is None,
     )
 
 

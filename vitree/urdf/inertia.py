@@ -159,6 +159,8 @@ def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
     """Volume and moments of what a mesh encloses, or of its convex hull."""
     from scipy.spatial import ConvexHull, QhullError
 
+    if not (shape.found and Path(str(shape.filename)).is_file()):
+        raise ModelError(f'the mesh "{shape.filename}" is not found: give the folder of its package by packages=')
     points, triangles, closed = _read_mesh(str(shape.filename))
     points = points * np.asarray(shape.size)
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
@@ -199,8 +201,6 @@ def _read_mesh(filename: str) -> tuple[np.ndarray, np.ndarray, bool]:
         import trimesh
     except ImportError:
         raise MissingExtraError("trimesh", "meshes", "the inertia of a mesh") from None
-    if not Path(filename).is_file():
-        raise ModelError(f'there is no mesh file "{filename}": give the path of its package, or another inertia policy')
     try:
         mesh = trimesh.load_mesh(filename)
         # vertices are often repeated for the sake of normals and textures
