@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->"
+TABLES = "<!-- tables -->\n", "<!-- end of tables -->"
 
 
-def run(description: str | None, tables: Callable[[bool], str]) -> None:
+def run(description: str | None, tables: Callable[[bool], str], marks: tuple[str, str] = TABLES) -> None:
     """Make the tables (of a smoke run if asked) and put them where the command line says."""
+    begin, end = marks
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables between the marks of a page")
@@ -20,6 +21,6 @@ def run(description: str | None, tables: Callable[[bool], str]) -> None:
     print(text)
     if arguments.write:
         page = arguments.write.read_text()
-        if BEGIN not in page or END not in page:
-            parser.error(f"{arguments.write} has no lines {BEGIN.strip()} and {END}")
-        arguments.write.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}{text}{END}", page, flags=re.DOTALL))
+        if begin not in page or end not in page:
+            parser.error(f"{arguments.write} has no lines {begin.strip()} and {end}")
+        arguments.write.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}{text}{end}", page, flags=re.DOTALL))
