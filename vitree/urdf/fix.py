@@ -12,6 +12,7 @@ import numpy as np
 from vitree.errors import InputError
 from vitree.findings import Finding, Report
 from vitree.urdf.checks import AXIS_TOLERANCE, values
+from vitree.urdf.inertials import COLUMNS, ROWS
 from vitree.urdf.reader import check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
 
@@ -121,7 +122,7 @@ def _set_inertial(link: Element, mass: float, com, tensor: np.ndarray) -> None:
     origin = _child(inertial, "origin")
     origin.setAttribute("xyz", _text(*com))
     origin.setAttribute("rpy", "0 0 0")
-    for key, (i, j) in zip(MOMENTS, zip(*np.triu_indices(3), strict=True), strict=True):
+    for key, i, j in zip(MOMENTS, ROWS, COLUMNS, strict=True):
         inertia.setAttribute(key, _text(tensor[i, j]))
 
 

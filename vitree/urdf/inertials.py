@@ -18,6 +18,8 @@ from vitree.urdf.schema import MOMENTS
 from vitree.urdf.xml import Source
 
 POLICIES = ("strict", "warn", "repair", "geometry")
+#: Where ixx, ixy, ... are in the tensor.
+ROWS, COLUMNS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
 
 
 @dataclass
@@ -32,7 +34,7 @@ class _Inertial:
 
     def attributes(self) -> dict[str, dict[str, str]]:
         """Return elements and their attributes; numbers survive the writing exactly."""
-        entries = self.tensor[np.triu_indices(3)]
+        entries = self.tensor[ROWS, COLUMNS]
         return {
             "origin": {"xyz": " ".join(repr(float(x)) for x in self.xyz),
                        "rpy": " ".join(repr(float(x)) for x in self.rpy)},
