@@ -49,10 +49,10 @@ def test_only_what_is_wrong_changes(policy, tmp_path):
     assert {f.id for f in fixed.changes} >= {"inertia-triangle", "axis-length"}
     assert {f.severity for f in fixed.changes} == {"repair"} and {f.file for f in fixed.changes} == {"r.urdf"}
     assert not fixed.remaining.of("error", "warning")
-    # the lines that changed
-    before, after = FILE.splitlines()[1:], fixed.text.splitlines()[1:]
-    changed = [a for a, b in zip(after, before, strict=True) if re.sub(r"\s", "", a) != re.sub(r"\s", "", b)]
-    assert [re.search(r"<(\w+)", line)[1] for line in changed if "-->" not in line] == ["origin", "inertia", "parent"]
+    # the lines that changed; all others stay to the letter
+    changed = [a for a, b in zip(fixed.text.splitlines(), FILE.splitlines(), strict=True) if a != b]
+    assert [re.search(r"<\??(\w+)", line)[1] for line in changed] == ["xml", "origin", "inertia", "parent"]
+    assert changed[0] == '<?xml version="1.0" encoding="UTF-8"?>'
     assert 'xyz="0.0 0.6 0.8"' in fixed.text and "<!-- weighed -->" in fixed.text and "J\u00e4ger" in fixed.text
     assert "package://arm/arm.dae" in fixed.text and "<sensor:camera/>" in fixed.text
     a, b = vt.load_urdf(path, inertia=policy), vt.load_urdf(fixed.text)
@@ -62,6 +62,33 @@ def test_only_what_is_wrong_changes(policy, tmp_path):
     assert not inertia_faults(2.0, b.flat.link_inertia[1])
     again = vt.fix_urdf(fixed.text, inertia="repair")
     assert not again.changes and again.text == fixed.text
+
+
+def test_tags_of_every_form():
+    """Quotes of both kinds, tags over lines, elements without content, entities in names."""
+    text = """<robot name='r'>
+<link name='a&gt;b'
+      />
+<link name = "c"
+><inertial  ><mass
+   value = '1'/><inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz="5" /></inertial></link>
+<link name='solid'><collision><geometry><box size='1 1 1'/></geometry></collision></link>
+<joint name='j' type='continuous'><parent link='a&gt;b'/><child link='c'/><axis note='x>y' xyz='0 0 2'></axis></joint>
+<joint name='k' type='continuous'><parent link='a&gt;b'/><child link='solid'/></joint>
+</robot>"""
+    fixed = vt.fix_urdf(text, inertia="repair")
+    assert fixed.text.count("\n") == text.count("\n") and "<axis note='x>y' xyz=\"0.0 0.0 1.0\"></axis>" in fixed.text
+    assert "<inertial  ><origin" in fixed.text and "<mass\n   value = \"1.0\"/>" in fixed.text
+    read = vt.load_urdf(fixed.text)
+    assert read.flat.link_mass == (0.0, 1.0, 0.0)
+    assert not inertia_faults(1.0, read.flat.link_inertia[1])
+    whole = vt.fix_urdf(text, inertia="geometry", density=3.0)
+    assert vt.load_urdf(whole.text).flat.link_mass == (0.0, 1.0, 3.0)
+    assert "<link name='solid'><inertial><origin" in whole.text
+    empty = "<robot name='r'><link name='a'/><joint name='f' type='fixed'><parent link='a'/><child link='b'/></joint>" \
+            "<link name='b'><inertial/></link></robot>"  # fmt: skip
+    filled = vt.fix_urdf(empty, "free")
+    assert "<link name='b'><inertial><origin" in filled.text and "<link name='a'/>" in filled.text
 
 
 REPAIRABLE = sorted(

@@ -14,11 +14,9 @@ import numpy as np
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
-from vitree.integrators import METHODS
-from vitree.loads import CONSERVATIVE
+from vitree.model import Model
 from vitree.simulate import count_steps, simulate
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
-from vitree.written import Potential
 
 NAN = math.nan
 #: Steps run before the clock counts.
@@ -207,7 +205,7 @@ def compare(
     """
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else np.array(v0, dtype=float)
-    jobs = _jobs(methods)
+    jobs = _jobs(methods, model.methods)
     dts = [float(x) for x in np.atleast_1d(np.asarray(dt, dtype=float))]
     if not dts or len(set(dts)) < len(dts):
         raise InputError(f"dt = {dt} must be one time step or several that differ")
@@ -220,7 +218,7 @@ def compare(
         raise InputError(f"repeats = {repeats} must be a whole number, 1 or more")
     source = "scipy-dop853" if reference is None or reference is True else reference
     if isinstance(source, str):
-        _check_method(source)
+        _check_method(source, model.methods)
 
     loads = {"torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
              "prescribed": prescribed, "effort_limits": effort_limits}  # fmt: skip
@@ -228,12 +226,9 @@ def compare(
     run.stages = len(jobs) * len(dts) * repeats
     truth = _Reference(source, reference_tolerance, dts)
     coupled = wrenches or model.loads or model.constraints or prescribed
+    coupled = coupled or not isinstance(model, Model)
     symmetric = not coupled and _momentum_is_known(model, torque, q0, model.zero_velocity() if v0 is None else v0)
-    conservative = (
-        torque is None and not wrenches and not model.damping.any() and not model.friction.any()
-        and not prescribed
-        and all(isinstance(load, (*CONSERVATIVE, Potential)) for load in model.loads)
-    )  # fmt: skip
+    conservative = model.conservative and torque is None and not wrenches and not prescribed and inputs is None
     rows: list[dict[str, Any]] = []
     trajectories: dict[tuple[str, float], Trajectory] = {}
     series: dict[tuple[str, float], Series] = {}
@@ -384,7 +379,7 @@ class _Reference:
         )
 
 
-def _jobs(methods) -> dict[str, tuple[str, dict]]:
+def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
     """Label -> (method, options) of names, pairs or a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
@@ -399,7 +394,7 @@ def _jobs(methods) -> dict[str, tuple[str, dict]]:
             raise InputError(
                 f"methods has the entry {method!r}; give a name or a pair (name, options)"
             ) from None
-        _check_method(name)
+        _check_method(name, known)
         for key in _COMMON:
             if key in options:
                 raise InputError(f'{key} is the same for all methods; take it out of "{name}"')
@@ -412,13 +407,13 @@ def _jobs(methods) -> dict[str, tuple[str, dict]]:
             raise InputError(f'methods has "{label}" twice; give a dict with a label for each')
         jobs[str(label)] = (name, options)
     if not jobs:
-        raise InputError("methods is empty; give at least one name of vt.METHODS")
+        raise InputError("methods is empty; give at least one name of model.methods")
     return jobs
 
 
-def _check_method(name) -> None:
-    if not isinstance(name, str) or name not in METHODS:
-        raise UnknownNameError("method", name, METHODS)
+def _check_method(name, known: Mapping) -> None:
+    if not isinstance(name, str) or name not in known:
+        raise UnknownNameError("method", name, known)
 
 
 def _divides(small: float, large: float) -> bool:

@@ -20,6 +20,7 @@ from vitree.findings import Report
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 from vitree.signals import resolve_inputs
+from vitree.system import System
 from vitree.written import Mapped, Potential, Written, WrittenParts, written_parts
 
 #: The kernels for one state at a time.
@@ -63,7 +64,7 @@ def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
 
 
-class Model:
+class Model(System):
     """A mechanism that never changes: safe to share between threads, picklable, hashable by content.
 
     Parameters
@@ -198,6 +199,20 @@ class Model:
         return self.flat.loads
 
     @property
+    def methods(self) -> Mapping[str, type]:
+        """The integrators, the default first."""
+        from vitree.integrators import METHODS
+
+        return METHODS
+
+    @property
+    def conservative(self) -> bool:
+        """Whether its energy stays as it is while nothing drives it."""
+        return not (self.damping.any() or self.friction.any()) and all(
+            isinstance(load, (*loads.CONSERVATIVE, Potential)) for load in self.flat.loads
+        )
+
+    @property
     def report(self) -> Report:
         """What was found in the file it comes from, and what was done with it."""
         return self.flat.report
@@ -289,10 +304,6 @@ class Model:
         q[self._quaternions + 3] = 1.0
         return q
 
-    def zero_velocity(self) -> np.ndarray:
-        """Return a velocity of zeros, (nv,)."""
-        return np.zeros(self.nv)
-
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
         """Draw a configuration, (nq,).
 
@@ -336,24 +347,6 @@ class Model:
             if abs(norm - 1.0) > 4e-16:
                 q[i : i + 4] /= norm
         return q
-
-    def validate_velocity(self, v, name: str = "v") -> np.ndarray:
-        """Return a checked copy of a vector of nv entries (velocity, momentum or force)."""
-        return self._checked(v, self.nv, name).copy()
-
-    def _checked(self, x, size: int, name: str) -> np.ndarray:
-        try:
-            x = np.ascontiguousarray(x, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} must be an array of {size} numbers: {error}") from None
-        if x.shape != (size,):
-            raise InputError(
-                f"{name} has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})"
-            )
-        if not np.isfinite(x).all():
-            bad = int(np.flatnonzero(~np.isfinite(x))[0])
-            raise InputError(f"{name}[{bad}] is {x[bad]}; all entries must be finite")
-        return x
 
     def integrate(self, q, dq) -> np.ndarray:
         """Move a configuration by a body displacement: q (+) dq.
@@ -601,10 +594,6 @@ class Model:
         out = np.empty((self.nv, self.nv))
         core.batch_crba(self.core, q[None], out.reshape(1, -1))
         return out
-
-    def momentum_from_velocity(self, q, v) -> np.ndarray:
-        """Return the generalised momentum p = M(q) v, (nv,)."""
-        return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
 
     def velocity_from_momentum(self, q, p) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (nv,)."""

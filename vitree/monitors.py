@@ -8,7 +8,7 @@ import numpy as np
 
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
-from vitree.model import Model
+from vitree.system import System
 
 #: What can be monitored: columns, and the meaning.
 MONITORS = {
@@ -27,7 +27,7 @@ class Monitors:
     Parameters
     ----------
     names : names of MONITORS, or one
-    model : Model
+    model : System
     steps : int
 
     Raises
@@ -35,7 +35,7 @@ class Monitors:
     UnknownNameError
     """
 
-    def __init__(self, names: str | Iterable[str], model: Model, steps: int):
+    def __init__(self, names: str | Iterable[str], model: System, steps: int):
         self.names = (names,) if isinstance(names, str) else tuple(names)
         for name in self.names:
             if name not in MONITORS:

@@ -9,23 +9,23 @@ import numpy as np
 
 from vitree.constraints import require_consistent
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators import METHODS, Integrator
+from vitree.integrators import Integrator
 from vitree.integrators.base import Records
-from vitree.model import Model
 from vitree.monitors import Monitors
 from vitree.reduced import ReducedModel
 from vitree.signals import LimitedTorque
+from vitree.system import System
 from vitree.trajectory import Trajectory
 
 
 def simulate(
-    model: Model,
+    model: System,
     q0=None,
     v0=None,
     *,
     duration: float | None = None,
     dt=None,
-    method: str = "linear-time",
+    method: str | None = None,
     p0=None,
     q1=None,
     t0: float = 0.0,
@@ -45,7 +45,7 @@ def simulate(
 
     Parameters
     ----------
-    model : Model
+    model : Model, or another System
     q0 : (nq,) array, optional
         Configuration at the start; the neutral one if not given.
     v0 : (nv,) array, optional
@@ -57,8 +57,8 @@ def simulate(
         Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
         steps that differ; they make up the duration. With the option adapt, steps choose their own length, dt being
         that at rest, and the run ends with a record at or beyond the duration.
-    method : str
-        A name of ``vitree.METHODS``.
+    method : str, optional
+        A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
         Joint forces [N or N m]. The variational methods ask a callable once a step, at the predicted
         middle of the step, which keeps their order.
@@ -103,11 +103,12 @@ def simulate(
         If a step cannot be solved; its ``trajectory`` is what was computed before. A
         KeyboardInterrupt carries the same attribute.
     """
-    if not isinstance(model, Model):
+    if not isinstance(model, System):
         raise InputError(f"model must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}")
     model.require_regular()
-    if method not in METHODS:
-        raise UnknownNameError("method", method, METHODS)
+    methods = model.methods
+    if method is not None and method not in methods:
+        raise UnknownNameError("method", method, methods)
     if isinstance(model, ReducedModel):
         given = {"q0": q0, "v0": v0, "duration": duration, "dt": dt, "method": method, "p0": p0, "q1": q1, "t0": t0,
                  "torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
@@ -116,7 +117,8 @@ def simulate(
         return model.simulate_by(simulate, given)
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
-    spans, adaptive = None, options.get("adapt") is not None and "adapt" in METHODS[method].options
+    kind = methods[method or next(iter(methods))]
+    spans, adaptive = None, options.get("adapt") is not None and "adapt" in kind.options
     if isinstance(dt, np.ndarray | list | tuple):
         if adaptive:
             raise InputError("dt must be one number with adapt=: the step at rest; the others follow from the motion")
@@ -133,8 +135,8 @@ def simulate(
     limited = LimitedTorque(model, torque) if effort_limits and torque is not None else None
     if limited is not None:
         torque = limited.torque
-    integrator = METHODS[method](model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
-                                 prescribed=prescribed, **options)  # fmt: skip
+    integrator = kind(model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
+                      prescribed=prescribed, **options)  # fmt: skip
     done = 0
     if resume is not None:
         t0, done, state = integrator.resume(resume.checkpoint.tobytes())
@@ -183,7 +185,7 @@ def _as_before(resume, model, method, dt, options, start):
         raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")
     if "dt_range" in made:
         raise InputError("the run to resume had steps that differed; start from its last q and p")
-    if method not in ("linear-time", resume.method):
+    if method not in (None, resume.method):
         raise InputError(f'the run to resume was by "{resume.method}", not "{method}"')
     return resume.method, made["dt"], made["options"]
 

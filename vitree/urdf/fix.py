@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from xml.dom import expatbuilder
-from xml.dom.minidom import Element
+from xml.parsers import expat
 
 import numpy as np
 
@@ -18,6 +17,10 @@ from vitree.urdf.schema import MOMENTS, USED
 
 #: Policies of ``inertia=`` that change a file.
 REPAIRS = ("repair", "geometry")
+#: Elements whose start tags may change.
+PARTS = ("link", "link/inertial", "joint/axis", *(f"link/inertial/{tag}" for tag in ("origin", "mass", "inertia")))
+#: A start tag, and what ends an element with it.
+START = re.compile(rb"""<(?:[^"'>/]|"[^"]*"|'[^']*'|/(?!>))*(/?)>""")
 
 
 class FixedUrdf(NamedTuple):
@@ -62,22 +65,15 @@ def fix_urdf(source, base: str = "fixed", *, inertia: str = "repair", **options)
     file, model = load(source, chosen)
     changes = list(model.report.of("repair"))
     lines = {finding.line for finding in changes}
-    # the text as it is: with comments, prefixes and what vitree does not read
-    document = expatbuilder.parseString(_undeclared(file.text), namespaces=False)
-    robot = document.documentElement
-    assert robot is not None
-    links, joints = ({node.getAttribute("name"): node for node in _children(robot, tag)} for tag in ("link", "joint"))
+    edits = _Edits(file.text)
     flat = model.full.flat
-    settled = {
-        name: (mass, com, tensor)
-        for name, mass, com, tensor in zip(
-            flat.link_names, flat.link_mass, flat.link_com, flat.link_inertia, strict=True
-        )
-    }
+    bodies = zip(flat.link_mass, flat.link_com, flat.link_inertia, strict=True)
+    settled = dict(zip(flat.link_names, bodies, strict=True))
     for link in file.root.findall("link"):
         name, inertial = link.get("name", ""), link.find("inertial")
-        if name in settled and {getattr(node, "line", None) for node in (link, inertial)} & lines:
-            _set_inertial(links[name], *settled[name])
+        here = {getattr(node, "line", None) for node in (link, inertial)} & lines
+        if here and name in settled and (inertial is not None or settled[name][0] > 0):
+            edits.set_inertial(name, *settled[name])
     for joint in file.root.findall("joint"):
         axis, name = joint.find("axis"), joint.get("name", "")
         if axis is None or "axis" not in USED[joint.get("type", "")]:
@@ -85,45 +81,97 @@ def fix_urdf(source, base: str = "fixed", *, inertia: str = "repair", **options)
         direction = np.array(values(axis, "xyz"))
         length = float(np.linalg.norm(direction))
         if abs(length - 1.0) > AXIS_TOLERANCE:
-            _children(joints[name], "axis")[0].setAttribute("xyz", _text(*direction / length))
+            edits.set_axis(name, direction / length)
             text = f'the axis of joint "{name}" is of length {length:.4g}; divided by it'
             changes.append(Finding("axis-length", "repair", text, file.name, getattr(axis, "line", None)))
-    parts = [node.toxml() for node in document.childNodes]  # comments may stand before the robot
-    text = "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', *parts, ""])
+    text = edits.text()
     remaining = check_urdf(text, base, **(options | {"xacro": None}))
     return FixedUrdf(text, Report(changes), remaining)
 
 
-def _undeclared(text: str) -> bytes:
-    """The text without its declaration, whose encoding is no longer that of the bytes."""
-    return re.sub(r"^\s*<\?xml[^>]*\?>", "", text.lstrip("\ufeff")).strip().encode()
+class _Tag(NamedTuple):
+    """A start tag: where it begins, its text, and whether the element ends with it."""
+
+    start: int
+    text: str
+    empty: bool
 
 
-def _children(node, tag: str) -> list[Element]:
-    return [child for child in node.childNodes if child.nodeName == tag]
+class _Edits:
+    """Changes of a text of XML by the start tags of links and joints; all else stays to the letter."""
 
+    def __init__(self, text: str):
+        self.data = text.lstrip("\ufeff \t\r\n").encode()
+        self.links: dict[str, dict[str, _Tag]] = {}
+        self.joints: dict[str, dict[str, _Tag]] = {}
+        self.changes: list[tuple[int, int, str]] = []  # from, to, new text
+        self._find_tags()
 
-def _child(node: Element, tag: str) -> Element:
-    """The element of that name in a node, made if there is none."""
-    found = _children(node, tag)
-    if found:
-        return found[0]
-    assert node.ownerDocument is not None
-    made = node.ownerDocument.createElement(tag)
-    node.insertBefore(made, node.firstChild)
-    return made
+    def _find_tags(self) -> None:
+        parser = expat.ParserCreate("utf-8")
+        path: list[str] = []
+        parts: dict[str, _Tag] = {}
 
+        def begin(tag, attributes):
+            nonlocal parts
+            path.append(tag)
+            if path[1:2] == ["link"] and len(path) == 2:
+                parts = self.links.setdefault(attributes.get("name", ""), {})
+            elif path[1:2] == ["joint"] and len(path) == 2:
+                parts = self.joints.setdefault(attributes.get("name", ""), {})
+            if "/".join(path[1:]) in PARTS:
+                start = parser.CurrentByteIndex
+                found = START.match(self.data, start)
+                assert found is not None
+                parts[tag] = _Tag(start, found[0].decode(), bool(found[1]))
 
-def _set_inertial(link: Element, mass: float, com, tensor: np.ndarray) -> None:
-    """Write mass, COM and inertia about it in the axes of the link."""
-    inertial = _child(link, "inertial")
-    inertia = _child(inertial, "inertia")
-    _child(inertial, "mass").setAttribute("value", _text(mass))
-    origin = _child(inertial, "origin")
-    origin.setAttribute("xyz", _text(*com))
-    origin.setAttribute("rpy", "0 0 0")
-    for key, i, j in zip(MOMENTS, ROWS, COLUMNS, strict=True):
-        inertia.setAttribute(key, _text(tensor[i, j]))
+        def end(_):
+            path.pop()
+
+        parser.StartElementHandler, parser.EndElementHandler = begin, end
+        parser.Parse(self.data, True)
+
+    def _set(self, tag: _Tag, inside: str = "", **attributes: str) -> None:
+        """Give attributes of a start tag other values, and put a text behind it."""
+        text = tag.text
+        for key, value in attributes.items():
+            text, count = re.subn(rf"""(\s{key}\s*=\s*)("[^"]*"|'[^']*')""", rf'\g<1>"{value}"', text)
+            if not count:
+                text = re.sub(r"(\s*/?>)$", rf' {key}="{value}"\1', text)
+        if inside and tag.empty:
+            name = re.match(r"<([^\s/>]+)", text)
+            text = f"{text[:-2].rstrip()}>{inside}</{name[1] if name else ''}>"
+        else:
+            text += inside
+        self.changes.append((tag.start, tag.start + len(tag.text.encode()), text))
+
+    def set_inertial(self, link: str, mass: float, com, tensor: np.ndarray) -> None:
+        """Write mass, COM and inertia about it in the axes of the link."""
+        parts, missing = self.links[link], ""
+        for name, attributes in {
+            "origin": {"xyz": _text(*com), "rpy": "0 0 0"},
+            "mass": {"value": _text(mass)},
+            "inertia": dict(zip(MOMENTS, map(_text, tensor[ROWS, COLUMNS]), strict=True)),
+        }.items():
+            if name in parts:
+                self._set(parts[name], **attributes)
+            else:
+                missing += f"<{name} " + " ".join(f'{key}="{value}"' for key, value in attributes.items()) + "/>"
+        if "inertial" not in parts:
+            self._set(parts["link"], f"<inertial>{missing}</inertial>")
+        elif missing:
+            self._set(parts["inertial"], missing)
+
+    def set_axis(self, joint: str, direction: np.ndarray) -> None:
+        """Write the axis of a joint."""
+        self._set(self.joints[joint]["axis"], xyz=_text(*direction))
+
+    def text(self) -> str:
+        """Return the text with the changes, declared as UTF-8."""
+        data = self.data
+        for start, end, new in sorted(self.changes, reverse=True):
+            data = data[:start] + new.encode() + data[end:]
+        return re.sub(r"""^(<\?xml[^>]*?\sencoding\s*=\s*)("[^"]*"|'[^']*')""", r'\1"UTF-8"', data.decode())
 
 
 def _text(*numbers: float) -> str:

@@ -1,0 +1,166 @@
+"""System: what can be simulated, compared and recorded; a Model of a mechanism is one, a vehicle another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vitree.errors import InputError
+
+if TYPE_CHECKING:
+    from vitree.integrators.base import Integrator
+
+
+class System(ABC):
+    """What ``simulate``, ``compare`` and trajectories ask of what moves.
+
+    The contract, for those who write one:
+
+    1. A state is (q, v): ``q`` (nq,) may hold quaternions and angles, ``v`` (nv,) is free; ``integrate`` and
+       ``difference`` are the retraction and its inverse, and nobody adds to q.
+    2. ``p = momenta(q, v)`` and ``v = velocities(q, p)`` are inverse to each other, row by row.
+    3. ``energies`` has, in each row, kinetic and potential energy [J], angular momentum about the world's origin
+       and linear momentum in world axes, and the centre of mass [m].
+    4. ``digest`` changes with everything the motion depends on.
+    5. A system never changes.
+
+    Attributes
+    ----------
+    input_names : tuple of str
+        What drives it over time.
+    kinematic_names, constraints, loads : tuples
+        Prescribed coordinates, holonomic constraints and loads; none unless it is a Model.
+    """
+
+    input_names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    kinematic_names: tuple[str, ...] = ()
+    constraints: tuple = ()
+    loads: tuple = ()
+
+    # ---- what it is -------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    @abstractmethod
+    def nq(self) -> int:
+        """Number of entries of a configuration."""
+
+    @property
+    @abstractmethod
+    def nv(self) -> int:
+        """Number of entries of a velocity."""
+
+    @property
+    @abstractmethod
+    def q_names(self) -> tuple[str, ...]:
+        """A name for each entry of q."""
+
+    @property
+    @abstractmethod
+    def v_names(self) -> tuple[str, ...]:
+        """A name for each entry of v."""
+
+    @property
+    @abstractmethod
+    def gravity(self) -> np.ndarray:
+        """Gravity in world axes, (3,) [m/s^2]."""
+
+    @property
+    @abstractmethod
+    def total_mass(self) -> float:
+        """Mass of everything that moves [kg]."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Hash of everything the dynamics depend on, a hexadecimal string."""
+
+    @property
+    @abstractmethod
+    def methods(self) -> Mapping[str, type[Integrator]]:
+        """The integrators it can be stepped by, the default first."""
+
+    @property
+    def full(self) -> System:
+        """The system that is stepped: itself, unless it is a reduced model."""
+        return self
+
+    @property
+    def conservative(self) -> bool:
+        """Whether its energy stays as it is while nothing drives it."""
+        return False
+
+    def require_regular(self) -> None:  # noqa: B027 (most have accelerations)
+        """Raise a ModelError if accelerations do not exist."""
+
+    # ---- states -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def neutral(self) -> np.ndarray:
+        """Return a configuration to start from, (nq,)."""
+
+    @abstractmethod
+    def validate_configuration(self, q: Any, name: str = "q") -> np.ndarray:
+        """Return a checked copy of one configuration, or raise an InputError that names it."""
+
+    def validate_velocity(self, v: Any, name: str = "v") -> np.ndarray:
+        """Return a checked copy of a vector of nv entries (velocity, momentum or force)."""
+        return self._checked(v, self.nv, name).copy()
+
+    def zero_velocity(self) -> np.ndarray:
+        """Return a velocity of zeros, (nv,)."""
+        return np.zeros(self.nv)
+
+    def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
+        try:
+            x = np.ascontiguousarray(x, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} must be an array of {size} numbers: {error}") from None
+        if x.shape != (size,):
+            raise InputError(f"{name} has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})")
+        if not np.isfinite(x).all():
+            bad = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise InputError(f"{name}[{bad}] is {x[bad]}; all entries must be finite")
+        return x
+
+    @abstractmethod
+    def integrate(self, q: Any, dq: Any) -> np.ndarray:
+        """Move a configuration by a displacement, v times a time: (nq,) of (nq,), (nv,)."""
+
+    @abstractmethod
+    def difference(self, q0: Any, q1: Any) -> np.ndarray:
+        """Return the (nv,) displacement with ``integrate(q0, difference(q0, q1)) == q1``."""
+
+    # ---- many states at once ----------------------------------------------------------------------
+
+    @abstractmethod
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, nq), (n, nv)."""
+
+    @abstractmethod
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the momenta p (n, nv) of rows of states."""
+
+    @abstractmethod
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return the velocities v (n, nv) of rows of configurations and momenta."""
+
+    def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
+        """Return the momentum p, (nv,)."""
+        return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+
+    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return h (n, m) and Dh (n, m, nv) of the holonomic constraints at rows of configurations."""
+        return np.zeros((len(q), 0)), np.zeros((len(q), 0, self.nv))
+
+    def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
+        """Return the velocities of rows of states that the constraints allow, (n, nv)."""
+        return self.velocities(q, p)
