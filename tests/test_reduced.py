@@ -234,6 +234,19 @@ def test_other_constraints_stay():
     close(model.constraint_rows(vt.satisfy_constraints(model, near)[None])[0], [[0.0]], 1e-12)
 
 
+def test_efforts_are_cut_by_the_leaders_limits():
+    """A follower takes no torque of its own, so that its limit, here zero, does not matter."""
+    tree = vt.Tree("two")
+    tree.world.add(vt.ry("a", effort=0.5), tz(-1.0), vt.body("one", mass=1.0))
+    tree.world.add(vt.ry("b", effort=0.0), tz(-1.0), vt.body("other", mass=1.0))
+    tree.constrain(vt.gear("b", "a", -1.0))
+    model = vt.Model(tree.flatten()).reduced()
+    options = dict(duration=0.1, dt=1e-2)
+    cut = vt.simulate(model, torque=[9.0], effort_limits=True, **options)
+    assert cut.settings["effort_cut"] == {"a": 1.0}
+    assert np.array_equal(cut.q, vt.simulate(model, torque=[0.5], **options).q)
+
+
 def test_at_rest():
     tree = vt.Tree("two")
     tree.world.add(vt.ry("a"), tz(-1.0), vt.body("one", mass=1.0))
