@@ -165,12 +165,16 @@ _LAZY = {
     "find_robot": "vitree.robots",
     "list_robots": "vitree.robots",
 }
+#: Packages of their own, likewise.
+_PARTS = ("lie", "vehicles")
 
 
 def __getattr__(name):
-    if name in _LAZY:
-        import importlib
+    import importlib
 
+    if name in _PARTS:
+        return importlib.import_module(f"vitree.{name}")
+    if name in _LAZY:
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value
         return value
@@ -178,4 +182,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_PARTS})
