@@ -49,7 +49,7 @@ def core(name, width=1, flags=()):
     )
 
 
-extensions = [core("types"), core("_cpu"), *(core(f"_x{width}", width) for width in WIDE_FLAGS)]
+extensions = [core("types"), core("_cpu"), core("_vehicles"), *(core(f"_x{width}", width) for width in WIDE_FLAGS)]
 if X86:  # one lane again, with twice the registers
     extensions.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
 parallel = 0 if sys.platform == "win32" else min(len(extensions), os.cpu_count() or 1)

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -149,7 +150,32 @@ def chain_iterations(text):
     assert newton[0] < riqn[0] and newton[2:] == [4.0, 0.0] and riqn[2:] == [5.69, 1.16]
 
 
+def large_steps(rows):
+    """Every map keeps the momentum and bounds the energy; Runge-Kutta does not live through the larger step."""
+    for dt in ("0.5", "1.25"):
+        for name in ("exp", "cayley", "dual-cayley", "trapezoidal"):
+            ended, least, greatest, momentum = rows[f"lie, {name}, dt = {dt} s"]
+            assert ended == "runs" and float(momentum) < 1e-11
+            assert -float(least) < (1e-9 if name == "trapezoidal" else 0.3) and float(greatest) < 0.3
+        assert float(rows[f"rk4, dt = {dt} s"][3]) > 1
+    assert "blows up" in rows["rk4, dt = 1.25 s"][0] and "blows up" in rows["rk2, dt = 0.5 s"][0]
+
+
+def free_bodies(rows):
+    """Of order two, ahead of the others of order two, and never lost."""
+    steps = ("0.2", "0.1", "0.05", "0.025")
+    error = {(m, dt): numbers(rows[f"{m}, dt = {dt}"])[0] for m in ("lie", "rk2", "implicit-rk2", "rk4", "lie-newmark")
+             for dt in steps}  # fmt: skip
+    for coarse, fine in pairwise(steps):
+        assert 3 < error["lie", coarse] / error["lie", fine] < 5
+    for dt in steps:
+        assert numbers(rows[f"lie, dt = {dt}"])[3] == 0
+        assert error["lie", dt] < 0.7 * min(error[m, dt] for m in ("rk2", "implicit-rk2", "lie-newmark"))
+
+
 CLAIMS = {
+    "kobilarov_2009/fig03_large_steps.py": large_steps,
+    "kobilarov_2009/fig04_rigid_body_error.py": free_bodies,
     "johnson_murphey_2009/fig2008_02_marionette.py": marionette,
     "johnson_murphey_2009/fig01_pendulum_energy.py": pendulum_energy,
     "johnson_murphey_2009/fig02_planar_human.py": human,

@@ -31,12 +31,13 @@ class System(ABC):
     ----------
     input_names : tuple of str
         What drives it over time.
-    kinematic_names, constraints, loads : tuples
-        Prescribed coordinates, holonomic constraints and loads; none unless it is a Model.
+    joints, kinematic_names, constraints, loads : tuples
+        Joints with their limits, prescribed coordinates, holonomic constraints and loads; none unless it is a Model.
     """
 
     input_names: tuple[str, ...]
     joint_names: tuple[str, ...]
+    joints: tuple = ()
     kinematic_names: tuple[str, ...] = ()
     constraints: tuple = ()
     loads: tuple = ()

@@ -32,8 +32,15 @@ class SciPy(Integrator):
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
             if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
                 raise InputError(f"{name}={value!r} must be a positive number")
-        self.field = super()._field()
+        self.field = self._accelerations()
         self.quaternions = self.model._quaternions
+
+    def _accelerations(self):
+        """The compiled object that knows the accelerations."""
+        return super()._field()
+
+    def _configuration_rate(self, q, v):
+        return configuration_rate(self.model, q, v)
 
     @property
     def settings(self):
@@ -66,7 +73,7 @@ class SciPy(Integrator):
             prescribed = np.zeros(self.model.nv)
             q[self.motion.iq], v[self.motion.iv], prescribed[self.motion.iv] = where, rate, acceleration
         return np.concatenate(
-            (configuration_rate(self.model, q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
+            (self._configuration_rate(q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
         )  # fmt: skip
 
     def run(self, records, steps, every, progress, monitors=None):

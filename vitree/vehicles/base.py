@@ -1,0 +1,156 @@
+"""Vehicle: a system whose configuration is a Lie group, or a group and a shape."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.flat import Geometry
+from vitree.system import System
+
+#: Standard gravity in world axes, z up [m/s^2].
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+class Vehicle(System):
+    """A vehicle that never changes: safe to share between threads, picklable, hashable by content.
+
+    A kind of vehicle passes what it is made of to this constructor, says what :class:`vitree.system.System` asks for,
+    and gives ``compiled`` and ``configuration_rate``.
+
+    Parameters
+    ----------
+    name : str
+    input_names : sequence of str
+    geometry : sequence of Geometry
+        Shapes for viewers; no part in the dynamics.
+    parts : dict
+        All that the dynamics depend on, by name: numbers, arrays, texts, callables.
+    """
+
+    joint_names = ("body",)
+    #: where q has quaternions
+    _quaternions: np.ndarray = np.zeros(0, dtype=int)
+
+    def __init__(self, name: str, input_names, geometry, parts: dict[str, Any]):
+        self._name = str(name)
+        self.input_names = tuple(map(str, input_names))
+        self.geometry: tuple[Geometry, ...] = tuple(geometry)
+        if len(set(self.input_names)) < len(self.input_names):
+            raise ModelError(f'two inputs of "{name}" have the same name: {", ".join(self.input_names)}')
+        content = [(key, _content(value)) for key, value in sorted(parts.items())]
+        text = f"{type(self).__module__}.{type(self).__qualname__} {self.input_names} {content}"
+        self._digest = hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything the dynamics depend on, a hexadecimal string."""
+        return self._digest
+
+    @property
+    def compiled(self) -> dict[str, Any]:
+        """What the compiled integrators are told of it, as keyword arguments."""
+        return {}
+
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return dq/dt (nq,) for a velocity v (nv,), for ordinary solvers."""
+        raise NotImplementedError
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vehicle) and self._digest == other._digest
+
+    def __repr__(self) -> str:
+        return f"<vitree.vehicles.{type(self).__name__} {self.name!r}: nq={self.nq}, nv={self.nv}>"
+
+
+def _content(value: Any) -> str:
+    """What a value says, in the same words however it was given; of functions their code and what it closes over."""
+    code = getattr(value, "__code__", None)
+    if code is not None:
+        kept = [cell.cell_contents for cell in value.__closure__ or ()]
+        words = value.__module__, value.__qualname__, code.co_code.hex(), code.co_names
+        return repr((*words, [_content(x) for x in (*code.co_consts, *(value.__defaults__ or ()), *kept)]))
+    if value is None or isinstance(value, str):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return repr([(str(key), _content(x)) for key, x in value.items()])
+    try:
+        return repr(np.asarray(value, dtype=float).tolist())
+    except (TypeError, ValueError):
+        return type(value).__qualname__
+
+
+def positive(value, what: str) -> float:
+    """Return a number above zero, or raise a ModelError that names it."""
+    number = array(value, (), what)
+    if not number > 0:
+        raise ModelError(f"{what} is {number:g}; it must be positive")
+    return float(number)
+
+
+def not_negative(value, what: str) -> float:
+    """Return a number of at least zero, or raise a ModelError that names it."""
+    number = array(value, (), what)
+    if not number >= 0:
+        raise ModelError(f"{what} is {number:g}; it must be zero or more")
+    return float(number)
+
+
+def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
+    """Return a symmetric positive (or, if not ``definite``, not negative) matrix.
+
+    Parameters
+    ----------
+    value : number, (size,) or (size, size) array
+        A multiple of the identity, a diagonal, or all of it.
+
+    Raises
+    ------
+    ModelError
+        If it is not symmetric, or has an eigenvalue that is not positive.
+    """
+    given = np.ndim(value) if not isinstance(value, str) else 0
+    if given == 0:
+        A = array(value, (), what) * np.eye(size)
+    elif given == 1:
+        A = np.diag(array(value, (size,), what))
+    else:
+        A = array(value, (size, size), what)
+    largest = np.abs(A).max()
+    if np.abs(A - A.T).max() > 1e-9 * largest:
+        i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
+        raise ModelError(f"{what} is not symmetric: entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}")
+    A = 0.5 * (A + A.T)
+    least = float(np.linalg.eigvalsh(A)[0])
+    if least <= 0 if definite else least < -1e-12 * largest:
+        raise ModelError(f"{what} has the eigenvalue {least:g}; all must be positive{'' if definite else ' or zero'}")
+    A.setflags(write=False)
+    return A
+
+
+def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
+    try:
+        result = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; it must be {_numbers(shape)}") from None
+    if result.shape != shape or not np.isfinite(result).all():
+        raise ModelError(f"{what} is {np.array2string(result)}; it must be {_numbers(shape)}, finite")
+    result.setflags(write=False)
+    return result
+
+
+def _numbers(shape: tuple[int, ...]) -> str:
+    return f"an array of shape {shape}" if shape else "a number"

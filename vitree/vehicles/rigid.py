@@ -1,0 +1,241 @@
+"""RigidVehicle: a vehicle that is one rigid body in space, on SE(3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vitree._core import _vehicles  # type: ignore[attr-defined]
+from vitree.errors import ModelError
+from vitree.flat import Geometry
+from vitree.model import Model
+from vitree.tree import Tree, body, free
+from vitree.vehicles.base import GRAVITY, Vehicle, array, not_negative, symmetric
+
+
+class RigidVehicle(Vehicle):
+    """One rigid body on SE(3) with general inertia, controls and external forces.
+
+    ``q`` is (position, quaternion xyzw) and ``v`` (linear, angular) in body axes, as of a ``free`` joint. Twists
+    ``xi`` and wrenches that are given here are (angular, linear) and (torque, force), in body axes. The equations are
+
+        J dw/dt = J w x w + M v x v + torque,    M dv/dt = M v x w + force.
+
+    Parameters
+    ----------
+    rotational : number, (3,) or (3, 3) array [kg m^2]
+        J, about the body's origin: a multiple of the identity, a diagonal, or all of it.
+    translational : number, (3,) or (3, 3) array [kg]
+        M; differs from a multiple of the identity where water moves along (added mass).
+    mass : float, optional [kg]
+        What gravity pulls at, in the body's origin. If not given, that of M, if M is a multiple of the identity.
+    gravity : (3,) array [m/s^2]
+        In world axes.
+    drag : number, (6,) or (6, 6) array, optional
+        Symmetric, not negative: the wrench -drag xi [N m s, N s, N s/m].
+    controls : mapping of name to (6,) array, optional
+        The wrench (torque, force) of one unit of each input.
+    force : callable (t, g, xi, u) -> (6,) array, optional
+        A wrench of your own: t [s], pose g (4, 4), twist xi (6,), inputs u (nu,). It costs calls of Python at
+        each step.
+    force_slope : callable (t, g, xi, u) -> (6, 6) array, optional
+        Its derivative by xi. Without it steps converge more slowly where the force depends on xi.
+    name : str
+    geometry : sequence of Geometry
+        Shapes on the frame "body", for viewers.
+
+    Raises
+    ------
+    ModelError
+        If an inertia or the drag is not symmetric or not positive, or numbers have another shape.
+
+    Notes
+    -----
+    The momentum p is (M v, J w), the spatial momentum that of p moved to the world's origin; the centre of mass is
+    taken to be the body's origin.
+
+    References
+    ----------
+    Kobilarov, Crane & Desbrun 2009, "Lie group integrators for animation and control of vehicles", section 4.
+
+    Examples
+    --------
+    >>> import vitree as vt
+    >>> from vitree.vehicles import RigidVehicle
+    >>> body = RigidVehicle((1.0, 2.0, 3.0), 4.0, gravity=(0, 0, 0))
+    >>> run = vt.simulate(body, v0=[0, 0, 0, 0.1, 2.0, 0.1], duration=1.0, dt=0.01)
+    >>> bool(abs(run.momentum - run.momentum[0]).max() < 1e-12)
+    True
+    """
+
+    _quaternions = np.array([3])
+    q_names = ("x", "y", "z", "qx", "qy", "qz", "qw")  # type: ignore[assignment]
+    v_names = ("vx", "vy", "vz", "wx", "wy", "wz")  # type: ignore[assignment]
+
+    def __init__(self, rotational, translational, *, mass=None, gravity=GRAVITY, drag=0.0,
+                 controls: Mapping[str, Any] | None = None, force: Callable | None = None,
+                 force_slope: Callable | None = None, name: str = "vehicle", geometry: Sequence[Geometry] = (),
+                 _inputs=None, _parts: Mapping[str, Any] | None = None):  # fmt: skip
+        self.rotational = symmetric(rotational, 3, f'the rotational inertia of "{name}"')
+        self.translational = symmetric(translational, 3, f'the translational inertia of "{name}"')
+        self._gravity = array(gravity, (3,), f'the gravity on "{name}"')
+        self.drag = symmetric(drag, 6, f'the drag of "{name}"', definite=False)
+        M = self.translational
+        if mass is None:
+            if np.any(M[0, 0] * np.eye(3) != M) and self._gravity.any():
+                raise ModelError(f'the mass of "{name}" does not follow from a translational inertia that differs '
+                                 f"by axis: give mass=, which gravity pulls at")  # fmt: skip
+            mass = M[0, 0]
+        self.mass = not_negative(mass, f'the mass of "{name}"')
+        controls = dict(controls or {})
+        self.columns = np.array(
+            [array(w, (6,), f'the wrench of the input "{k}"') for k, w in controls.items()]
+        ).reshape(-1, 6)
+        for what, given in (("force", force), ("force_slope", force_slope)):
+            if given is not None and not callable(given):
+                raise ModelError(f"{what} is {given!r}; it must be a callable (t, g, xi, u)")
+        if force_slope is not None and force is None:
+            raise ModelError("force_slope is the derivative of force: give force as well")
+        self.force, self.force_slope = force, force_slope
+        #: what a kind of vehicle passes on to its compiled body
+        self.parts = dict(_parts or {})
+        parts = {
+            "rotational": self.rotational, "translational": M, "mass": self.mass, "gravity": self._gravity,
+            "drag": self.drag, "columns": self.columns, "force": force, "force_slope": force_slope, **self.parts,
+        }  # fmt: skip
+        super().__init__(name, controls if _inputs is None else _inputs, geometry, parts)
+
+    # ---- compiled parts ----------------------------------------------------------------------------
+
+    #: the class of the compiled body
+    _kind = "RigidBody"
+
+    @property
+    def compiled(self):
+        """What the compiled integrators are told of it."""
+        return {"body": self.core}
+
+    @cached_property
+    def core(self):
+        """Inertia and forces as the compiled integrators have them."""
+        return getattr(_vehicles, self._kind)(
+            self.rotational, self.translational, self.mass * self._gravity, self.drag, self.columns,
+            force=self.force, slope=self.force_slope, **self.parts,
+        )  # fmt: skip
+
+    @cached_property
+    def space(self) -> Model:
+        """The free joint whose configurations are those of the vehicle."""
+        tree = Tree(self.name)
+        tree.world.add(free("joint"), body("body", 1.0, (1.0, 1.0, 1.0)))
+        return tree.compile()
+
+    def __getstate__(self):
+        return {key: value for key, value in vars(self).items() if key not in ("core", "space")}
+
+    # ---- what it is --------------------------------------------------------------------------------
+
+    @property
+    def nq(self) -> int:
+        """Seven: position and quaternion."""
+        return 7
+
+    @property
+    def nv(self) -> int:
+        """Six: linear and angular velocity."""
+        return 6
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """Gravity in world axes, (3,) [m/s^2]."""
+        return self._gravity.copy()
+
+    @property
+    def total_mass(self) -> float:
+        """What gravity pulls at [kg]."""
+        return self.mass
+
+    @property
+    def methods(self):
+        """The integrators, the default first."""
+        from vitree.integrators.vehicles import RIGID_METHODS
+
+        return RIGID_METHODS
+
+    @property
+    def conservative(self) -> bool:
+        """Whether its energy stays as it is while nothing drives it."""
+        return not self.drag.any() and self.force is None
+
+    # ---- states ------------------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """Return the configuration at the world's origin, (7,)."""
+        return self.space.neutral()
+
+    def validate_configuration(self, q, name="q") -> np.ndarray:
+        """Return a checked copy of a configuration; raise an InputError if its quaternion is not of unit length."""
+        return self.space.validate_configuration(q, name)
+
+    def integrate(self, q, dq) -> np.ndarray:
+        """Move a configuration by a body displacement (linear, angular), by the exponential: (7,) of (7,), (6,)."""
+        return self.space.integrate(q, dq)
+
+    def difference(self, q0, q1) -> np.ndarray:
+        """Return the displacement (6,) with ``integrate(q0, difference(q0, q1)) == q1``."""
+        return self.space.difference(q0, q1)
+
+    def configuration_rate(self, q, v):
+        """Return dq/dt (7,) for a velocity v (6,)."""
+        from vitree.integrators.scipy_ode import configuration_rate
+
+        return configuration_rate(self.space, q, v)
+
+    def wrench(self, t: float, q, v, inputs=()) -> np.ndarray:
+        """Return the wrench (torque, force) of all that acts, (6,) [N m, N], body axes, at a time and state."""
+        q, v = self.validate_configuration(q), self._checked(v, 6, "v")
+        u = array(inputs if len(inputs) else np.zeros(len(self.input_names)), (len(self.input_names),), "inputs")
+        still, slope = self.core.wrench(float(t), q, u)
+        xi = np.concatenate((v[3:], v[:3]))
+        total = still + slope @ xi
+        return total if self.force is None else total + np.asarray(self.force(t, self.pose(q), xi, u), dtype=float)
+
+    def pose(self, q) -> np.ndarray:
+        """Return the pose of the body in the world, (4, 4) [m]."""
+        return self.space.body_poses(q)[0]
+
+    def frame_poses(self, q) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4), of each frame that has geometry."""
+        return {"body": self.pose(q)}
+
+    # ---- many states at once -----------------------------------------------------------------------
+
+    def energies(self, q, v):
+        """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, 7), (n, 6)."""
+        p, out = self.momenta(q, v), np.empty((len(q), 11))
+        out[:, 0] = 0.5 * (p * v).sum(axis=1)
+        out[:, 1] = self.core.potentials(np.ascontiguousarray(q))
+        linear, angular = _rotated(q[:, 3:], p[:, :3]), _rotated(q[:, 3:], p[:, 3:])
+        out[:, 2:5] = angular + np.cross(q[:, :3], linear)
+        out[:, 5:8] = linear
+        out[:, 8:] = q[:, :3]
+        return out
+
+    def momenta(self, q, v):
+        """Return p = (M v, J w) of rows of states, (n, 6) [kg m/s, kg m^2/s]."""
+        return np.concatenate((v[:, :3] @ self.translational, v[:, 3:] @ self.rotational), axis=1)
+
+    def velocities(self, q, p):
+        """Return v (n, 6) of rows of configurations and momenta."""
+        solve = np.linalg.solve
+        return np.concatenate((solve(self.translational, p[:, :3].T), solve(self.rotational, p[:, 3:].T))).T
+
+
+def _rotated(turn: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Rows of vectors in the world, of body vectors and quaternions (x, y, z, w)."""
+    u, w = turn[:, :3], turn[:, 3:]
+    c = 2.0 * np.cross(u, a)
+    return a + w * c + np.cross(u, c)
