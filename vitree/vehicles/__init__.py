@@ -2,7 +2,13 @@
 
 from vitree.vehicles.base import Vehicle
 from vitree.vehicles.boat import Boat, boat
+from vitree.vehicles.car import Car, car
 from vitree.vehicles.helicopter import Helicopter, helicopter
+from vitree.vehicles.nonholonomic import NonholonomicVehicle
 from vitree.vehicles.rigid import RigidVehicle
+from vitree.vehicles.snakeboard import Snakeboard, snakeboard
 
-__all__ = ["Boat", "Helicopter", "RigidVehicle", "Vehicle", "boat", "helicopter"]
+__all__ = [
+    "Boat", "Car", "Helicopter", "NonholonomicVehicle", "RigidVehicle", "Snakeboard", "Vehicle", "boat", "car",
+    "helicopter", "snakeboard",
+]  # fmt: skip

@@ -1,0 +1,49 @@
+"""Parallel parking by given controls: a car reverses along two arcs, steering where it stands.
+
+    python parallel_parking.py [figure.png]
+
+Each arc's torque pulls as long as it brakes, so that the car stands still after it, and ends along the kerb. A step of
+the variational method is the arc of a circle: where the wheels rest, its path is exact whatever the time step, while
+the Runge-Kutta method of the same order cuts corners.
+"""
+
+import sys
+
+import numpy as np
+
+import vitree as vt
+
+
+def controls(dt: float, sigma: float = 0.7, torque: float = 500.0) -> np.ndarray:
+    """Rows (torque [N m], rate of steering [1/s]) of 12 s."""
+    phases = [  # seconds, torque, where the steering goes
+        (1.0, 0.0, -sigma), (1.6, -torque, 0.0), (1.6, torque, 0.0), (2.0, 0.0, 2 * sigma), (1.6, -torque, 0.0),
+        (1.6, torque, 0.0), (1.0, 0.0, -sigma), (1.6, 0.0, 0.0),
+    ]  # fmt: skip
+    return np.concatenate([np.tile((f, way / time), (round(time / dt), 1)) for time, f, way in phases])
+
+
+def main(figure: str | None = None) -> dict[str, vt.Trajectory]:
+    car, runs = vt.vehicles.car(), {}
+    print("method    dt [s]     aside [m]      back [m]   heading [rad]   speed [m/s]")
+    for method in ("lie", "rk2"):
+        for dt in (0.2, 0.1):
+            run = vt.simulate(car, duration=12.0, dt=dt, method=method, inputs=controls(dt))
+            runs[f"{method}, dt = {dt} s"] = run
+            (theta, x, y), speed = run.q[-1, 2:], run.v[-1, 3]
+            print(f"{method:8s} {dt:7.2f} {y:13.8f} {-x:13.8f} {theta:15.1e} {speed:13.1e}")
+    if figure:
+        import matplotlib.pyplot as plt
+
+        _, axes = plt.subplots()
+        outline = np.array([(-0.65, -0.86), (3.25, -0.86), (3.25, 0.86), (-0.65, 0.86)])
+        corners = np.column_stack((outline, np.zeros(4), np.ones(4)))
+        for q in runs["lie, dt = 0.1 s"].q[::10]:
+            axes.fill(*(car.frame_poses(q)["body"] @ corners.T)[:2], facecolor=(0, 0, 1, 0.05), edgecolor="b")
+        axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
+        plt.savefig(figure)
+    return runs
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
