@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 import vitree as vt
-from vitree.vehicles import RigidVehicle, boat, helicopter
+from vitree.vehicles import RigidVehicle, boat, car, helicopter, snakeboard
 
 MAPS = ("exp", "cayley", "dual-cayley", "trapezoidal")
 METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     *(("lie", {"map": name}) for name in MAPS), ("rk2", {}), ("rk4", {}), ("implicit-rk2", {}), ("lie-newmark", {}),
 )  # fmt: skip
+ROLLING: tuple[tuple[str, dict[str, Any]], ...] = (("lie", {}), ("rk2", {}), ("rk4", {}))
 
 
 def vehicles() -> dict:
@@ -29,13 +30,15 @@ def vehicles() -> dict:
         "free body": (RigidVehicle((1, 2, 3), (4, 5, 7), gravity=(0, 0, 0)), [0.5, 0.2, -0.3, 1, -0.7, 0.4], None),
         "helicopter": (helicopter(drag=(0.01, 0.01, 0.01, 0.1, 0.1, 0.2)), [0.5, 0, 0, 0, 0, 0.1], [11.8, 0, 0, 0]),
         "boat": (boat(), [1, 0, 0, 0, 0, 0.1], [100.0, 80.0]),
+        "car": (car(), None, [500.0, 0.0]),
+        "snakeboard": (snakeboard(), None, [1e-4, 0.0]),
     }
 
 
 def times(steps: int, repeats: int, dt: float) -> None:
     for name, (vehicle, v, u) in vehicles().items():
         rows = {}
-        for method, options in METHODS:
+        for method, options in METHODS if isinstance(vehicle, RigidVehicle) else ROLLING:
             runs = [vt.simulate(vehicle, None, v, duration=steps * dt, dt=dt, method=method, inputs=u, every=steps,
                                 **options) for _ in range(repeats)]  # fmt: skip
             label = " ".join([method, *options.values()])

@@ -173,7 +173,17 @@ def free_bodies(rows):
         assert error["lie", dt] < 0.7 * min(error[m, dt] for m in ("rk2", "implicit-rk2", "lie-newmark"))
 
 
+def cars(rows):
+    """Of order two, and ahead of the Runge-Kutta method of that order."""
+    steps = ("0.1", "0.05", "0.025")
+    error = {(m, dt): numbers(rows[f"{m}, dt = {dt}"])[0] for m in ("lie", "rk2") for dt in steps}
+    for coarse, fine in pairwise(steps):
+        assert 3.5 < error["lie", coarse] / error["lie", fine] < 4.5
+    assert all(error["lie", dt] < 0.6 * error["rk2", dt] for dt in steps)
+
+
 CLAIMS = {
+    "kobilarov_2009/fig05_car.py": cars,
     "kobilarov_2009/fig03_large_steps.py": large_steps,
     "kobilarov_2009/fig04_rigid_body_error.py": free_bodies,
     "johnson_murphey_2009/fig2008_02_marionette.py": marionette,

@@ -21,3 +21,13 @@ def distances(model, run, truth) -> tuple[float, float]:
     apart = np.array([model.difference(a, b) for a, b in zip(truth.q[k], run.q, strict=True)])
     place = np.linalg.norm(run.q[:, :3] - truth.q[k, :3], axis=1)
     return float(place.max()), float(np.linalg.norm(apart[:, 3:], axis=1).max())
+
+
+def drive(rng: np.random.Generator, car):
+    """A start (q, v) of a car, and a function of time: torque [N m] and rate of the steering [1/s], swinging."""
+    torque, swing = rng.uniform(200.0, 800.0), rng.uniform(0.1, 0.5)
+    fast, turn = rng.uniform(0.3, 1.5, 2)
+    speed = rng.uniform(2.0, 8.0)
+    q, v = car.neutral(), car.zero_velocity()
+    v[[0, 3]] = speed / car.wheel_radius, speed
+    return (q, v), lambda t: np.array([torque * np.cos(fast * t), swing * turn * np.cos(turn * t)])
