@@ -88,6 +88,10 @@ class Lie(VehicleIntegrator):
         self.stepper = self._make("LieStepper", map=MAPS[name], alpha=float(alpha),
                                   **self._solving())  # fmt: skip
 
+    @property
+    def settings(self):
+        return {"map": "exp", "alpha": 0.5, "tolerance": 1e-12, "max_iterations": 30, **self.chosen}
+
 
 class RungeKutta2(VehicleIntegrator):
     """The explicit midpoint rule on position, quaternion and velocity, the quaternion normalised after each stage."""
