@@ -166,7 +166,7 @@ _LAZY = {
     "list_robots": "vitree.robots",
 }
 #: Packages of their own, likewise.
-_PARTS = ("lie", "vehicles")
+_PARTS = ("control", "lie", "vehicles")
 
 
 def __getattr__(name):

@@ -1,0 +1,53 @@
+"""What the scripts of optimal control share: arguments, solving, pictures that can be read in grey."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+import vitree.control as vc
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """Read --method and --out; the folder is made."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--method", choices=("scipy", "ipopt"), default="scipy", help="the solver")
+    parser.add_argument("--out", type=Path, default=Path("."), metavar="FOLDER", help="where the picture goes")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    return chosen
+
+
+def solved(problem: vc.ControlProblem, method: str) -> vc.Plan:
+    """Solve, say how it went, and stop if it did not."""
+    found = vc.solve(problem, method)
+    print(found.message)
+    print(f"cost {found.cost:.6g}  duration {found.trajectory.t[-1]:.4g} s  iterations {found.iterations}  "
+          f"violation {found.constraint_violation:.1e}  {found.seconds:.1f} s")  # fmt: skip
+    if not found.success:
+        raise SystemExit("not solved")
+    return found.trajectory
+
+
+def picture(plan: vc.Plan, title: str, plane: tuple[str, str] = ("x", "y")):
+    """A figure, and the axes of the path in a plane; beside it the inputs over time."""
+    made = Figure(figsize=(9.0, 3.8), layout="constrained")
+    path, inputs = made.subplots(1, 2, width_ratios=(3, 2))
+    path.plot(plan[plane[0]], plan[plane[1]], color="0.0", marker=".", markersize=3)
+    path.set(title=title, xlabel=f"{plane[0]} [m]", ylabel=f"{plane[1]} [m]", aspect="equal")
+    styles = ("-", "--", ":", "-.")
+    for k, name in enumerate(plan.input_names):
+        largest = abs(plan[name]).max() or 1.0
+        inputs.stairs(plan[name] / largest, plan.t, color="0.0", linestyle=styles[k % 4], baseline=None,
+                      label=f"{name} / {largest:.3g}")  # fmt: skip
+    inputs.set(title="inputs, over their largest", xlabel="time [s]")
+    inputs.legend(fontsize="small")
+    return made, path
+
+
+def save(made: Figure, out: Path, name: str) -> None:
+    """Write a picture and say where."""
+    made.savefig(out / name, dpi=150)
+    print(f"written: {out / name}")

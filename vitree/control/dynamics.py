@@ -1,0 +1,349 @@
+"""Vehicles as the optimiser sees them: one step of their variational integrator, as equations.
+
+A step from node k to node k + 1 with the inputs u_k and the velocity y_k of the interval is
+
+    p_k = before(h, q_k, y_k) - (h/2) force(t_k, q_k, y_k, u_k)           the momentum at its start
+    q_{k+1} = advance(h, q_k, y_k, u_k)
+    p_{k+1} = after(h, q_{k+1}, y_k) + (h/2) force(t_{k+1}, q_{k+1}, y_k, u_k)
+
+and at both ends of the run p = momentum(q, v) (half kicks). All functions take arrays with leading axes, complex too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from vitree.errors import InputError, UnknownNameError
+from vitree.lie import SE2, SE3, Group
+
+
+class Dynamics:
+    """What a vehicle tells the optimiser; base of the kinds below.
+
+    Attributes
+    ----------
+    q_names, v_names, input_names : tuple of str
+        Of configurations, velocities and inputs; the names that bounds and costs go by.
+    bounds : dict of str to (float, float)
+        That hold unless a problem has others, by any of these names.
+    trim : (nu,) array
+        Inputs that hold the vehicle; where the guess starts, and what effort is measured from.
+    group : Group
+        Of the poses.
+    looks_at : dict of str to str
+        Which of "q", "v", "u" a function depends on; of the others it gets no columns. All unless given.
+    """
+
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+    bounds: dict[str, tuple[float, float]]
+    trim: np.ndarray
+    group: Group
+    looks_at: Mapping[str, str] = {}
+
+    def pose(self, q: np.ndarray) -> np.ndarray:
+        """The element of the group (..., size, size) of configurations (..., nq)."""
+        raise NotImplementedError
+
+    def before(self, h, q, y, u):
+        """The momentum (..., nv) at the start of an interval, forces left out."""
+        raise NotImplementedError
+
+    def after(self, h, q, y, u):
+        """The momentum (..., nv) at the end of an interval."""
+        raise NotImplementedError
+
+    def force(self, t, q, y, u):
+        """The generalised force (..., nv)."""
+        raise NotImplementedError
+
+    def advance(self, h, q, y, u):
+        """The next configuration (..., nq)."""
+        raise NotImplementedError
+
+    def momentum(self, q, v):
+        """The momentum (..., nv) of a velocity."""
+        raise NotImplementedError
+
+    def reach(self, h: float) -> dict[str, float]:
+        """The largest absolute values of velocities that the equations of a step h allow, by name."""
+        return {}
+
+    def check(self, q: np.ndarray, what: str) -> np.ndarray:
+        """The configuration (nq,), made exact, or an InputError."""
+        return q
+
+    def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
+        """Coordinates that are set to those of a goal (nq,), NaN being free; and equations for others."""
+        return [i for i in range(len(goal)) if np.isfinite(goal[i])], None
+
+    def interpolate(self, first: np.ndarray, last: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Configurations (n, nq) from first to last at s (n,) in [0, 1], for the default guess."""
+        return first + s[:, None] * (last - first)
+
+    def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
+        """Velocities (n, nv) of the intervals between configurations (n + 1, nq), as well as they can be had."""
+        raise NotImplementedError
+
+
+class RigidDynamics(Dynamics):
+    """A rigid body on SE(3) or SE(2): C(h xi)^T I xi, stepped by a map of the group.
+
+    On SE(3) configurations are (position, quaternion xyzw) and velocities (linear, angular) in body axes, as of a
+    ``free`` joint; on SE(2) they are (theta, x, y) and (w, vx, vy). Twists ``xi`` and wrenches are (angular, linear).
+
+    Parameters
+    ----------
+    group : Group
+        ``vitree.lie.SE2`` or ``SE3``.
+    inertia : (dim, dim) array
+        Symmetric, positive definite; (angular, linear).
+    force : callable
+        ``force(t, g, xi, u)`` gives the wrench (..., dim) in body axes, (torque, force). t is (...), g (..., size,
+        size) the pose, xi (..., dim), u (..., nu); analytic, complex too.
+    inputs : mapping of str to (float, float), or sequence of str
+        Names of the inputs, and their bounds.
+    trim : mapping of str to float
+        Inputs that hold the vehicle; zero unless given.
+    map : str
+        Of the group: "exp", "cayley", "dual-cayley".
+
+    Raises
+    ------
+    InputError
+    """
+
+    looks_at = {"before": "v", "after": "v", "advance": "qv"}  # noqa: RUF012
+
+    def __init__(
+        self,
+        group: Group,
+        inertia,
+        force: Callable[..., np.ndarray],
+        inputs: Mapping[str, tuple[float, float]] | Sequence[str],
+        *,
+        trim: Mapping[str, float] | None = None,
+        map: str = "exp",
+    ):
+        if group is not SE2 and group is not SE3:
+            raise InputError(f"a rigid vehicle moves on SE2 or SE3 of vitree.lie, not on {group!r}")
+        self.group, self.map, self._force = group, group.maps[map], force
+        self._half_turn = {"exp": _exp_turn}.get(map, _cayley_turn)
+        self.inertia = np.array(inertia, dtype=float)
+        n = group.dim
+        if self.inertia.shape != (n, n):
+            raise InputError(f"the inertia has shape {self.inertia.shape}; on {group.name} it must be ({n}, {n})")
+        if not np.allclose(self.inertia, self.inertia.T) or not np.linalg.eigvalsh(self.inertia)[0] > 0:
+            raise InputError("the inertia must be symmetric and positive definite")
+        if group is SE3:
+            self.q_names = ("x", "y", "z", "qx", "qy", "qz", "qw")
+            self.v_names = ("vx", "vy", "vz", "wx", "wy", "wz")
+            self._order = [3, 4, 5, 0, 1, 2]  # of velocities in twists, and back
+        else:
+            self.q_names, self.v_names, self._order = ("theta", "x", "y"), ("w", "vx", "vy"), [0, 1, 2]
+        self.input_names, trim = tuple(inputs), dict(trim or {})
+        self.bounds = dict(inputs) if isinstance(inputs, Mapping) else {}
+        for name in trim:
+            if name not in self.input_names:
+                raise UnknownNameError("input", name, self.input_names)
+        self.trim = np.array([trim.get(name, 0.0) for name in self.input_names], dtype=float)
+
+    def pose(self, q):
+        if self.group is SE2:
+            return _planar_pose(q)
+        g = np.zeros((*q.shape[:-1], 4, 4), q.dtype)
+        g[..., :3, :3], g[..., :3, 3], g[..., 3, 3] = _rotation(q[..., 3:]), q[..., :3], 1
+        return g
+
+    def before(self, h, q, y, u):
+        xi = y[..., self._order]
+        return self.map.dtau_inv_transposed(h[..., None] * xi, xi @ self.inertia)[..., self._order]
+
+    def after(self, h, q, y, u):
+        return self.before(-h, q, y, u)
+
+    def force(self, t, q, y, u):
+        return self._force(t, self.pose(q), y[..., self._order], u)[..., self._order]
+
+    def reach(self, h):
+        # a turn of less than half a circle: more is not told from less
+        return {"w": 3.0 / h} if self.group is SE2 else dict.fromkeys(("wx", "wy", "wz"), 1.8 / h)
+
+    def momentum(self, q, v):
+        return (v[..., self._order] @ self.inertia)[..., self._order]
+
+    def advance(self, h, q, y, u):
+        x = h[..., None] * y[..., self._order]
+        shift = self.map.tau(x)[..., :-1, -1]
+        if self.group is SE2:
+            turn = x[..., 0] if self.map.name == "exp" else 2 * np.arctan(x[..., 0] / 2)
+            moved = (self.pose(q)[..., :2, :2] @ shift[..., None])[..., 0]
+            return np.concatenate(((q[..., 0] + turn)[..., None], q[..., 1:] + moved), axis=-1)
+        moved = (_rotation(q[..., 3:]) @ shift[..., None])[..., 0]
+        return np.concatenate((q[..., :3] + moved, _product(q[..., 3:], self._half_turn(x[..., :3]))), axis=-1)
+
+    def check(self, q, what):
+        if self.group is SE2:
+            return q
+        length = np.linalg.norm(q[3:])
+        if np.isfinite(length) and abs(length - 1) > 1e-6:
+            raise InputError(f"{what} has a quaternion (x, y, z, w) of length {length:.6g}; divide it by its length")
+        if np.isnan(q[3:]).any() and not np.isnan(q[3:]).all():
+            raise InputError(f"{what} has a quaternion with some entries NaN; give all four, or NaN for all four")
+        return np.concatenate((q[:3], q[3:] / length))
+
+    def meet(self, q, goal):
+        if self.group is SE2 or np.isnan(goal[3:]).any():
+            return super().meet(q, goal)
+        # four numbers of unit length are three conditions: the turn left to make has no vector part
+        back = goal[3:] * [-1, -1, -1, 1]
+        return [i for i in range(3) if np.isfinite(goal[i])], lambda q: _product(back, q[..., 3:])[..., :3]
+
+    def interpolate(self, first, last, s):
+        if self.group is SE2:
+            return super().interpolate(first, last, s)
+        exp = SE3.maps["exp"]
+        turn = exp.log(exp.group.inverse(self._turned(first)) @ self._turned(last))[:3]
+        quaternions = _product(first[3:], _exp_turn(s[:, None] * turn))
+        return np.concatenate((first[:3] + s[:, None] * (last[:3] - first[:3]), quaternions), axis=1)
+
+    def _turned(self, q):
+        return self.pose(np.concatenate((np.zeros(3), q[3:])))
+
+    def velocities(self, q, h):
+        g = self.pose(q)
+        return self.map.log(self.group.inverse(g[:-1]) @ g[1:])[..., self._order] / h
+
+
+class CarDynamics(Dynamics):
+    """The car of Kobilarov et al. 2009, section 5.2.1: it rolls without slip and is steered by its front wheels.
+
+    Configurations are (psi, sigma, theta, x, y): angle of the rear wheels [rad], tangent of the steering angle, heading
+    [rad], middle of the rear axle [m]. The velocity is the rate of psi [rad/s], the inputs are "torque" on the rear
+    wheels [N m] and "steering", the rate of sigma [1/s].
+
+    Parameters
+    ----------
+    mass [kg], inertia [kg m^2], wheel_inertia [kg m^2], wheelbase [m], wheel_radius [m] : float
+        The second about the vertical through the middle of the rear axle.
+    rolling_resistance : float [N m s/rad]
+        The torque -rolling_resistance * rate on the wheels.
+    max_steering : float [rad]
+        Bound of the steering angle.
+
+    Raises
+    ------
+    InputError
+    """
+
+    q_names, v_names, group = ("psi", "sigma", "theta", "x", "y"), ("rate",), SE2
+    input_names = ("torque", "steering")
+    trim = np.zeros(2)
+
+    def __init__(
+        self,
+        *,
+        mass: float,
+        inertia: float,
+        wheel_inertia: float,
+        wheelbase: float,
+        wheel_radius: float,
+        rolling_resistance: float = 0.0,
+        max_steering: float = 0.65,
+    ):
+        given = dict(mass=mass, inertia=inertia, wheel_inertia=wheel_inertia, wheelbase=wheelbase,
+                     wheel_radius=wheel_radius)  # fmt: skip
+        for name, value in given.items():
+            if not 0 < value < np.inf:
+                raise InputError(f"the car's {name} is {value!r}; it must be positive")
+        if not (rolling_resistance >= 0 and 0 < max_steering < np.pi / 2):
+            raise InputError(
+                f"the car has rolling_resistance {rolling_resistance!r} and max_steering {max_steering!r}; "
+                "they must be at least 0, and between 0 and pi/2"
+            )
+        self.wheelbase, self.wheel_radius, self.resistance = wheelbase, wheel_radius, rolling_resistance
+        self._rolling = wheel_inertia + mass * wheel_radius**2
+        self._turning = inertia * (wheel_radius / wheelbase) ** 2
+        self.bounds = {"sigma": (-np.tan(max_steering), np.tan(max_steering))}
+
+    def pose(self, q):
+        return _planar_pose(q[..., 2:])
+
+    def _momentum(self, sigma, steered, y):
+        return (self._rolling + self._turning * sigma * steered)[..., None] * y
+
+    def before(self, h, q, y, u):
+        # with the steering of the interval's middle
+        return self._momentum(q[..., 1], q[..., 1] + h / 2 * u[..., 1], y)
+
+    def after(self, h, q, y, u):
+        return self.before(-h, q, y, u)
+
+    def force(self, t, q, y, u):
+        return u[..., :1] - self.resistance * y
+
+    def momentum(self, q, v):
+        return self._momentum(q[..., 1], q[..., 1], v)
+
+    def advance(self, h, q, y, u):
+        # the chord of the arc; sin(x)/x has no branch at x = 0 once that is a tiny number
+        way = h * self.wheel_radius * y[..., 0]
+        turn = way * (q[..., 1] + h / 2 * u[..., 1]) / self.wheelbase
+        half = turn / 2 + 1e-100
+        chord, course = way * np.sin(half) / half, q[..., 2] + turn / 2
+        steps = (h * y[..., 0], h * u[..., 1], turn, chord * np.cos(course), chord * np.sin(course))
+        return q + np.stack(np.broadcast_arrays(*steps), axis=-1)
+
+    def velocities(self, q, h):
+        middle = (q[1:, 2] + q[:-1, 2]) / 2
+        forward = np.diff(q[:, 3]) * np.cos(middle) + np.diff(q[:, 4]) * np.sin(middle)
+        return forward[:, None] / (h * self.wheel_radius)
+
+
+# ---- turns ----------------------------------------------------------------------------------------------
+
+
+def _planar_pose(q):
+    g = np.zeros((*q.shape[:-1], 3, 3), q.dtype)
+    c, s = np.cos(q[..., 0]), np.sin(q[..., 0])
+    g[..., 0, 0], g[..., 0, 1], g[..., 1, 0], g[..., 1, 1] = c, -s, s, c
+    g[..., :2, 2], g[..., 2, 2] = q[..., 1:3], 1
+    return g
+
+
+def _rotation(turn):
+    """Rotations (..., 3, 3) of quaternions (x, y, z, w) of unit length; polynomials of degree 2."""
+    x, y, z, w = np.moveaxis(turn, -1, 0)
+    R = np.empty((*turn.shape[:-1], 3, 3), turn.dtype)
+    R[..., 0, 0], R[..., 1, 1], R[..., 2, 2] = 1 - 2 * (y * y + z * z), 1 - 2 * (x * x + z * z), 1 - 2 * (x * x + y * y)
+    R[..., 0, 1], R[..., 1, 0] = 2 * (x * y - z * w), 2 * (x * y + z * w)
+    R[..., 0, 2], R[..., 2, 0] = 2 * (x * z + y * w), 2 * (x * z - y * w)
+    R[..., 1, 2], R[..., 2, 1] = 2 * (y * z - x * w), 2 * (y * z + x * w)
+    return R
+
+
+def _product(a, b):
+    """Product of quaternions (x, y, z, w)."""
+    ax, ay, az, aw = np.moveaxis(np.asarray(a), -1, 0)
+    bx, by, bz, bw = np.moveaxis(np.asarray(b), -1, 0)
+    return np.stack(
+        (
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ),
+        axis=-1,
+    )
+
+
+def _exp_turn(w):
+    half = np.sqrt((w * w).sum(-1) + 1e-200)[..., None] / 2
+    return np.concatenate((w * np.sin(half) / (2 * half), np.cos(half)), axis=-1)
+
+
+def _cayley_turn(w):
+    return np.concatenate((w / 2, np.ones_like(w[..., :1])), -1) / np.sqrt(1 + (w * w).sum(-1) / 4)[..., None]

@@ -1,0 +1,103 @@
+"""Obstacles as signed distances: positive outside, negative inside, at points (..., 3) of world space [m].
+
+Any callable of that kind is an obstacle. It must be analytic almost everywhere and take complex numbers (see
+``vitree.control.terms``). In the plane points have z = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vitree.errors import InputError
+
+
+def _length(x: np.ndarray) -> np.ndarray:
+    return np.sqrt((x * x).sum(-1))
+
+
+def _vector(value, n: int, what: str) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.full(0, np.nan)
+    if array.shape != (n,) or not np.isfinite(array).all():
+        raise InputError(f"{what} is {value!r}; it must be {n} finite numbers")
+    return array
+
+
+def _positive(value, what: str) -> None:
+    if not isinstance(value, int | float | np.number) or not 0 < float(value) < np.inf:
+        raise InputError(f"{what} is {value!r}; it must be a positive length [m]")
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball about ``centre`` (3,) [m] with ``radius`` [m]."""
+
+    centre: tuple[float, float, float]
+    radius: float
+    name: str = "sphere"
+
+    def __post_init__(self):
+        _vector(self.centre, 3, f"the centre of {self.name}")
+        _positive(self.radius, f"the radius of {self.name}")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        return _length(p - np.asarray(self.centre)) - self.radius
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """All that is within ``radius`` [m] of the vertical line through ``centre`` (2,) [m]; in the plane, a disc."""
+
+    centre: tuple[float, float]
+    radius: float
+    name: str = "cylinder"
+
+    def __post_init__(self):
+        _vector(self.centre, 2, f"the centre of {self.name}")
+        _positive(self.radius, f"the radius of {self.name}")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        return _length(p[..., :2] - np.asarray(self.centre)) - self.radius
+
+
+@dataclass(frozen=True)
+class HalfSpace:
+    """All that lies behind the plane through ``point`` (3,) [m]; ``normal`` (3,) points to where one may be."""
+
+    point: tuple[float, float, float]
+    normal: tuple[float, float, float]
+    name: str = "half-space"
+
+    def __post_init__(self):
+        _vector(self.point, 3, f"the point of {self.name}")
+        if not _vector(self.normal, 3, f"the normal of {self.name}").any():
+            raise InputError(f"the normal of {self.name} is zero; it must point to where one may be")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        normal = np.asarray(self.normal, dtype=float)
+        return (p - np.asarray(self.point)) @ (normal / _length(normal))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box with its edges along the axes from ``lower`` (3,) to ``upper`` (3,) [m]; infinite extents are allowed."""
+
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+    name: str = "box"
+
+    def __post_init__(self):
+        lower, upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
+        if lower.shape != (3,) or upper.shape != (3,) or not (lower < upper).all():
+            raise InputError(f"{self.name} is from {self.lower} to {self.upper}; it must be from 3 numbers to 3 larger")
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        below, above = np.asarray(self.lower) - p, p - np.asarray(self.upper)
+        beyond = np.where(below.real > above.real, below, above)  # along each axis, negative inside
+        deepest = np.take_along_axis(beyond, beyond.real.argmax(-1)[..., None], -1)[..., 0]
+        outside = np.where(beyond.real > 0, beyond, 0)
+        return np.where(deepest.real > 0, _length(outside), deepest)

@@ -1,0 +1,49 @@
+"""Plan: a motion with its controls, what an optimal control problem is solved for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vitree.errors import UnknownNameError
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A motion with its controls.
+
+    Attributes
+    ----------
+    t : (N + 1,) [s]
+    q : (N + 1, nq)
+        Configurations at the nodes.
+    v : (N, nv)
+        Velocities of the intervals between them, as the integrator has them.
+    u : (N, nu)
+        Inputs, constant over each interval.
+    v_ends : (2, nv)
+        Velocities at the first and last node.
+    q_names, v_names, input_names : tuple of str
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    v_ends: np.ndarray
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+
+    @property
+    def h(self) -> float:
+        """The step [s]."""
+        return float(self.t[1] - self.t[0])
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """One configuration coordinate, velocity or input over time, by name."""
+        for names, values in ((self.q_names, self.q), (self.v_names, self.v), (self.input_names, self.u)):
+            if name in names:
+                return values[:, names.index(name)]
+        raise UnknownNameError("coordinate, velocity or input", name, self.q_names + self.v_names + self.input_names)

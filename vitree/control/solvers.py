@@ -1,0 +1,235 @@
+"""Solvers of optimal control problems, and what they found."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import optimize
+from scipy.sparse.csgraph import structural_rank
+
+from vitree.control.problem import ControlProblem, Plan
+from vitree.errors import InputError, MissingExtraError, UnknownNameError
+
+#: What a solver may leave of the constraints.
+FEASIBLE = 1e-8
+#: The cost is scaled for SciPy to be no steeper than this at the guess.
+_STEEPEST = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver found.
+
+    Attributes
+    ----------
+    trajectory : Plan
+    x : (n,) array
+        The problem's variables.
+    cost : float
+    success : bool
+        Whether the solver says that this is a local optimum, and all constraints hold to 1e-8.
+    status : int
+        The solver's own code.
+    message : str
+        What it means; and which constraints are violated, if any are.
+    iterations : int
+    constraint_violation : float
+        The largest, in the units of the constraint.
+    seconds : float
+    method : str
+    """
+
+    trajectory: Plan
+    x: np.ndarray
+    cost: float
+    success: bool
+    status: int
+    message: str
+    iterations: int
+    constraint_violation: float
+    seconds: float
+    method: str
+
+
+def solve(
+    problem: ControlProblem,
+    method: str = "scipy",
+    *,
+    tolerance: float = 1e-8,
+    max_iterations: int = 1000,
+    **options: Any,
+) -> Solution:
+    """Find a local optimum.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+    method : str
+        "scipy" (``trust-constr``: an interior point method with sparse factors), or "ipopt" (through ``ipyopt``, the
+        extra "control"). Both take exact Jacobians and Hessians.
+    tolerance : float
+        Of the optimality conditions.
+    max_iterations : int
+    options
+        Of the solver itself: ``options`` of scipy.optimize.minimize, or those of IPOPT.
+
+    Returns
+    -------
+    Solution
+        Look at its ``success``. Where a solver fails, it is the best point that was met: the least cost of those where
+        the constraints hold, or else the least violation.
+
+    Raises
+    ------
+    InputError, UnknownNameError, MissingExtraError
+    """
+    methods = {"scipy": _scipy, "ipopt": _ipopt}
+    if method not in methods:
+        raise UnknownNameError("method", method, methods)
+    if not 0 < tolerance < 1:
+        raise InputError(f"the tolerance is {tolerance!r}; it must be between 0 and 1")
+    if not isinstance(max_iterations, int | np.integer) or max_iterations < 1:
+        raise InputError(f"max_iterations is {max_iterations!r}; it must be a whole number of at least 1")
+    best, begun = _Best(problem), time.perf_counter()
+    x, status, text, optimal, iterations = methods[method](problem, best, tolerance, int(max_iterations), options)
+    best.consider(x)
+    if not optimal or problem.violation(x) > FEASIBLE:
+        x = best.x
+    violated = [f"{name} by {amount:.3g}" for name, amount in problem.violations(x) if amount > FEASIBLE]
+    message = text + ("; violated: " + ", ".join(violated) if violated else "")
+    return Solution(
+        problem.trajectory(x), x, problem.objective(x), optimal and not violated, status, message, iterations,
+        problem.violation(x), time.perf_counter() - begun, method,
+    )  # fmt: skip
+
+
+class _Best:
+    """The best of all points a solver has been at."""
+
+    def __init__(self, problem: ControlProblem):
+        self._problem, self.x, self._rank = problem, problem.x0, (np.inf, np.inf)
+        self.consider(problem.x0)
+
+    def consider(self, x: np.ndarray) -> None:
+        if np.isfinite(x).all():
+            rank = max(self._problem.violation(x), FEASIBLE), self._problem.objective(x)
+            if rank < self._rank:
+                self.x, self._rank = x.copy(), rank
+
+
+def _scipy(problem, best, tolerance, max_iterations, options):
+    zeros = np.zeros(problem.constraint_bounds.shape[1])
+    # its barrier and tolerance are absolute; an integral over many steps is small in each variable
+    scale = _STEEPEST / max(1.0, np.abs(problem.gradient(problem.x0)).max(initial=0.0))
+
+    def whole(L):
+        return L + sp.tril(L, -1).T
+
+    def callback(x, state):
+        best.consider(x)
+
+    # its sparse factors may crash on Jacobians that are singular by structure
+    equations = problem.jacobian(problem.x0)[problem.constraint_bounds[0] == problem.constraint_bounds[1]]
+    equations.eliminate_zeros()
+    missing = equations.shape[0] - structural_rank(equations)
+    if missing:
+        raise InputError(
+            f'the inputs do not reach {missing} of the equations at the guess, which the method "scipy" cannot have: '
+            'leave free in the goal what cannot be driven, give another guess, or take the method "ipopt"'
+        )
+
+    constraints = optimize.NonlinearConstraint(
+        problem.constraints,
+        *problem.constraint_bounds,
+        jac=problem.jacobian,
+        hess=lambda x, multipliers: whole(problem.hessian(x, multipliers, 0.0)),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it warns of is in what it returns
+        found = optimize.minimize(
+            lambda x: scale * problem.objective(x),
+            problem.x0,
+            jac=lambda x: scale * problem.gradient(x),
+            hess=lambda x: whole(problem.hessian(x, zeros, scale)),
+            constraints=[constraints],
+            bounds=optimize.Bounds(*problem.bounds, keep_feasible=problem.strict),
+            method="trust-constr",
+            callback=callback,
+            options={"maxiter": max_iterations, "gtol": tolerance, "xtol": 1e-12} | options,
+        )
+    text = f"trust-constr: {found.message} (status {found.status}, optimality {found.optimality:.1g})"
+    # status 2: steps have become too small, which is where round-off ends them
+    optimal = found.status == 1 or (found.status == 2 and found.optimality <= 100 * tolerance)
+    return found.x, int(found.status), text, optimal, int(found.nit)
+
+
+#: IPOPT's codes that are worth a word.
+_IPOPT = {
+    0: "solved",
+    1: "solved to an acceptable level only",
+    2: "converged to a point of local infeasibility",
+    3: "the search direction has become too small",
+    4: "iterates diverge",
+    -1: "the most iterations are reached",
+    -2: "restoration of feasibility failed",
+    -3: "the step cannot be computed",
+    -10: "not enough degrees of freedom",
+    -12: "an option is not valid",
+    -13: "a function gave a number that is not finite",
+}
+
+
+def _ipopt(problem, best, tolerance, max_iterations, options):
+    try:
+        import ipyopt
+    except ImportError:
+        raise MissingExtraError("ipyopt", "control", 'the method "ipopt"') from None
+
+    x0, (lower, upper) = problem.x0.copy(), problem.constraint_bounds
+    J, H = problem.jacobian(x0).tocoo(), problem.hessian(x0, np.zeros(len(lower))).tocoo()
+
+    def gradient(x, out):
+        best.consider(x)
+        out[:] = problem.gradient(x)
+
+    def constraints(x, out):
+        out[:] = problem.constraints(x)
+
+    def jacobian(x, out):
+        out[:] = problem.jacobian(x).data
+
+    def hessian(x, multipliers, cost, out):
+        out[:] = problem.hessian(x, multipliers, cost).data
+
+    solver = ipyopt.Problem(
+        len(x0),
+        *problem.bounds,
+        len(lower),
+        lower,
+        upper,
+        (J.row, J.col),
+        (H.row, H.col),
+        problem.objective,
+        gradient,
+        constraints,
+        jacobian,
+        hessian,
+        ipopt_options={
+            "tol": tolerance,
+            "constr_viol_tol": FEASIBLE / 1000,
+            "acceptable_iter": 0,
+            "bound_relax_factor": 0.0,
+            "max_iter": max_iterations,
+            "print_level": 0,
+            "sb": "yes",
+        }
+        | options,
+    )
+    x, _, status = solver.solve(x0)
+    text = f"IPOPT: {_IPOPT.get(status, 'failed')} (status {status})"
+    return x, int(status), text, status == 0, int(solver.stats["n_iter"])

@@ -1,0 +1,172 @@
+"""Sums of functions that each look at a few variables: values, sparse Jacobians and Hessians of a fixed structure.
+
+Derivatives are taken here, once for all: slopes by complex steps, which are exact to round-off, and curvatures by
+central differences of such slopes (error about 1e-10). Functions must therefore be analytic where they are used, and
+take complex numbers: np.where on real parts, but no abs, norm, max or comparison of complex values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from vitree.errors import InputError
+
+_COMPLEX_STEP = 1e-30
+_REAL_STEP = 1e-5
+#: How far a slope by complex steps may be from one by differences, relative, where a function is checked.
+_AGREEMENT = 1e-4
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@lru_cache
+def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.tril_indices(n)
+
+
+class Term:
+    """A function of ``width`` variables, taken at n places at once.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    function : callable
+        Takes (..., n, width), complex too, and gives (..., n, m).
+    index : (n, width) int array
+        The variables of each place.
+    rows : (n, m) int array
+        Where the values are added to; of costs it is zeros.
+    gradient : callable, optional
+        Takes (..., n, width), real, and gives the slopes (..., n, m, width), for functions that take no complex
+        numbers.
+    """
+
+    def __init__(self, name: str, function: Function, index, rows, gradient: Function | None = None):
+        self.name, self.function, self.gradient = name, function, gradient
+        self.index, self.rows = np.atleast_2d(index), np.atleast_2d(rows)
+        self.width = self.index.shape[1]
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        """(n, m)."""
+        return self.function(x[self.index])
+
+    def slopes(self, x: np.ndarray) -> np.ndarray:
+        """(n, m, width)."""
+        local = x[self.index]
+        if self.gradient is not None:
+            return self.gradient(local)
+        steps = _COMPLEX_STEP * 1j * np.eye(self.width)[:, None, :]
+        return np.moveaxis(self.function(local + steps).imag, 0, -1) / _COMPLEX_STEP
+
+    def curvatures(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The second derivatives (n, width, width) of the sum of weights (n, m) times values."""
+        local, eye = x[self.index], np.eye(self.width)[:, None, :]
+        if not weights.any():
+            return np.zeros((*local.shape, self.width))
+        steps = _REAL_STEP * np.maximum(1.0, np.abs(local))
+        if self.gradient is not None:
+            plus, minus = (self.gradient(local + sign * steps * eye) for sign in (1, -1))
+            H = np.einsum("anmb,nm->nab", plus - minus, weights) / (2 * steps[..., None])
+            return (H + np.swapaxes(H, 1, 2)) / 2
+        a, b = _pairs(self.width)
+        base = local + 1j * _COMPLEX_STEP * eye[a]
+        plus, minus = ((self.function(base + sign * steps * eye[b]).imag * weights).sum(-1) for sign in (1, -1))
+        H = np.empty((len(local), self.width, self.width))
+        H[:, a, b] = H[:, b, a] = (plus - minus).T / (2 * _COMPLEX_STEP * steps[:, b])
+        return H
+
+    def check(self, x: np.ndarray) -> None:
+        """Raise an InputError if the function's shape or slopes are not what they must be."""
+        local = x[self.index]
+        shape = self.rows.shape
+        given = np.shape(self.function(local))
+        if given != shape:
+            raise InputError(f"{self.name} gives an array of shape {given}; it must be {shape}, a row for each step")
+        steps = _REAL_STEP * np.maximum(1.0, np.abs(local))
+        eye = np.eye(self.width)[:, None, :]
+        plus, minus = (self.function(local + sign * steps * eye) for sign in (1, -1))
+        differences = np.moveaxis(plus - minus, 0, -1) / (2 * steps[:, None, :])
+        try:
+            slopes = self.slopes(x)
+        except TypeError as trouble:
+            raise InputError(
+                f"{self.name} does not take complex numbers ({trouble}); give its gradient, or write it so"
+            ) from None
+        error = np.abs(slopes - differences).max(initial=0)
+        if not error <= _AGREEMENT * max(1.0, np.abs(differences).max(initial=0)):
+            raise InputError(
+                f"{self.name}: its slopes are off from its differences by {error:.2g} near the guess; "
+                "write it without abs, norm, max, min and comparisons of its arguments (they break complex steps), "
+                "or give its gradient"
+            )
+
+
+class Pattern:
+    """The fixed structure of a sparse matrix whose entries are sums of many contributions."""
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]):
+        keys, self._place = np.unique(rows.astype(np.int64) * shape[1] + columns, return_inverse=True)
+        self.shape = shape
+        self.rows, self.columns = (part.astype(np.int32) for part in divmod(keys, max(shape[1], 1)))
+        self._starts = np.searchsorted(self.rows, np.arange(shape[0] + 1)).astype(np.int32)
+
+    def entries(self, values: np.ndarray) -> np.ndarray:
+        """Contributions summed up, (nnz,), in the order of ``rows`` and ``columns``."""
+        return np.bincount(self._place, values, len(self.rows))
+
+    def matrix(self, values: np.ndarray) -> sp.csr_array:
+        """The same as a matrix; explicit zeros stay."""
+        return sp.csr_array((self.entries(values), self.columns, self._starts), self.shape)
+
+
+class Sum:
+    """A vector (m,) of sums of terms, as a function of the variables that are free.
+
+    Parameters
+    ----------
+    terms : sequence of Term
+    m : int
+    place : (n_all,) int array
+        The number of each variable among those that are free, or -1.
+    """
+
+    def __init__(self, terms: Sequence[Term], m: int, place: np.ndarray):
+        self._terms, self._m = list(terms), m
+        self._rows = _joined(term.rows for term in terms)
+        rows = _joined(np.repeat(term.rows, term.width) for term in terms)
+        columns = _joined(place[np.repeat(term.index[:, None, :], term.rows.shape[1], axis=1)] for term in terms)
+        self._kept = columns >= 0
+        self._pattern = Pattern(rows[self._kept], columns[self._kept], (m, int(place.max(initial=-1)) + 1))
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        """(m,) at all variables x (n_all,)."""
+        return np.bincount(self._rows, _joined(term.value(x) for term in self._terms), self._m)
+
+    def jacobian(self, x: np.ndarray) -> sp.csr_array:
+        """(m, n)."""
+        return self._pattern.matrix(_joined(term.slopes(x) for term in self._terms)[self._kept])
+
+
+class Curvature:
+    """The lower triangle (n, n) of the second derivatives of weights times terms, as a function of what is free."""
+
+    def __init__(self, terms: Sequence[Term], place: np.ndarray):
+        self._terms, n = list(terms), int(place.max(initial=-1)) + 1
+        rows = _joined(place[np.repeat(term.index, term.width, axis=1)] for term in terms)
+        columns = _joined(place[np.tile(term.index, term.width)] for term in terms)
+        self._kept = (columns >= 0) & (rows >= columns)
+        self._pattern = Pattern(rows[self._kept], columns[self._kept], (n, n))
+
+    def matrix(self, x: np.ndarray, weights: Sequence[np.ndarray]) -> sp.csr_array:
+        """At all variables x (n_all,), with weights (m,) that belong to the rows of each term."""
+        pairs = zip(self._terms, weights, strict=True)
+        return self._pattern.matrix(_joined(term.curvatures(x, w[term.rows]) for term, w in pairs)[self._kept])
+
+
+def _joined(parts) -> np.ndarray:
+    return np.concatenate([np.zeros(0, int), *(np.ravel(part) for part in parts)])
