@@ -226,8 +226,11 @@ def compare(
     run.stages = len(jobs) * len(dts) * repeats
     truth = _Reference(source, reference_tolerance, dts)
     coupled = wrenches or model.loads or model.constraints or prescribed
-    coupled = coupled or not isinstance(model, Model)
-    symmetric = not coupled and _momentum_is_known(model, torque, q0, model.zero_velocity() if v0 is None else v0)
+    if isinstance(model, Model):
+        at_start = q0, model.zero_velocity() if v0 is None else v0
+        symmetric = not coupled and _momentum_is_known(model, torque, *at_start)
+    else:
+        symmetric = model.only_falls and torque is None and inputs is None
     conservative = model.conservative and torque is None and not wrenches and not prescribed and inputs is None
     rows: list[dict[str, Any]] = []
     trajectories: dict[tuple[str, float], Trajectory] = {}

@@ -99,6 +99,11 @@ class System(ABC):
         """Whether its energy stays as it is while nothing drives it."""
         return False
 
+    @property
+    def only_falls(self) -> bool:
+        """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
+        return False
+
     def require_regular(self) -> None:  # noqa: B027 (most have accelerations)
         """Raise a ModelError if accelerations do not exist."""
 

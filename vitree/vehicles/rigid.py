@@ -170,6 +170,11 @@ class RigidVehicle(Vehicle):
         """Whether its energy stays as it is while nothing drives it."""
         return not self.drag.any() and self.force is None
 
+    @property
+    def only_falls(self) -> bool:
+        """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
+        return self.conservative
+
     # ---- states ------------------------------------------------------------------------------------
 
     def neutral(self) -> np.ndarray:
