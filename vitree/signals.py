@@ -10,10 +10,10 @@ import numpy as np
 from vitree.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from vitree.model import Model
+    from vitree.system import System
 
 
-def resolve_inputs(model: Model, inputs) -> np.ndarray | Callable | None:
+def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
     """Return inputs as steppers take them: None, (nu,), (steps, nu) or a callable (t, q, v) -> (nu,).
 
     Parameters
@@ -58,7 +58,7 @@ class LimitedTorque:
 
     Parameters
     ----------
-    model : Model
+    model : System
         Its ``joints`` have the limits, inf where there is none.
     torque : (nv,) array or callable (t, q, v) -> (nv,) array
         Joint forces [N or N m].
@@ -78,7 +78,7 @@ class LimitedTorque:
         If there is torque on a joint whose effort limit is not positive; a callable then raises when it is asked.
     """
 
-    def __init__(self, model: Model, torque: np.ndarray | Callable):
+    def __init__(self, model: System, torque: np.ndarray | Callable):
         self.limits = np.full(model.nv, np.inf)
         for joint in model.joints:
             if joint.effort:
@@ -120,7 +120,7 @@ class Motion:
 
     Parameters
     ----------
-    model : Model
+    model : System
     prescribed : mapping of joint name to array or callable
         An array has the coordinate at each step's ends, (steps + 1,) or more. A callable takes t [s] and returns the
         coordinate, or (coordinate, rate, acceleration); what it leaves out is taken by differences.
@@ -131,7 +131,7 @@ class Motion:
     UnknownNameError, InputError
     """
 
-    def __init__(self, model: Model, prescribed: Mapping[str, Any] | None):
+    def __init__(self, model: Any, prescribed: Mapping[str, Any] | None):
         self.names = model.kinematic_names
         self.iq = np.array([model.joint(name).q_slice.start for name in self.names], dtype=int)
         self.iv = np.array([model.joint(name).v_slice.start for name in self.names], dtype=int)

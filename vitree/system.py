@@ -26,21 +26,7 @@ class System(ABC):
        and linear momentum in world axes, and the centre of mass [m].
     4. ``digest`` changes with everything the motion depends on.
     5. A system never changes.
-
-    Attributes
-    ----------
-    input_names : tuple of str
-        What drives it over time.
-    joints, kinematic_names, constraints, loads : tuples
-        Joints with their limits, prescribed coordinates, holonomic constraints and loads; none unless it is a Model.
     """
-
-    input_names: tuple[str, ...]
-    joint_names: tuple[str, ...]
-    joints: tuple = ()
-    kinematic_names: tuple[str, ...] = ()
-    constraints: tuple = ()
-    loads: tuple = ()
 
     # ---- what it is -------------------------------------------------------------------------------
 
@@ -88,6 +74,38 @@ class System(ABC):
     @abstractmethod
     def methods(self) -> Mapping[str, type[Integrator]]:
         """The integrators it can be stepped by, the default first."""
+
+    # of what only some have
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that drive it over time, in their order."""
+        return ()
+
+    @property
+    def joints(self) -> tuple:
+        """Its joints, with their limits."""
+        return ()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of what its coordinates belong to."""
+        return ()
+
+    @property
+    def kinematic_names(self) -> tuple[str, ...]:
+        """Names of the joints that are prescribed over time."""
+        return ()
+
+    @property
+    def constraints(self) -> tuple:
+        """Its holonomic constraints, in the order of their multipliers."""
+        return ()
+
+    @property
+    def loads(self) -> tuple:
+        """The loads that act beside gravity, damping and torque."""
+        return ()
 
     @property
     def full(self) -> System:

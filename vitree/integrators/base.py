@@ -14,8 +14,8 @@ from vitree import loads
 from vitree._core import scalar
 from vitree.constraints import dependent
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.model import Model
 from vitree.signals import Motion, resolve_inputs
+from vitree.system import System
 
 Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -74,7 +74,7 @@ class Integrator(ABC):
 
     Parameters
     ----------
-    model : Model
+    model : System
     dt : float
         Step [s].
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
@@ -95,7 +95,9 @@ class Integrator(ABC):
     #: options of the method: name -> what may be given
     options: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, model: Model, dt: float, *, torque: Torque = None,
+    model: Any
+
+    def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs=None,
                  prescribed: Mapping[str, Any] | None = None, **options):  # fmt: skip
         if not (isinstance(dt, int | float | np.floating | np.integer) and np.isfinite(dt) and dt > 0):

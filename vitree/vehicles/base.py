@@ -32,7 +32,8 @@ class Vehicle(System):
         All that the dynamics depend on, by name: numbers, arrays, texts, callables.
     """
 
-    joint_names = ("body",)
+    joint_names = ("body",)  # type: ignore[assignment]
+    input_names: tuple[str, ...] = ()  # type: ignore[assignment]
     #: where q has quaternions
     _quaternions: np.ndarray = np.zeros(0, dtype=int)
 
