@@ -185,7 +185,7 @@ def to_euler(flat: Flat, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.n
         ve[..., ie + shift + 2] = omega[..., 0] + np.sin(pitch) * yaw_rate
         if code == FREE:
             qe[..., ie : ie + 3] = q[..., iq : iq + 3]
-            ve[..., ie : ie + 3] = _rotate(_quaternion(yaw, pitch, roll), v[..., iv : iv + 3])
+            ve[..., ie : ie + 3] = rotate(_quaternion(yaw, pitch, roll), v[..., iv : iv + 3])
     return qe, ve
 
 
@@ -208,7 +208,7 @@ def from_euler(flat: Flat, qe: np.ndarray, ve: np.ndarray) -> tuple[np.ndarray, 
         v[..., iv + shift + 2] = -s * dpitch + c * np.cos(pitch) * dyaw
         if code == FREE:
             q[..., iq : iq + 3] = qe[..., ie : ie + 3]
-            v[..., iv : iv + 3] = _rotate(turn * [-1, -1, -1, 1], ve[..., ie : ie + 3])
+            v[..., iv : iv + 3] = rotate(turn * [-1, -1, -1, 1], ve[..., ie : ie + 3])
     return q, v
 
 
@@ -230,7 +230,7 @@ def _quaternion(yaw, pitch, roll) -> np.ndarray:
     )
 
 
-def _rotate(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
+def rotate(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Rotate vectors (..., 3) by quaternions (..., 4)."""
     u, w = turn[..., :3], turn[..., 3:]
     c = 2 * np.cross(u, x)

@@ -10,6 +10,7 @@ import numpy as np
 
 from vitree._core import _vehicles  # type: ignore[attr-defined]
 from vitree.errors import ModelError
+from vitree.euler import rotate
 from vitree.flat import Geometry
 from vitree.model import Model
 from vitree.tree import Tree, body, free
@@ -223,7 +224,7 @@ class RigidVehicle(Vehicle):
         p, out = self.momenta(q, v), np.empty((len(q), 11))
         out[:, 0] = 0.5 * (p * v).sum(axis=1)
         out[:, 1] = self.core.potentials(np.ascontiguousarray(q))
-        linear, angular = _rotated(q[:, 3:], p[:, :3]), _rotated(q[:, 3:], p[:, 3:])
+        linear, angular = rotate(q[:, 3:], p[:, :3]), rotate(q[:, 3:], p[:, 3:])
         out[:, 2:5] = angular + np.cross(q[:, :3], linear)
         out[:, 5:8] = linear
         out[:, 8:] = q[:, :3]
@@ -237,10 +238,3 @@ class RigidVehicle(Vehicle):
         """Return v (n, 6) of rows of configurations and momenta."""
         solve = np.linalg.solve
         return np.concatenate((solve(self.translational, p[:, :3].T), solve(self.rotational, p[:, 3:].T))).T
-
-
-def _rotated(turn: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Rows of vectors in the world, of body vectors and quaternions (x, y, z, w)."""
-    u, w = turn[:, :3], turn[:, 3:]
-    c = 2.0 * np.cross(u, a)
-    return a + w * c + np.cross(u, c)
