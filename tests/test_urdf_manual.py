@@ -15,6 +15,7 @@ from vitree.urdf.rules import RULES
 ROOT = pathlib.Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "urdf.md").read_text()
 sys.path.insert(0, str(ROOT / "benchmarks"))
+pytest.importorskip("resource")  # which limits the memory of a reader; Windows has none
 import readers  # noqa: E402
 
 
