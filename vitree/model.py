@@ -15,7 +15,7 @@ from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
 from vitree.constraints import compiled
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
-from vitree.euler import expand, from_euler, to_euler
+from vitree.euler import expand, from_euler, rotate, to_euler
 from vitree.findings import Report
 from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
@@ -62,6 +62,12 @@ def _content(x):
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
+
+
+def _quaternion_rate(turn, omega):
+    """Half the product of a quaternion (x, y, z, w) and the body angular velocity."""
+    u, w = turn[:3], turn[3]
+    return 0.5 * np.append(w * omega + np.cross(u, omega), -u @ omega)
 
 
 class Model(System):
@@ -208,9 +214,11 @@ class Model(System):
     @property
     def conservative(self) -> bool:
         """Whether its energy stays as it is while nothing drives it."""
-        return not (self.damping.any() or self.friction.any()) and all(
-            isinstance(load, (*loads.CONSERVATIVE, Potential)) for load in self.flat.loads
-        )
+        return not (self.damping.any() or self.friction.any()) and len(self._potentials()) == len(self.flat.loads)
+
+    def _potentials(self) -> tuple:
+        """The loads that have a potential."""
+        return tuple(x for x in self.flat.loads if isinstance(x, (*loads.CONSERVATIVE, Potential)))
 
     @property
     def report(self) -> Report:
@@ -361,6 +369,20 @@ class Model(System):
         out = np.empty(self.nq)
         core.batch_integrate(self.core, q[None], dq[None], out[None])
         return out
+
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return dq/dt (nq,) for a velocity v (nv,), for ordinary solvers: quaternions as numbers."""
+        rate = np.empty(self.nq)
+        for kind, iq, iv in zip(self.flat.kind, self._iq, self._iv, strict=True):
+            if kind == BALL:
+                rate[iq : iq + 4] = _quaternion_rate(q[iq : iq + 4], v[iv : iv + 3])
+            elif kind == FREE:
+                turn = q[iq + 3 : iq + 7]
+                rate[iq : iq + 3] = rotate(turn, v[iv : iv + 3])
+                rate[iq + 3 : iq + 7] = _quaternion_rate(turn, v[iv + 3 : iv + 6])
+            else:
+                rate[iq] = v[iv]
+        return rate
 
     def difference(self, q0, q1) -> np.ndarray:
         """Return the (nv,) displacement with ``integrate(q0, difference(q0, q1)) == q1``.
@@ -539,7 +561,7 @@ class Model(System):
 
     def static_force(self, q) -> np.ndarray:
         """Return minus the slope of the potential energy by displacements, gravity's and the loads', (nv,)."""
-        kept = tuple(x for x in self.flat.loads if isinstance(x, (*loads.CONSERVATIVE, Potential)))
+        kept = self._potentials()
         field = core.Stepper(self.core, 1.0, loads=loads.compiled(self, kept), user=self._written_of(kept, ()))
         q = self.validate_configuration(q)
         return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]

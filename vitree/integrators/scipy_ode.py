@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from vitree.errors import ConvergenceError, InputError
-from vitree.flat import BALL, FREE
 from vitree.integrators.base import Integrator, Records
 
 
@@ -38,9 +37,6 @@ class SciPy(Integrator):
     def _accelerations(self):
         """The compiled object that knows the accelerations."""
         return super()._field()
-
-    def _configuration_rate(self, q, v):
-        return configuration_rate(self.model, q, v)
 
     @property
     def settings(self):
@@ -73,7 +69,7 @@ class SciPy(Integrator):
             prescribed = np.zeros(self.model.nv)
             q[self.motion.iq], v[self.motion.iv], prescribed[self.motion.iv] = where, rate, acceleration
         return np.concatenate(
-            (self._configuration_rate(q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
+            (self.model.configuration_rate(q, v), self.field.acceleration_at(t, q, v, prescribed)[0])
         )  # fmt: skip
 
     def run(self, records, steps, every, progress, monitors=None):
@@ -132,29 +128,6 @@ class SciPy(Integrator):
         records.iterations[rows], records.residual[rows] = 0, 0.0
         records.rows += len(marks)
         self.recorded = int(marks[-1])
-
-
-def configuration_rate(model, q, v):
-    """dq/dt (nq,) for a body velocity v (nv,): quaternion kinematics on ball and free joints."""
-    rate = np.empty(model.nq)
-    for kind, iq, iv in zip(model.flat.kind, model._iq, model._iv, strict=True):
-        if kind == BALL:
-            rate[iq : iq + 4] = _quaternion_rate(q[iq : iq + 4], v[iv : iv + 3])
-        elif kind == FREE:
-            x, y, z, w = turn = q[iq + 3 : iq + 7]
-            u, linear = np.array([x, y, z]), v[iv : iv + 3]
-            c = 2.0 * np.cross(u, linear)
-            rate[iq : iq + 3] = linear + w * c + np.cross(u, c)
-            rate[iq + 3 : iq + 7] = _quaternion_rate(turn, v[iv + 3 : iv + 6])
-        else:
-            rate[iq] = v[iv]
-    return rate
-
-
-def _quaternion_rate(turn, omega):
-    """Half the product of a quaternion (x, y, z, w) and the body angular velocity."""
-    u, w = turn[:3], turn[3]
-    return 0.5 * np.append(w * omega + np.cross(u, omega), -u @ omega)
 
 
 def _variant(method: str, order: int) -> type[SciPy]:

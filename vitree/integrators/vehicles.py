@@ -159,9 +159,6 @@ def of_vehicles(kind: type[Integrator], stepper: str) -> type[Integrator]:
         def _accelerations(self):
             return VehicleIntegrator._make(self, stepper)
 
-        def _configuration_rate(self, q, v):
-            return self.model.configuration_rate(q, v)
-
     Solver.__name__ = Solver.__qualname__ = f"Vehicle{kind.__name__}"
     return Solver
 

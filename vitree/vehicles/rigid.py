@@ -196,9 +196,7 @@ class RigidVehicle(Vehicle):
 
     def configuration_rate(self, q, v):
         """Return dq/dt (7,) for a velocity v (6,)."""
-        from vitree.integrators.scipy_ode import configuration_rate
-
-        return configuration_rate(self.space, q, v)
+        return self.space.configuration_rate(q, v)
 
     def wrench(self, t: float, q, v, inputs=()) -> np.ndarray:
         """Return the wrench (torque, force) of all that acts, (6,) [N m, N], body axes, at a time and state."""
