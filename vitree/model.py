@@ -401,11 +401,15 @@ class Model(System):
         """Return X_WB of each moving body's core frame, (nbody, 4, 4)."""
         q = self.validate_configuration(q)
         out = np.zeros((self.nbody, 4, 4))
-        rows = np.empty((1, 12 * self.nbody))
-        core.batch_poses(self.core, q[None], rows)
-        out[:, :3] = rows.reshape(self.nbody, 3, 4)
+        out[:, :3] = self.pose_rows(q[None])[0]
         out[:, 3, 3] = 1.0
         return out
+
+    def pose_rows(self, q: np.ndarray) -> np.ndarray:
+        """Return X_WB of each moving body's core frame at rows of configurations: (n, nbody, 3, 4) of (n, nq) [m]."""
+        rows = np.empty((len(q), 12 * self.nbody))
+        core.batch_poses(self.core, np.ascontiguousarray(q, dtype=float), rows)
+        return rows.reshape(len(q), self.nbody, 3, 4)
 
     def frame_poses(self, q) -> dict[str, np.ndarray]:
         """Return the pose in the world, (4, 4), of every named frame."""

@@ -163,8 +163,8 @@ class ReducedModel(Model):
     def _v(self, v, name):
         return self.expand_velocity(self._checked(v, self.nv, name))
 
-    def body_poses(self, q):
-        return self.full.body_poses(self._q(q))
+    def pose_rows(self, q):
+        return self.full.pose_rows(self.expand(q))
 
     def frame_jacobian(self, name, q, axes="world"):
         return self.contract_force(self.full.frame_jacobian(name, self._q(q), axes))
@@ -274,6 +274,7 @@ class ReducedModel(Model):
         keep = ~self._couplings
         return replace(
             run,
+            system=self,
             q_names=self.q_names, v_names=self.v_names,
             settings={**run.settings, "model_digest": self.digest},
             q=self.contract(run.q), v=self.contract_velocity(run.v), p=self.contract_force(run.p),

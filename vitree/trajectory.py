@@ -12,14 +12,18 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vitree.errors import InputError
 
+if TYPE_CHECKING:
+    from vitree.drawing import Film
+    from vitree.system import System
+
 #: Version of the file format; a reader refuses files of a later one.
-FORMAT = 2
+FORMAT = 3
 #: Units by field; "joint" means m or rad by the kind of the joint.
 UNITS = {
     "t": "s",
@@ -35,12 +39,18 @@ UNITS = {
     "multipliers": "N or N m",
     "seconds": "s",
     "checkpoint": "bytes",
+    "film: t": "s",
+    "film: poses": "m, and quaternion (x, y, z, w); world axes",
 }
 _NAMES = ("joint_names", "q_names", "v_names", "constraint_names")
 #: What files of format 1 do not have.
 _SINCE_2 = ("constraint_names", "constraint", "multipliers", "checkpoint")
 #: Before the names of monitors in files.
 _MONITOR = "monitor: "
+#: Before the arrays of a film.
+_FILM = "film: "
+#: Fields that are not in the header.
+_APART = ("monitors", "checkpoint", "system", "film")
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -98,6 +108,10 @@ class Trajectory:
         What ``simulate(monitors=)`` asked for, a row for each step, recorded or not, and ``t`` of their ends.
     checkpoint : (bytes,) array
         What ``simulate(resume=)`` goes on from; empty if the last record is not the run's end.
+    system : System or None
+        What was simulated; not kept in files.
+    film : Film or None
+        Of a run from a file: what a viewer shows.
     """
 
     model_name: str
@@ -124,6 +138,8 @@ class Trajectory:
     multipliers: Any = None
     monitors: Any = None
     checkpoint: Any = None
+    system: System | None = None
+    film: Film | None = None
 
     def __post_init__(self):
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
@@ -200,12 +216,17 @@ class Trajectory:
         InputError
             If the file cannot be written.
         """
+        from vitree.drawing import film_of
+
         path = Path(path)
         header = {name: getattr(self, name) for name in _header_names()}
-        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS}
-        header["vitree"] = package_version()
+        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
         arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
         arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
+        with contextlib.suppress(InputError):  # not all runs can be shown
+            film = film_of(self)
+            header["drawing"] = film.drawing.plain()
+            arrays |= {_FILM + "t": film.t, _FILM + "poses": film.poses}
         with replacing(path) as stream:
             np.savez(stream, header=np.array(json.dumps(header)), **arrays)
         return path
@@ -219,6 +240,8 @@ class Trajectory:
         InputError
             If the file is missing, damaged, of another kind or of a later format.
         """
+        from vitree.drawing import Drawing, Film
+
         path = Path(path)
         remedy = "give a file written by Trajectory.save or 'vitree simulate'"
         try:
@@ -235,6 +258,9 @@ class Trajectory:
                 arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name not in later}
                 watched = [name for name in file if name.startswith(_MONITOR)]
                 arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
+                if "drawing" in header:
+                    drawing = Drawing.from_plain(header["drawing"])
+                    arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
             return cls(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
         except FileNotFoundError:
             raise InputError(f"there is no file {path}; {remedy}") from None
@@ -258,7 +284,7 @@ def _shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple
 
 
 def _header_names() -> list[str]:
-    return [f.name for f in fields(Trajectory) if f.name not in (*_shapes(), "monitors", "checkpoint")]
+    return [f.name for f in fields(Trajectory) if f.name not in (*_shapes(), *_APART)]
 
 
 @contextlib.contextmanager
@@ -298,6 +324,20 @@ def no_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [no_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def versions() -> dict[str, Any]:
+    """Return what a result was computed with: versions, and how many numbers the processor takes at once."""
+    import platform
+
+    import scipy
+
+    from vitree._core import width
+
+    return {
+        "vitree": package_version(), "numpy": np.__version__, "scipy": scipy.__version__,
+        "python": platform.python_version(), "platform": platform.platform(), "width": width(),
+    }  # fmt: skip
 
 
 def package_version() -> str:

@@ -1,0 +1,387 @@
+"""What a viewer shows of a system: shapes, lines, frames and masses on rigid bodies; and films of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from vitree.constraints import Distance
+from vitree.errors import InputError
+from vitree.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat, Geometry
+from vitree.loads import Damper, Spring
+from vitree.model import Model
+from vitree.system import System
+
+if TYPE_CHECKING:
+    from vitree.trajectory import Trajectory
+
+#: The body that does not move.
+WORLD = -1
+#: Colours (r, g, b, a) of what is drawn without a colour of its own: Okabe & Ito's, softened.
+PALETTE = (
+    (0.35, 0.55, 0.75, 1.0), (0.87, 0.56, 0.33, 1.0), (0.35, 0.66, 0.55, 1.0),
+    (0.79, 0.58, 0.70, 1.0), (0.55, 0.74, 0.88, 1.0), (0.90, 0.74, 0.40, 1.0),
+)  # fmt: skip
+PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
+#: A film has so many pictures a second, at least FEWEST and at most MOST in all, of those recorded.
+RATE, FEWEST, MOST = 60, 600, 20_000
+STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A solid on a body.
+
+    Attributes
+    ----------
+    body : int
+        Index into ``Drawing.bodies``, or WORLD.
+    kind : {"box", "cylinder", "sphere", "capsule", "mesh"}
+    size : tuple of float
+        Lengths [m] as of :class:`vitree.Geometry`; of a mesh its scale.
+    pose : (7,) tuple
+        Position [m] and quaternion (x, y, z, w) in the body.
+    link : str
+        What it belongs to.
+    rgba : tuple of 4 floats, or None
+        A mesh without a colour has its own.
+    filename : str or None
+        Of a mesh.
+    """
+
+    body: int
+    kind: str
+    size: tuple[float, ...]
+    pose: tuple[float, ...]
+    link: str
+    rgba: tuple[float, ...] | None = None
+    filename: str | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line between points of two bodies: a "wire", "spring", "damper" or "slide".
+
+    Attributes
+    ----------
+    name, kind : str
+    a, b : int
+        Indices into ``Drawing.bodies``, or WORLD.
+    point_a, point_b : (3,) tuples [m]
+        In the bodies' axes.
+    """
+
+    name: str
+    kind: str
+    a: int
+    point_a: tuple[float, ...]
+    b: int
+    point_b: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named frame on a body, at ``pose`` (7,): position [m] and quaternion (x, y, z, w)."""
+
+    name: str
+    body: int
+    pose: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Mass:
+    """A link's mass [kg] and its centre ``com`` (3,) [m] in the axes of a body."""
+
+    name: str
+    body: int
+    com: tuple[float, ...]
+    mass: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a viewer needs to know of a system; plain data, so it can be kept in a file.
+
+    Attributes
+    ----------
+    name : str
+    bodies : tuple of str
+        What moves rigidly, in the order of the poses of :func:`poses`.
+    shapes, lines, frames, masses : tuples of Shape, Line, Mark, Mass
+    extent : float
+        A length that says how large the system is [m].
+    """
+
+    name: str
+    bodies: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    lines: tuple[Line, ...]
+    frames: tuple[Mark, ...]
+    masses: tuple[Mass, ...]
+    extent: float
+
+    def plain(self) -> dict[str, Any]:
+        """Return it in types that JSON knows."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, content: dict[str, Any]) -> Drawing:
+        """Return the drawing that :meth:`plain` wrote."""
+        kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
+        parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
+        bodies, extent = tuple(content["bodies"]), float(content["extent"])
+        return cls(name=content["name"], bodies=bodies, extent=extent, **parts)
+
+
+def _tuples(part: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in part.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """The poses of a drawing's bodies over time.
+
+    Attributes
+    ----------
+    drawing : Drawing
+    t : (n,) array [s]
+    poses : (n, nbody, 7) array of float32
+        Position [m] and quaternion (x, y, z, w) of each body in the world.
+    """
+
+    drawing: Drawing
+    t: np.ndarray
+    poses: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name, shape in (("t", (len(self.t),)), ("poses", (len(self.t), len(self.drawing.bodies), 7))):
+            array = np.asarray(getattr(self, name), dtype=np.float32 if name == "poses" else float)
+            if array.shape != shape:
+                raise InputError(f"film.{name} has shape {array.shape}; it must be {shape}")
+            object.__setattr__(self, name, array)
+
+    def at(self, t: float) -> np.ndarray:
+        """Return the poses (nbody, 7) at a time [s], between those kept; beyond them the nearest."""
+        k = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 1))
+        after = min(k + 1, len(self.t) - 1)
+        span = self.t[after] - self.t[k]
+        share = float(np.clip((t - self.t[k]) / span, 0.0, 1.0)) if span > 0 else 0.0
+        low, high = self.poses[k].astype(float), self.poses[after].astype(float)
+        # the shorter way round, near enough to the great circle for neighbouring pictures
+        high[:, 3:] *= np.where((low[:, 3:] * high[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+        mixed = (1 - share) * low + share * high
+        mixed[:, 3:] /= np.linalg.norm(mixed[:, 3:], axis=1, keepdims=True)
+        return mixed
+
+
+def film_of(run: Trajectory) -> Film:
+    """Return the film of a run: at most about 60 pictures a second, of those recorded.
+
+    Raises
+    ------
+    InputError
+        If the trajectory knows neither its system nor a film, as one loaded from a file of an older version.
+    """
+    if run.system is None:
+        if run.film is None:
+            raise InputError(
+                f'the trajectory of "{run.model_name}" has no pictures: its file is of an older version; give its model '
+                f'too, view(traj, model=...) or "vitree view run.npz --robot NAME"'
+            )
+        return run.film
+    finite = np.isfinite(run.q).all(axis=1)
+    records = np.flatnonzero(finite)
+    if not len(records):
+        raise InputError(f'the trajectory of "{run.model_name}" has no records to draw')
+    span = float(run.t[records[-1]] - run.t[records[0]])
+    count = int(np.clip(RATE * abs(span), FEWEST, MOST))
+    if len(records) > count:
+        records = records[np.unique(np.linspace(0, len(records) - 1, count).round().astype(int))]
+    return Film(drawing_of(run.system), run.t[records], poses(run.system, run.q[records]))
+
+
+def poses(system: System, q: Any) -> np.ndarray:
+    """Return the poses of the bodies of :func:`drawing_of` at rows of configurations.
+
+    Parameters
+    ----------
+    system : System
+    q : (n, nq) or (nq,) array
+
+    Returns
+    -------
+    (n, nbody, 7) or (nbody, 7) array
+        Position [m] and quaternion (x, y, z, w) in the world.
+    """
+    q = np.asarray(q, dtype=float)
+    if q.ndim == 1:
+        return poses(system, q[None])[0]
+    if isinstance(system, Model):
+        X = system.pose_rows(q)
+    else:
+        X = np.array([list(system.frame_poses(row).values()) for row in q])[..., :3, :]
+    out = np.empty((*X.shape[:2], 7))
+    out[..., :3] = X[..., 3]
+    turns = Rotation.from_matrix(X[..., :3].reshape(-1, 3, 3)) if X.size else None
+    out[..., 3:] = turns.as_quat().reshape(*X.shape[:2], 4) if turns is not None else 0.0
+    return out
+
+
+def drawing_of(system: System) -> Drawing:
+    """Return what a viewer shows of a system.
+
+    A link of a model is drawn by its visual shapes; without any that can be drawn, by its collision shapes; without
+    these, if it has mesh files that are not found or no link has any shape, by simple ones: its mass as a box of the
+    same inertia, sticks to the joints below, and the joints themselves. Distances, springs and dampers are lines.
+    """
+    return _of_model(system) if isinstance(system, Model) else _of_vehicle(system)
+
+
+# ---- models ---------------------------------------------------------------------------------------
+
+
+def _of_model(model: Model) -> Drawing:
+    flat = model.full.flat if isinstance(model.full, Model) else model.flat
+    frames = {
+        name: (int(body), E, p)
+        for name, body, E, p in zip(flat.frame_names, flat.frame_body, flat.frame_E, flat.frame_p, strict=True)
+    }
+    masses = tuple(
+        Mass(name, frames[name][0], _floats(frames[name][1] @ np.array(com) + frames[name][2]), float(mass))
+        for name, mass, com in zip(flat.link_names, flat.link_mass, flat.link_com, strict=True)
+        if mass > 0
+    )
+    extent = _extent(model, flat, masses)
+    shapes, bare = [], set()
+    drawable = any(_can_be_drawn(g) for g in flat.geometry)
+    for link in dict.fromkeys((*flat.link_names, *(g.frame for g in flat.geometry))):
+        own = [g for g in flat.geometry if g.frame == link]
+        shown = [g for g in own if g.role == "visual" and _can_be_drawn(g)] or [g for g in own if _can_be_drawn(g)]
+        shapes += [_placed(g, *frames[link]) for g in shown]
+        if not shown and (own or not drawable):
+            bare.add(link)
+    simple = list(_simple(flat, frames, masses, bare, extent)) if bare else []
+    lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
+    marks = tuple(Mark(name, body, _pose(E, p)) for name, (body, E, p) in frames.items())
+    return Drawing(model.name, _body_names(flat), (*shapes, *simple), tuple(lines), marks, masses, extent)
+
+
+def _body_names(flat: Flat) -> tuple[str, ...]:
+    """The first link on each body, or the joint that moves it."""
+    names: list[str] = [""] * len(flat.kind)
+    links = set(flat.link_names)
+    for name, body in zip(flat.frame_names, flat.frame_body, strict=True):
+        if body >= 0 and not names[body] and name in links:
+            names[body] = name
+    first = 0
+    of_coordinates = [joint.name for joint in flat.joints for _ in range(joint.v_slice.stop - joint.v_slice.start)]
+    for body, kind in enumerate(flat.kind):
+        names[body] = names[body] or f"{of_coordinates[first]} ({body})"
+        first += {BALL: 3, FREE: 6}.get(int(kind), 1)
+    return tuple(names)
+
+
+def _can_be_drawn(shape: Geometry) -> bool:
+    return shape.kind != "mesh" or (shape.found and shape.filename is not None)
+
+
+def _placed(shape: Geometry, body: int, E: np.ndarray, p: np.ndarray) -> Shape:
+    pose = _pose(E @ shape.rotation, E @ shape.position + p)
+    rgba = None if shape.rgba is None else _floats(shape.rgba)
+    if rgba is None and shape.kind != "mesh":
+        rgba = PLAIN
+    return Shape(body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename)
+
+
+def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
+    """The diagonal of the box around joints and masses at rest, or what else says how large it is [m]."""
+    X = model.body_poses(model.neutral())
+    points = [np.zeros(3), *X[:, :3, 3]]
+    points += [m.com if m.body == WORLD else X[m.body, :3, :3] @ np.array(m.com) + X[m.body, :3, 3] for m in masses]
+    reach = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
+    spans = [c.length for c in (*flat.constraints, *flat.loads) if isinstance(getattr(c, "length", None), float)]
+    radii = [np.sqrt(np.trace(I) / m) for I, m in zip(flat.inertia, flat.mass, strict=True) if m > 0]
+    return max(reach, *spans, *radii, 1e-3) if max((reach, *spans, *radii), default=0.0) > 0 else 1.0
+
+
+def _simple(flat: Flat, frames, masses, bare: set[str], extent: float) -> Iterator[Shape]:
+    """Masses, sticks and joints of links without shapes."""
+    thin = 0.012 * extent
+    on_bodies = {frames[link][0] for link in bare}
+    heaviest = max((m.mass for m in masses), default=1.0)
+    inertias = dict(zip(flat.link_names, flat.link_inertia, strict=True))
+    for m in masses:
+        if m.name not in bare:
+            continue
+        colour = PALETTE[m.body % len(PALETTE)]
+        values, axes = np.linalg.eigh(inertias[m.name])
+        # edges of the box that has this mass and these principal moments
+        edges = np.sqrt(np.maximum(6 / m.mass * (values.sum() / 2 - values), 0.0)) if m.mass > 0 else np.zeros(3)
+        if edges.max() > 2 * thin:
+            axes = axes * np.sign(np.linalg.det(axes))
+            size = _floats(np.clip(edges, 1.5 * thin, 0.6 * extent))
+            turn = frames[m.name][1] @ axes
+            yield Shape(m.body, "box", size, _pose(turn, np.array(m.com)), m.name, colour)
+        else:
+            radius = 0.05 * extent * (m.mass / heaviest) ** (1 / 3)
+            yield Shape(m.body, "sphere", (max(radius, 1.5 * thin),), (*m.com, *STILL[3:]), m.name, colour)
+    for body, kind in enumerate(flat.kind):
+        if kind in (REVOLUTE, HELICAL):
+            yield Shape(body, "cylinder", (1.6 * thin, 5 * thin), STILL, "joint", DARK)
+        elif kind == BALL:
+            yield Shape(body, "sphere", (2.2 * thin,), STILL, "joint", DARK)
+    for body in sorted(on_bodies - {WORLD}):
+        ends = [flat.p[child] for child in np.flatnonzero(np.asarray(flat.parent) == body)]
+        ends += [np.array(m.com) for m in masses if m.body == body and m.name in bare]
+        for end in ends:
+            length = float(np.linalg.norm(end))
+            if length > 2 * thin:
+                turn = Rotation.align_vectors([end / length], [[0.0, 0.0, 1.0]])[0].as_matrix()
+                yield Shape(body, "cylinder", (thin, length), _pose(turn, end / 2), "stick", PALETTE[body % len(PALETTE)])
+
+
+def _lines(flat: Flat, frames) -> Iterator[Line]:
+    """The wires, springs and dampers between frames."""
+    for item in (*flat.constraints, *flat.loads):
+        kind = {Distance: "wire", Spring: "spring", Damper: "damper"}.get(type(item))
+        if kind is not None:
+            a, b = (frames[end] if end in frames else (WORLD, None, np.zeros(3)) for end in (item.a, item.b))
+            yield Line(item.name, kind, a[0], _floats(a[2]), b[0], _floats(b[2]))
+
+
+def _slides(flat: Flat) -> Iterator[Line]:
+    """Where a body slides along another that has mass."""
+    for body, (kind, parent) in enumerate(zip(flat.kind, flat.parent, strict=True)):
+        if kind == PRISMATIC and parent >= 0 and flat.mass[parent] > 0:
+            yield Line(f"slide {body}", "slide", int(parent), _floats(flat.p[body]), body, (0.0, 0.0, 0.0))
+
+
+# ---- vehicles -------------------------------------------------------------------------------------
+
+
+def _of_vehicle(vehicle) -> Drawing:
+    bodies = tuple(vehicle.frame_poses(vehicle.neutral()))
+    shapes = [_placed(g, bodies.index(g.frame), np.eye(3), np.zeros(3)) for g in vehicle.geometry]
+    if not shapes:
+        shapes = [Shape(0, "box", (0.5, 0.25, 0.12), STILL, bodies[0], PALETTE[0])]
+    extent = max(max(s.size) + float(np.linalg.norm(s.pose[:3])) for s in shapes)
+    marks = tuple(Mark(name, k, STILL) for k, name in enumerate(bodies))
+    mass = Mass(bodies[0], 0, (0.0, 0.0, 0.0), float(vehicle.total_mass))
+    return Drawing(vehicle.name, bodies, tuple(shapes), (), marks, (mass,), extent)
+
+
+def recoloured(drawing: Drawing, rgba: tuple[float, float, float, float]) -> Drawing:
+    """Return the drawing with all shapes in one colour (r, g, b, a), as of a ghost."""
+    return replace(drawing, shapes=tuple(replace(shape, rgba=rgba) for shape in drawing.shapes))
+
+
+def _pose(R: np.ndarray, p: np.ndarray) -> tuple[float, ...]:
+    return _floats((*p, *Rotation.from_matrix(R).as_quat()))
+
+
+def _floats(values) -> tuple[float, ...]:
+    return tuple(float(x) for x in values)
