@@ -146,6 +146,7 @@ __all__ = [
     "ty",
     "tz",
     "universal",
+    "view",
     "weld",
     "write_sexpr",
     "write_urdf",
@@ -164,6 +165,7 @@ _LAZY = {
     "minimize_potential_energy": "vitree.equilibrium",
     "find_robot": "vitree.robots",
     "list_robots": "vitree.robots",
+    "view": "vitree.viewer",
 }
 #: Packages of their own, likewise.
 _PARTS = ("control", "lie", "vehicles")

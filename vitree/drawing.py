@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,8 @@ PALETTE = (
 PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
 #: A film has so many pictures a second, at least FEWEST and at most MOST in all, of those recorded.
 RATE, FEWEST, MOST = 60, 600, 20_000
+#: What is farther away is not drawn [m].
+FARTHEST = 1e9
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
@@ -189,19 +191,22 @@ def film_of(run: Trajectory) -> Film:
     if run.system is None:
         if run.film is None:
             raise InputError(
-                f'the trajectory of "{run.model_name}" has no pictures: its file is of an older version; give its model '
-                f'too, view(traj, model=...) or "vitree view run.npz --robot NAME"'
+                f'the trajectory of "{run.model_name}" has no pictures: its file is of an older version; give its '
+                f'model too, view(traj, model=...) or "vitree view run.npz --robot NAME"'
             )
         return run.film
-    finite = np.isfinite(run.q).all(axis=1)
-    records = np.flatnonzero(finite)
+    records = np.flatnonzero(np.isfinite(run.q).all(axis=1))
     if not len(records):
         raise InputError(f'the trajectory of "{run.model_name}" has no records to draw')
     span = float(run.t[records[-1]] - run.t[records[0]])
     count = int(np.clip(RATE * abs(span), FEWEST, MOST))
     if len(records) > count:
         records = records[np.unique(np.linspace(0, len(records) - 1, count).round().astype(int))]
-    return Film(drawing_of(run.system), run.t[records], poses(run.system, run.q[records]))
+    pictures = poses(run.system, run.q[records])
+    near = (np.abs(pictures) < FARTHEST).all(axis=(1, 2))  # a run that failed may end beyond all bounds
+    if not near.any():
+        raise InputError(f'the trajectory of "{run.model_name}" has no record within {FARTHEST:g} m to draw')
+    return Film(drawing_of(run.system), run.t[records][near], pictures[near])
 
 
 def poses(system: System, q: Any) -> np.ndarray:
@@ -304,7 +309,7 @@ def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
     points += [m.com if m.body == WORLD else X[m.body, :3, :3] @ np.array(m.com) + X[m.body, :3, 3] for m in masses]
     reach = float(np.linalg.norm(np.ptp(np.array(points), axis=0)))
     spans = [c.length for c in (*flat.constraints, *flat.loads) if isinstance(getattr(c, "length", None), float)]
-    radii = [np.sqrt(np.trace(I) / m) for I, m in zip(flat.inertia, flat.mass, strict=True) if m > 0]
+    radii = [float(np.sqrt(np.trace(J) / m)) for J, m in zip(flat.inertia, flat.mass, strict=True) if m > 0]
     return max(reach, *spans, *radii, 1e-3) if max((reach, *spans, *radii), default=0.0) > 0 else 1.0
 
 
@@ -341,7 +346,8 @@ def _simple(flat: Flat, frames, masses, bare: set[str], extent: float) -> Iterat
             length = float(np.linalg.norm(end))
             if length > 2 * thin:
                 turn = Rotation.align_vectors([end / length], [[0.0, 0.0, 1.0]])[0].as_matrix()
-                yield Shape(body, "cylinder", (thin, length), _pose(turn, end / 2), "stick", PALETTE[body % len(PALETTE)])
+                colour = PALETTE[body % len(PALETTE)]
+                yield Shape(body, "cylinder", (thin, length), _pose(turn, end / 2), "stick", colour)
 
 
 def _lines(flat: Flat, frames) -> Iterator[Line]:
@@ -363,8 +369,10 @@ def _slides(flat: Flat) -> Iterator[Line]:
 # ---- vehicles -------------------------------------------------------------------------------------
 
 
-def _of_vehicle(vehicle) -> Drawing:
+def _of_vehicle(vehicle: Any) -> Drawing:
     bodies = tuple(vehicle.frame_poses(vehicle.neutral()))
+    if not bodies:
+        raise InputError(f'"{vehicle.name}" cannot be drawn: its method frame_poses names no frames')
     shapes = [_placed(g, bodies.index(g.frame), np.eye(3), np.zeros(3)) for g in vehicle.geometry]
     if not shapes:
         shapes = [Shape(0, "box", (0.5, 0.25, 0.12), STILL, bodies[0], PALETTE[0])]
@@ -372,11 +380,6 @@ def _of_vehicle(vehicle) -> Drawing:
     marks = tuple(Mark(name, k, STILL) for k, name in enumerate(bodies))
     mass = Mass(bodies[0], 0, (0.0, 0.0, 0.0), float(vehicle.total_mass))
     return Drawing(vehicle.name, bodies, tuple(shapes), (), marks, (mass,), extent)
-
-
-def recoloured(drawing: Drawing, rgba: tuple[float, float, float, float]) -> Drawing:
-    """Return the drawing with all shapes in one colour (r, g, b, a), as of a ghost."""
-    return replace(drawing, shapes=tuple(replace(shape, rgba=rgba) for shape in drawing.shapes))
 
 
 def _pose(R: np.ndarray, p: np.ndarray) -> tuple[float, ...]:

@@ -299,5 +299,6 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         iterations=records.iterations, residual=records.residual,
         iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
         steps=integrator.steps, seconds=records.seconds,
-        monitors=watched.kept() if watched else None, system=model, checkpoint=np.frombuffer(integrator.checkpoint(), np.uint8),
+        monitors=watched.kept() if watched else None, system=model,
+        checkpoint=np.frombuffer(integrator.checkpoint(), np.uint8),
     )  # fmt: skip

@@ -28,6 +28,9 @@ class System(ABC):
     5. A system never changes.
     """
 
+    #: where quaternions (x, y, z, w) start in q
+    _quaternions: np.ndarray = np.zeros(0, dtype=int)
+
     # ---- what it is -------------------------------------------------------------------------------
 
     @property
@@ -162,6 +165,10 @@ class System(ABC):
     @abstractmethod
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
         """Return the (nv,) displacement with ``integrate(q0, difference(q0, q1)) == q1``."""
+
+    def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4), of each frame by name; what has none is not drawn."""
+        return {}
 
     # ---- many states at once ----------------------------------------------------------------------
 

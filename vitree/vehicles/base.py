@@ -34,9 +34,6 @@ class Vehicle(System):
 
     joint_names = ("body",)  # type: ignore[assignment]
     input_names: tuple[str, ...] = ()  # type: ignore[assignment]
-    #: where q has quaternions
-    _quaternions: np.ndarray = np.zeros(0, dtype=int)
-
     def __init__(self, name: str, input_names, geometry, parts: dict[str, Any]):
         self._name = str(name)
         self.input_names = tuple(map(str, input_names))

@@ -1,0 +1,135 @@
+"""Dials: the numbers a person turns to set a configuration, one a coordinate; quaternions as roll, pitch, yaw."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from vitree.constraints import satisfy_constraints
+from vitree.errors import VitreeError
+from vitree.flat import HELICAL, REVOLUTE
+from vitree.model import Model
+from vitree.reduced import ReducedModel
+from vitree.system import System
+
+TURNS = ("roll", "pitch", "yaw")
+
+
+@dataclass(frozen=True)
+class Dial:
+    """One number: ``q[index]``, or the angle ``turn`` (0, 1, 2) of the quaternion that starts at ``index``."""
+
+    label: str
+    unit: str
+    index: int
+    low: float
+    high: float
+    turn: int | None = None
+
+
+class Dials:
+    """The dials of a system, and the configuration they are turned to.
+
+    Parameters
+    ----------
+    system : System
+    extent : float
+        How far lengths without limits go [m].
+    q : (nq,) array, optional
+        Where to start; the neutral configuration, brought to satisfy the constraints, if not given.
+    """
+
+    def __init__(self, system: System, extent: float, q=None):
+        self.system = system
+        if q is None:
+            q = _to_start_from(system)
+        self.start = system.validate_configuration(q)
+        self.q = self.start.copy()
+        self.dials = list(self._dials(extent))
+
+    def _dials(self, extent: float):
+        low, high, angular = self._ranges(extent)
+        quaternions = {int(k) for k in self.system._quaternions}
+        inner = {k + i for k in quaternions for i in (1, 2, 3)}
+        for k, name in enumerate(self.system.q_names):
+            if k in quaternions:
+                stem = name.rpartition(".")[0] or "body"
+                for turn, word in enumerate(TURNS):
+                    most = np.pi / 2 if turn == 1 else np.pi
+                    yield Dial(f"{stem}.{word}", "rad", k, -most, most, turn)
+            elif k not in inner:
+                yield Dial(name, "rad" if angular[k] else "m", k, low[k], high[k])
+
+    def _ranges(self, extent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lowest and highest value of each entry of q, and whether it is an angle."""
+        system = self.system
+        if isinstance(system, Model):
+            full = system.full if isinstance(system, ReducedModel) else system
+            angular = np.zeros(full.nq, dtype=bool)
+            angular[full._iq] = np.isin(full.flat.kind, (REVOLUTE, HELICAL))
+            angular = system.contract(angular) if isinstance(system, ReducedModel) else angular
+        else:
+            angular = np.array([name.rpartition(".")[2] not in ("x", "y", "z") for name in system.q_names])
+        reach = np.where(angular, np.pi, max(extent, 0.1))
+        low, high = np.minimum(-reach, self.start), np.maximum(reach, self.start)
+        limits = [(j.q_slice, j.lower, j.upper) for j in system.joints]
+        for name, most in dict(getattr(system, "shape_limits", {})).items():
+            k = system.q_names.index(name)
+            limits.append((slice(k, k + 1), (-most,), (most,)))
+        for place, lower, upper in limits:
+            if len(lower) == place.stop - place.start:
+                low[place] = np.where(np.isfinite(lower), lower, low[place])
+                high[place] = np.where(np.isfinite(upper), upper, high[place])
+        # a start outside the limits is shown, too
+        return np.minimum(low, self.start), np.maximum(high, self.start), angular
+
+    def value(self, dial: Dial) -> float:
+        """Return what a dial reads."""
+        if dial.turn is None:
+            return float(self.q[dial.index])
+        return float(self._angles(dial.index)[dial.turn])
+
+    def turn(self, dial: Dial, value: float) -> bool:
+        """Turn one dial; the joints that constraints bind to it follow. False, and nothing moved, if they cannot."""
+        q = self.q.copy()
+        if dial.turn is None:
+            q[dial.index] = value
+        else:
+            angles = self._angles(dial.index)
+            angles[dial.turn] = value
+            q[dial.index : dial.index + 4] = Rotation.from_euler("xyz", angles).as_quat()
+        system = self.system
+        try:
+            if isinstance(system, Model) and system.constraints:
+                joint = next(j.name for j in system.joints if j.q_slice.start <= dial.index < j.q_slice.stop)
+                q = satisfy_constraints(system, q, hold=[joint])
+            self.q = system.validate_configuration(q)
+        except VitreeError:
+            return False
+        return True
+
+    def reset(self, q=None) -> None:
+        """Go to a configuration, or back to the start."""
+        self.q = self.start.copy() if q is None else self.system.validate_configuration(q)
+
+    def _angles(self, index: int) -> np.ndarray:
+        with warnings.catch_warnings():  # at gimbal lock SciPy chooses one of the answers, and warns
+            warnings.simplefilter("ignore")
+            return Rotation.from_quat(self.q[index : index + 4]).as_euler("xyz")
+
+
+def _to_start_from(system: System) -> np.ndarray:
+    """A configuration that satisfies the constraints, near the neutral one."""
+    q = system.neutral()
+    if not (isinstance(system, Model) and system.constraints):
+        return q
+    rng, free = np.random.default_rng(0), ~np.asarray(system.flat.kinematic, dtype=bool)
+    for size in (0.0, 0.1, 0.3, 1.0):  # the neutral one may be singular
+        try:
+            return satisfy_constraints(system, system.integrate(q, size * rng.normal(size=system.nv) * free))
+        except VitreeError:
+            continue
+    return q

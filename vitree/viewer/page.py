@@ -1,0 +1,206 @@
+"""One self-contained page of a robot or of runs: viser's own player, and the energy beside it."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitree.drawing import poses
+from vitree.plot import COLOURS
+from vitree.system import System
+from vitree.trajectory import replacing
+from vitree.viewer.dials import Dials
+from vitree.viewer.source import Run, energies_of, span_of, view_of_runs, view_of_system, what_to_show
+from vitree.viewer.stage import Stage, open_server, quiet, set_scene, stages_of
+
+#: Pictures a second of a page, at least, and at most in all.
+RATE, FEWEST, MOST = 30, 120, 3000
+#: Seconds that a coordinate takes through its range and back, and its pictures.
+SWEEP, PICTURES = 1.2, 24
+#: The port that servers are first tried at; a page's is closed at once.
+PORT = 8180
+
+
+def write_html(source: Any, path: str | os.PathLike, **options) -> Path:
+    """Write one self-contained page of what :func:`vitree.view` shows, and return its path.
+
+    Parameters
+    ----------
+    source
+        As for :func:`vitree.view`.
+    path : path
+        File to write (.html).
+    **options
+        model, q, speed, spread, as for :func:`vitree.view`.
+
+    Raises
+    ------
+    MissingExtraError
+        If viser is not installed (extra "view").
+    InputError
+        If the source cannot be shown, or the page not be written.
+    """
+    shown = what_to_show(source, options.pop("model", None))
+    return write_page(path, page_of(shown, **options))
+
+
+def write_page(path: str | os.PathLike, text: str) -> Path:
+    """Write a page at once or not at all."""
+    path = Path(path)
+    with replacing(path) as stream:
+        stream.write(text.encode())
+    return path
+
+
+def colour_of(index: int) -> str:
+    """Return the colour of a run's curve: black for the first, which is drawn solid."""
+    return "#333333" if index == 0 else COLOURS[(index - 1) % len(COLOURS)]
+
+
+def page_of(shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0) -> str:
+    """Return the page as text."""
+    title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
+    server = open_server("127.0.0.1", PORT, title)
+    try:
+        if isinstance(shown, System):
+            drawing, view = view_of_system(shown, Dials(shown, 1.0, q).q)
+            set_scene(server, view)
+            dials = Dials(shown, drawing.extent, q)
+            stage = Stage(server.scene, shown.name, drawing)
+            stage.place(poses(shown, dials.q))
+            recording = server.get_scene_serializer()
+            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage))
+        else:
+            set_scene(server, view_of_runs(shown))
+            stages = stages_of(server, shown, spread)
+            recording = server.get_scene_serializer()
+            _record(recording, shown, stages, speed)
+            panel = _panel_of_runs(shown, speed)
+        with quiet():
+            text = recording.as_html()
+    finally:
+        with quiet():
+            server.stop()
+    return _with_panel(text, title, panel)
+
+
+def _record(recording: Any, runs: list[Run], stages: list[Stage], speed: float) -> None:
+    t0, t1 = span_of(runs)
+    seconds = max((t1 - t0) / speed, 1e-3)
+    count = int(np.clip(RATE * seconds, FEWEST, MOST))
+    if t1 <= t0:
+        return
+    for t in np.linspace(t0, t1, count + 1):
+        for run, stage in zip(runs, stages, strict=True):
+            stage.place(run.film.at(t))
+        recording.insert_sleep(seconds / count)
+
+
+def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
+    """Move each coordinate through its range and back; return when each begins."""
+    begins, clock = [], 0.0
+    for dial in dials.dials:
+        begins.append((clock, dial.label))
+        start = dials.value(dial)
+        # from where it is up, down and back, by a smooth way
+        for phase in np.linspace(0.0, 2 * np.pi, PICTURES + 1)[1:]:
+            share = np.sin(phase)
+            if dials.turn(dial, start + share * (dial.high - start if share > 0 else start - dial.low)):
+                stage.place(poses(dials.system, dials.q))
+            recording.insert_sleep(SWEEP / PICTURES)
+            clock += SWEEP / PICTURES
+        dials.reset()
+        stage.place(poses(dials.system, dials.q))
+    return begins
+
+
+# ---- the panel beside the picture -----------------------------------------------------------------
+
+_STYLE = """
+#vitree-panel { position: fixed; left: 10px; bottom: 56px; width: 320px; z-index: 5; font: 12px/1.4 sans-serif;
+  color: #222; background: rgba(255, 255, 255, 0.88); border: 1px solid #ddd; border-radius: 4px; padding: 6px 10px; }
+#vitree-panel summary { font-weight: bold; cursor: pointer; }
+#vitree-panel svg { width: 100%; height: 150px; display: block; cursor: crosshair; }
+"""
+# The player's slider says the time; a click on the curves sets it by the player's number field.
+_SCRIPT = """
+(function () {
+  var data = JSON.parse(document.getElementById("vitree-data").textContent);
+  function now() {
+    var slider = document.querySelector("[role=slider][aria-valuemax]");
+    return slider ? parseFloat(slider.getAttribute("aria-valuenow")) || 0 : 0;
+  }
+  function seek(t) {
+    var field = document.querySelector("input[inputmode=decimal]");
+    if (!field) return;
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, t.toFixed(3));
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+  var svg = document.querySelector("#vitree-panel svg"), line = document.getElementById("vitree-now");
+  if (svg) svg.addEventListener("click", function (event) {
+    var box = svg.getBoundingClientRect();
+    seek(Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1) * data.seconds);
+  });
+  var text = document.getElementById("vitree-time");
+  setInterval(function () {
+    var t = now();
+    if (line) line.setAttribute("transform", "translate(" + 1000 * t / data.seconds + ",0)");
+    if (data.begins) {
+      var label = "";
+      data.begins.forEach(function (pair) { if (pair[0] <= t + 1e-6) label = pair[1]; });
+      text.textContent = label;
+    } else text.textContent = "t = " + (data.t0 + t * data.speed).toFixed(3) + " s";
+  }, 50);
+})();
+"""
+
+
+def _with_panel(text: str, title: str, panel: str) -> str:
+    head, body = text.index("</head>"), text.rindex("</body>")
+    name = f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
+    return text[:head] + name + text[head:body] + panel + f"<script>{_SCRIPT}</script>" + text[body:]
+
+
+def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
+    content = json.dumps(data).replace("<", "\\u003c")
+    return (
+        f'<details id="vitree-panel" open><summary>{html.escape(title)}</summary><div id="vitree-time">&nbsp;</div>'
+        f'{lines}</details><script type="application/json" id="vitree-data">{content}</script>'
+    )
+
+
+def _panel_of_tour(system: System, begins: list[tuple[float, str]]) -> str:
+    lines = f"{system.nv} degrees of freedom, {system.total_mass:.4g} kg; each coordinate in turn"
+    return _panel(system.name, html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
+
+
+def _panel_of_runs(runs: list[Run], speed: float) -> str:
+    t0, t1 = span_of(runs)
+    t, curves = energies_of(runs)
+    finite = np.concatenate([curve[np.isfinite(curve)] for curve in curves])
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    room = max(high - low, 1e-300)
+    paths = []
+    for k, curve in enumerate(curves):
+        shown = np.isfinite(curve)
+        x, y = 1000 * (t[shown] - t0) / max(t1 - t0, 1e-300), 400 - 380 * (curve[shown] - low) / room
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+        paths.append(f'<polyline points="{points}" fill="none" stroke="{colour_of(k)}" stroke-width="1.5" '
+                     f'vector-effect="non-scaling-stroke"/>')  # fmt: skip
+    names = "".join(
+        f'<div><span style="color: {colour_of(k)}">&#9632;</span> {html.escape(run.label)}, '
+        f"dt = {run.trajectory.settings.get('dt', np.nan):g} s</div>"
+        for k, run in enumerate(runs)
+    )
+    plot = (
+        f"<div>energy less that at the start: {low:.3g} .. {high:.3g} J</div>"
+        f'<svg viewBox="0 0 1000 410" preserveAspectRatio="none">{"".join(paths)}<line id="vitree-now" y1="0" y2="410" '
+        f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
+    )
+    data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
+    return _panel(runs[0].trajectory.model_name, plot, data)

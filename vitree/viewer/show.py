@@ -1,0 +1,343 @@
+"""view(): a page that a browser opens, with sliders or a run to play."""
+
+from __future__ import annotations
+
+import html as html_text
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitree.drawing import poses
+from vitree.errors import InputError
+from vitree.system import System
+from vitree.viewer.dials import Dials
+from vitree.viewer.page import colour_of, page_of, write_page
+from vitree.viewer.source import Run, energies_of, span_of, view_of_runs, view_of_system, what_to_show
+from vitree.viewer.stage import Stage, open_server, quiet, set_scene, stages_of
+
+SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
+#: Pictures a second while a run is played.
+RATE = 40
+
+
+def view(
+    source,
+    *,
+    model: System | None = None,
+    q=None,
+    html=None,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    browser: bool | None = None,
+    block: bool | None = None,
+    speed: float = 1.0,
+    spread: float = 0.0,
+):
+    """Show a robot with sliders for its joints, or play a run, in a web page.
+
+    The page of a system has a slider for each coordinate; where constraints bind joints, the others follow. That of
+    runs has a time slider, play and pause, speed, and the energy beside; several runs are laid over each other, the
+    first solid and the others as ghosts.
+
+    Parameters
+    ----------
+    source : System, Tree, Trajectory, path, Comparison, or several runs
+        What to show; a path is that of a trajectory's .npz file. Several runs are given as a list, or by label.
+    model : System, optional
+        Of runs from files that have no pictures.
+    q : (nq,) array, optional
+        Configuration of a system at the start.
+    html : path, optional
+        Write one self-contained page there instead, which opens without a network; of a system it shows each
+        coordinate moving through its range.
+    host : str
+        Address to serve at; only this machine can open the default.
+    port : int
+        Port to serve at; if it is taken, the next that is free.
+    browser : bool, optional
+        Open a browser; by default not in notebooks, which show the page themselves.
+    block : bool, optional
+        Wait until interrupted; by default so in scripts, not in notebooks and shells.
+    speed : float
+        Seconds of the run a second.
+    spread : float
+        Distance between runs, along y [m]; 0 lays them over each other.
+
+    Returns
+    -------
+    Viewer, or the path of the page
+        In a notebook the last value of a cell shows itself.
+
+    Raises
+    ------
+    MissingExtraError
+        If viser is not installed (extra "view").
+    InputError
+        If the source cannot be shown, or the page not be written.
+    """
+    if not (np.isfinite(speed) and speed > 0):
+        raise InputError(f"speed = {speed} must be a positive number")
+    shown = what_to_show(source, model)
+    if html is not None:
+        return write_page(html, page_of(shown, q=q, speed=speed, spread=spread))
+    viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread)
+    inside = _notebook()
+    if browser or (browser is None and not inside):
+        import webbrowser
+
+        webbrowser.open(viewer.url)
+    if block or (block is None and not inside and not hasattr(sys, "ps1")):
+        viewer.wait()
+    return viewer
+
+
+def _notebook() -> bool:
+    """Whether a notebook, or IPython's shell, is running this."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
+
+
+class Viewer:
+    """A page being served; made by :func:`view`.
+
+    Attributes
+    ----------
+    url : str
+        Where a browser finds it.
+    server : viser.ViserServer
+        To add to the page what is wanted besides.
+    missing : list of str
+        Mesh files that could not be read, with the reason.
+    """
+
+    def __init__(self, shown: System | list[Run], *, q=None, host="127.0.0.1", port=8080, speed=1.0, spread=0.0):
+        self._shown = shown, {"q": q, "speed": speed, "spread": spread}
+        title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
+        self.server = open_server(host, port, f"vitree: {title}")
+        self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self.server.get_port()}"
+        self._page: _RobotPage | _RunPage
+        if isinstance(shown, System):
+            self._page = _RobotPage(self.server, shown, q)
+        else:
+            self._page = _RunPage(self.server, shown, speed, spread)
+        self.missing = self._page.missing
+
+    def wait(self) -> None:
+        """Serve until interrupted by Ctrl-C."""
+        try:
+            while True:
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            self.stop()
+
+    def stop(self) -> None:
+        """Close the page."""
+        self._page.stop()
+        with quiet():
+            self.server.stop()
+
+    def _repr_html_(self) -> str:
+        """Runs as a page of their own, which stays in a saved notebook; a robot with the sliders of this process."""
+        shown, options = self._shown
+        style = 'width="100%" height="520" style="border: 1px solid #ddd"'
+        if isinstance(shown, System):
+            return f'<iframe src="{self.url}" {style}></iframe>'
+        return f'<iframe srcdoc="{html_text.escape(page_of(shown, **options), quote=True)}" {style}></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<vitree.Viewer at {self.url}>"
+
+
+class _RobotPage:
+    """Sliders for a system's coordinates."""
+
+    def __init__(self, server: Any, system: System, q):
+        gui = server.gui
+        drawing, view = view_of_system(system, Dials(system, 1.0, q).q)
+        self.dials = Dials(system, drawing.extent, q)
+        set_scene(server, view)
+        self.server, self.system = server, system
+        self.stage = Stage(server.scene, system.name, drawing)
+        self.missing = self.stage.missing
+        self.lock, self.turning = threading.Lock(), False
+        with gui.add_folder("Show"):
+            _toggles(gui, [self.stage])
+        with gui.add_folder("Configuration"):
+            back = gui.add_button("Back to the start")
+            back.on_click(lambda _: self._reset(None))
+            if hasattr(system, "random_configuration") and not system.constraints:
+                gui.add_button("Random").on_click(lambda _: self._reset(system.random_configuration()))
+            self.sliders = []
+            for dial in self.dials.dials:
+                slider = gui.add_slider(
+                    f"{dial.label} [{dial.unit}]", min=dial.low, max=dial.high,
+                    step=_step(dial.high - dial.low), initial_value=self._within(dial),
+                )  # fmt: skip
+                slider.on_update(lambda event, dial=dial: self._turned(event, dial))
+                self.sliders.append(slider)
+        _tell(gui, self.missing)
+        self._draw()
+
+    def _within(self, dial) -> float:
+        return float(np.clip(self.dials.value(dial), dial.low, dial.high))
+
+    def _turned(self, event, dial) -> None:
+        if event.client is None:  # set by this process
+            return
+        with self.lock:
+            moved = self.dials.turn(dial, float(event.target.value))
+            if moved:
+                self._draw()
+            self._read(event.target if moved else None)
+
+    def _reset(self, q) -> None:
+        with self.lock:
+            self.dials.reset(q)
+            self._draw()
+            self._read(None)
+
+    def _read(self, but) -> None:
+        """Set the sliders to the configuration, but that which a person holds."""
+        for slider, dial in zip(self.sliders, self.dials.dials, strict=True):
+            value = self._within(dial)
+            if slider is not but and abs(slider.value - value) > 1e-9:
+                slider.value = value
+
+    def _draw(self) -> None:
+        with self.server.atomic():
+            self.stage.place(poses(self.system, self.dials.q))
+
+    def stop(self) -> None:
+        """There is nothing to stop."""
+
+
+def _step(span: float) -> float:
+    """A step of a slider: about a thousandth of its range."""
+    return float(10.0 ** np.floor(np.log10(max(span, 1e-9) / 500)))
+
+
+class _RunPage:
+    """Time slider, play and pause, speed, ghosts, and the energy beside."""
+
+    def __init__(self, server: Any, runs: list[Run], speed: float, spread: float):
+        self.server, self.runs = server, runs
+        self.t0, self.t1 = span_of(runs)
+        set_scene(server, view_of_runs(runs))
+        self.stages = stages_of(server, runs, spread)
+        self.missing = sorted({line for stage in self.stages for line in stage.missing})
+        self.time, self.playing, self.speed = self.t0, True, speed
+        self.ended = threading.Event()
+        self.lock = threading.RLock()
+        self._controls(server.gui, speed, spread)
+        self._show(self.t0)
+        self.thread = threading.Thread(target=self._play, name="vitree player", daemon=True)
+        self.thread.start()
+
+    def _controls(self, gui: Any, speed: float, spread: float) -> None:
+        length = max(self.t1 - self.t0, 1e-9)
+        self.slider = gui.add_slider(
+            "time [s]", min=self.t0, max=self.t0 + length, step=length / 1000, initial_value=self.t0
+        )
+        self.slider.on_update(self._dragged)
+        self.button = gui.add_button("Pause")
+        self.button.on_click(lambda _: self._set_playing(not self.playing))
+        speeds = sorted({*SPEEDS, f"{speed:g}"}, key=float)
+        rate = gui.add_dropdown("speed", speeds, initial_value=f"{speed:g}")
+        rate.on_update(lambda _: setattr(self, "speed", float(rate.value)))
+        with gui.add_folder("Energy less that at the start [J]"):
+            self.times, self.curves = energies_of(self.runs)
+            finite = np.concatenate([curve[np.isfinite(curve)] for curve in self.curves])
+            low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+            room = max(high - low, 1e-300)
+            self.foot, self.top = low - 0.05 * room, high + 0.05 * room
+            self.plot = gui.add_uplot(
+                self._plotted(0), self._series(), height=190, legend={"show": False},
+                scales={"x": {"time": False}, "y": {"range": (self.foot, self.top)}},
+            )  # fmt: skip
+        with gui.add_folder("Show"):
+            if len(self.runs) > 1:
+                for run, stage in zip(self.runs, self.stages, strict=True):
+                    box = gui.add_checkbox(run.label, True)
+                    box.on_update(lambda event, stage=stage: stage.show(visible=event.target.value))
+                reach = 2 * max(run.film.drawing.extent for run in self.runs)
+                apart = gui.add_slider("apart [m]", 0.0, max(reach, spread), reach / 100, spread)
+                apart.on_update(lambda _: self._spread(apart.value))
+            _toggles(gui, self.stages)
+        gui.add_markdown("  \n".join(_facts(run) for run in self.runs))
+        _tell(gui, self.missing)
+
+    def _series(self) -> tuple:
+        lines = [{"label": run.label, "stroke": colour_of(k), "width": 1.5} for k, run in enumerate(self.runs)]
+        return {"label": "t"}, *lines, {"label": "now", "stroke": "#888", "width": 1}
+
+    def _plotted(self, now: int) -> tuple:
+        mark = np.full(len(self.times), self.foot)  # a line up from the axis
+        mark[now] = self.top
+        return self.times, *self.curves, mark
+
+    def _spread(self, distance: float) -> None:
+        for k, stage in enumerate(self.stages):
+            stage.root.position = (0.0, k * distance, 0.0)
+
+    def _dragged(self, event) -> None:
+        if event.client is not None:
+            with self.lock:
+                self._set_playing(False)
+                self._show(float(self.slider.value))
+
+    def _set_playing(self, playing: bool) -> None:
+        self.playing = playing
+        self.button.label = "Pause" if playing else "Play"
+
+    def _show(self, t: float) -> None:
+        with self.server.atomic():
+            self.time = t
+            for run, stage in zip(self.runs, self.stages, strict=True):
+                stage.place(run.film.at(t))
+
+    def _play(self) -> None:
+        last, told = time.monotonic(), 0.0
+        while not self.ended.wait(1 / RATE):
+            now = time.monotonic()
+            with self.lock:
+                if self.playing:
+                    t = self.time + (now - last) * self.speed
+                    self._show(self.t0 if t > self.t1 else t)
+                    self.slider.value = float(np.clip(self.time, self.t0, self.t1))
+                if now - told > 0.2:
+                    told = now
+                    share = (self.time - self.t0) / max(self.t1 - self.t0, 1e-9)
+                    self.plot.data = self._plotted(round(share * (len(self.times) - 1)))
+            last = now
+
+    def stop(self) -> None:
+        """Stop playing."""
+        self.ended.set()
+        self.thread.join(timeout=2.0)
+
+
+def _toggles(gui: Any, stages: list[Stage]) -> None:
+    for label, key in (("frames", "frames"), ("centres of mass", "masses")):
+        box = gui.add_checkbox(label, False)
+        box.on_update(lambda event, key=key: _show_all(stages, key, event.target.value))
+
+
+def _show_all(stages: list[Stage], key: str, wanted: bool) -> None:
+    for stage in stages:
+        stage.show(**{key: wanted})
+
+
+def _facts(run: Run) -> str:
+    traj = run.trajectory
+    off = float(np.nanmax(np.abs(traj.energy - traj.energy[0])))
+    return f"**{run.label}**: {traj.method}, dt = {traj.settings.get('dt', np.nan):g} s, energy within {off:.2g} J"
+
+
+def _tell(gui: Any, missing: list[str]) -> None:
+    if missing:
+        lines = [f"- {Path(line.split(': ')[0]).name}: {line.split(': ', 1)[-1]}" for line in missing]
+        gui.add_markdown("**Meshes that could not be read**\n\n" + "\n".join(lines))

@@ -1,0 +1,144 @@
+"""What is shown: a system with its dials, or the films of runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitree.compare import Comparison
+from vitree.drawing import Drawing, Film, drawing_of, film_of, poses
+from vitree.errors import InputError
+from vitree.system import System
+from vitree.trajectory import Trajectory
+from vitree.tree import Tree
+
+#: Points of an energy curve at most.
+POINTS = 600
+#: Energy errors drawn beside each other differ by this factor at most.
+MANY = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run to show: its label, its trajectory and its film."""
+
+    label: str
+    trajectory: Trajectory
+    film: Film
+
+
+def what_to_show(source: Any, model: System | None = None) -> System | list[Run]:
+    """Return the system, or the runs, that a source stands for.
+
+    Raises
+    ------
+    InputError
+        If it is none of what :func:`vitree.view` takes.
+    """
+    if isinstance(source, Tree):
+        return source.compile()
+    if isinstance(source, System):
+        return source
+    runs = [
+        Run(label, run, film_of(run if model is None else _of_model(run, model)))
+        for label, run in _labelled(source).items()
+    ]
+    if not runs:
+        raise InputError("there is no run to show")
+    return runs
+
+
+def _labelled(source: Any) -> dict[str, Trajectory]:
+    """The trajectories of a source, each with a label of its own."""
+    if isinstance(source, str | os.PathLike):
+        return {Path(source).stem: Trajectory.load(source)}
+    if isinstance(source, Trajectory):
+        return {source.method: source}
+    if isinstance(source, Comparison):
+        several = len({dt for _, dt in source.trajectories}) > 1
+        runs = source.trajectories.items()
+        return {f"{label}, dt = {dt:g} s" if several else label: run for (label, dt), run in runs}
+    if isinstance(source, Mapping):
+        return {str(label): run for key, each in source.items() for label, run in [(key, *_labelled(each).values())]}
+    if isinstance(source, Sequence):
+        named: dict[str, Trajectory] = {}
+        for each in source:
+            for label, run in _labelled(each).items():
+                names = [label, f"{label} {run.method}", *(f"{label} ({k})" for k in range(2, len(source) + 2))]
+                named[next(name for name in names if name not in named)] = run
+        return named
+    raise InputError(
+        f"cannot show {type(source).__name__}: give a Model, Tree or vehicle, a Trajectory or its .npz file, a "
+        f"Comparison, or several trajectories, as a list or by label"
+    )
+
+
+def _of_model(run: Trajectory, model: System) -> Trajectory:
+    if run.q_names != model.q_names:
+        raise InputError(
+            f'the trajectory of "{run.model_name}" is of other coordinates than "{model.name}": it has nq = '
+            f"{len(run.q_names)}, the model {model.nq}; read the robot with the options of the run"
+        )
+    return replace(run, system=model)
+
+
+def span_of(runs: list[Run]) -> tuple[float, float]:
+    """Return the first and last time of all runs [s]."""
+    return min(float(run.film.t[0]) for run in runs), max(float(run.film.t[-1]) for run in runs)
+
+
+def energies_of(runs: list[Run]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return times (n,) [s] and each run's energy less that at its start, (n,) [J]; NaN where there is nothing to see.
+
+    A run that is off by MANY times as much as the calmest is cut where it leaves.
+    """
+    t = np.linspace(*span_of(runs), POINTS)
+    curves = [
+        np.interp(t, run.trajectory.t, run.trajectory.energy - run.trajectory.energy[0], left=np.nan, right=np.nan)
+        for run in runs
+    ]
+    most = [float(np.nanmax(np.abs(curve), initial=0.0)) for curve in curves]
+    calmest = min((x for x in most if 0 < x < np.inf), default=np.inf)
+    return t, [np.where(np.abs(curve) <= MANY * calmest, curve, np.nan) for curve in curves]
+
+
+@dataclass(frozen=True)
+class View:
+    """Where the camera stands and looks [m], the height of the ground, and the size of what is seen."""
+
+    position: tuple[float, ...]
+    look_at: tuple[float, ...]
+    ground: float
+    size: float
+
+
+def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
+    """Return a view of the drawing that stays nearest, whose bodies pass through poses (n, nbody, 7)."""
+    low, high = (
+        np.array([np.percentile(cloud[..., :3].reshape(-1, 3).astype(float), share, axis=0) for cloud in clouds])
+        for share in (2, 98)
+    )
+    nearest = int(np.linalg.norm(high - low, axis=1).argmin())  # others may have failed
+    extent = drawings[nearest].extent
+    centre = 0.5 * (low + high)[nearest]
+    reach = 0.5 * extent + 0.5 * float(np.linalg.norm((high - low)[nearest]))
+    place = centre + 1.25 * reach * np.array([0.8, -1.0, 0.35])
+    lowest = float(clouds[nearest][0, :, 2].min())
+    ground = 0.0 if lowest > -1e-6 else lowest - 0.06 * extent
+    return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent)
+
+
+def view_of_runs(runs: list[Run]) -> View:
+    """Return a view of films."""
+    return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
+
+
+def view_of_system(system: System, q: np.ndarray) -> tuple[Drawing, View]:
+    """Return the drawing of a system and a view of it at a configuration (nq,)."""
+    drawing = drawing_of(system)
+    return drawing, view_of([drawing], [poses(system, q)[None]])

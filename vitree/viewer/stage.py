@@ -1,0 +1,258 @@
+"""The bridge to viser: a drawing becomes nodes of its scene, poses move them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitree.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape
+from vitree.errors import MissingExtraError
+from vitree.viewer.source import Run, View
+
+#: Colours (r, g, b) of lines.
+LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
+#: Turns of a spring.
+COILS = 8
+#: How solid ghosts are.
+GHOST = 0.5
+
+
+def require_viser() -> Any:
+    """Return the module viser.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import viser
+    except ImportError:
+        raise MissingExtraError("viser", "view", "the viewer") from None
+    return viser
+
+
+def open_server(host: str, port: int, title: str) -> Any:
+    """Start a viser server that prints nothing; a port in use gives way to the next."""
+    viser = require_viser()
+    with quiet():
+        server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+    server.scene.set_up_direction("+z")
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
+    return server
+
+
+@contextlib.contextmanager
+def quiet():
+    """Keep what is printed within from the terminal."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def set_scene(server: Any, view: View) -> None:
+    """Place the camera and the ground."""
+    server.initial_camera.position = view.position
+    server.initial_camera.look_at = view.look_at
+    cell = 10.0 ** np.floor(np.log10(view.size))
+    server.scene.add_grid(
+        "/ground", position=(0.0, 0.0, view.ground), infinite_grid=True, cell_size=cell, section_size=10 * cell,
+        cell_color=(228, 228, 228), section_color=(205, 205, 205), fade_distance=30 * view.size,
+    )  # fmt: skip
+
+
+def stages_of(server: Any, runs: list[Run], spread: float) -> list[Stage]:
+    """Put the runs on the scene: the first as it is, the others as ghosts, at their first pictures."""
+    stages = []
+    for k, run in enumerate(runs):
+        ghost = (*PALETTE[(k - 1) % len(PALETTE)][:3], GHOST) if k else None
+        name = run.label if len(runs) > 1 else run.trajectory.model_name
+        stage = Stage(server.scene, f"{k + 1} {name}" if len(runs) > 1 else name, run.film.drawing, ghost)
+        stage.root.position = (0.0, k * spread, 0.0)
+        stage.place(run.film.at(run.film.t[0]))
+        stages.append(stage)
+    return stages
+
+
+class Stage:
+    """A drawing in a viser scene.
+
+    Parameters
+    ----------
+    scene : viser.SceneApi
+    name : str
+        Of its node.
+    drawing : Drawing
+    rgba : tuple, optional
+        One colour for all shapes, as of a ghost.
+
+    Attributes
+    ----------
+    missing : list of str
+        Mesh files that could not be read, with the reason.
+    """
+
+    def __init__(self, scene: Any, name: str, drawing: Drawing, rgba: tuple[float, ...] | None = None):
+        self.drawing, self.rgba = drawing, rgba
+        self.missing: list[str] = []
+        self.root = scene.add_frame(f"/{_node(name)}", show_axes=False)
+        self.path = self.root.name
+        self.bodies = [
+            scene.add_frame(f"{self.path}/{k} {_node(body)}", show_axes=False) for k, body in enumerate(drawing.bodies)
+        ]
+        for k, shape in enumerate(drawing.shapes):
+            self._add_shape(scene, f"{self._node_of(shape.body)}/{_node(shape.link)} {k}", shape)
+        self.lines = None
+        if drawing.lines:
+            colours = np.concatenate([np.full((_pieces(line), 2, 3), LINES[line.kind]) for line in drawing.lines])
+            self.lines = scene.add_line_segments(
+                f"{self.path}/lines", np.zeros((len(colours), 2, 3)), colours.astype(np.uint8),
+                thickness=0.006 * drawing.extent,
+            )  # fmt: skip
+        self.axes = self._add_frames(scene)
+        self.masses = self._add_masses(scene)
+        self._last: np.ndarray | None = None
+
+    def place(self, poses: np.ndarray) -> None:
+        """Move the bodies to poses (nbody, 7)."""
+        moved = range(len(poses)) if self._last is None else np.flatnonzero((poses != self._last).any(axis=1))
+        for k in moved:
+            x, y, z, qx, qy, qz, qw = (float(value) for value in poses[k])
+            self.bodies[k].position = (x, y, z)
+            self.bodies[k].wxyz = (qw, qx, qy, qz)
+        if self.lines is not None and len(moved):
+            self.lines.points = self._segments(poses)
+        self._last = np.array(poses)
+
+    def show(self, *, visible: bool | None = None, frames: bool | None = None, masses: bool | None = None) -> None:
+        """Show or hide all of it, its frames, its centres of mass."""
+        if visible is not None:
+            self.root.visible = visible
+        for nodes, wanted in ((self.axes, frames), (self.masses, masses)):
+            if wanted is not None:
+                for node in nodes:
+                    node.visible = wanted
+
+    def _node_of(self, body: int) -> str:
+        return self.path if body == WORLD else self.bodies[body].name
+
+    def _add_shape(self, scene: Any, name: str, shape: Shape) -> None:
+        rgba = self.rgba or shape.rgba
+        place: dict[str, Any] = {"position": shape.pose[:3], "wxyz": (shape.pose[6], *shape.pose[3:6])}
+        looks: dict[str, Any] = {}
+        if rgba is not None:
+            looks = {"color": _rgb(rgba), "opacity": None if rgba[3] >= 1 else rgba[3]}
+        if shape.kind == "box":
+            scene.add_box(name, dimensions=shape.size, **looks, **place)
+        elif shape.kind == "cylinder":
+            scene.add_cylinder(name, radius=shape.size[0], height=shape.size[1], **looks, **place)
+        elif shape.kind == "sphere":
+            scene.add_icosphere(name, radius=shape.size[0], **looks, **place)
+        else:
+            try:
+                mesh, coloured = _capsule(*shape.size) if shape.kind == "capsule" else _mesh(shape.filename, shape.size)
+            except Exception as error:  # any of the formats' readers, of a file that anyone wrote
+                self.missing.append(f"{shape.filename}: {error or type(error).__name__}")
+                return
+            if coloured and not looks:
+                scene.add_mesh_trimesh(name, mesh, **place)
+            else:
+                looks = looks or {"color": _rgb(PLAIN)}
+                sharp = shape.kind == "mesh" and Path(str(shape.filename)).suffix.lower() == ".stl"
+                scene.add_mesh_simple(name, mesh.vertices, mesh.faces, flat_shading=sharp, **looks, **place)
+
+    def _add_frames(self, scene: Any) -> list[Any]:
+        nodes = []
+        for body in sorted({mark.body for mark in self.drawing.frames}):
+            poses = np.array([mark.pose for mark in self.drawing.frames if mark.body == body])
+            nodes.append(
+                scene.add_batched_axes(
+                    f"{self._node_of(body)}/frames", poses[:, [6, 3, 4, 5]], poses[:, :3],
+                    axes_length=0.06 * self.drawing.extent, axes_radius=0.002 * self.drawing.extent, visible=False,
+                )
+            )  # fmt: skip
+        return nodes
+
+    def _add_masses(self, scene: Any) -> list[Any]:
+        most = max((mass.mass for mass in self.drawing.masses), default=1.0)
+        return [
+            scene.add_icosphere(
+                f"{self._node_of(mass.body)}/mass of {_node(mass.name)}", color=_rgb(DARK), position=mass.com,
+                radius=0.03 * self.drawing.extent * (mass.mass / most) ** (1 / 3), opacity=0.8, visible=False,
+            )
+            for mass in self.drawing.masses
+        ]  # fmt: skip
+
+    def _segments(self, poses: np.ndarray) -> np.ndarray:
+        """Both ends (n, 2, 3) of the pieces of all lines."""
+        size = 0.03 * self.drawing.extent
+        return np.concatenate([
+            _pieces_between(line, _at(poses, line.a, line.point_a), _at(poses, line.b, line.point_b), size)
+            for line in self.drawing.lines
+        ])  # fmt: skip
+
+
+def _pieces(line: Line) -> int:
+    return 2 * COILS + 2 if line.kind == "spring" else 1
+
+
+def _pieces_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> np.ndarray:
+    """A straight piece, or a spring's zigzag."""
+    if line.kind != "spring":
+        return np.array([[a, b]])
+    along = b - a
+    aside = np.cross(along, (0.0, 0.0, 1.0) if abs(along[2]) < 0.9 * np.linalg.norm(along) else (1.0, 0.0, 0.0))
+    length = np.linalg.norm(aside)
+    aside = size * aside / length if length > 0 else aside
+    shares = np.concatenate(([0.0], np.linspace(0.15, 0.85, 2 * COILS + 1), [1.0]))
+    sides = np.concatenate(([0.0], [0.0], np.tile([1.0, -1.0], COILS)[:-1], [0.0], [0.0]))
+    points = a + np.outer(shares, along) + np.outer(sides, aside)
+    return np.stack((points[:-1], points[1:]), axis=1)
+
+
+def _at(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
+    """A body's point in the world."""
+    local = np.array(point)
+    if body == WORLD:
+        return local
+    x, u, w = poses[body, :3], poses[body, 3:6], poses[body, 6]
+    return x + local + 2 * np.cross(u, np.cross(u, local) + w * local)
+
+
+def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:
+    red, green, blue = (round(255 * c) for c in rgba[:3])
+    return red, green, blue
+
+
+def _node(name: str) -> str:
+    """A name for a node: it must not have the separator of paths."""
+    return str(name).replace("/", "_") or "_"
+
+
+@lru_cache(maxsize=256)
+def _mesh(filename: str, scale: tuple[float, ...]) -> tuple[Any, bool]:
+    """A mesh in metres, and whether it has colours of its own."""
+    import trimesh
+
+    loaded: Any = trimesh.load_scene(filename)
+    colours = any(getattr(part.visual, "defined", False) for part in loaded.geometry.values())
+    mesh = loaded.to_geometry() if len(loaded.geometry) != 1 or colours else loaded.to_mesh()
+    if mesh.units not in (None, "meters"):
+        mesh.apply_scale(trimesh.units.unit_conversion(mesh.units, "meters"))
+    mesh.vertices = np.asarray(mesh.vertices) * np.array(scale if len(scale) == 3 else (1.0, 1.0, 1.0))
+    if np.prod(np.sign(scale)) < 0:
+        mesh.invert()
+    return mesh, colours and Path(filename).suffix.lower() != ".stl"
+
+
+@lru_cache(maxsize=64)
+def _capsule(radius: float, length: float) -> tuple[Any, bool]:
+    import trimesh
+
+    capsule = trimesh.creation.capsule(height=length, radius=radius, count=(24, 16))
+    capsule.apply_translation((0.0, 0.0, -capsule.bounds.mean(axis=0)[2]))
+    return capsule, False
