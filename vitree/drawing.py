@@ -325,10 +325,10 @@ def _simple(flat: Flat, frames, masses, bare: set[str], extent: float) -> Iterat
         colour = PALETTE[m.body % len(PALETTE)]
         values, axes = np.linalg.eigh(inertias[m.name])
         # edges of the box that has this mass and these principal moments
-        edges = np.sqrt(np.maximum(6 / m.mass * (values.sum() / 2 - values), 0.0)) if m.mass > 0 else np.zeros(3)
+        edges = np.sqrt(np.maximum(12 / m.mass * (values.sum() / 2 - values), 0.0)) if m.mass > 0 else np.zeros(3)
         if edges.max() > 2 * thin:
             axes = axes * np.sign(np.linalg.det(axes))
-            size = _floats(np.clip(edges, 1.5 * thin, 0.6 * extent))
+            size = _floats(np.clip(edges, 1.5 * thin, 2.0 * extent))
             turn = frames[m.name][1] @ axes
             yield Shape(m.body, "box", size, _pose(turn, np.array(m.com)), m.name, colour)
         else:

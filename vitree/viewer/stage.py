@@ -241,6 +241,8 @@ def _mesh(filename: str, scale: tuple[float, ...]) -> tuple[Any, bool]:
     loaded: Any = trimesh.load_scene(filename)
     colours = any(getattr(part.visual, "defined", False) for part in loaded.geometry.values())
     mesh = loaded.to_geometry() if len(loaded.geometry) != 1 or colours else loaded.to_mesh()
+    if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
+        raise ValueError("it has no triangles, or points that are not finite")
     if mesh.units not in (None, "meters"):
         mesh.apply_scale(trimesh.units.unit_conversion(mesh.units, "meters"))
     mesh.vertices = np.asarray(mesh.vertices) * np.array(scale if len(scale) == 3 else (1.0, 1.0, 1.0))

@@ -1,0 +1,148 @@
+"""Drawings and films: bodies are where the model says, and files keep what a viewer needs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_models import random_flat
+from scipy.spatial.transform import Rotation
+
+import vitree as vt
+from vitree import vehicles
+from vitree.drawing import WORLD, Drawing, Film, drawing_of, film_of, poses
+from vitree.errors import InputError
+
+
+def matrix(pose):
+    X = np.eye(4)
+    X[:3, :3], X[:3, 3] = Rotation.from_quat(pose[3:]).as_matrix(), pose[:3]
+    return X
+
+
+def crane():
+    tree = vt.Tree("crane")
+    tree.world.add(vt.tx("trolley", kinematic=True), vt.frame("hook"))
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("weight", mass=5.0))
+    tree.constrain(vt.Distance("hook", "weight", 2.0))
+    tree.load(vt.Spring("world", "weight", 10.0), vt.Damper("hook", "weight", 1.0), vt.Gravity(["weight"]))
+    return tree.compile()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_frame_and_mass_is_where_the_model_has_it(seed):
+    model = vt.Model(random_flat(np.random.default_rng(seed), 8))
+    drawing = drawing_of(model)
+    assert len(set(drawing.bodies)) == len(drawing.bodies) == model.nbody
+    q = model.random_configuration(np.random.default_rng(seed))
+    placed = poses(model, q)
+    expected = model.frame_poses(q)
+    for mark in drawing.frames:
+        X = matrix(mark.pose) if mark.body == WORLD else matrix(placed[mark.body]) @ matrix(mark.pose)
+        np.testing.assert_allclose(X, expected[mark.name], atol=1e-12)
+    moving = [m for m in drawing.masses if m.body != WORLD]
+    centre = sum(m.mass * (matrix(placed[m.body]) @ [*m.com, 1.0])[:3] for m in moving) / sum(m.mass for m in moving)
+    np.testing.assert_allclose(centre, model.center_of_mass(q), atol=1e-12)
+
+
+def test_reduced_models_are_drawn_with_their_followers():
+    tree = vt.Tree("two")
+    for name in "ab":
+        tree.world.add(vt.ry(name), vt.tz(-1.0), vt.body(f"link {name}", mass=1.0))
+    tree.constrain(vt.gear("b", "a", -2.0))
+    model = tree.compile()
+    reduced = model.reduced()
+    assert reduced.nq == 1 and len(drawing_of(reduced).bodies) == 2
+    np.testing.assert_array_equal(poses(reduced, [0.3]), poses(model, reduced.expand(np.array([0.3]))))
+    run = vt.simulate(reduced, [0.3], duration=0.1, dt=0.01)
+    np.testing.assert_allclose(film_of(run).poses[0], poses(reduced, [0.3]), atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [vehicles.car, vehicles.snakeboard, vehicles.helicopter, vehicles.boat])
+def test_vehicles_draw_themselves(make):
+    vehicle = make()
+    drawing = drawing_of(vehicle)
+    assert drawing.shapes and drawing.masses[0].mass == vehicle.total_mass
+    q = vehicle.neutral()
+    for name, pose in zip(drawing.bodies, poses(vehicle, q), strict=True):
+        np.testing.assert_allclose(matrix(pose), vehicle.frame_poses(q)[name], atol=1e-12)
+
+
+def test_lines_join_the_frames_that_loads_and_constraints_name():
+    model = crane()
+    drawing = drawing_of(model)
+    assert [line.kind for line in drawing.lines] == ["wire", "spring", "damper"]
+    q = np.array([0.5, 1.0, -3.0])
+    placed = poses(model, q)
+    wire, spring, _ = drawing.lines
+    ends = [(matrix(placed[k]) @ [*p, 1.0])[:3] for k, p in ((wire.a, wire.point_a), (wire.b, wire.point_b))]
+    np.testing.assert_allclose(ends, [[0.5, 0, 0], [1.0, 0, -3.0]], atol=1e-12)
+    assert spring.a == WORLD and spring.point_a == (0.0, 0.0, 0.0)
+
+
+def test_what_is_drawn_of_links_without_shapes():
+    box = vt.Geometry("bar", "box", (1.0, 0.1, 0.1), np.eye(3), np.zeros(3), rgba=(1.0, 0.0, 0.0, 1.0))
+    lost = vt.Geometry("bar", "mesh", (1.0, 1.0, 1.0), np.eye(3), np.zeros(3), filename="bar.stl", found=False)
+
+    def shapes(*geometry):
+        tree = vt.Tree("x")
+        bar = vt.body("bar", mass=2.0, inertia=(0.1, 0.2, 0.25), com=(0.5, 0, 0), geometry=geometry)
+        tree.world.add(vt.ry("hinge"), bar)
+        return drawing_of(tree.compile()).shapes
+
+    assert [s.rgba for s in shapes(box)] == [box.rgba]
+    assert [s.kind for s in shapes(replace(box, role="collision"), lost)] == ["box"]  # what can be drawn stands in
+    for made in (shapes(), shapes(lost)):
+        assert sorted({s.link for s in made}) == ["bar", "joint", "stick"]
+        solid = next(s for s in made if s.link == "bar")
+        x, y, z = solid.size  # a box of the same mass and moments, in whatever order of its axes
+        moments = sorted(2.0 / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]))
+        np.testing.assert_allclose(moments, [0.1, 0.2, 0.25], rtol=1e-9)
+
+
+def test_files_keep_the_film(tmp_path):
+    model = crane()
+    run = vt.simulate(model, [0.0, 0.0, -2.0], duration=2.0, dt=0.001, method="midpoint",
+                      prescribed={"trolley": lambda t: 0.1 * t})  # fmt: skip
+    film = film_of(run)
+    assert len(film.t) == 600 and film.t[0] == 0.0 and film.t[-1] == run.t[-1]
+    for k in (0, 300, 599):
+        record = int(np.abs(run.t - film.t[k]).argmin())
+        np.testing.assert_allclose(film.poses[k], poses(model, run.q[record]), atol=1e-6)
+    loaded = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
+    assert loaded.system is None and film_of(loaded).drawing == film.drawing
+    np.testing.assert_array_equal(film_of(loaded).poses, film.poses)
+    again = vt.Trajectory.load(loaded.save(tmp_path / "again.npz"))
+    np.testing.assert_array_equal(film_of(again).poses, film.poses)
+    with pytest.raises(InputError, match="older version"):
+        film_of(replace(loaded, film=None))
+
+
+def test_drawings_survive_json():
+    for system in (crane(), vehicles.car(), vt.load_urdf(vt.find_robot("human"), base="free")):
+        drawing = drawing_of(system)
+        assert Drawing.from_plain(json.loads(json.dumps(drawing.plain()))) == drawing
+
+
+def test_between_pictures_a_body_turns_the_shorter_way():
+    drawing = drawing_of(vehicles.helicopter())
+    turns = Rotation.from_euler("z", [[0.1], [0.3]]).as_quat()
+    film = Film(drawing, [0.0, 1.0], np.array([[[0, 0, 0, *turns[0]]], [[2, 0, 0, *-turns[1]]]]))
+    middle = film.at(0.5)[0]
+    np.testing.assert_allclose(middle[:3], [1, 0, 0], atol=1e-6)
+    assert Rotation.from_quat(middle[3:]).magnitude() == pytest.approx(0.2, abs=1e-6)
+    np.testing.assert_allclose(film.at(-1.0), film.poses[0], atol=1e-7)
+    np.testing.assert_allclose(film.at(7.0), film.poses[1], atol=1e-7)
+
+
+def test_a_run_beyond_all_bounds_is_drawn_as_far_as_it_goes():
+    car = vehicles.car()
+    run = vt.simulate(car, duration=1.0, dt=0.1)
+    q = run.q.copy()
+    q[5:, 3] = 1e30
+    q[8:] = np.nan
+    assert len(film_of(replace(run, q=q)).t) == 5
+    with pytest.raises(InputError, match="no record"):
+        film_of(replace(run, q=q + np.nan))

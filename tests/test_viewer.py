@@ -1,0 +1,190 @@
+"""The viewer without a browser: dials, what is shown, the nodes of the scene, and the page's text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from random_models import random_flat
+
+import vitree as vt
+from vitree import vehicles
+from vitree.drawing import drawing_of, poses
+from vitree.errors import InputError
+from vitree.viewer import view, write_html
+from vitree.viewer.dials import Dials
+from vitree.viewer.source import energies_of, what_to_show
+from vitree.viewer.stage import Stage, open_server
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = open_server("127.0.0.1", 8300, "test")
+    yield server
+    server.stop()
+
+
+def four_bar():
+    return vt.load_sexpr("""
+      (mechanical-system (gravity 0 0 -9.81)
+        (ry "crank" (tz -0.3 (name "pin") (mass 1)))
+        (tx 0.8 (ry "rocker" (tz -0.9 (name "tip") (mass 2))))
+        (distance "pin" "tip" 1.0))""")
+
+
+def pendulum():
+    tree = vt.Tree("pendulum")
+    tree.world.add(vt.rx("hinge", lower=-1.0, upper=2.0), vt.tz(-1.0), vt.body("bob", mass=1.0))
+    return tree
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dials_reach_every_coordinate_and_read_what_they_set(seed):
+    model = vt.Model(random_flat(np.random.default_rng(seed), 7))
+    rng = np.random.default_rng(seed)
+    dials = Dials(model, 2.0, model.random_configuration(rng))
+    assert len(dials.dials) == model.nv  # three angles stand for each quaternion
+    for dial in dials.dials:
+        before = {d: dials.value(d) for d in dials.dials}
+        value = rng.uniform(0.9 * dial.low, 0.9 * dial.high)
+        assert dials.turn(dial, value)
+        assert dials.value(dial) == pytest.approx(value, abs=1e-9)
+        others = [d for d in dials.dials if d is not dial]
+        np.testing.assert_allclose([dials.value(d) for d in others], [before[d] for d in others], atol=1e-9)
+    dials.reset()
+    np.testing.assert_array_equal(dials.q, dials.start)
+
+
+def test_dials_have_the_joints_limits_and_a_start_outside_them_is_shown():
+    model = pendulum().compile()
+    assert [(d.label, d.unit, d.low, d.high) for d in Dials(model, 1.0).dials] == [("hinge", "rad", -1.0, 2.0)]
+    assert Dials(model, 1.0, [2.5]).dials[0].high == 2.5
+    car = vehicles.car()
+    sigma = next(d for d in Dials(car, 1.0).dials if d.label == "sigma")
+    assert sigma.high == pytest.approx(np.tan(car.max_steering))
+    assert [d.unit for d in Dials(car, 1.0).dials] == ["rad", "rad", "rad", "m", "m"]
+
+
+def test_joints_that_constraints_bind_follow_the_dial():
+    model = four_bar()
+    dials = Dials(model, 1.0)
+    crank = dials.dials[0]
+    assert dials.turn(crank, 0.4)
+    assert dials.q[0] == 0.4 and np.abs(model.constraint_rows(dials.q[None])[0]).max() < 1e-10
+    before = dials.q.copy()
+    rocker = dials.dials[1]
+    assert not dials.turn(rocker, -1.5)  # out of the crank's reach
+    np.testing.assert_array_equal(dials.q, before)
+
+
+def test_what_view_takes(tmp_path):
+    tree = pendulum()
+    model = tree.compile()
+    run = vt.simulate(model, [1.0], duration=0.5, dt=0.01)
+    path = run.save(tmp_path / "swing.npz")
+    assert what_to_show(tree) == model and what_to_show(model) is model
+    assert [r.label for r in what_to_show(run)] == ["linear-time"]
+    assert [r.label for r in what_to_show(str(path))] == ["swing"]
+    assert [r.label for r in what_to_show([run, path, run])] == ["linear-time", "swing", "linear-time linear-time"]
+    assert [r.label for r in what_to_show({"a": run, "b": path})] == ["a", "b"]
+    result = vt.compare(model, ["linear-time", "rk4"], [1.0], duration=0.2, dt=[0.01, 0.02], reference=False)
+    labels = [r.label for r in what_to_show(result)]
+    assert len(labels) == 4 and labels[0] == "linear-time, dt = 0.01 s"
+    with pytest.raises(InputError, match="cannot show int"):
+        what_to_show(3)
+    with pytest.raises(InputError, match="no run"):
+        what_to_show([])
+    with pytest.raises(InputError, match="other coordinates"):
+        what_to_show(run, four_bar())
+    with pytest.raises(InputError, match="speed"):
+        view(run, speed=0.0)
+
+
+def test_energy_of_a_run_that_failed_does_not_flatten_the_others():
+    model = pendulum().compile()
+    runs = what_to_show({name: vt.simulate(model, [3.0], duration=20.0, dt=0.1, method=name)
+                         for name in ("linear-time", "explicit-euler")})  # fmt: skip
+    _, (calm, wild) = energies_of(runs)
+    assert np.isfinite(calm).all() and np.isnan(wild[-1])
+    assert np.nanmax(np.abs(wild)) <= 100 * np.abs(calm).max()
+
+
+def test_bodies_of_the_scene_are_where_the_poses_say(server):
+    model = vt.load_urdf(vt.find_robot("panda"), base="fixed")
+    stage = Stage(server.scene, "panda/1", drawing_of(model))
+    assert stage.missing == [] and stage.path == "/panda_1"
+    q = model.random_configuration(np.random.default_rng(0))
+    placed = poses(model, q)
+    stage.place(placed)
+    for handle, pose in zip(stage.bodies, placed, strict=True):
+        np.testing.assert_allclose(handle.position, pose[:3])
+        np.testing.assert_allclose(handle.wxyz, pose[[6, 3, 4, 5]])
+    assert not any(node.visible for node in stage.axes + stage.masses)
+    stage.show(frames=True, masses=True)
+    assert stage.axes and stage.masses and all(node.visible for node in stage.axes + stage.masses)
+
+
+def test_springs_and_wires_end_at_their_points(server):
+    tree = vt.Tree("weight")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("weight", mass=5.0))
+    tree.constrain(vt.Distance("world", "weight", 2.0))
+    tree.load(vt.Spring("world", "weight", 10.0))
+    model = tree.compile()
+    stage = Stage(server.scene, "weight", drawing_of(model))
+    stage.place(poses(model, [0.0, -2.0]))
+    points = np.array(stage.lines.points)
+    np.testing.assert_allclose(points[0], [[0, 0, 0], [0, 0, -2]], atol=1e-6)
+    np.testing.assert_allclose([points[1, 0], points[-1, 1]], [[0, 0, 0], [0, 0, -2]], atol=1e-6)
+    np.testing.assert_allclose(points[2:, 0], points[1:-1, 1], atol=1e-6)  # the zigzag hangs together
+
+
+def test_a_mesh_that_cannot_be_read_is_said_and_the_rest_is_drawn(tmp_path, server):
+    bad = tmp_path / "bad.stl"
+    bad.write_bytes(b"solid nothing")
+    shapes = (vt.Geometry("bob", "mesh", (1.0, 1.0, 1.0), np.eye(3), np.zeros(3), filename=str(bad)),
+              vt.Geometry("bob", "capsule", (0.1, 0.5), np.eye(3), np.zeros(3)))  # fmt: skip
+    tree = vt.Tree("x")
+    tree.world.add(vt.rx("hinge"), vt.body("bob", mass=1.0, geometry=shapes, com=(0, 0, -1.0)))
+    stage = Stage(server.scene, "x", drawing_of(tree.compile()))
+    assert len(stage.missing) == 1 and "bad.stl" in stage.missing[0]
+
+
+def test_pages_are_whole_and_quiet(tmp_path, capfd):
+    model = four_bar()
+    run = vt.simulate(model, vt.satisfy_constraints(model, [0.5, 0.0]), duration=0.5, dt=0.01, method="midpoint")
+    for source, options in ((model, {}), (run, {"speed": 0.5}), ({"<a>": run, "b": run}, {"spread": 1.0})):
+        path = write_html(source, tmp_path / "page.html", **options)
+        text = path.read_text()
+        assert not re.search(r"<(script|link|img)[^>]*\b(src|href)=[\"']?(http|//)", text)
+        data = json.loads(re.search(r'id="vitree-data">(.*?)</script>', text, re.S)[1])
+        assert data["seconds"] > 0
+        assert "&lt;a&gt;" in text or not isinstance(source, dict)
+    assert [label for _, label in json.loads(re.search(
+        r'id="vitree-data">(.*?)</script>', write_html(model, tmp_path / "m.html").read_text(), re.S)[1])["begins"]
+    ] == ["crank", "rocker"]  # fmt: skip
+    with pytest.raises(InputError, match="cannot write"):
+        write_html(model, tmp_path / "no" / "page.html")
+    out, err = capfd.readouterr()
+    assert out == err == ""
+
+
+def test_view_serves_and_stops(capfd):
+    first = view(pendulum(), browser=False, block=False, port=8310)
+    second = view(pendulum(), browser=False, block=False, port=8310)
+    try:
+        assert first.url != second.url  # a port in use gives way
+        assert first.url in first._repr_html_() and "iframe" in first._repr_html_()
+    finally:
+        first.stop()
+        second.stop()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_notebook_gets_a_page_of_a_run_that_stays():
+    viewer = view(vt.simulate(pendulum().compile(), [1.0], duration=0.2, dt=0.01), browser=False, block=False)
+    try:
+        assert "__VISER_EMBED_DATA__" in viewer._repr_html_() and "srcdoc" in viewer._repr_html_()
+    finally:
+        viewer.stop()
