@@ -121,9 +121,12 @@ class Comparison:
         MissingExtraError
             If matplotlib is not installed (extra "plot").
         """
-        from vitree.plot import plot_comparison
+        from vitree.plot import comparison, save
 
-        return plot_comparison(self, path)
+        figure = comparison(self)
+        if path is not None:
+            save(figure, path)
+        return figure
 
     def to_json(self) -> str:
         """Return table and settings as strict JSON text, with null for NaN."""

@@ -12,11 +12,15 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vitree.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 #: Version of the file format; a reader refuses files of a later one.
 FORMAT = 2
@@ -249,6 +253,71 @@ class Trajectory:
                 f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
             ) from None
 
+    # ---- for other programs, and pictures ---------------------------------------------------------
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the records as one table; see :func:`vitree.export.to_pandas`."""
+        from vitree.export import to_pandas
+
+        return to_pandas(self)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a dataset with named dimensions and units; see :func:`vitree.export.to_xarray`."""
+        from vitree.export import to_xarray
+
+        return to_xarray(self)
+
+    def to_netcdf(self, path: str | os.PathLike) -> Path:
+        """Write a NetCDF file; see :func:`vitree.export.to_netcdf`."""
+        from vitree.export import to_netcdf
+
+        return to_netcdf(self, path)
+
+    def to_csv(self, path: str | os.PathLike) -> Path:
+        """Write the records as text in columns; see :func:`vitree.export.to_csv`."""
+        from vitree.export import to_csv
+
+        return to_csv(self, path)
+
+    def to_mcap(self, path: str | os.PathLike) -> Path:
+        """Write an MCAP file for Foxglove; see :func:`vitree.export.to_mcap`."""
+        from vitree.export import to_mcap
+
+        return to_mcap(self, path)
+
+    def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options):
+        """Draw one of ``vitree.plot.PLOTS``; return the matplotlib figure, saved to ``path``.
+
+        Parameters
+        ----------
+        what : str
+            A name of ``vitree.plot.PLOTS``: energy, energy_error, momentum, coordinates, phase, constraint, iterations,
+            residual.
+        path : path, optional
+            File to write (.png, .pdf, .svg ...); see :func:`vitree.plot.save`.
+        **options
+            Of the plot.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        UnknownNameError
+            If there is no such plot.
+        InputError
+            If there is nothing to draw, or the file cannot be written.
+        """
+        from vitree.plot import figure_of, save
+
+        figure = figure_of(what, self, **options)
+        if path is not None:
+            save(figure, path)
+        return figure
+
 
 def _shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple[int, ...]]:
     return {
@@ -298,6 +367,20 @@ def no_nan(value: Any) -> Any:
     if isinstance(value, list):
         return [no_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def versions() -> dict[str, Any]:
+    """Return what a result was computed with: versions, and how many numbers the processor takes at once."""
+    import platform
+
+    import scipy
+
+    from vitree._core import width
+
+    return {
+        "vitree": package_version(), "numpy": np.__version__, "scipy": scipy.__version__,
+        "python": platform.python_version(), "platform": platform.platform(), "width": width(),
+    }  # fmt: skip
 
 
 def package_version() -> str:
