@@ -6,16 +6,14 @@ import dataclasses
 import importlib
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
 from random_models import chain_flat, random_flat, random_state
 
 from vitree.compare import compare
-from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.model import Model
-from vitree.plot import line_style, plot_energy, plot_error, plot_order
 from vitree.simulate import simulate
 from vitree.tree import Tree, body, rz
 
@@ -342,45 +340,3 @@ def test_json_is_strict_and_complete(result):
         for key, value in row.items():
             assert type(value) in (str, int, float, type(None)), key
             assert read[key] == (None if value != value else value)
-
-
-def test_picture_carries_its_settings(result, tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    figure = result.plot(tmp_path / "run.png")
-    assert [len(axes.lines) for axes in figure.axes] == [4, 5, 4]
-    with image.open(tmp_path / "run.png") as picture:
-        assert json.loads(picture.text["Description"]) == result.settings
-        assert min(picture.size) > 600 and "vitree" in picture.text["Software"]
-    result.plot(tmp_path / "run.svg")
-    assert (tmp_path / "run.svg").stat().st_size > 1000
-
-
-def test_axes_in_axes_out(result):
-    from matplotlib.figure import Figure
-
-    for draw in (plot_energy, plot_error, plot_order):
-        axes = Figure().subplots()
-        assert draw(axes, result) is axes
-        assert axes.get_yscale() == "log"
-        assert "(" in axes.get_xlabel() and "(" in axes.get_ylabel()  # units
-        for line in axes.lines[:4]:
-            assert np.isfinite(line.get_ydata()).all() and (np.array(line.get_ydata()) > 0).all()
-    with pytest.raises(InputError, match=r"0\.005"):
-        plot_energy(Figure().subplots(), result, dt=1.0)
-
-
-def test_lines_differ_without_colour():
-    dashes = [str(line_style(k)["linestyle"]) for k in range(7)]
-    assert len(set(dashes)) == 7
-    assert len({str(line_style(k)) for k in range(42)}) == 42
-
-
-def test_a_picture_that_cannot_be_made_says_why(result, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="png"):
-        result.plot(tmp_path / "run.xyz")
-    with pytest.raises(InputError, match="absent"):
-        result.plot(tmp_path / "absent" / "run.png")
-    assert not list(tmp_path.iterdir())
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"vitree\[plot\]"):
-        result.plot()

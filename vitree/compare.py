@@ -16,6 +16,7 @@ from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
 from vitree.model import Model
 from vitree.simulate import count_steps, simulate
+from vitree.system import System
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
 NAN = math.nan
@@ -121,9 +122,12 @@ class Comparison:
         MissingExtraError
             If matplotlib is not installed (extra "plot").
         """
-        from vitree.plot import plot_comparison
+        from vitree.plot import comparison, save
 
-        return plot_comparison(self, path)
+        figure = comparison(self)
+        if path is not None:
+            save(figure, path)
+        return figure
 
     def to_json(self) -> str:
         """Return table and settings as strict JSON text, with null for NaN."""
@@ -494,14 +498,32 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
         if model.constraints:
             found["constraint_error"] = float(np.abs(traj.constraint).max())
         if symmetric:
-            change = traj.momentum - traj.momentum[0]
-            impulse = model.total_mass * np.outer(traj.t - traj.t[0], model.gravity)
-            g = np.linalg.norm(model.gravity)
-            angular = change[:, :3] @ (model.gravity / g)[:, None] if g else change[:, :3]
-            linear = change[:, 3:] - impulse
-            found["momentum_error"] = float(np.linalg.norm(linear, axis=1).max())
-            found["angular_momentum_error"] = float(np.linalg.norm(angular, axis=1).max())
+            angular, linear = momentum_departure(traj, model)
+            found["momentum_error"] = float(linear.max())
+            found["angular_momentum_error"] = float(angular.max())
     return found
+
+
+def momentum_departure(run: Trajectory, system: System | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far angular and linear momentum are from their start.
+
+    Parameters
+    ----------
+    run : Trajectory
+    system : System or None
+        Its gravity's impulse is taken off, and of the angular momentum only the component along gravity counts, the
+        one that is conserved.
+
+    Returns
+    -------
+    angular, linear : (n,) arrays [kg m^2/s, kg m/s]
+    """
+    change = run.momentum - run.momentum[:1]
+    angular, linear = change[:, :3], change[:, 3:]
+    if system is not None and (strength := np.linalg.norm(system.gravity)):
+        angular = angular @ (system.gravity / strength)[:, None]
+        linear = linear - system.total_mass * np.outer(run.t - run.t[0], system.gravity)
+    return np.linalg.norm(angular, axis=1), np.linalg.norm(linear, axis=1)
 
 
 def _momentum_is_known(model, torque, q0, v0) -> bool:

@@ -1,159 +1,496 @@
-"""Pictures of a comparison; axes in, axes out. Needs matplotlib (extra "plot")."""
+"""Pictures of runs and comparisons; axes in, axes out. Needs matplotlib (extra "plot").
+
+A function draws into the axes it is given, or into those of a new figure, made without pyplot: it needs no display
+and is freed with its last reference. ``axes.figure`` is the figure, :func:`save` writes it to a file.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from vitree.errors import InputError, MissingExtraError
-from vitree.trajectory import no_nan, package_version, replacing
+from vitree import plot_parts as parts
+from vitree.compare import Comparison, momentum_departure
+from vitree.errors import InputError, MissingExtraError, UnknownNameError
+from vitree.export import distinct
+from vitree.plot_files import check_format, save, settings_of
+from vitree.plot_parts import line_style
+from vitree.trajectory import Trajectory
 
-#: Okabe & Ito's colours without yellow and black (jfly.uni-koeln.de/color), and a dash pattern
-#: for each, so that the lines are told apart in grey as well.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 3)))
-MARKERS = "os^Dv<>"
-
-
-def line_style(index: int) -> dict:
-    """Return colour and dashes of the line of that index; 42 differ."""
-    colour = COLOURS[index % len(COLOURS)]
-    return {"color": colour, "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.4}
+__all__ = ["PLOTS", "check_format", "comparison", "constraint", "coordinates", "energy", "energy_error", "error",
+           "figure_of", "iterations", "line_style", "momentum", "order", "phase", "residual", "save", "settings_of",
+           "work_precision"]  # fmt: skip
 
 
-def plot_energy(axes, result, dt: float | None = None):
-    """Draw the energy error over time of every label at one time step (the smallest); log scale."""
-    return _over_time(axes, result, dt, "energy", "energy error (J)")
-
-
-def plot_error(axes, result, dt: float | None = None):
-    """Draw the error against the reference over time at one time step (the smallest); log scale."""
-    _over_time(axes, result, dt, "error", "error (rad, m)")
-    if result.reference_error > 0:
-        axes.axhline(result.reference_error, color="0.6", linewidth=0.8)
-        axes.annotate(
-            "reference's own", (1, result.reference_error), color="0.4", fontsize="x-small",
-            xycoords=("axes fraction", "data"), xytext=(-2, 2), textcoords="offset points",
-            ha="right",
-        )  # fmt: skip
-    return axes
-
-
-def plot_order(axes, result):
-    """Draw the largest error against the time step, both logarithmic, a line per label."""
-    for index, label in enumerate(result.orders):
-        rows = [row for row in result.table if row["label"] == label and row["error"] > 0]
-        if not rows:
-            continue
-        rows.sort(key=lambda row: row["dt"])
-        order = result.orders[label]
-        text = f"{label}: order {order:.2f}" if order == order else label
-        x, y = [row["dt"] for row in rows], [row["error"] for row in rows]
-        axes.plot(x, y, marker=MARKERS[index % 7], markersize=4, label=text, **line_style(index))
-    axes.set(xscale="log", yscale="log", xlabel="time step (s)", ylabel="largest error (rad, m)")
-    axes.grid(True, alpha=0.3)
-    if axes.lines:
-        axes.legend(fontsize="small")
-    return axes
-
-
-def _over_time(axes, result, dt: float | None, field: str, ylabel: str):
-    steps = sorted({key[1] for key in result.series})
-    dt = min(steps, default=0.0) if dt is None else dt
-    if steps and dt not in steps:
-        raise InputError(f"dt = {dt} s was not run; choose from {', '.join(map(str, steps))}")
-    for index, label in enumerate(result.orders):
-        if (label, dt) in result.series:
-            series = result.series[label, dt]
-            height = np.abs(getattr(series, field))
-            shown = np.isfinite(height) & (height > 0)  # a logarithm has no place for zero,
-            shown[:1] = False  # nor for the rounding of the start
-            if shown.any():
-                axes.plot(series.t[shown], height[shown], label=label, **line_style(index))
-    axes.set(yscale="log", xlabel="time (s)", ylabel=ylabel)
-    axes.grid(True, alpha=0.3)
-    if axes.lines:
-        axes.legend(fontsize="small")
-    return axes
-
-
-def plot_comparison(result, path: str | os.PathLike | None = None):
-    """Draw energy and error over time, and error against time step where there are several.
+def energy(source, axes=None, *, dt: float | None = None):
+    """Draw the energy over time: kinetic, potential and their sum of one run, the sum of several.
 
     Parameters
     ----------
-    result : Comparison
-    path : path, optional
-        File to write (.png, .pdf, .svg ...); a PNG carries the settings as its metadata.
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
 
     Returns
     -------
-    matplotlib.figure.Figure
-        Made without pyplot: it needs no display and is freed with its last reference.
+    matplotlib Axes
 
     Raises
     ------
     MissingExtraError
         If matplotlib is not installed.
     InputError
-        If the file cannot be written, or its ending is of no known format.
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    lines = {label: (run.t, run.energy) for label, run in runs.items()}
+    if len(runs) == 1:
+        (run,) = runs.values()
+        lines = {name: (run.t, getattr(run, name)) for name in ("energy", "kinetic", "potential")}
+    return parts.over_time("energy", source, axes, lines, "energy (J)")
+
+
+def energy_error(source, axes=None, *, dt: float | None = None):
+    """Draw the departure of the energy from its start, abs(E - E0), over time; log scale.
+
+    Of a Comparison it is the departure from the reference's energy where that changes. The rounding of the energy's
+    terms is drawn where lines come near it.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    if isinstance(source, Comparison):
+        lines = {label: (series.t[1:], series.energy[1:]) for label, series in parts.series_of(source, dt).items()}
+    else:
+        lines = {label: (run.t[1:], run.energy[1:] - run.energy[0]) for label, run in runs.items()}
+    level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.values())
+    return parts.errors_over_time("energy_error", source, axes, lines, "energy error (J)", level)
+
+
+def error(source, axes=None, *, dt: float | None = None):
+    """Draw the error against the reference over time, and the reference's own where lines come near it; log scale.
+
+    Parameters
+    ----------
+    source : Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    (found,) = parts.comparisons_of("error", source).values()
+    lines = {label: (series.t[1:], series.error[1:]) for label, series in parts.series_of(found, dt).items()}
+    own = found.reference_error
+    return parts.errors_over_time("error", source, axes, lines, "error (rad, m)", own, "reference's own")
+
+
+def momentum(source, axes=None, *, dt: float | None = None):
+    """Draw the departure of the spatial momentum from its start over time, linear and angular; log scale.
+
+    Of a trajectory that knows its system, gravity's impulse is taken off the linear momentum, and of the angular
+    momentum about the world's origin the part along gravity is drawn. What is left is conserved by a mechanism that
+    moves freely; one that is fixed to the ground got it from there. Rounding is drawn where lines come near it.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    lines: dict[str, tuple] = {}
+    for label, run in runs.items():
+        start = f"{label}, " if len(runs) > 1 else ""
+        angular, linear = momentum_departure(run, run.system)
+        lines[f"{start}angular (kg m²/s)"] = run.t[1:], angular[1:]
+        lines[f"{start}linear (kg m/s)"] = run.t[1:], linear[1:]
+    level = parts.rounding(part for run in runs.values() for part in (run.momentum, run.p))
+    return parts.errors_over_time("momentum", source, axes, lines, "departure of momentum", level)
+
+
+def constraint(source, axes=None, *, dt: float | None = None):
+    """Draw how far constraints are off over time, abs(h): each of one run, the largest of several; log scale.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw, as without constraints.
+    """
+    runs = {label: run for label, run in parts.runs_of(source, dt).items() if run.constraint_names}
+    if not runs:
+        raise InputError("there are no constraints to draw")
+    lines = {label: (run.t, np.abs(run.constraint).max(axis=1)) for label, run in runs.items()}
+    if len(runs) == 1:
+        (run,) = runs.values()
+        if len(run.constraint_names) <= parts.SHOWN:
+            lines = dict(zip(distinct(run.constraint_names), ((run.t, h) for h in run.constraint.T), strict=True))
+    level = parts.rounding(run.q for run in runs.values())
+    return parts.errors_over_time("constraint", source, axes, lines, "constraint error (rad, m)", level)
+
+
+def iterations(source, axes=None, *, dt: float | None = None):
+    """Draw how many corrections steps took: those that ended at the records, or all if they were monitored.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    lines = {label: parts.envelope(*parts.of_steps(run, "iterations")) for label, run in runs.items()}
+    axes = parts.over_time("iterations", source, axes, lines, "corrections in a step (-)")
+    for line in axes.lines:
+        line.set_drawstyle("steps-pre")
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_ylim(bottom=-0.2)
+    return axes
+
+
+def residual(source, axes=None, *, dt: float | None = None):
+    """Draw what steps left of their equations: those that ended at the records, or all if monitored; log scale.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    lines = {label: parts.of_steps(run, "residual") for label, run in runs.items()}
+    level = parts.rounding(run.p for run in runs.values())
+    return parts.errors_over_time("residual", source, axes, lines, "residual (kg m/s, kg m²/s)", level)
+
+
+def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, of="q", dt: float | None = None):
+    """Draw entries of the configuration, velocity or momentum over time.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    names : names of ``q_names`` (``v_names`` for v and p), or one, optional
+        The seven that move most if not given.
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    of : {"q", "v", "p"}
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    UnknownNameError
+        If a coordinate is not known.
+    InputError
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    first = next(iter(runs.values()))
+    every = parts.names_of(first, of)
+    named = [names] if isinstance(names, str) else names
+    chosen = parts.moving(first, every, of, parts.SHOWN) if named is None else list(named)
+    lines = {
+        (f"{name}, {label}" if len(runs) > 1 else name): (run.t, parts.entry(run, of, name))
+        for name in chosen for label, run in runs.items()
+    }  # fmt: skip
+    axes = parts.over_time("coordinates", source, axes, lines, f"{of} ({parts.unit_label(first, of, chosen)})")
+    if names is None and len(chosen) < len(every):
+        axes.set_title(f"{len(chosen)} of {len(every)}, those that move most", fontsize="small")
+    return axes
+
+
+def phase(source, name: str | None = None, axes=None, *, against="v", dt: float | None = None):
+    """Draw the phase portrait of one coordinate, its velocity or momentum against itself; a marker is at the start.
+
+    Parameters
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    name : str, optional
+        A coordinate that has a velocity of its own, by its name; the one that moves most if not given.
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    against : {"v", "p"}
+    dt : float, optional
+        Which time step of a Comparison [s]; the smallest if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    UnknownNameError
+        If there is no such coordinate.
+    InputError
+        If there is nothing to draw.
+    """
+    runs = parts.runs_of(source, dt)
+    first = next(iter(runs.values()))
+    known = [x for x in first.q_names if x in parts.names_of(first, against)]
+    if not known:
+        raise InputError(f"{first.model_name} has no joint with one coordinate, which phase portraits are of")
+    if name is None:
+        (name,) = parts.moving(first, known, "q", 1)
+    if name not in known:
+        raise UnknownNameError("coordinate with a velocity of its own", name, known)
+    axes = parts.begin(axes)
+    for index, (label, run) in enumerate(runs.items()):
+        x, y = parts.entry(run, "q", name), parts.entry(run, against, name)
+        axes.plot(x, y, label=label, **line_style(index))
+        axes.plot(x[:1], y[:1], color=line_style(index)["color"], **parts.marker_style(index))
+    labels = [f"{of}, {name} ({parts.unit_label(first, of, [name])})" for of in ("q", against)]
+    return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
+
+
+def order(source, axes=None):
+    """Draw the largest error against the time step, both logarithmic, with the fitted order of each label.
+
+    Lines are fits. Hollow markers are of errors that are left out of them, too near the reference's own.
+
+    Parameters
+    ----------
+    source : Comparison
+        With several time steps.
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    (found,) = parts.comparisons_of("order", source).values()
+    axes = parts.begin(axes)
+    for index, (label, slope) in enumerate(found.orders.items()):
+        dts, errors, fitted = parts.errors_of(found, label, "dt")
+        if not len(dts):
+            continue
+        line: tuple = [], []
+        if fitted.sum() > 1:
+            label = f"{label}: order {slope:.2f}"
+            at = dts[fitted]
+            line = at, at**slope * np.exp(np.mean(np.log(errors[fitted] / at**slope)))
+        parts.marked(axes, index, label, line, (dts, errors), fitted)
+    return parts.finish(axes, "order", source, xscale="log", yscale="log", xlabel="time step (s)",
+                  ylabel="largest error (rad, m)")  # fmt: skip
+
+
+def work_precision(source, axes=None, *, per="second"):
+    """Draw the largest error against the time to compute it, both logarithmic, a line per label.
+
+    Hollow markers are of errors too near the reference's own to be told from it.
+
+    Parameters
+    ----------
+    source : Comparison, or mapping of label to Comparison
+        With several time steps.
+    axes : matplotlib Axes, optional
+        Those of a new figure if not given.
+    per : {"second", "step"}
+        Of the time to compute a second of the motion [s], or a step [us].
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
+    """
+    if per not in ("second", "step"):
+        raise InputError(f'per={per!r} must be "second" or "step"')
+    sources, index = parts.comparisons_of("work_precision", source, several=True), 0
+    axes = parts.begin(axes)
+    for name, found in sources.items():
+        for label in found.orders:
+            dts, errors, sound = parts.errors_of(found, label, "dt")
+            times = parts.errors_of(found, label, "us_per_step")[0] * (1e-6 / dts if per == "second" else 1.0)
+            text = f"{name}, {label}" if len(sources) > 1 else label
+            parts.marked(axes, index, text, (times, errors), (times, errors), sound)
+            index += 1
+    what = "a second of the motion (s)" if per == "second" else "a step (µs)"
+    return parts.finish(axes, "work_precision", source, xscale="log", yscale="log", xlabel=f"time to compute {what}",
+                  ylabel="largest error (rad, m)")  # fmt: skip
+
+
+def comparison(source):
+    """Draw energy and error over time, and error against time step where there are several.
+
+    Parameters
+    ----------
+    source : Comparison
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If there is nothing to draw.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "plotting") from None
-    steps = sorted({row["dt"] for row in result.table})
-    with_error = result.reference is not None
-    panels = 1 + with_error + (with_error and len(steps) > 1)
-    figure = Figure(figsize=(8, 3 * panels), layout="constrained")
-    axes = figure.subplots(panels, 1, squeeze=False)[:, 0]
-    plot_energy(axes[0], result)
-    if with_error:
-        plot_error(axes[1], result)
-    if panels == 3:
-        plot_order(axes[2], result)
-    finest = min((key[1] for key in result.series), default=min(steps, default=0.0))
-    figure.suptitle(f"{result.model_name}, dt = {finest:g} s")
-    failed = [f"{r['label']} (dt = {r['dt']:g} s)" for r in result.table if r["status"] != "ok"]
+    (found,) = parts.comparisons_of("comparison", source).values()
+    draw: list[Callable] = [energy_error]
+    if found.reference is not None:
+        draw += [error, order] if len({row["dt"] for row in found.table}) > 1 else [error]
+    figure = Figure(figsize=(8, 3 * len(draw)), layout="constrained")
+    for panel, axes in zip(draw, figure.subplots(len(draw), 1, squeeze=False)[:, 0], strict=True):
+        panel(found, axes)
+    figure.suptitle(f"{found.model_name}, dt = {parts.step_of(found, None):g} s")
+    failed = [f"{r['label']} (dt = {r['dt']:g} s)" for r in found.table if r["status"] != "ok"]
     if failed:
         figure.supxlabel("failed: " + ", ".join(failed), fontsize="small")
-    if path is not None:
-        kind = check_format(path)
-        _save(figure, result, Path(path), kind)
     return figure
 
 
-def check_format(path: str | os.PathLike) -> str:
-    """Return the format that a file's ending names ("png" without one).
+#: The plots that :func:`figure_of` makes, by name.
+PLOTS: dict[str, Callable] = {
+    draw.__name__: draw
+    for draw in (energy, energy_error, momentum, coordinates, phase, constraint, iterations, residual, error, order,
+                 work_precision, comparison)
+}  # fmt: skip
+
+
+def figure_of(what: str, source, **options):
+    """Return the figure of one plot, with a title.
+
+    Parameters
+    ----------
+    what : str
+        A name of ``PLOTS``.
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    **options
+        Of the plot: ``dt``, ``names``, ``of``, ``name``, ``against``, ``per``.
+
+    Returns
+    -------
+    matplotlib Figure
 
     Raises
     ------
     MissingExtraError
         If matplotlib is not installed.
+    UnknownNameError
+        If there is no such plot, or no such coordinate.
     InputError
-        If matplotlib cannot write that format.
+        If there is nothing to draw.
     """
-    try:
-        from matplotlib.backend_bases import FigureCanvasBase
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "plotting") from None
-    kind = Path(path).suffix.lower().lstrip(".") or "png"
-    known = FigureCanvasBase.get_supported_filetypes()
-    if kind not in known:
-        raise InputError(f"{path} has the ending .{kind}; choose from {', '.join(sorted(known))}")
-    return kind
-
-
-def _save(figure, result, path: Path, kind: str) -> None:
-    notes = None
-    if kind == "png":
-        notes = {
-            "Title": f"vitree compare: {result.model_name}",
-            "Software": f"vitree {package_version()}",
-            "Description": json.dumps(no_nan(result.settings)),
-        }
-    with replacing(path) as stream:
-        figure.savefig(stream, format=kind, dpi=150, metadata=notes)
+    if what not in PLOTS:
+        raise UnknownNameError("plot", what, PLOTS)
+    if what == "comparison":
+        return comparison(source, **options)
+    figure = PLOTS[what](source, **options).figure
+    sources = source.values() if isinstance(source, Mapping) else [source]
+    names = dict.fromkeys(part.model_name for part in sources)
+    if isinstance(source, Trajectory):
+        names[source.method] = None
+    elif isinstance(source, Comparison) and what not in ("order", "work_precision"):
+        names[f"dt = {parts.step_of(source, options.get('dt')):g} s"] = None
+    figure.suptitle(", ".join(names))
+    return figure

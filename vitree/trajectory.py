@@ -19,6 +19,9 @@ import numpy as np
 from vitree.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas
+    import xarray
+
     from vitree.drawing import Film
     from vitree.system import System
 
@@ -44,13 +47,13 @@ UNITS = {
 }
 _NAMES = ("joint_names", "q_names", "v_names", "constraint_names")
 #: What files of format 1 do not have.
-_SINCE_2 = ("constraint_names", "constraint", "multipliers", "checkpoint")
+_SINCE_2 = ("constraint_names", "constraint", "multipliers")
 #: Before the names of monitors in files.
 _MONITOR = "monitor: "
 #: Before the arrays of a film.
 _FILM = "film: "
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "system", "film")
+_APART = ("monitors", "checkpoint", "system", "film", "entry_units")
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -112,6 +115,8 @@ class Trajectory:
         What was simulated; not kept in files.
     film : Film or None
         Of a run from a file: what a viewer shows.
+    entry_units : dict of str to tuple of str, or None
+        Of a run from a file: the unit of each entry of "q", "v" and "p".
     """
 
     model_name: str
@@ -140,6 +145,7 @@ class Trajectory:
     checkpoint: Any = None
     system: System | None = None
     film: Film | None = None
+    entry_units: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self):
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
@@ -217,10 +223,12 @@ class Trajectory:
             If the file cannot be written.
         """
         from vitree.drawing import film_of
+        from vitree.export import units_of
 
         path = Path(path)
         header = {name: getattr(self, name) for name in _header_names()}
-        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
+        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, "entry_units": units_of(self)}
+        header |= versions()
         arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
         arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
         with contextlib.suppress(InputError):  # not all runs can be shown
@@ -255,9 +263,12 @@ class Trajectory:
                         f"this vitree reads up to format {FORMAT}: upgrade it"
                     )
                 later = set(_SINCE_2) if header["format"] < 2 else set()
-                arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name not in later}
+                required = set(_shapes()) - later
+                arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name in required}
                 watched = [name for name in file if name.startswith(_MONITOR)]
                 arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
+                if "entry_units" in header:
+                    arrays["entry_units"] = {of: tuple(units) for of, units in header["entry_units"].items()}
                 if "drawing" in header:
                     drawing = Drawing.from_plain(header["drawing"])
                     arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
@@ -274,6 +285,71 @@ class Trajectory:
             raise InputError(
                 f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
             ) from None
+
+    # ---- for other programs, and pictures ---------------------------------------------------------
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the records as one table; see :func:`vitree.export.to_pandas`."""
+        from vitree.export import to_pandas
+
+        return to_pandas(self)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a dataset with named dimensions and units; see :func:`vitree.export.to_xarray`."""
+        from vitree.export import to_xarray
+
+        return to_xarray(self)
+
+    def to_netcdf(self, path: str | os.PathLike) -> Path:
+        """Write a NetCDF file; see :func:`vitree.export.to_netcdf`."""
+        from vitree.export import to_netcdf
+
+        return to_netcdf(self, path)
+
+    def to_csv(self, path: str | os.PathLike) -> Path:
+        """Write the records as text in columns; see :func:`vitree.export.to_csv`."""
+        from vitree.export import to_csv
+
+        return to_csv(self, path)
+
+    def to_mcap(self, path: str | os.PathLike) -> Path:
+        """Write an MCAP file for Foxglove; see :func:`vitree.export.to_mcap`."""
+        from vitree.export import to_mcap
+
+        return to_mcap(self, path)
+
+    def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options):
+        """Draw one of ``vitree.plot.PLOTS``; return the matplotlib figure, saved to ``path``.
+
+        Parameters
+        ----------
+        what : str
+            A name of ``vitree.plot.PLOTS``: energy, energy_error, momentum, coordinates, phase, constraint, iterations,
+            residual.
+        path : path, optional
+            File to write (.png, .pdf, .svg ...); see :func:`vitree.plot.save`.
+        **options
+            Of the plot.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        UnknownNameError
+            If there is no such plot.
+        InputError
+            If there is nothing to draw, or the file cannot be written.
+        """
+        from vitree.plot import figure_of, save
+
+        figure = figure_of(what, self, **options)
+        if path is not None:
+            save(figure, path)
+        return figure
 
 
 def _shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple[int, ...]]:

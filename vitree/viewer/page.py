@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vitree.drawing import poses
-from vitree.plot import COLOURS
+from vitree.plot_parts import COLOURS
 from vitree.system import System
 from vitree.trajectory import replacing
 from vitree.viewer.dials import Dials
@@ -22,6 +22,7 @@ from vitree.viewer.stage import Stage, open_server, quiet, set_scene, stages_of
 RATE, FEWEST, MOST = 30, 120, 3000
 #: Seconds that a coordinate takes through its range and back, and its pictures.
 SWEEP, PICTURES = 1.2, 24
+BLACK = "#000000"
 #: The port that servers are first tried at; a page's is closed at once.
 PORT = 8180
 
@@ -59,7 +60,8 @@ def write_page(path: str | os.PathLike, text: str) -> Path:
 
 def colour_of(index: int) -> str:
     """Return the colour of a run's curve: black for the first, which is drawn solid."""
-    return "#333333" if index == 0 else COLOURS[(index - 1) % len(COLOURS)]
+    others = [colour for colour in COLOURS if colour != BLACK]
+    return BLACK if index == 0 else others[(index - 1) % len(others)]
 
 
 def page_of(shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0) -> str:
