@@ -9,7 +9,18 @@ from vitree.findings import Finding, Report
 
 
 class VitreeError(Exception):
-    """Base of every error raised on purpose by vitree."""
+    """Base of every error raised on purpose by vitree; it can be pickled, as processes do that send it back."""
+
+    def __reduce__(self):
+        return _again, (type(self), self.args, vars(self))
+
+
+def _again(kind: type[VitreeError], args: tuple, content: dict) -> VitreeError:
+    """An error with the text and the attributes that it had."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(content)
+    return error
 
 
 class InputError(VitreeError, ValueError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.constraints import Coupling
-from vitree.errors import ConvergenceError, ModelError
+from vitree.errors import ModelError
 from vitree.frame_derivatives import TwistDerivatives
 from vitree.model import Accelerations, EulerModel, LagrangianDerivatives, Model
 from vitree.trajectory import Trajectory
@@ -255,7 +255,7 @@ class ReducedModel(Model):
             given["torque"] = self._force_on_leaders(self.validate_velocity(given["torque"], "torque"))
         try:
             return self._contracted(simulate(full, **given))
-        except (ConvergenceError, KeyboardInterrupt) as stop:
+        except (Exception, KeyboardInterrupt) as stop:
             run = getattr(stop, "trajectory", None)
             if run is not None:
                 stop.trajectory = self._contracted(run)  # type: ignore[union-attr]

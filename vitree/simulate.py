@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vitree.constraints import require_consistent
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records
 from vitree.monitors import Monitors
@@ -100,8 +100,8 @@ def simulate(
     InputError, UnknownNameError
         If an argument is wrong; the text says which, and what is accepted.
     ConvergenceError
-        If a step cannot be solved; its ``trajectory`` is what was computed before. A
-        KeyboardInterrupt carries the same attribute.
+        If a step cannot be solved; its ``trajectory`` is what was computed before. A KeyboardInterrupt, and what
+        a callable raises, carry the same attribute.
     """
     if not isinstance(model, System):
         raise InputError(f"model must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}")
@@ -163,8 +163,8 @@ def simulate(
 
     try:
         integrator.run(records, records.t[0] + duration if adaptive else steps, int(every), progress, watched)
-    except (ConvergenceError, KeyboardInterrupt) as stop:
-        stop.trajectory = trajectory()
+    except (Exception, KeyboardInterrupt) as stop:  # also what a caller's function raises
+        stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
     return trajectory()
 

@@ -227,8 +227,9 @@ class Trajectory:
 
         path = Path(path)
         header = {name: getattr(self, name) for name in _header_names()}
-        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, "entry_units": units_of(self)}
-        header |= versions()
+        header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
+        if self.system is not None or self.entry_units is not None:
+            header["entry_units"] = units_of(self)
         arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
         arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
         with contextlib.suppress(InputError):  # not all runs can be shown
