@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -59,8 +58,10 @@ class Records:
         return Records(*(getattr(self, name)[: self.rows] for name in COLUMNS), self.rows, self.seconds)
 
 
-class Integrator(ABC):
-    """Base of the integrators.
+class Integrator:
+    """Base of the integrators; one written in Python has a ``name``, an ``order`` and a :meth:`step`.
+
+    It is registered by ``vt.METHODS[name] = class``; examples/10_custom_integrator.py is one.
 
     The contract, for those who write one:
 
@@ -96,6 +97,7 @@ class Integrator(ABC):
     options: ClassVar[Mapping[str, str]] = {}
 
     model: Any
+    _own_field: Any = None
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs=None,
@@ -118,9 +120,16 @@ class Integrator(ABC):
         self.chosen = options
         self._prepare()
 
-    @abstractmethod
     def _prepare(self) -> None:
         """Check the options and make what stepping needs."""
+
+    def step(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the state (q, x) at t + ``dt`` from that at t."""
+        raise NotImplementedError(f"the method {self.name} has no step(t, q, x)")
+
+    def acceleration(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return dv/dt (nv,) under all there is: gravity, loads, torque, inputs, constraints, prescribed motion."""
+        return self._accelerations_at(t, q, v)[0]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -142,17 +151,50 @@ class Integrator(ABC):
         """What steps that choose their own length have come to, for a run that goes on."""
         return {}
 
-    @abstractmethod
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
         """Set the state, forgetting all history."""
+        self._t0, self._state, self._steps = t, (q.copy(), x.copy()), 0
+        self._field().begin_at(t)
 
-    @abstractmethod
     def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], Any] | None,
             monitors=None) -> None:  # fmt: skip
         """Advance by ``steps``, filling ``records``, and ``monitors`` at each; raise if a step fails.
 
         If adaptive, ``steps`` is the time to go on to; the run ends with a record at or beyond it.
         """
+        if monitors:
+            raise InputError(f"the method {self.name} is not monitored, as one of Python; record every step")
+        steps, told = int(steps), time.perf_counter()
+        for done in range(1, steps + 1):
+            began = time.perf_counter()
+            self._state = self._stepped(self._t0 + self._steps * self.dt, *self._state)
+            self._steps += 1
+            now = time.perf_counter()
+            records.seconds += now - began
+            if done % every == 0:
+                k = records.rows
+                records.t[k], (records.q[k], records.x[k]) = self._t0 + self._steps * self.dt, self._state
+                records.rows += 1
+            if progress is not None and (now - told > CHUNK_SECONDS or done == steps):
+                progress(done, steps)
+                told = now
+
+    def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`step` makes of a state, checked, with the prescribed coordinates where they must be."""
+        model, what = self.model, f"what step of the method {self.name} returned"
+        q, x = self.step(t, q.copy(), x.copy())
+        if not (np.isfinite(q).all() and np.isfinite(x).all()):
+            raise ConvergenceError(
+                f"{self.name}: step {self._steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: "
+                f"the state became infinite or NaN; halve dt",
+                time=t, residual=np.nan, iterations=0,
+            )  # fmt: skip
+        q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
+        if self.motion.names:
+            q[self.motion.iq], rate, _ = self.motion.at(t + self.dt)
+            if not self.uses_momentum:
+                x[self.motion.iv] = rate
+        return q, x
 
     def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
         """Take note of the times at which steps begin and end, (steps + 1,): what is driven over time must cover them.
@@ -178,7 +220,7 @@ class Integrator(ABC):
 
     def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
         """Take steps of these sizes (n,) from the state on; they end at ends[1:]."""
-        raise InputError(f"the method {self.name} chooses its own steps: give one dt, by which it records")
+        raise InputError(f"the method {self.name} takes its own steps, not an array of them: give one dt")
 
     def checkpoint(self) -> bytes:
         """Return the state with all that the next steps depend on."""
@@ -207,19 +249,24 @@ class Integrator(ABC):
 
     def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""
+        return self._accelerations_at(t, q, v)[1]
+
+    def _accelerations_at(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         prescribed = np.zeros(self.model.nv)
         if self.motion.names:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
-        return self._field().acceleration_at(t, q, v, prescribed)[1]
+        return self._field().acceleration_at(t, q, v, prescribed)
 
     def _field(self) -> Any:
         """The compiled object that knows the accelerations."""
-        return scalar().Stepper(self.model.core, self.dt, self.torque, **self._driven())
+        if self._own_field is None:
+            self._own_field = scalar().Stepper(self.model.core, self.dt, self.torque, **self._driven())
+        return self._own_field
 
     @property
-    @abstractmethod
     def steps(self) -> int:
         """Steps taken so far."""
+        return self._steps
 
     @property
     def total_iterations(self) -> int:

@@ -1,0 +1,48 @@
+"""A marionette on four strings, whose lengths are what the puppeteer says.
+
+    python 08_marionette.py [--save FILE] [--plot FILE] [--view]
+
+A string is a distance between two frames, and its length a coordinate that is prescribed over time (Johnson &
+Murphey 2009). The hands are pulled up and let down, each in a time of its own. Minus the multiplier is the tension;
+look whether it stays positive, for these strings could push as well.
+"""
+
+import numpy as np
+
+import vitree as vt
+
+
+def main() -> vt.Trajectory:
+    tree, hooks = vt.Tree("marionette"), dict[str, tuple]()
+    torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.6, (2e-3, 2e-3, 1e-3)))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        shoulder = torso.add(vt.fixed(f"{side} shoulder", xyz=(0.0, y, 0.1)))
+        elbow = shoulder.add(vt.ry(f"{side} arm", damping=0.01), vt.rx(f"{side} spread", damping=0.01), vt.tz(-0.15))
+        elbow.add(vt.body(f"{side} upper arm", 0.05))
+        elbow.add(vt.ry(f"{side} elbow", damping=0.01), vt.tx(0.15), vt.body(f"{side} hand", 0.08))
+        hip = torso.add(vt.fixed(f"{side} hip", xyz=(0.0, y, -0.1)))
+        hip.add(vt.ry(f"{side} leg", damping=0.01), vt.tz(-0.3), vt.body(f"{side} foot", 0.1))
+        hooks |= {f"{side} shoulder": (0.0, y, 1.0), f"{side} hand": (0.2, 1.5 * y, 1.0)}
+    for frame, place in hooks.items():
+        tree.world.add(vt.fixed(f"{frame} hook", xyz=place))
+        tree.world.add(vt.tz(f"{frame} string", kinematic=True))
+        tree.constrain(vt.Distance(f"{frame} hook", frame, length=f"{frame} string"))
+    model = tree.compile()
+
+    q0, lengths = model.neutral(), [model.joint(name).q_slice.start for name in model.kinematic_names]
+    q0[lengths] = model.constraint_rows(q0[None])[0][0]  # from hook to frame, less a length of zero
+    left, right = (q0[model.joint(f"{side} hand string").q_slice.start] for side in ("left", "right"))
+    motion = {"left hand string": lambda t: left - 0.05 * (1 - np.cos(3 * t)),
+              "right hand string": lambda t: right - 0.05 * (1 - np.cos(4 * t))}  # fmt: skip
+    run = vt.simulate(model, q0, duration=10.0, dt=0.005, method="midpoint", prescribed=motion)
+
+    print(f"{model.nv} coordinates, {len(lengths)} prescribed; strings off by {abs(run.constraint).max():.0e} m")
+    for name, pull in zip(model.kinematic_names, -run.multipliers[1:].T, strict=True):
+        print(f"{name:22s} tension {pull.min():5.2f} to {pull.max():5.2f} N")
+    return run
+
+
+if __name__ == "__main__":
+    import common
+
+    common.run(main)
