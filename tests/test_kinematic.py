@@ -311,3 +311,37 @@ def test_errors_in_a_motion_come_through():
     for method in ("midpoint", "rk4", "scipy-dop853"):
         with pytest.raises(ZeroDivisionError, match="mine"):
             vt.simulate(cart(), duration=0.1, dt=0.01, method=method, prescribed={"x": broken})
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("motion", [lambda t: t**2, lambda t: t**3, lambda t: t**6, lambda t: 1 - np.cos(t)])
+def test_motion_that_starts_from_rest_without_a_jerk(method, motion):
+    """Nothing moves and nothing pushes at the start, so that only what is prescribed says how large momenta are."""
+    tree = vt.Tree("trolley")
+    tree.world.add(vt.tx("trolley", kinematic=True)).add(vt.ry("hang"), vt.tz(-1.0), vt.body("bob", mass=1.0))
+    model = tree.compile()
+    runs = [vt.simulate(model, duration=1.0, dt=dt, method=method, prescribed={"trolley": motion}) for dt in (0.01, 0.005)]
+    q, finer = (run.q[-1] for run in runs)
+    assert abs(q[0] - motion(1.0)) < 1e-14 and 0 < abs(q - finer).max() < 1e-3
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_weight_at_rest_follows_a_string_without_mass(method):
+    tree = vt.Tree("string", gravity=(0, 0, 0))
+    tree.world.add(vt.tz("string", kinematic=True))
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("weight", mass=5.0))
+    tree.constrain(vt.Distance("world", "weight", length="string"))
+    model = tree.compile()
+    run = vt.simulate(model, [1.0, 0.6, -0.8], duration=1.0, dt=0.01, method=method,
+                      prescribed={"string": lambda t: 1.0 - 0.5 * t**3})  # fmt: skip
+    assert np.abs(run.constraint).max() < 1e-9
+    np.testing.assert_allclose(run.q[-1], [0.5, 0.3, -0.4], atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("order", [2, 4])
+def test_momentum_may_decay_below_the_smallest_numbers(method, order):
+    tree = vt.Tree("slider", gravity=(0, 0, 0))
+    tree.world.add(vt.tx("x", damping=210.0), vt.body("bob", mass=1.0))
+    run = vt.simulate(tree.compile(), [0.0], [1.0], duration=20.0, dt=0.01, method=method, order=order)
+    assert abs(run.p[-1, 0]) < 1e-300 and run.q[-1, 0] == pytest.approx(1 / 210, rel=1e-2)

@@ -283,6 +283,19 @@ cdef class VariationalStepper(Stepper):
         # the residual's scale, once the first is known
         pass
 
+    cdef void measure_motion(self) noexcept nogil:
+        # prescribed coordinates bring momentum along, alone M y/h and with the others, which may cancel it
+        cdef double none[3]
+        cdef int k, iv
+        memset(none, 0, sizeof(none))
+        for k in range(self.nlocked):
+            iv = self.model.m.body[self.locked[k]].iv
+            self.v_lock[iv] = self.y[iv]
+        rnea(&self.model.m, none, self.q, self.zeros, self.v_lock, self.bias, self.rnea_body)
+        self.scale = vt_max_nan(self.scale, largest(self.bias, self.nv) / self.h)
+        rnea(&self.model.m, none, self.q, self.zeros, self.y, self.bias, self.rnea_body)
+        self.scale = vt_max_nan(self.scale, largest(self.bias, self.nv) / self.h)
+
     cdef int linearise(self) noexcept nogil:
         # factor dr/dy at y, and C, R
         return OK
@@ -625,13 +638,15 @@ cdef class VariationalStepper(Stepper):
                 self.measure()
                 if not isfinite(self.scale):
                     return NOT_FINITE
-                goal = self.tolerance * self.scale
                 if self.count:
                     closed = self.closed()
                 if solver == AUTO and e > 1e-2 * self.scale and e > 30.0 * self.economy.first and self.guess.count >= 4:
                     e = self.second_guess(e)
                 self.economy.first = e
-            if self.count and goal > 0.0:
+            if self.nlocked and k <= 2:
+                self.measure_motion()
+            goal = max(self.tolerance * self.scale, 1e-300)  # numbers below lose digits
+            if self.count:
                 # what the constraints are off by counts as well, in units of their tolerance
                 e = vt_max_nan(e, largest(self.hv, self.count) * (goal / closed))
             self.error = e
