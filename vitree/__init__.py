@@ -1,5 +1,7 @@
 """vitree: structure-preserving integrators for articulated robots, from a URDF file to a trajectory."""
 
+from typing import TYPE_CHECKING, Any
+
 from vitree._core import width as cpu_width
 from vitree.compare import Comparison, compare
 from vitree.constraints import (
@@ -68,6 +70,16 @@ from vitree.tree import (
     tz,
 )
 from vitree.written import Constraint, Force, Potential, check_derivatives
+
+if TYPE_CHECKING:  # what is imported when it is first used
+    from vitree import control as control
+    from vitree import lie as lie
+    from vitree import vehicles as vehicles
+    from vitree.equilibrium import minimize_potential_energy
+    from vitree.robots import find_robot, list_robots
+    from vitree.sexpr import load_sexpr, read_sexpr, write_sexpr
+    from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
+    from vitree.viewer import view
 
 __version__ = "0.1.0"
 
@@ -171,7 +183,7 @@ _LAZY = {
 _PARTS = ("control", "lie", "vehicles")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _PARTS:
@@ -183,5 +195,5 @@ def __getattr__(name):
     raise AttributeError(f"module 'vitree' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_PARTS})

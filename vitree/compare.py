@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
+from vitree.integrators.base import Torque
 from vitree.model import Model
 from vitree.simulate import count_steps, simulate
 from vitree.system import System
@@ -62,6 +64,7 @@ class Comparison:
 
     Attributes
     ----------
+    model_name : str
     table : list of dict
         One row per method and time step, plain types, NaN where a number does not apply:
 
@@ -85,7 +88,7 @@ class Comparison:
         (label, dt) to Trajectory; that of a failed run ends where it failed.
     reference : Trajectory or None
         At the smallest time step.
-    reference_error : float
+    reference_error : float [m and rad]
         The reference's estimate of its own error: the largest difference to a run with ten times
         its tolerance at four or more times, and at least 2e-14. Smaller errors in the table are
         not resolved.
@@ -114,7 +117,7 @@ class Comparison:
     def __str__(self) -> str:
         return "\n".join([_text(self.table), "", *self.notes])
 
-    def plot(self, path: str | os.PathLike | None = None):
+    def plot(self, path: str | os.PathLike | None = None) -> Any:
         """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
 
         Raises
@@ -143,21 +146,21 @@ class Comparison:
 
 
 def compare(
-    model,
+    model: System,
     methods: Sequence | Mapping,
-    q0,
-    v0=None,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
     *,
     duration: float,
     dt: float | Sequence[float],
     reference: str | Trajectory | bool | None = None,
     reference_tolerance: float = 1e-11,
-    torque=None,
+    torque: Torque = None,
     effort_limits: bool = False,
-    wrenches=None,
+    wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
-    inputs=None,
-    prescribed=None,
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
+    prescribed: Mapping[str, Any] | None = None,
     every: int = 1,
     repeats: int = 1,
     progress: Callable[[int, int, str], Any] | None = None,
@@ -169,12 +172,12 @@ def compare(
 
     Parameters
     ----------
-    model : Model
+    model : Model, or another System
     methods : sequence or dict
         Names of ``vt.METHODS`` or pairs (name, options of ``simulate``); a dict gives labels:
         ``{"coarse": ("linear-time", {"tolerance": 1e-6})}``.
-    q0 : (nq,) array
-    v0 : (nv,) array, optional
+    q0 : (nq,) array [m or rad]
+    v0 : (nv,) array, optional [m/s or rad/s]
         Zero if not given.
     duration : float
         Simulated time [s].
@@ -185,8 +188,8 @@ def compare(
         (None: "scipy-dop853"; choose "scipy-radau" for a stiff robot), a trajectory (compared at
         the times it shares with a run), or False for no error column.
     reference_tolerance : float
-        Relative and absolute tolerance of the reference.
-    torque : (nv,) array or callable, optional
+        Relative [-] and absolute tolerance of the reference.
+    torque : (nv,) array or callable, optional [N or N m]
         As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
         shows otherwise at the start.
     effort_limits, wrenches, wrench_axes, inputs, prescribed : optional

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree._core.types import ConstraintList
 from vitree.errors import ConvergenceError, InputError, ModelError
@@ -95,6 +96,7 @@ class Coupling:
     ----------
     factors : mapping of two joint names to floats
     value : float
+        Of the sum, in units of factor times q.
     """
 
     factors: Mapping[str, float]
@@ -113,9 +115,10 @@ class AxisConstraint:
     Parameters
     ----------
     a, b : str
+        Names of frames.
     axis_a, axis_b : (3,) arrays
-        In the frames' own axes; normalised.
-    cosine : float
+        Directions in the frames' own axes; normalised.
+    cosine : float [-]
         0 holds them at right angles.
     """
 
@@ -172,39 +175,75 @@ Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam | Writ
 
 
 def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
-    """Return the constraint of a gear: q_a = ratio q_b + value (negative where they turn against each other)."""
+    """Return the constraint of a gear between two joints: q_a = ratio q_b + value.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of one-coordinate joints.
+    ratio : float [-]
+        Negative where they turn against each other.
+    value : float [m or rad]
+
+    Raises
+    ------
+    ModelError
+        If the ratio is not a finite number.
+    """
     return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value)
 
 
 def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupling:
-    """Return the constraint of a nut on a screw: q_slide = pitch q_turn + value, pitch in m/rad."""
+    """Return the constraint of a nut on a screw: q_slide = pitch q_turn + value.
+
+    Parameters
+    ----------
+    slide, turn : str
+        Names of one-coordinate joints.
+    pitch : float [m/rad]
+    value : float [m]
+
+    Raises
+    ------
+    ModelError
+        If the pitch is not a finite number.
+    """
     return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value)
 
 
 def weld(a: str, b: str) -> list[PointConstraint | AxisConstraint]:
-    """Hold frame b where frame a is, and turned as it is: six constraints."""
+    """Return the six constraints that hold the frame ``b`` where the frame ``a`` is, and turned as it is."""
     x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
     return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w) for u, w in ((x, y), (y, z), (z, x)))]
 
 
 def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str = "world") -> list[PointConstraint]:
-    """Hold the origin of frame b at that of frame a, along 1, 2 or 3 directions.
+    """Return the constraints that hold the origin of frame b at that of frame a, along 1, 2 or 3 directions.
 
     Parameters
     ----------
     a, b : str
+        Names of frames; "world" is the origin of the world.
     directions : int or sequence of (3,) arrays
         3 for all, or the directions along which they are held.
     axes : {"world", "local"}
+        As of :class:`PointConstraint`.
+
+    Raises
+    ------
+    ModelError
+        If the directions are not one to three vectors.
     """
     rows = np.eye(3) if isinstance(directions, int) and directions == 3 else np.atleast_2d(np.array(directions, float))
     if rows.shape not in ((1, 3), (2, 3), (3, 3)):
         raise ModelError(f"directions must be 3, or up to three such as [(1, 0, 0), (0, 0, 1)], not {directions!r}")
-    return [PointConstraint(a, b, tuple(float(x) for x in row), axes) for row in rows]
+    return [PointConstraint(a, b, (float(x), float(y), float(z)), axes) for x, y, z in rows]
 
 
-def joint_constraints(kind: str, a: str, b: str, axis=(0.0, 0.0, 1.0)) -> list[PointConstraint | AxisConstraint]:
-    """Let frame b move in frame a as by a joint; this closes a loop.
+def joint_constraints(
+    kind: str, a: str, b: str, axis: ArrayLike = (0.0, 0.0, 1.0)
+) -> list[PointConstraint | AxisConstraint]:
+    """Return the constraints that let frame b move in frame a as by a joint; they close a loop.
 
     Parameters
     ----------
@@ -213,11 +252,12 @@ def joint_constraints(kind: str, a: str, b: str, axis=(0.0, 0.0, 1.0)) -> list[P
     a, b : str
         Names of frames; they coincide where a joint's coordinates would be zero.
     axis : (3,) array
-        Of the joint, in both frames; of a planar one its normal.
+        Direction of the joint, in both frames; of a planar one its normal.
 
     Raises
     ------
     ModelError
+        If the kind is not known, or the axis not a direction.
     """
     R = turn_z_to(direction(axis, f'axis between "{a}" and "{b}"'))
     # + 0.0: no -0.0 in names
@@ -246,7 +286,10 @@ def compiled(model: Model) -> ConstraintList:
 
     Raises
     ------
-    UnknownNameError, ModelError
+    UnknownNameError
+        If a frame or joint is not known.
+    ModelError
+        If a constraint cannot be what it says.
     """
     return ConstraintList([_compiled_one(model, c) for c in model.constraints])
 
@@ -282,9 +325,9 @@ def _compiled_one(model: Model, constraint: Constraint) -> dict:
             f"a constraint is a PointConstraint, Distance, Coupling, AxisConstraint, Cam, or a Constraint of your own, "
             f"not {constraint!r}"
         )
-    body_a, R, a = place(model, constraint.a)
-    body_b, Rb, b = place(model, constraint.b)
-    row = {"body_a": body_a, "body_b": body_b, "point_a": a, "point_b": b}
+    body_a, R, point_a = place(model, constraint.a)
+    body_b, Rb, point_b = place(model, constraint.b)
+    row = {"body_a": body_a, "body_b": body_b, "point_a": point_a, "point_b": point_b}
     if body_a == body_b:
         raise ModelError(f"{name}: both frames are fixed to the same body, so that it says nothing")
     if isinstance(constraint, Distance):
@@ -294,10 +337,10 @@ def _compiled_one(model: Model, constraint: Constraint) -> dict:
             raise ModelError(f"{name}: the length is {constraint.length}; it must be positive [m]")
         return {"kind": _DISTANCE, "value": float(constraint.length), **row}
     if isinstance(constraint, AxisConstraint):
-        axis_a, axis_b = (direction(x, f"axis of {name}") for x in (constraint.axis_a, constraint.axis_b))
+        one, other = (direction(x, f"axis of {name}") for x in (constraint.axis_a, constraint.axis_b))
         if not -1.0 < constraint.cosine < 1.0:
             raise ModelError(f"{name}: the cosine is {constraint.cosine}; it must lie between -1 and 1")
-        return {"kind": _AXES, "direction": R @ axis_a, "other": Rb @ axis_b, "value": float(constraint.cosine), **row}
+        return {"kind": _AXES, "direction": R @ one, "other": Rb @ other, "value": float(constraint.cosine), **row}
     if constraint.axes not in ("world", "local"):
         raise ModelError(f'{name}: axes="{constraint.axes}" is not known; choose "world" or "local"')
     axis = direction(constraint.axis, f"axis of the {name}")
@@ -312,6 +355,7 @@ def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
     Raises
     ------
     UnknownNameError
+        If a joint is not known.
     """
     held = np.array(model.flat.kinematic, dtype=bool)
     for name in hold:
@@ -319,26 +363,32 @@ def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
     return held
 
 
-def satisfy_constraints(model: Model, q, hold: Iterable[str] = (), tolerance: float = 1e-12, max_iterations: int = 100):
+def satisfy_constraints(
+    model: Model, q: ArrayLike, hold: Iterable[str] = (), tolerance: float = 1e-12, max_iterations: int = 100
+) -> np.ndarray:
     """Return the configuration near q that satisfies the model's constraints.
 
     Parameters
     ----------
     model : Model
-    q : (nq,) array
+    q : (nq,) array [m or rad]
     hold : names of joints
         Their coordinates stay as they are, and so do those that are prescribed.
     tolerance : float
         Largest h accepted [m or rad].
+    max_iterations : int
+        Most corrections, by Gauss-Newton's method.
 
     Returns
     -------
-    (nq,) array
+    (nq,) array [m or rad]
 
     Raises
     ------
     ConvergenceError
         If no such configuration was found.
+    UnknownNameError
+        If a joint to hold is not known.
     """
     q = model.validate_configuration(q)
     held = held_coordinates(model, hold)
@@ -370,13 +420,13 @@ def dependent(Dh: np.ndarray) -> list[int]:
     return [int(k) for k in np.flatnonzero((np.abs(U[:, len(Dh) - lost :]) > 1e-6).any(axis=1))] if lost else []
 
 
-def independent_constraints(model: Model, q=None) -> list:
+def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
     """Return the model's constraints without those that the ones before them imply.
 
     Parameters
     ----------
     model : Model
-    q : (nq,) array, optional
+    q : (nq,) array, optional [m or rad]
         Without it, a constraint is left out where h is in every configuration a sum of multiples of those
         kept: of a hinge that closes a plane loop, the three equations out of the plane. With a configuration
         that satisfies all of them, also where this is so only around it, as in a Bennett linkage; a run must
@@ -439,6 +489,7 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
     Raises
     ------
     InputError
+        If it does; the text names the constraint and the remedy.
     """
     h = model.constraint_rows(q[None])[0][0]
     if np.abs(h).max(initial=0.0) > CONSISTENT:
@@ -455,7 +506,7 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
     Raises
     ------
     InputError
-        It names the constraint and the remedy.
+        If so; the text names the constraint and the remedy.
     """
     require_satisfied(model, q)
     Dh = model.constraint_rows(q[None])[1][0]

@@ -87,7 +87,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """A named frame on a body, at ``pose`` (7,): position [m] and quaternion (x, y, z, w)."""
+    """A frame ``name`` on a ``body``, at ``pose`` (7,): position [m] and quaternion (x, y, z, w)."""
 
     name: str
     body: int
@@ -96,7 +96,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Mass:
-    """A link's mass [kg] and its centre ``com`` (3,) [m] in the axes of a body."""
+    """The mass [kg] of the link ``name`` and its centre ``com`` (3,) [m] in the axes of a ``body``."""
 
     name: str
     body: int
@@ -132,7 +132,7 @@ class Drawing:
 
     @classmethod
     def from_plain(cls, content: dict[str, Any]) -> Drawing:
-        """Return the drawing that :meth:`plain` wrote."""
+        """Return the drawing of which :meth:`plain` made the ``content``."""
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
@@ -153,6 +153,11 @@ class Film:
     t : (n,) array [s]
     poses : (n, nbody, 7) array of float32
         Position [m] and quaternion (x, y, z, w) of each body in the world.
+
+    Raises
+    ------
+    InputError
+        If an array has another shape.
     """
 
     drawing: Drawing
@@ -167,7 +172,7 @@ class Film:
             object.__setattr__(self, name, array)
 
     def at(self, t: float) -> np.ndarray:
-        """Return the poses (nbody, 7) at a time [s], between those kept; beyond them the nearest."""
+        """Return the poses (nbody, 7) at the time ``t`` [s], between those kept; beyond them the nearest."""
         k = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 1))
         after = min(k + 1, len(self.t) - 1)
         span = self.t[after] - self.t[k]
@@ -181,7 +186,7 @@ class Film:
 
 
 def film_of(run: Trajectory) -> Film:
-    """Return the film of a run: at most about 60 pictures a second, of those recorded.
+    """Return the film of a ``run``: at most about 60 pictures a second, of those recorded.
 
     Raises
     ------
@@ -215,7 +220,7 @@ def poses(system: System, q: Any) -> np.ndarray:
     Parameters
     ----------
     system : System
-    q : (n, nq) or (nq,) array
+    q : (n, nq) or (nq,) array [m or rad]
 
     Returns
     -------
@@ -237,11 +242,16 @@ def poses(system: System, q: Any) -> np.ndarray:
 
 
 def drawing_of(system: System) -> Drawing:
-    """Return what a viewer shows of a system.
+    """Return what a viewer shows of a ``system``.
 
     A link of a model is drawn by its visual shapes; without any that can be drawn, by its collision shapes; without
     these, if it has mesh files that are not found or no link has any shape, by simple ones: its mass as a box of the
     same inertia, sticks to the joints below, and the joints themselves. Distances, springs and dampers are lines.
+
+    Raises
+    ------
+    InputError
+        If a vehicle names no frames.
     """
     return _of_model(system) if isinstance(system, Model) else _of_vehicle(system)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.constraints import held_coordinates, satisfy_constraints
 from vitree.errors import ConvergenceError
@@ -12,7 +13,9 @@ from vitree.model import Model
 from vitree.written import by_displacement
 
 
-def minimize_potential_energy(model: Model, q, hold: Iterable[str] = (), tolerance: float = 1e-8) -> np.ndarray:
+def minimize_potential_energy(
+    model: Model, q: ArrayLike, hold: Iterable[str] = (), tolerance: float = 1e-8
+) -> np.ndarray:
     """Return the configuration near q where the potential energy is least and the constraints hold.
 
     There the mechanism can stand still under gravity and those loads that have a potential.
@@ -20,7 +23,7 @@ def minimize_potential_energy(model: Model, q, hold: Iterable[str] = (), toleran
     Parameters
     ----------
     model : Model
-    q : (nq,) array
+    q : (nq,) array [m or rad]
         Where to start; it need not satisfy the constraints.
     hold : names of joints
         Their coordinates stay as they are, and so do those that are prescribed.
@@ -29,12 +32,16 @@ def minimize_potential_energy(model: Model, q, hold: Iterable[str] = (), toleran
 
     Returns
     -------
-    (nq,) array
+    (nq,) array [m or rad]
 
     Raises
     ------
     ConvergenceError
         If no such configuration was found.
+    UnknownNameError
+        If a joint to hold is not known.
+    ModelError
+        If the mass matrix is singular.
     """
     from scipy.optimize import minimize
 

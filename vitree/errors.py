@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 from vitree.findings import Finding, Report
 
@@ -28,7 +29,16 @@ class InputError(VitreeError, ValueError):
 
 
 class UnknownNameError(VitreeError, LookupError):
-    """A name (joint, link, frame, method, solver, robot) is not known."""
+    """A name (joint, link, frame, method, solver, robot) is not known.
+
+    Attributes
+    ----------
+    kind : str
+        What it is a name of.
+    name : object
+    choices : list of str
+        The names that are known.
+    """
 
     def __init__(self, kind: str, name: object, choices: Iterable[str]):
         choices = list(choices)
@@ -79,14 +89,19 @@ class ConvergenceError(VitreeError, RuntimeError):
         What was computed before the failed step.
     """
 
-    def __init__(self, text, *, time, residual, iterations, trajectory=None):
+    def __init__(self, text: str, *, time: float, residual: float, iterations: int, trajectory: Any = None):
         super().__init__(text)
         self.time, self.residual, self.iterations = time, residual, iterations
         self.trajectory = trajectory
 
 
 class MissingExtraError(VitreeError, ImportError):
-    """An optional package is not installed; the text names the extra that brings it."""
+    """An optional package is not installed; the text names the extra that brings it.
+
+    Attributes
+    ----------
+    package, extra : str
+    """
 
     def __init__(self, package: str, extra: str, purpose: str):
         super().__init__(

@@ -42,7 +42,7 @@ class Report(tuple[Finding, ...]):
     """Findings in the order of the file; prints as one line each."""
 
     def of(self, *severities: str) -> Report:
-        """Return the findings of these severities."""
+        """Return the findings of these ``severities``, out of "error", "warning", "repair" and "note"."""
         return Report(finding for finding in self if finding.severity in severities)
 
     def __add__(self, others: Iterable[Finding]) -> Report:  # type: ignore[override]

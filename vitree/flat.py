@@ -33,7 +33,7 @@ class JointInfo:
     q_slice, v_slice : slice
         Where its coordinates are in q and v.
     axis : tuple of float or None
-        Axis in the joint's frame, for one-coordinate joints.
+        Direction in the joint's frame, for one-coordinate joints.
     lower, upper : (nv of the joint,) tuples
         Position limits, -inf and inf where there are none [m or rad].
     velocity, effort : tuples
@@ -60,11 +60,25 @@ class JointInfo:
 class Geometry:
     """A shape fixed to a frame, kept for viewers; no part in the dynamics.
 
-    ``kind`` is "box" (size = three edges), "cylinder" (size = radius, length along z), "sphere"
-    (size = radius), "capsule" (size = radius, length), or "mesh" (filename, scale in ``size``).
-    ``rotation`` (3, 3) and ``position`` (3,) place it in the frame; ``rgba`` is its colour.
-    ``role`` is "visual" or "collision". ``found`` is False for a mesh whose file is not there, or not where a
-    robot file may have it opened: do not open it.
+    Parameters
+    ----------
+    frame : str
+        Name of the frame.
+    kind : {"box", "cylinder", "sphere", "capsule", "mesh"}
+    size : tuple of float
+        Three edges [m] of a box; radius and length along z [m] of a cylinder or capsule; radius [m] of a sphere;
+        scale of a mesh along its axes [-].
+    rotation : (3, 3) array
+        Rotation of the shape in the frame.
+    position : (3,) array
+        Its origin in the frame [m].
+    filename : str, optional
+        Of a mesh.
+    rgba : tuple of float, optional
+        Colour, four shares from 0 to 1.
+    role : {"visual", "collision"}
+    found : bool
+        False for a mesh whose file is not there, or not where a robot file may have it opened: do not open it.
     """
 
     frame: str

@@ -64,7 +64,10 @@ def pose_derivatives(model: Model, name: str, q) -> tuple[np.ndarray, np.ndarray
 
     Raises
     ------
-    UnknownNameError, InputError
+    UnknownNameError
+        If there is no frame of that name.
+    InputError
+        If the frame moves with a ball or free joint, or an argument is not a state.
 
     Notes
     -----
@@ -102,7 +105,10 @@ def position_derivatives(model: Model, name: str, q) -> tuple[np.ndarray, np.nda
 
     Raises
     ------
-    UnknownNameError, InputError
+    UnknownNameError
+        If there is no frame of that name.
+    InputError
+        If the frame moves with a ball or free joint, or an argument is not a state.
 
     References
     ----------
@@ -129,7 +135,10 @@ def twist_derivatives(model: Model, name: str, q, v) -> TwistDerivatives:
 
     Raises
     ------
-    UnknownNameError, InputError
+    UnknownNameError
+        If there is no frame of that name.
+    InputError
+        If the frame moves with a ball or free joint, or an argument is not a state.
 
     Notes
     -----

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
 from vitree.tree import UNIT_TOLERANCE
@@ -223,7 +224,7 @@ def _quaternion_of_rotation(R: np.ndarray) -> np.ndarray:
     return np.where(q[..., 3:].real < 0, -q, q)
 
 
-def matrix_from_pose(q) -> np.ndarray:
+def matrix_from_pose(q: ArrayLike) -> np.ndarray:
     """Return the element of SE(3) that the configuration of a ``free`` joint stands for.
 
     Parameters
@@ -233,11 +234,12 @@ def matrix_from_pose(q) -> np.ndarray:
 
     Returns
     -------
-    (..., 4, 4) array
+    (..., 4, 4) array [m]
 
     Raises
     ------
     InputError
+        If there are not seven finite numbers, or the quaternion is not of unit length.
     """
     q = _array(q, (7,), "the pose")
     turn = q[..., 3:]
@@ -250,12 +252,13 @@ def matrix_from_pose(q) -> np.ndarray:
     return SE3._matrix(_rotation_of_quaternion(turn / length), q[..., :3])
 
 
-def pose_from_matrix(g) -> np.ndarray:
-    """Return position [m] and quaternion (x, y, z, w), w >= 0, (..., 7), of elements of SE(3) (..., 4, 4).
+def pose_from_matrix(g: ArrayLike) -> np.ndarray:
+    """Return position [m] and quaternion (x, y, z, w), w >= 0, (..., 7), of elements g (..., 4, 4) of SE(3).
 
     Raises
     ------
     InputError
+        If a matrix is not of SE(3).
     """
     R, p = SE3._pose(g, "the matrix")
     return np.concatenate((p, _quaternion_of_rotation(R)), axis=-1)
@@ -462,15 +465,26 @@ _FAMILIES: dict[str, Any] = {
 class Map:
     """A map from an algebra to its group, with its right-trivialised tangent; made by :class:`Group`.
 
-    Arguments x are (..., dim) arrays. All methods raise an InputError for a wrong shape, for numbers that are not
-    finite, and where the map does not reach.
-
     Attributes
     ----------
     group : Group
     name : str
     reach : float
         Every element that turns by less than this [rad] has a ``log``.
+
+    Notes
+    -----
+    Arguments of the methods, numbers without units but for angles [rad], are
+
+    x : (..., dim) array
+        Coordinates of the algebra.
+    g : (..., size, size) array
+        Elements of the group.
+    mu : (..., dim) array
+        Momenta or wrenches.
+
+    All methods raise an InputError for a wrong shape, for numbers that are not finite, and where the map does not
+    reach.
     """
 
     def __init__(self, group: Group, name: str, family: Any):
@@ -478,12 +492,12 @@ class Map:
         # in the plane there is one angle, and no second one to keep small
         self.reach: float = np.pi if group is SE2 else family.reach
 
-    def tau(self, x) -> np.ndarray:
+    def tau(self, x: ArrayLike) -> np.ndarray:
         """Return the element (..., size, size) of the group."""
         w, v = self.group._twist(x)
         return self.group._matrix(self._family.rotation(w), _times(self._family.shift(w), v))
 
-    def log(self, g) -> np.ndarray:
+    def log(self, g: ArrayLike) -> np.ndarray:
         """Return x (..., dim) such that tau(x) = g; real numbers only."""
         R, p = self.group._pose(g, "the matrix")
         if np.iscomplexobj(R):
@@ -491,22 +505,22 @@ class Map:
         w = self._family.rotation_log(R)
         return np.concatenate((w, _times(self._family.shift_inv(w), p)), axis=-1)[..., self.group._rows]
 
-    def dtau(self, x) -> np.ndarray:
+    def dtau(self, x: ArrayLike) -> np.ndarray:
         """Return the tangent (..., dim, dim): d/dt tau(x) = hat(dtau(x) dx/dt) tau(x)."""
         J, D, K = self._family.tangent(*self.group._twist(x))
         return self.group._restrict(_blocks(J, 0, D, K))
 
-    def dtau_inv(self, x) -> np.ndarray:
+    def dtau_inv(self, x: ArrayLike) -> np.ndarray:
         """Return the inverse (..., dim, dim) of ``dtau(x)``."""
         J, L, K = self._family.tangent_inv(*self.group._twist(x))
         return self.group._restrict(_blocks(J, 0, L, K))
 
-    def dtau_inv_transposed(self, x, mu) -> np.ndarray:
-        """Return dtau_inv(x)^T mu, (..., dim), of momenta or wrenches mu (..., dim)."""
+    def dtau_inv_transposed(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
+        """Return dtau_inv(x)^T mu, (..., dim)."""
         mu = _array(mu, (self.group.dim,), "mu")
         return _times(_transpose(self.dtau_inv(x)), mu)
 
-    def dtau_inv_slope(self, x, mu) -> np.ndarray:
+    def dtau_inv_slope(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return the derivative (..., dim, dim) of dtau_inv(x)^T mu by x, mu held."""
         w, v = self.group._twist(x)
         m, f = self.group._twist(mu, "mu")
@@ -525,9 +539,7 @@ class _Maps(dict):
 class Group:
     """SO(3), SE(2) or SE(3): matrices, and the coordinates x of their algebra.
 
-    These three are all there are: take ``SO3``, ``SE2`` or ``SE3``. Arguments x are (..., dim) arrays, elements g
-    (..., size, size). All methods raise an InputError for a wrong shape, for numbers that are not finite, and for
-    matrices off the group or the algebra by more than 1e-6; within that, elements are made exact.
+    There are ``SO3``, ``SE2`` and ``SE3``, made by this module, and no others.
 
     Attributes
     ----------
@@ -535,6 +547,20 @@ class Group:
     dim, size : int
         Dimension of the group, and rows of its matrices.
     maps : dict of str to Map
+
+    Notes
+    -----
+    Arguments of the methods, numbers without units but for angles [rad], are
+
+    x : (..., dim) array
+        Coordinates of the algebra.
+    X : (..., size, size) array
+        Matrices of the algebra.
+    g : (..., size, size) array
+        Elements of the group.
+
+    All methods raise an InputError for a wrong shape, for numbers that are not finite, and for matrices off the group
+    or the algebra by more than 1e-6; within that, elements are made exact.
     """
 
     def __init__(self, name: str, rows: slice, axes: tuple[int, ...]):
@@ -548,12 +574,12 @@ class Group:
         """Return the identity (size, size)."""
         return np.eye(self.size)
 
-    def hat(self, x) -> np.ndarray:
+    def hat(self, x: ArrayLike) -> np.ndarray:
         """Return the matrices (..., size, size) of x."""
         w, v = self._twist(x)
         return self._matrix(_hat(w), v, 0)
 
-    def vee(self, X) -> np.ndarray:
+    def vee(self, X: ArrayLike) -> np.ndarray:
         """Return x (..., dim) of matrices, the inverse of ``hat``."""
         X = _array(X, (self.size, self.size), "the matrix")
         full = self._embed(X, np.zeros((4, 4)))
@@ -567,28 +593,31 @@ class Group:
             )
         return x
 
-    def Ad(self, g) -> np.ndarray:
+    def Ad(self, g: ArrayLike) -> np.ndarray:
         """Return the adjoint (..., dim, dim): hat(Ad(g) x) = g hat(x) g^-1."""
         R, p = self._pose(g, "the matrix")
         return self._restrict(_blocks(R, 0, _hat(p) @ R, R))
 
-    def ad(self, x) -> np.ndarray:
+    def ad(self, x: ArrayLike) -> np.ndarray:
         """Return the matrices (..., dim, dim) of the bracket: hat(ad(x) y) = hat(x) hat(y) - hat(y) hat(x)."""
         w, v = map(_hat, self._twist(x))
         return self._restrict(_blocks(w, 0, v, w))
 
-    def inverse(self, g) -> np.ndarray:
+    def inverse(self, g: ArrayLike) -> np.ndarray:
         """Return the inverse (..., size, size)."""
         R, p = self._pose(g, "the matrix")
         R = _transpose(R)
         return self._matrix(R, -_times(R, p))
 
-    def check(self, g, what: str = "the matrix") -> np.ndarray:
-        """Return an element, made exact to round-off; ``what`` is its name in errors."""
+    def check(self, g: ArrayLike, what: str = "the matrix") -> np.ndarray:
+        """Return an element (..., size, size), made exact to round-off; ``what`` is its name in errors."""
         return self._matrix(*self._pose(g, what))
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
-        """Return elements (*shape, size, size): rotations uniform, positions normal with deviation 1."""
+        """Return elements (*shape, size, size) drawn by ``rng``.
+
+        Rotations are uniform, positions normal with deviation 1; ``shape`` is that of the stack.
+        """
         here = np.zeros(6)
         here[self._rows] = 1
         turn = rng.standard_normal((*shape, 4)) * [*here[:3], 1]

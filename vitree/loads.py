@@ -85,6 +85,7 @@ class Damper(_Between):
     Parameters
     ----------
     a, b : str
+        Names of frames.
     coefficient : float [N s/m]
     """
 
@@ -100,6 +101,7 @@ class Attraction(_Between):
     Parameters
     ----------
     a, b : str
+        Names of frames.
     mass_a, mass_b : float [kg], optional
         Those of the links of these names if not given.
     constant : float [m^3/(kg s^2)]
@@ -139,6 +141,7 @@ class Wrench:
     Parameters
     ----------
     frame : str
+        Its name.
     torque : 3 of float [N m] or str
     force : 3 of float [N] or str
     axes : {"world", "local", "spatial"}
@@ -159,7 +162,14 @@ class Wrench:
 
 @dataclass(frozen=True)
 class JointForce(_OnJoint, word="force"):
-    """A force or torque on a one-coordinate joint: a number, or the name of an input [N or N m]."""
+    """A force or torque on a one-coordinate joint.
+
+    Parameters
+    ----------
+    joint : str
+    force : float [N or N m] or str
+        A number, or the name of an input.
+    """
 
     joint: str
     force: Any
@@ -206,7 +216,7 @@ class NonlinearSpring(_OnJoint, word="nonlinear spring"):
 Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring
 #: Those that have a potential energy.
 CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring)
-_KINDS = ", ".join(kind.__name__ for kind in Load.__args__)  # type: ignore[attr-defined]
+_KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
 
 
 def input_names(loads: tuple) -> tuple[str, ...]:
@@ -225,7 +235,10 @@ def compiled(model: Model, loads: tuple, more: tuple = ()) -> LoadList:
 
     Raises
     ------
-    UnknownNameError, ModelError
+    UnknownNameError
+        If a frame, link or joint is not known.
+    ModelError
+        If a load cannot be what it says.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[dict] = []
@@ -282,6 +295,7 @@ def place(model: Model, name: str) -> tuple[int, np.ndarray, np.ndarray]:
     Raises
     ------
     UnknownNameError
+        If there is no such frame.
     """
     if name == "world" and "world" not in model._frames:
         return -1, np.eye(3), np.zeros(3)
@@ -296,7 +310,10 @@ def one_coordinate(model: Model, name: str, what: str) -> dict[str, int]:
 
     Raises
     ------
-    UnknownNameError, ModelError
+    UnknownNameError
+        If there is no such joint.
+    ModelError
+        If it has several coordinates.
     """
     joint = model.joint(name)
     if joint.v_slice.stop - joint.v_slice.start != 1:

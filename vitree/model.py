@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree import frame_derivatives, loads
 from vitree._core import scalar, wide
@@ -23,6 +24,9 @@ from vitree.signals import resolve_inputs
 from vitree.system import System
 from vitree.written import Mapped, Potential, Written, WrittenParts, written_parts
 
+if TYPE_CHECKING:
+    from vitree.reduced import ReducedEulerModel, ReducedModel
+
 #: The kernels for one state at a time.
 core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
@@ -30,7 +34,7 @@ QUATERNION_TOLERANCE = 1e-6
 
 
 class Accelerations(NamedTuple):
-    """Accelerations (nv,) [per s^2] and multipliers (m,) [N or N m] of the constraints."""
+    """Accelerations (nv,) [m/s^2 or rad/s^2] and multipliers (m,) [N or N m] of the constraints."""
 
     acceleration: np.ndarray
     multipliers: np.ndarray
@@ -78,11 +82,36 @@ class Model(System):
     flat : Flat
         The arrays a ``Tree`` compiles to.
 
+    Raises
+    ------
+    ModelError
+        If the arrays are those of a reduced model, or a load or constraint does not fit the mechanism.
+
     Notes
     -----
-    ``q`` has ``nq`` entries and ``v`` has ``nv``, joint after joint. One-coordinate joints have one
-    each [rad or m]. ``ball``: q is a quaternion (x, y, z, w), v the angular velocity in body axes.
-    ``free``: q is (position, quaternion), v is (linear, angular) velocity in body axes.
+    Arguments of the methods have their entries joint after joint, and are, if they do not say otherwise:
+
+    q, q0, q1 : (nq,) array
+        Configurations. Joints of one coordinate have one entry [m or rad], ``ball`` a quaternion (x, y, z, w),
+        ``free`` position and quaternion.
+    v : (nv,) array
+        Velocity [m/s or rad/s]: of ``ball`` the angular one in body axes, of ``free`` (linear, angular) in body axes.
+    a : (nv,) array
+        Acceleration, the rate of v [m/s^2 or rad/s^2].
+    dq : (nv,) array
+        Displacement, v times a time [m or rad].
+    p : (nv,) array
+        Momentum [kg m/s or kg m^2/s].
+    tau : (nv,) array
+        Joint forces [N or N m].
+
+    Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, and those that
+    need accelerations a ModelError where the mass matrix is singular. Those that take several states at once, with
+    leading axes, check nothing.
+
+    References
+    ----------
+    Featherstone 2008, "Rigid body dynamics algorithms"; Johnson & Murphey 2009.
     """
 
     def __init__(self, flat: Flat):
@@ -257,7 +286,7 @@ class Model(System):
         return tuple(names)
 
     def joint(self, name: str) -> JointInfo:
-        """Return what is known of a joint.
+        """Return what is known of the joint ``name``.
 
         Raises
         ------
@@ -307,13 +336,13 @@ class Model(System):
     # ---- states ---------------------------------------------------------------------------------
 
     def neutral(self) -> np.ndarray:
-        """Return the configuration of all zeros and unit quaternions, (nq,)."""
+        """Return the configuration of all zeros and unit quaternions, (nq,) [m or rad]."""
         q = np.zeros(self.nq)
         q[self._quaternions + 3] = 1.0
         return q
 
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Draw a configuration, (nq,).
+        """Return a configuration (nq,) [m or rad] drawn by ``rng`` (a new generator if None).
 
         Coordinates with limits are uniform within them, angles without in [-pi, pi], lengths
         without in [-1, 1] m, orientations uniform on SO(3).
@@ -334,8 +363,8 @@ class Model(System):
             q[i : i + 4] = x / np.linalg.norm(x)
         return q
 
-    def validate_configuration(self, q, name: str = "q") -> np.ndarray:
-        """Return a checked copy of one configuration.
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """Return a checked copy of one configuration (nq,) [m or rad]; ``name`` is what errors call it.
 
         Quaternions within 1e-6 of unit length are normalised.
 
@@ -356,14 +385,10 @@ class Model(System):
                 q[i : i + 4] /= norm
         return q
 
-    def integrate(self, q, dq) -> np.ndarray:
-        """Move a configuration by a body displacement: q (+) dq.
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
+        """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to.
 
-        Parameters
-        ----------
-        q : (nq,) array
-        dq : (nv,) array
-            v times a time [m or rad]; on ball and free joints the exponential map is applied.
+        On ball and free joints that is by the exponential map.
         """
         q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
         out = np.empty(self.nq)
@@ -371,7 +396,7 @@ class Model(System):
         return out
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return dq/dt (nq,) for a velocity v (nv,), for ordinary solvers: quaternions as numbers."""
+        """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers, unchecked."""
         rate = np.empty(self.nq)
         for kind, iq, iv in zip(self.flat.kind, self._iq, self._iv, strict=True):
             if kind == BALL:
@@ -384,8 +409,8 @@ class Model(System):
                 rate[iq] = v[iv]
         return rate
 
-    def difference(self, q0, q1) -> np.ndarray:
-        """Return the (nv,) displacement with ``integrate(q0, difference(q0, q1)) == q1``.
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
 
         Rotations are taken by the shorter way.
         """
@@ -397,8 +422,8 @@ class Model(System):
 
     # ---- kinematics -----------------------------------------------------------------------------
 
-    def body_poses(self, q) -> np.ndarray:
-        """Return X_WB of each moving body's core frame, (nbody, 4, 4)."""
+    def body_poses(self, q: ArrayLike) -> np.ndarray:
+        """Return the pose X_WB in the world of each moving body's core frame, (nbody, 4, 4) [m]."""
         q = self.validate_configuration(q)
         out = np.zeros((self.nbody, 4, 4))
         out[:, :3] = self.pose_rows(q[None])[0]
@@ -406,18 +431,18 @@ class Model(System):
         return out
 
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
-        """Return X_WB of each moving body's core frame at rows of configurations: (n, nbody, 3, 4) of (n, nq) [m]."""
+        """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
         rows = np.empty((len(q), 12 * self.nbody))
         core.batch_poses(self.core, np.ascontiguousarray(q, dtype=float), rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
-    def frame_poses(self, q) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4), of every named frame."""
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of every named frame."""
         bodies = self.body_poses(q)
         return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
 
-    def frame_pose(self, name: str, q) -> np.ndarray:
-        """Return the pose of a frame in the world, (4, 4) [m].
+    def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
+        """Return the pose of the frame ``name`` in the world, (4, 4) [m].
 
         Raises
         ------
@@ -433,20 +458,22 @@ class Model(System):
         body = int(self.flat.frame_body[k])
         return local if body < 0 else bodies[body] @ local
 
-    def frame_jacobian(self, name: str, q, axes: str = "world") -> np.ndarray:
-        """Return the Jacobian of a frame's velocity by v, (6, nv).
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
+        """Return the Jacobian (6, nv) of a frame's velocity by v [rad and m, per rad or m].
 
         Parameters
         ----------
         name : str
-        q : (nq,) array
         axes : {"world", "local"}
             Rows are (angular, linear) velocity of the frame's origin, in world axes or in the
             frame's own (Pinocchio's LOCAL_WORLD_ALIGNED and LOCAL, which put linear rows first).
 
         Raises
         ------
-        UnknownNameError, InputError
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
         """
         if axes not in ("world", "local"):
             raise InputError(f'axes="{axes}" is not known; choose "world" or "local"')
@@ -461,40 +488,76 @@ class Model(System):
             out[:3], out[3:] = E.T @ out[:3], E.T @ out[3:]
         return out
 
-    def center_of_mass(self, q) -> np.ndarray:
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
         """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
         return self._energies(q, None)[8:]
 
-    def pose_derivatives(self, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a frame's pose and its first and second derivatives by q: (4, 4), (nv, 4, 4), (nv, nv, 4, 4).
+    def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
 
-        For frames moved by one-coordinate joints only; see :mod:`vitree.frame_derivatives`.
+        (4, 4), (nv, 4, 4), (nv, nv, 4, 4) [m, and per m or rad].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-4.
         """
         return frame_derivatives.pose_derivatives(self, name, q)
 
-    def position_derivatives(self, name: str, q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a frame's position [m] and its first and second derivatives by q: (3,), (nv, 3), (nv, nv, 3)."""
+    def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the position of the frame ``name`` in the world, and its first and second derivatives by q.
+
+        (3,), (nv, 3), (nv, nv, 3) [m, and per m or rad].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-4.
+        """
         return frame_derivatives.position_derivatives(self, name, q)
 
-    def twist_derivatives(self, name: str, q, v) -> frame_derivatives.TwistDerivatives:
-        """Return a frame's body velocity (angular, linear) and its derivatives by q and v."""
+    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> frame_derivatives.TwistDerivatives:
+        """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 5-10.
+        """
         return frame_derivatives.twist_derivatives(self, name, q, v)
 
     # ---- dynamics -------------------------------------------------------------------------------
 
-    def lagrangian(self, q, v) -> float:
+    def lagrangian(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return kinetic minus potential energy [J]."""
         energies = self._energies(q, v)
         return float(energies[0] - energies[1])
 
-    def lagrangian_derivatives(self, q, v) -> LagrangianDerivatives:
-        """Return L = T - V, with the potentials of the loads, and its derivatives by q and v.
-
-        For models of one-coordinate joints; take ``model.euler()`` of others.
+    def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
+        """Return L = T - V [J], with the potentials of the loads, and its derivatives by q and v.
 
         Raises
         ------
         InputError
+            If there are ball or free joints; take ``model.euler()``.
 
         References
         ----------
@@ -517,7 +580,16 @@ class Model(System):
             by_qq = by_qq + self.written.hessian(q)
         return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
 
-    def forward_dynamics(self, q, v, tau=None, *, t: float = 0.0, inputs=None, prescribed=None) -> Accelerations:
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> Accelerations:
         """Return the acceleration under everything the model has, and the multipliers of its constraints.
 
         Gravity, damping, friction, loads, constraints and prescribed coordinates; for use with any ODE solver.
@@ -525,18 +597,19 @@ class Model(System):
 
         Parameters
         ----------
-        q : (nq,) array [m or rad]
-        v : (nv,) array [m/s or rad/s]
         tau : (nv,) array, optional
             Joint forces [N or N m].
         t : float
             Time, for forces written in Python [s].
         inputs : (nu,) array or mapping of names to numbers, optional
-        prescribed : mapping of joint name to acceleration, optional
-            Of prescribed coordinates; zero if not given.
+            Values of ``input_names``, units as the loads take them; zero if not given.
+        prescribed : mapping of joint name to float, optional
+            Accelerations of prescribed coordinates [m/s^2 or rad/s^2]; zero if not given.
 
         Raises
         ------
+        UnknownNameError
+            If an input, or a prescribed joint, is not known.
         ConvergenceError
             If the constraints depend on each other at q.
 
@@ -547,14 +620,14 @@ class Model(System):
         self.require_regular()
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
-        inputs = resolve_inputs(self, inputs)
+        u = resolve_inputs(self, inputs)
         locked = np.zeros(self.nv)
         for name, a in (prescribed or {}).items():
             if name not in self.kinematic_names:
                 raise UnknownNameError("prescribed joint", name, self.kinematic_names)
             locked[self.joint(name).v_slice] = a
         field = core.Stepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
-                             user=self.written, nu=len(self.input_names), inputs=inputs)  # fmt: skip
+                             user=self.written, nu=len(self.input_names), inputs=u)  # fmt: skip
         a, multipliers = field.acceleration_at(float(t), q, v, locked)
         if not np.isfinite(a).all():
             raise ConvergenceError(
@@ -563,25 +636,17 @@ class Model(System):
             )  # fmt: skip
         return Accelerations(a, multipliers)
 
-    def static_force(self, q) -> np.ndarray:
-        """Return minus the slope of the potential energy by displacements, gravity's and the loads', (nv,)."""
+    def static_force(self, q: ArrayLike) -> np.ndarray:
+        """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
         kept = self._potentials()
         field = core.Stepper(self.core, 1.0, loads=loads.compiled(self, kept), user=self._written_of(kept, ()))
         q = self.validate_configuration(q)
         return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
 
-    def rnea(self, q, v, a) -> np.ndarray:
-        """Inverse dynamics: the joint forces for an acceleration, tau = M(q) a + c(q, v) + g(q).
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
-        Parameters
-        ----------
-        q : (nq,) array [m or rad]
-        v, a : (nv,) arrays [m/s or rad/s, and per second]
-
-        Returns
-        -------
-        (nv,) array [N or N m]
-            Without joint damping and friction, which :meth:`aba` leaves out as well.
+        Joint damping, friction and loads are left out, as :meth:`aba` leaves them out.
 
         References
         ----------
@@ -593,10 +658,8 @@ class Model(System):
         core.batch_rnea(self.core, self._gravity, q[None], v[None], a[None], out[None])
         return out
 
-    def aba(self, q, v, tau) -> np.ndarray:
-        """Forward dynamics: the acceleration under joint forces, (nv,).
-
-        The inverse of :meth:`rnea`; joint damping and friction are loads and not part of it.
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return the acceleration (nv,) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
         References
         ----------
@@ -609,7 +672,7 @@ class Model(System):
         core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
         return out
 
-    def crba(self, q) -> np.ndarray:
+    def crba(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2].
 
         References
@@ -621,21 +684,21 @@ class Model(System):
         core.batch_crba(self.core, q[None], out.reshape(1, -1))
         return out
 
-    def velocity_from_momentum(self, q, p) -> np.ndarray:
-        """Return the velocity v = M(q)^-1 p, (nv,)."""
+    def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
+        """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
         self.require_regular()
         return self.velocities(self.validate_configuration(q)[None], self._checked(p, self.nv, "p")[None])[0]
 
-    def kinetic_energy(self, q, v) -> float:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return the kinetic energy [J]."""
         return float(self._energies(q, v)[0])
 
-    def potential_energy(self, q) -> float:
+    def potential_energy(self, q: ArrayLike) -> float:
         """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'."""
         return float(self._energies(q, None)[1])
 
-    def momentum(self, q, v) -> np.ndarray:
-        """Return the spatial momentum, (6,): angular about the world's origin, then linear; world axes."""
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes."""
         return self._energies(q, v)[2:8]
 
     def _energies(self, q, v) -> np.ndarray:
@@ -643,7 +706,7 @@ class Model(System):
         return self.energies(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations (n, nq)."""
+        """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
         n, m = len(q), len(self.constraints)
         h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
         if m:
@@ -653,8 +716,8 @@ class Model(System):
                 h[i, k], Dh[i, k] = row(q[i])
         return h, Dh
 
-    def project_velocity(self, q, v) -> np.ndarray:
-        """Return the velocity nearest to v, in kinetic energy, that the constraints allow, (nv,).
+    def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
 
         Rates of prescribed coordinates stay as they are in v.
         """
@@ -663,7 +726,7 @@ class Model(System):
         return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
 
     def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
-        """Return v = M^-1 (p + Dh^T nu) with Dh v = 0 for rows of states, (n, nv).
+        """Return v = M^-1 (p + Dh^T nu), with Dh v = 0, for rows q (n, nq), p (n, nv): (n, nv) [m/s or rad/s].
 
         ``rates`` (n, nv): its entries of prescribed coordinates are those of v.
         """
@@ -686,7 +749,6 @@ class Model(System):
     # ---- many states at once, in lanes -----------------------------------------------------------
 
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, nq), (n, nv)."""
         out = np.empty((len(q), 11))
         wide().batch_energy(self.core, q, v, out)
         if self.flat.loads:
@@ -696,19 +758,18 @@ class Model(System):
         return out
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return p = M(q) v for rows of states, (n, nv): inverse dynamics at rest, without gravity."""
+        # inverse dynamics at rest, without gravity
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
         return out
 
     def mass_matrices(self, q: np.ndarray) -> np.ndarray:
-        """Return the mass matrices (n, nv, nv) at rows of configurations (n, nq)."""
+        """Return the mass matrices (n, nv, nv) [kg, kg m or kg m^2] at rows of configurations q (n, nq)."""
         M = np.empty((len(q), self.nv**2))
         wide().batch_crba(self.core, q, M)
         return M.reshape(-1, self.nv, self.nv)
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return v = M(q)^-1 p for rows of states, (n, nv)."""
         out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
         wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
         return out
@@ -718,15 +779,15 @@ class Model(System):
         """The model with a coordinate for each joint: this one, unless :meth:`reduced` made it."""
         return self
 
-    def expand(self, q) -> np.ndarray:
-        """Return the coordinates of all joints, (..., nq of ``full``), for q (..., nq) [m or rad]."""
+    def expand(self, q: ArrayLike) -> np.ndarray:
+        """Return the coordinates of all joints, (..., nq of ``full``) [m or rad], for q (..., nq)."""
         return np.asarray(q, dtype=float)
 
-    def expand_velocity(self, v) -> np.ndarray:
-        """Return the velocities of all joints, (..., nv of ``full``), for v (..., nv)."""
+    def expand_velocity(self, v: ArrayLike) -> np.ndarray:
+        """Return the velocities of all joints, (..., nv of ``full``) [m/s or rad/s], for v (..., nv)."""
         return np.asarray(v, dtype=float)
 
-    def reduced(self):
+    def reduced(self) -> ReducedModel:
         """Return the same mechanism without coordinates for joints that follow others.
 
         Each :class:`vitree.Coupling` between two joints (:func:`vitree.gear`, a URDF's mimic) is solved for the
@@ -746,7 +807,7 @@ class Model(System):
 
         return ReducedModel(self)
 
-    def euler(self):
+    def euler(self) -> EulerModel | ReducedEulerModel:
         """Return the same robot with ball and free joints expanded into one-coordinate primitives.
 
         Returns
@@ -754,12 +815,23 @@ class Model(System):
         EulerModel
             Ball joints as rz ry rx, free joints as tx ty tz rz ry rx, as Johnson & Murphey (2009)
             have it; ``from_native(q, v)`` and ``to_native(q, v)`` carry states both ways.
+
+        Raises
+        ------
+        ModelError
+            If a ball or free joint is damped in a way that Euler angles do not have.
         """
         return EulerModel(self)
 
 
 class EulerModel(Model):
-    """A model with ball and free joints expanded, and the maps of states from and to the native one."""
+    """A model with ball and free joints expanded into primitives; made by :meth:`vitree.Model.euler`.
+
+    Attributes
+    ----------
+    native : Model
+        The model as it was.
+    """
 
     def __init__(self, native: Model):
         self.native = native
@@ -772,10 +844,16 @@ class EulerModel(Model):
     def __reduce__(self):
         return (EulerModel, (self.native,))
 
-    def from_native(self, q, v):
-        """Map a native state (q, v) to this model's coordinates; leading axes are kept."""
+    def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coordinates and velocities (..., nv) [m or rad, m/s or rad/s] of native q (..., nq), v (..., nv).
+
+        Raises
+        ------
+        InputError
+            If v turns a ball or free joint by yaw where its pitch is +-90 degrees.
+        """
         return to_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
 
-    def to_native(self, q, v):
-        """Map this model's (q, v) to the native model's coordinates; leading axes are kept."""
+    def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the native configuration and velocity of this model's q (..., nv) [m or rad], v (..., nv)."""
         return from_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +49,9 @@ class Monitors:
     def rows_for(self, records: Records, count: int) -> Records:
         """Room for ``count`` states, as ``records`` have them."""
         self.contraction = np.full(count, np.nan)
-        columns = (getattr(records, name) for name in COLUMNS)
-        return Records(*(np.empty((count, *x.shape[1:]), x.dtype) for x in columns))
+        kept = {name: getattr(records, name) for name in COLUMNS}
+        columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
+        return Records(**columns)
 
     def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None:
         """Note the first ``every.rows`` states, and hand on those to be recorded."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.constraints import Coupling
 from vitree.errors import ModelError
@@ -16,7 +17,7 @@ from vitree.trajectory import Trajectory
 
 
 class ReducedModel(Model):
-    """A model in the coordinates that its couplings leave; :meth:`vitree.Model.reduced` makes it.
+    """A model in the coordinates that its couplings leave; made by :meth:`vitree.Model.reduced`.
 
     With q' = G q + g the coordinates of all joints, everything follows by the chain rule: the mass matrix
     is G^T M G, inverse dynamics G^T rnea(G q + g, G v, G a), a joint force G^T tau. Its energies, momenta,
@@ -99,22 +100,30 @@ class ReducedModel(Model):
     def full(self) -> Model:
         return self._full
 
-    def expand(self, q):
+    def expand(self, q: ArrayLike) -> np.ndarray:
         return np.ascontiguousarray(np.asarray(q, float)[..., self._lead_q] * self._gain_q + self._offset_q)
 
-    def expand_velocity(self, v):
+    def expand_velocity(self, v: ArrayLike) -> np.ndarray:
         return np.ascontiguousarray(np.asarray(v, float)[..., self._lead_v] * self._gain_v)
 
-    def contract(self, q):
-        """Return the coordinates (..., nq) of those that do not follow, of a q of ``full``."""
+    def contract(self, q: ArrayLike) -> np.ndarray:
+        """Return the coordinates (..., nq) [m or rad] of those that do not follow, of a ``q`` of ``full``."""
         return np.ascontiguousarray(np.asarray(q)[..., self._own_q])
 
-    def contract_velocity(self, v):
-        """Return the velocities (..., nv) of those that do not follow, of a v of ``full``."""
+    def contract_velocity(self, v: ArrayLike) -> np.ndarray:
+        """Return the velocities (..., nv) [m/s or rad/s] of those that do not follow, of a ``v`` of ``full``."""
         return np.ascontiguousarray(np.asarray(v)[..., self._own_v])
 
-    def contract_force(self, f, axes: int = 1):
-        """Return G^T f: a force, momentum or derivative by coordinates of ``full``, along the last axes."""
+    def contract_force(self, f: ArrayLike, axes: int = 1) -> np.ndarray:
+        """Return G^T f, units as of f, along the last axes.
+
+        Parameters
+        ----------
+        f : (..., nv of ``full``) array
+            A force, a momentum or derivatives by coordinates of ``full``, units as they are.
+        axes : int
+            How many of the last axes go by the coordinates.
+        """
         f = np.asarray(f)
         for axis in range(-axes, 0):
             f = np.moveaxis(f, axis, -1)
@@ -144,14 +153,14 @@ class ReducedModel(Model):
     def __reduce__(self):
         return (ReducedModel, (self.full,))
 
-    def random_configuration(self, rng=None):
+    def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
         return self.contract(self.full.random_configuration(rng))
 
-    def integrate(self, q, dq):
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
         return self.contract(self.full.integrate(self.expand(q), self.expand_velocity(dq)))
 
-    def difference(self, q0, q1):
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         q0, q1 = self.validate_configuration(q0, "q0"), self.validate_configuration(q1, "q1")
         return self.contract_velocity(self.full.difference(self.expand(q0), self.expand(q1)))
 
@@ -163,16 +172,16 @@ class ReducedModel(Model):
     def _v(self, v, name):
         return self.expand_velocity(self._checked(v, self.nv, name))
 
-    def pose_rows(self, q):
+    def pose_rows(self, q: np.ndarray) -> np.ndarray:
         return self.full.pose_rows(self.expand(q))
 
-    def frame_jacobian(self, name, q, axes="world"):
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
         return self.contract_force(self.full.frame_jacobian(name, self._q(q), axes))
 
-    def pose_derivatives(self, name, q):
+    def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._by_coordinates(self.full.pose_derivatives(name, self._q(q)))
 
-    def position_derivatives(self, name, q):
+    def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._by_coordinates(self.full.position_derivatives(name, self._q(q)))
 
     def _by_coordinates(self, derivatives):
@@ -183,57 +192,66 @@ class ReducedModel(Model):
         last = range(-axes, 0)
         return np.moveaxis(self.contract_force(np.moveaxis(x, range(axes), last), axes), last, range(axes))
 
-    def twist_derivatives(self, name, q, v):
+    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
         of_all = self.full.twist_derivatives(name, self._q(q), self._v(v, "v"))
         axes = {"twist": 0, "by_q": 1, "by_v": 1, "by_qq": 2, "by_vq": 2}
         return TwistDerivatives(**{key: self._leading(getattr(of_all, key), n) for key, n in axes.items()})
 
-    def lagrangian_derivatives(self, q, v):
-        of_all = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
-        return LagrangianDerivatives(*map(self.contract_force, of_all, (0, 1, 1, 2, 2, 2)))
+    def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
+        value, *slopes = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
+        return LagrangianDerivatives(value, *map(self.contract_force, slopes, (1, 1, 2, 2, 2)))
 
-    def forward_dynamics(self, q, v, tau=None, *, t=0.0, inputs=None, prescribed=None):
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> Accelerations:
         q, v = self._q(q), self._v(v, "v")
         tau = None if tau is None else self._force_on_leaders(self._checked(tau, self.nv, "tau"))
         a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
         return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
 
-    def static_force(self, q):
+    def static_force(self, q: ArrayLike) -> np.ndarray:
         return self.contract_force(self.full.static_force(self._q(q)))
 
-    def rnea(self, q, v, a):
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
 
-    def aba(self, q, v, tau):
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         self.require_regular()
         tau = self._checked(tau, self.nv, "tau")
         return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
 
-    def crba(self, q):
+    def crba(self, q: ArrayLike) -> np.ndarray:
         return self.mass_matrices(self.validate_configuration(q)[None])[0]
 
     # ---- many states at once ------------------------------------------------------------------------
 
-    def constraint_rows(self, q):
+    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         h, Dh = self.full.constraint_rows(self.expand(q))
         return h[:, ~self._couplings], self.contract_force(Dh[:, ~self._couplings])
 
-    def energies(self, q, v):
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.full.energies(self.expand(q), self.expand_velocity(v))
 
-    def momenta(self, q, v):
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.contract_force(self.full.momenta(self.expand(q), self.expand_velocity(v)))
 
-    def mass_matrices(self, q):
+    def mass_matrices(self, q: np.ndarray) -> np.ndarray:
         return self.contract_force(self.full.mass_matrices(self.expand(q)), axes=2)
 
-    def velocities(self, q, p):
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         return np.linalg.solve(self.mass_matrices(q), p[..., None])[..., 0]
 
     # ---- simulation ---------------------------------------------------------------------------------
 
     def simulate_by(self, simulate: Callable, arguments: dict[str, Any]) -> Trajectory:
-        """Run ``full`` by ``simulate(model, **arguments)`` from and to the coordinates of this model."""
+        """Run ``full`` by ``simulate`` with its ``arguments``, all in this model's coordinates; raise as that does."""
         full, given = self.full, {key: x for key, x in arguments.items() if x is not None}
         q0 = self.neutral() if "q0" not in given else self.validate_configuration(given["q0"], "q0")
         run = given.get("resume")
@@ -282,28 +300,28 @@ class ReducedModel(Model):
             constraint_names=tuple(c.name for c in self.constraints),
         )  # fmt: skip
 
-    def euler(self):
+    def euler(self) -> ReducedEulerModel:
         return ReducedEulerModel(self)
 
 
 class ReducedEulerModel(ReducedModel):
-    """A reduced model with ball and free joints expanded, and the maps of states from and to the native one."""
+    """A reduced model with ball and free joints expanded; made by :meth:`vitree.Model.euler`."""
 
     def __init__(self, native: ReducedModel):
-        self.native = native
-        super().__init__(EulerModel(native.full))
+        self.native, self._expanded = native, EulerModel(native.full)
+        super().__init__(self._expanded)
 
     def __reduce__(self):
         return (ReducedEulerModel, (self.native,))
 
-    def from_native(self, q, v):
-        """Map a native state (q, v) to this model's coordinates; leading axes are kept."""
-        q, v = self.full.from_native(self.native.expand(q), self.native.expand_velocity(v))
+    def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`vitree.EulerModel.from_native` does, in the coordinates that do not follow."""
+        q, v = self._expanded.from_native(self.native.expand(q), self.native.expand_velocity(v))
         return self.contract(q), self.contract_velocity(v)
 
-    def to_native(self, q, v):
-        """Map this model's (q, v) to the native model's coordinates; leading axes are kept."""
-        q, v = self.full.to_native(self.expand(q), self.expand_velocity(v))
+    def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`vitree.EulerModel.to_native` does, from the coordinates that do not follow."""
+        q, v = self._expanded.to_native(self.expand(q), self.expand_velocity(v))
         return self.native.contract(q), self.native.contract_velocity(v)
 
 

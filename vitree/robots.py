@@ -135,6 +135,8 @@ def find_robot(name: str | os.PathLike) -> Path:
 
     Raises
     ------
+    InputError
+        If the name is neither a text nor a path.
     UnknownNameError
         If there is no such robot.
     MissingExtraError

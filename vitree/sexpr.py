@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from vitree.tree import frame as named
 from vitree.tree import proper_rotation as proper
 from vitree.tree import rotation_about as turned
 from vitree.written import Written
+
+if TYPE_CHECKING:
+    from vitree.model import Model
 
 #: Levels that are still indented when written.
 DEEPEST = 40
@@ -293,7 +296,8 @@ class _Reader:
         while stack:
             at, node = stack.pop()
             elements, last, rest = self._transforms(node)
-            options, below = [], []
+            options: list[_Node] = []
+            below: list[_Node] = []
             for part in rest:
                 if not part.is_list:
                     raise self.error(part, "expected an option or a frame in ( )")
@@ -436,12 +440,14 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
     source : path or str
         Path of a file; or the text itself, if it begins with a parenthesis or ";".
 
-    Names of frames, joints and links that constraints and loads use are looked up when the tree is compiled.
-
     Raises
     ------
-    SexprError
-        The text names file, line and column.
+    ModelError
+        If it cannot be read; the text names file, line and column.
+
+    Notes
+    -----
+    Names of frames, joints and links that constraints and loads use are looked up when the tree is compiled.
     """
     if isinstance(source, str) and source.lstrip().startswith(("(", ")", ";")):
         return _Reader(source, "<text>").tree()
@@ -452,7 +458,7 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
         raise SexprError(f"cannot read {path}: {error}") from None
 
 
-def load_sexpr(source: str | os.PathLike):
+def load_sexpr(source: str | os.PathLike) -> Model:
     """Read a mechanism in s-expression notation and compile it; see :func:`read_sexpr`."""
     return read_sexpr(source).compile()
 
@@ -556,7 +562,7 @@ def _component(item: Any) -> str:
 
 
 def write_sexpr(tree: Tree) -> str:
-    """Return the s-expression of a tree; reading it gives the same flat arrays to the last digit.
+    """Return the s-expression of a ``tree``; reading it gives the same flat arrays to the last digit.
 
     Shapes and notes are not kept. A joint made of several coordinates about other than a coordinate axis may differ
     in its last digits.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
 
@@ -78,7 +79,7 @@ class LimitedTorque:
         If there is torque on a joint whose effort limit is not positive; a callable then raises when it is asked.
     """
 
-    def __init__(self, model: System, torque: np.ndarray | Callable):
+    def __init__(self, model: System, torque: ArrayLike | Callable):
         self.limits = np.full(model.nv, np.inf)
         for joint in model.joints:
             if joint.effort:
@@ -181,7 +182,7 @@ class Motion:
         """Return (3, n) of coordinates, rates and accelerations at a time."""
         return np.array([f(t) for f in self.functions], dtype=float).reshape(-1, 3).T
 
-    def rows(self, within: Sequence[float]) -> np.ndarray:
+    def rows(self, within: Sequence[float] | np.ndarray) -> np.ndarray:
         """Return (len(within) steps + 1, 3, n): the motion at these shares of each step, and at the end."""
         times = np.append((self.ends[:-1, None] + np.diff(self.ends)[:, None] * within).ravel(), self.ends[-1])
         return np.ascontiguousarray([self.at(t) for t in times]).reshape(len(times), 3, len(self.names))
@@ -213,7 +214,7 @@ def _with_rates(name: str, motion: Callable, t: float, e: float) -> tuple[float,
     if np.ndim(value) == 1:
         if len(value) != 3:
             raise InputError(f'the motion of "{name}" returned {value!r}; return q or (q, rate, acceleration)')
-        result = tuple(float(x) for x in value)
+        result = float(value[0]), float(value[1]), float(value[2])
     else:
         q = [float(motion(t + k * e)) for k in (-2, -1)] + [float(value)] + [float(motion(t + k * e)) for k in (1, 2)]
         rate = (q[0] - 8 * q[1] + 8 * q[3] - q[4]) / (12 * e)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.constraints import require_consistent
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
-from vitree.integrators.base import Records
+from vitree.integrators.base import Records, Torque
 from vitree.monitors import Monitors
 from vitree.reduced import ReducedModel
 from vitree.signals import LimitedTorque
@@ -20,39 +21,41 @@ from vitree.trajectory import Trajectory
 
 def simulate(
     model: System,
-    q0=None,
-    v0=None,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
     *,
     duration: float | None = None,
-    dt=None,
+    dt: float | Sequence[float] | np.ndarray | None = None,
     method: str | None = None,
-    p0=None,
-    q1=None,
+    p0: ArrayLike | None = None,
+    q1: ArrayLike | None = None,
     t0: float = 0.0,
-    torque=None,
+    torque: Torque = None,
     effort_limits: bool = False,
-    wrenches=None,
+    wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
-    inputs=None,
-    prescribed=None,
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
+    prescribed: Mapping[str, Any] | None = None,
     every: int = 1,
     progress: Callable[[int, int], Any] | None = None,
-    monitors=(),
+    monitors: str | Iterable[str] = (),
     resume: Trajectory | None = None,
-    **options,
+    **options: Any,
 ) -> Trajectory:
     """Simulate a mechanism and return its trajectory.
 
     Parameters
     ----------
     model : Model, or another System
-    q0 : (nq,) array, optional
+    q0 : (nq,) array, optional [m or rad]
         Configuration at the start; the neutral one if not given.
-    v0 : (nv,) array, optional
+    v0 : (nv,) array, optional [m/s or rad/s]
         Velocity at the start; zero if no start of another kind is given.
     p0, q1 : arrays, optional
-        Instead of v0: the momentum (nv,), or the configuration (nq,) one step later (variational
-        methods only).
+        Instead of v0: the momentum (nv,) [kg m/s or kg m^2/s], or the configuration (nq,) [m or rad] one step
+        later (variational methods only).
+    t0 : float
+        Time at the start [s].
     duration, dt : float
         Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
         steps that differ; they make up the duration. With the option adapt, steps choose their own length, dt being
@@ -71,10 +74,10 @@ def simulate(
     wrench_axes : {"world", "local", "spatial"}
         As for :class:`vitree.Wrench`.
     inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
-        Values of ``model.input_names``, zero if not given; with a row for each step; asked for as torque
-        is; or by name: numbers, arrays (steps,), or callables of t.
+        Values of ``model.input_names``, units as the loads take them, zero if not given; with a row for each step;
+        asked for as torque is; or by name: numbers, arrays (steps,), or callables of t.
     prescribed : mapping of joint name to array (steps + 1,) or callable, optional
-        Motion of ``model.kinematic_names``: coordinates at the steps' ends, or a callable of t that returns
+        Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
         left zero.
     every : int
@@ -99,6 +102,8 @@ def simulate(
     ------
     InputError, UnknownNameError
         If an argument is wrong; the text says which, and what is accepted.
+    ModelError
+        If accelerations do not exist, because a joint moves no mass.
     ConvergenceError
         If a step cannot be solved; its ``trajectory`` is what was computed before. A KeyboardInterrupt, and what
         a callable raises, carry the same attribute.
@@ -118,16 +123,16 @@ def simulate(
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
     kind = methods[method or next(iter(methods))]
-    spans, adaptive = None, options.get("adapt") is not None and "adapt" in kind.options
+    spans: np.ndarray | None = None
+    adaptive = options.get("adapt") is not None and "adapt" in kind.options
     if isinstance(dt, np.ndarray | list | tuple):
         if adaptive:
             raise InputError("dt must be one number with adapt=: the step at rest; the others follow from the motion")
         spans, dt, duration = _spans(dt, duration)
-    if adaptive:
-        _check_times(duration, dt)
-        steps = int(duration / dt)
+        steps = len(spans)
     else:
-        steps = len(spans) if spans is not None else count_steps(duration, dt)
+        duration, dt = _checked_times(duration, dt)
+        steps = int(duration / dt) if adaptive else count_steps(duration, dt)
     if not (isinstance(every, int | np.integer) and every >= 1):
         raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
     if not np.isfinite(t0):
@@ -190,7 +195,7 @@ def _as_before(resume, model, method, dt, options, start):
     return resume.method, made["dt"], made["options"]
 
 
-def _spans(dt, duration):
+def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
     """Steps that differ, the first of them, and what they make up."""
     try:
         spans = np.array(dt, dtype=float)
@@ -212,7 +217,7 @@ def count_steps(duration: float, dt: float) -> int:
     InputError
         If either is not a positive number, or the duration is not a whole number of steps.
     """
-    _check_times(duration, dt)
+    _checked_times(duration, dt)
     steps = round(duration / dt)
     if steps < 1 or abs(steps * dt - duration) > 1e-9 * max(duration, dt):
         low = max(int(duration / dt), 1)
@@ -223,10 +228,11 @@ def count_steps(duration: float, dt: float) -> int:
     return steps
 
 
-def _check_times(duration, dt):
+def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
     for name, value in (("duration", duration), ("dt", dt)):
         if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
             raise InputError(f"{name}={value!r} must be a positive number of seconds")
+    return duration, dt
 
 
 def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):

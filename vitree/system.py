@@ -26,6 +26,22 @@ class System(ABC):
        and linear momentum in world axes, and the centre of mass [m].
     4. ``digest`` changes with everything the motion depends on.
     5. A system never changes.
+
+    Notes
+    -----
+    Arguments of the methods are, if they do not say otherwise:
+
+    q, q0, q1 : (nq,) array
+        Configurations [m or rad]; orientations in space as quaternions (x, y, z, w).
+    v : (nv,) array
+        Velocity [m/s or rad/s].
+    dq : (nv,) array
+        Displacement, a velocity times a time [m or rad].
+    p : (nv,) array
+        Momentum [kg m/s or kg m^2/s].
+
+    Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite. Those that take
+    rows of states (n, nq), (n, nv) check nothing.
     """
 
     #: where quaternions (x, y, z, w) start in q
@@ -132,18 +148,18 @@ class System(ABC):
 
     @abstractmethod
     def neutral(self) -> np.ndarray:
-        """Return a configuration to start from, (nq,)."""
+        """Return a configuration to start from, (nq,) [m or rad]."""
 
     @abstractmethod
     def validate_configuration(self, q: Any, name: str = "q") -> np.ndarray:
-        """Return a checked copy of one configuration, or raise an InputError that names it."""
+        """Return a checked copy of one configuration (nq,) [m or rad]; ``name`` is what errors call it."""
 
     def validate_velocity(self, v: Any, name: str = "v") -> np.ndarray:
-        """Return a checked copy of a vector of nv entries (velocity, momentum or force)."""
+        """Return a checked copy (nv,), units as given, of a velocity, momentum or force; errors call it ``name``."""
         return self._checked(v, self.nv, name).copy()
 
     def zero_velocity(self) -> np.ndarray:
-        """Return a velocity of zeros, (nv,)."""
+        """Return a velocity of zeros, (nv,) [m/s or rad/s]."""
         return np.zeros(self.nv)
 
     def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
@@ -160,38 +176,48 @@ class System(ABC):
 
     @abstractmethod
     def integrate(self, q: Any, dq: Any) -> np.ndarray:
-        """Move a configuration by a displacement, v times a time: (nq,) of (nq,), (nv,)."""
+        """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to."""
 
     @abstractmethod
     def difference(self, q0: Any, q1: Any) -> np.ndarray:
-        """Return the (nv,) displacement with ``integrate(q0, difference(q0, q1)) == q1``."""
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
 
     def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4), of each frame by name; what has none is not drawn."""
+        """Return the pose in the world, (4, 4) [m], of each frame by name; what has none is not drawn."""
         return {}
 
     # ---- many states at once ----------------------------------------------------------------------
 
     @abstractmethod
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, nq), (n, nv)."""
+        """Return energies, momentum and centre of mass of rows of states q (n, nq), v (n, nv).
+
+        Returns
+        -------
+        (n, 11) array
+            Kinetic and potential energy [J]; angular momentum about the world's origin [kg m^2/s] and linear momentum
+            [kg m/s], world axes; centre of mass [m].
+        """
 
     @abstractmethod
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the momenta p (n, nv) of rows of states."""
+        """Return the momenta (n, nv) [kg m/s or kg m^2/s] of rows of states q (n, nq), v (n, nv)."""
 
     @abstractmethod
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return the velocities v (n, nv) of rows of configurations and momenta."""
+        """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
     def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
-        """Return the momentum p, (nv,)."""
+        """Return the momentum (nv,) [kg m/s or kg m^2/s] of a velocity."""
         return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return h (n, m) and Dh (n, m, nv) of the holonomic constraints at rows of configurations."""
+        """Return h (n, m) [m or rad] and its slopes Dh (n, m, nv) of the holonomic constraints at rows q (n, nq)."""
         return np.zeros((len(q), 0)), np.zeros((len(q), 0, self.nv))
 
     def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
-        """Return the velocities of rows of states that the constraints allow, (n, nv)."""
+        """Return the velocities (n, nv) [m/s or rad/s] that the constraints allow, of rows q (n, nq) and p (n, nv).
+
+        ``rates`` (n, nv): its entries of prescribed coordinates are those of the result.
+        """
         return self.velocities(q, p)

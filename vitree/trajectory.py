@@ -107,8 +107,9 @@ class Trajectory:
         Over all steps, recorded or not.
     seconds : float
         Time spent stepping [s].
-    monitors : dict of str to array
-        What ``simulate(monitors=)`` asked for, a row for each step, recorded or not, and ``t`` of their ends.
+    monitors : dict of str to (steps, ...) array
+        What ``simulate(monitors=)`` asked for, a row for each step, recorded or not, and ``t`` of their ends; units as
+        in ``vitree.monitors.MONITORS``.
     checkpoint : (bytes,) array
         What ``simulate(resume=)`` goes on from; empty if the last record is not the run's end.
     system : System or None
@@ -117,6 +118,11 @@ class Trajectory:
         Of a run from a file: what a viewer shows.
     entry_units : dict of str to tuple of str, or None
         Of a run from a file: the unit of each entry of "q", "v" and "p".
+
+    Raises
+    ------
+    InputError
+        If an array has another shape than the names say.
     """
 
     model_name: str
@@ -192,7 +198,7 @@ class Trajectory:
         return State(*(getattr(self, name)[index] for name in State._fields))
 
     def at(self, t: float) -> State:
-        """Return the record nearest to a time [s].
+        """Return the record nearest to the time ``t`` [s].
 
         Raises
         ------
@@ -215,7 +221,7 @@ class Trajectory:
         )
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write everything to one .npz file, at once or not at all, and return its path.
+        """Write everything to the .npz file ``path``, at once or not at all, and return where it is.
 
         Raises
         ------
@@ -242,7 +248,7 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trajectory:
-        """Read a file written by :meth:`save`.
+        """Return what :meth:`save` wrote to the file ``path``.
 
         Raises
         ------
@@ -319,7 +325,7 @@ class Trajectory:
 
         return to_mcap(self, path)
 
-    def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options):
+    def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options: Any) -> Any:
         """Draw one of ``vitree.plot.PLOTS``; return the matplotlib figure, saved to ``path``.
 
         Parameters

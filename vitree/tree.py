@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
-from vitree.flat import FRICTION_VELOCITY, Geometry
+from vitree.flat import FRICTION_VELOCITY, Flat, Geometry
 from vitree.flatten import flatten
+
+if TYPE_CHECKING:
+    from vitree.model import Model
 
 #: A rotation matrix or a unit vector may be off by this much; it is then made exact.
 UNIT_TOLERANCE = 1e-6
@@ -87,12 +91,13 @@ def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
     )
 
 
-def tx(value: str | float, **limits) -> Element:
+def tx(value: str | float, **limits: Any) -> Element:
     """Translation along x: by a coordinate of that name, or by a constant [m].
 
     Parameters
     ----------
     value : str or float
+        Name of the coordinate, or length [m].
     **limits
         For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
         [m/s or rad/s], 0.01 if not given, for the force -f v/sqrt(v^2 + e^2); lower, upper [m or rad],
@@ -102,6 +107,7 @@ def tx(value: str | float, **limits) -> Element:
     Raises
     ------
     ModelError
+        If the value is neither, or a constant is given limits.
 
     Notes
     -----
@@ -115,32 +121,40 @@ def tx(value: str | float, **limits) -> Element:
     return _primitive(value, False, 0, limits)
 
 
-def ty(value: str | float, **limits) -> Element:
+def ty(value: str | float, **limits: Any) -> Element:
     """Translation along y; see :func:`tx`."""
     return _primitive(value, False, 1, limits)
 
 
-def tz(value: str | float, **limits) -> Element:
+def tz(value: str | float, **limits: Any) -> Element:
     """Translation along z; see :func:`tx`."""
     return _primitive(value, False, 2, limits)
 
 
-def rx(value: str | float, **limits) -> Element:
+def rx(value: str | float, **limits: Any) -> Element:
     """Rotation about x: by a coordinate of that name, or by a constant [rad]; see :func:`tx`."""
     return _primitive(value, True, 0, limits)
 
 
-def ry(value: str | float, **limits) -> Element:
+def ry(value: str | float, **limits: Any) -> Element:
     """Rotation about y; see :func:`rx`."""
     return _primitive(value, True, 1, limits)
 
 
-def rz(value: str | float, **limits) -> Element:
+def rz(value: str | float, **limits: Any) -> Element:
     """Rotation about z; see :func:`rx`."""
     return _primitive(value, True, 2, limits)
 
 
-def screw(name: str, axis=None, point=(0.0, 0.0, 0.0), pitch: float = 0.0, *, twist=None, **limits) -> Coordinate:
+def screw(
+    name: str,
+    axis: ArrayLike | None = None,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+    pitch: float = 0.0,
+    *,
+    twist: Sequence[ArrayLike] | None = None,
+    **limits: Any,
+) -> Coordinate:
     """A joint of one coordinate about a line, or of any unit twist.
 
     Parameters
@@ -153,10 +167,19 @@ def screw(name: str, axis=None, point=(0.0, 0.0, 0.0), pitch: float = 0.0, *, tw
     pitch : float
         Advance along the axis [m/rad].
     twist : ((3,) array, (3,) array)
-        Instead of the three: (angular, linear) velocity for a unit rate. The angular part must be of
-        unit length, or zero and the linear part of unit length.
+        Instead of the three: (angular, linear) velocity for a unit rate [rad/s, m/s]. The angular part must be
+        of unit length, or zero and the linear part of unit length.
     **limits
         As for :func:`tx`.
+
+    Raises
+    ------
+    ModelError
+        If neither an axis nor a twist is given, or both, or they are not what they must be.
+
+    References
+    ----------
+    Murray, Li & Sastry 1994, chapter 2: twists and screws.
     """
     if (axis is None) == (twist is None):
         raise ModelError(f'screw "{name}": give either axis= (with point=, pitch=) or twist=')
@@ -179,14 +202,21 @@ def screw(name: str, axis=None, point=(0.0, 0.0, 0.0), pitch: float = 0.0, *, tw
     return Coordinate(name, twist=(*w, *v), axis=tuple(w), **limits)
 
 
-def ball(name: str, **limits) -> Coordinate:
-    """A joint that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes."""
+def ball(name: str, **limits: Any) -> Coordinate:
+    """A joint ``name`` that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes [rad/s].
+
+    ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
+    """
     _not_kinematic(name, limits)
     return Coordinate(name, kind="ball", **limits)
 
 
-def free(name: str, **limits) -> Coordinate:
-    """A joint that moves freely: q = (position, quaternion), v = (linear, angular) in its axes."""
+def free(name: str, **limits: Any) -> Coordinate:
+    """A joint ``name`` that moves freely: q = (position [m], quaternion), v = (linear [m/s], angular [rad/s]).
+
+    The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed,
+    which raises a ModelError.
+    """
     _not_kinematic(name, limits)
     return Coordinate(name, kind="free", **limits)
 
@@ -198,7 +228,12 @@ def _not_kinematic(name: str, limits: dict) -> None:
         )
 
 
-def fixed(name: str | None = None, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), rotation=None) -> Fixed:
+def fixed(
+    name: str | None = None,
+    xyz: ArrayLike = (0.0, 0.0, 0.0),
+    rpy: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+) -> Fixed:
     """A constant transform, and a name for the frame it leads to.
 
     Parameters
@@ -208,18 +243,30 @@ def fixed(name: str | None = None, xyz=(0.0, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), rot
     rpy : (3,) array [rad]
         Turns about the fixed axes x, y, z in that order (URDF's convention).
     rotation : (3, 3) array, optional
-        Instead of rpy.
+        Instead of rpy: a rotation matrix.
+
+    Raises
+    ------
+    ModelError
+        If a vector is not three finite numbers, or the matrix not a rotation.
     """
     R = rotation_rpy(*vector(rpy, "rpy")) if rotation is None else proper_rotation(rotation, name or "fixed")
     return Fixed(name, rotation=R, position=tuple(vector(xyz, "xyz")))
 
 
 def frame(name: str) -> Fixed:
-    """A name for the place reached so far."""
+    """A ``name`` for the place reached so far."""
     return Fixed(name)
 
 
-def body(name: str, mass: float, inertia=None, com=(0.0, 0.0, 0.0), rotation=None, geometry=()) -> Body:
+def body(
+    name: str,
+    mass: float,
+    inertia: ArrayLike | None = None,
+    com: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+    geometry: Iterable[Geometry] = (),
+) -> Body:
     """A rigid body fixed to the current frame, which takes its name (it is then a link).
 
     Parameters
@@ -231,7 +278,7 @@ def body(name: str, mass: float, inertia=None, com=(0.0, 0.0, 0.0), rotation=Non
     com : (3,) array [m]
         Centre of mass in the frame.
     rotation : (3, 3) array, optional
-        Axes of the inertia in the frame.
+        Axes of the inertia in the frame, as a rotation.
     geometry : sequence of Geometry
         Shapes, for viewers.
 
@@ -364,7 +411,7 @@ class Frame:
         """Its name, if it was given one."""
         return self.bodies[0].name if self.bodies else self.element.name
 
-    def add(self, *elements: Element) -> Frame:
+    def add(self, *elements: Element | list[Element]) -> Frame:
         """Chain elements below this frame and return the last frame.
 
         Parameters
@@ -427,6 +474,20 @@ class Tree:
     gravity : (3,) array [m/s^2]
         In world axes.
 
+    Attributes
+    ----------
+    world : Frame
+        Where everything hangs.
+    constraints, loads : list
+        What :meth:`constrain` and :meth:`load` have added.
+    report : Report
+        What a reader found in the file that it comes from.
+
+    Raises
+    ------
+    ModelError
+        If gravity is not three finite numbers.
+
     Examples
     --------
     >>> tree = Tree("double pendulum", gravity=(0, 0, -9.81))
@@ -436,7 +497,7 @@ class Tree:
     2
     """
 
-    def __init__(self, name: str = "mechanism", gravity=(0.0, 0.0, -9.81)):
+    def __init__(self, name: str = "mechanism", gravity: ArrayLike = (0.0, 0.0, -9.81)):
         self.name = str(name)
         self.gravity = vector(gravity, "gravity")
         self.report = Report()
@@ -472,16 +533,16 @@ class Tree:
         for kind, names in new.items():
             self._names[kind].update(names)
 
-    def constrain(self, *constraints) -> None:
-        """Add constraints of :mod:`vitree.constraints`, or lists of them.
+    def constrain(self, *constraints: Any) -> None:
+        """Add ``*constraints`` of :mod:`vitree.constraints`, or lists of them.
 
         Their names are looked up when the tree is compiled.
         """
         for constraint in constraints:
             self.constraints += constraint if isinstance(constraint, list | tuple) else [constraint]
 
-    def load(self, *loads) -> None:
-        """Add loads of :mod:`vitree.loads`, or lists of them: springs, dampers, wrenches, inputs.
+    def load(self, *loads: Any) -> None:
+        """Add ``*loads`` of :mod:`vitree.loads`, or lists of them: springs, dampers, wrenches, inputs.
 
         Their names are looked up when the tree is compiled.
         """
@@ -489,11 +550,12 @@ class Tree:
             self.loads += load if isinstance(load, list | tuple) else [load]
 
     def frame(self, name: str) -> Frame:
-        """Return the frame, link or joint frame of a name.
+        """Return the frame, link or joint frame of this ``name``.
 
         Raises
         ------
         UnknownNameError
+            If there is none.
         """
         for _, at in self.world.walk():
             if at.name == name or any(b.name == name for b in at.bodies):
@@ -504,11 +566,17 @@ class Tree:
         names = sorted(set().union(*self._names.values()))
         raise UnknownNameError("frame", name, names)
 
-    def flatten(self):
-        """Return the flat arrays (:class:`vitree.flat.Flat`) this tree stands for."""
+    def flatten(self) -> Flat:
+        """Return the flat arrays (:class:`vitree.flat.Flat`) this tree stands for.
+
+        Raises
+        ------
+        ModelError
+            If nothing moves, or a joint or body cannot be modelled.
+        """
         return flatten(self)
 
-    def compile(self):
+    def compile(self) -> Model:
         """Return the :class:`vitree.Model` of this tree.
 
         Raises

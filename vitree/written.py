@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError
 
@@ -33,25 +34,48 @@ class Written(ABC):  # noqa: B024
 
 
 class Potential(Written):
-    """A potential energy V(q) of your own; give ``energy``, and the derivatives if you can."""
+    """A potential energy V(q) of your own; give ``energy``, and the derivatives if you can.
+
+    Notes
+    -----
+    Methods are given
+
+    model : Model
+        The one that the tree was compiled to.
+    q : (nq,) array
+        Configuration [m or rad].
+    """
 
     @abstractmethod
     def energy(self, model: Model, q: np.ndarray) -> float:
-        """Return V [J] at q (nq,)."""
+        """Return V [J]."""
 
     def gradient(self, model: Model, q: np.ndarray) -> np.ndarray:
         """Return dV/dq by body displacements, (nv,) [N or N m]."""
         return by_displacement(model, q, lambda at: self.energy(model, at))
 
     def hessian(self, model: Model, q: np.ndarray) -> np.ndarray:
-        """Return the derivative of the gradient by displacements, (nv, nv)."""
+        """Return the derivative of the gradient by displacements, (nv, nv) [N or N m, per m or rad]."""
         return by_displacement(model, q, lambda at: self.gradient(model, at)).T
 
 
 class Force(Written):
     """A generalised force of your own; give ``force``, and the derivatives if you can.
 
-    ``u`` are the model's inputs, (nu,).
+    Notes
+    -----
+    Methods are given
+
+    model : Model
+        The one that the tree was compiled to.
+    t : float
+        Time [s].
+    q : (nq,) array
+        Configuration [m or rad].
+    v : (nv,) array
+        Velocity [m/s or rad/s].
+    u : (nu,) array
+        Values of ``model.input_names``, units as you take them.
     """
 
     @abstractmethod
@@ -59,24 +83,34 @@ class Force(Written):
         """Return the force on the joints, (nv,) [N or N m]; its power is force @ v."""
 
     def by_q(self, model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return d force / dq by body displacements, (nv, nv): row i is of force i."""
+        """Return d force / dq by body displacements, (nv, nv) [N or N m, per m or rad]: row i is of force i."""
         return by_displacement(model, q, lambda at: self.force(model, t, at, v, u)).T
 
     def by_v(self, model: Model, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return d force / dv, (nv, nv)."""
+        """Return d force / dv, (nv, nv) [N s/m or N m s/rad]."""
         columns = [self.force(model, t, q, v + s * e, u) for e in STEP * np.eye(model.nv) for s in (1, -1)]
         return (np.array(columns[::2]) - np.array(columns[1::2])).T / (2 * STEP)
 
 
 class Constraint(Written):
-    """A holonomic constraint value(q) = 0 of your own; give ``value``, and the gradient if you can."""
+    """A holonomic constraint value(q) = 0 of your own; give ``value``, and the gradient if you can.
+
+    Notes
+    -----
+    Methods are given
+
+    model : Model
+        The one that the tree was compiled to.
+    q : (nq,) array
+        Configuration [m or rad].
+    """
 
     @abstractmethod
     def value(self, model: Model, q: np.ndarray) -> float:
-        """Return h at q (nq,)."""
+        """Return h, how far the constraint is off [m, rad or -]."""
 
     def gradient(self, model: Model, q: np.ndarray) -> np.ndarray:
-        """Return dh/dq by body displacements, (nv,)."""
+        """Return dh/dq by body displacements, (nv,), in units of h per m or rad."""
         return by_displacement(model, q, lambda at: self.value(model, at))
 
 
@@ -99,20 +133,36 @@ def by_displacement(model: Model, q: np.ndarray, f: Callable) -> np.ndarray:
     return (np.array(moved[::2]) - np.array(moved[1::2])) / (2 * STEP)
 
 
-def check_derivatives(written: Written, model: Model, q=None, v=None, u=None, t: float = 0.0, rng=None) -> None:
+def check_derivatives(
+    written: Written,
+    model: Model,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    t: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> None:
     """Compare the derivatives that a load or constraint of your own gives with differences.
 
     Parameters
     ----------
     written : Potential, Force or Constraint
     model : Model
-    q, v, u : arrays, optional
+    q : (nq,) array, optional [m or rad]
         Where; at random if not given.
+    v : (nv,) array, optional [m/s or rad/s]
+        Likewise.
+    u : (nu,) array, optional
+        Inputs, units as the force takes them; zero if not given.
+    t : float
+        Time [s].
+    rng : numpy.random.Generator, optional
+        What draws q and v.
 
     Raises
     ------
     InputError
-        It names the derivative, its worst entry, and both values.
+        If one is off by more than 1e-5; the text names the derivative, its worst entry, and both values.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     q = model.random_configuration(rng) if q is None else model.validate_configuration(q)

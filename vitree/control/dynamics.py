@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
@@ -29,11 +30,29 @@ class Dynamics:
     bounds : dict of str to (float, float)
         That hold unless a problem has others, by any of these names.
     trim : (nu,) array
-        Inputs that hold the vehicle; where the guess starts, and what effort is measured from.
+        Inputs that hold the vehicle, units as the force takes them; where the guess starts, and what effort is
+        measured from.
     group : Group
         Of the poses.
     looks_at : dict of str to str
         Which of "q", "v", "u" a function depends on; of the others it gets no columns. All unless given.
+
+    Notes
+    -----
+    Arguments of the methods are
+
+    h, t : (...) array
+        Step and time [s].
+    q : (..., nq) array
+        Configurations [m or rad].
+    y, v : (..., nv) array
+        Velocities of an interval, or at a node [m/s or rad/s].
+    u : (..., nu) array
+        Inputs, units as the force takes them.
+
+    References
+    ----------
+    Kobilarov, Crane & Desbrun 2009, section 6; Junge, Marsden & Ober-Bloebaum 2005 (DMOC).
     """
 
     q_names: tuple[str, ...]
@@ -45,47 +64,47 @@ class Dynamics:
     looks_at: Mapping[str, str] = {}
 
     def pose(self, q: np.ndarray) -> np.ndarray:
-        """The element of the group (..., size, size) of configurations (..., nq)."""
+        """Return the elements of the group (..., size, size), rotation and position [m]."""
         raise NotImplementedError
 
-    def before(self, h, q, y, u):
-        """The momentum (..., nv) at the start of an interval, forces left out."""
+    def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the momentum (..., nv) [kg m/s or kg m^2/s] at the start of an interval, forces left out."""
         raise NotImplementedError
 
-    def after(self, h, q, y, u):
-        """The momentum (..., nv) at the end of an interval."""
+    def after(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the momentum (..., nv) [kg m/s or kg m^2/s] at the end of an interval, forces left out."""
         raise NotImplementedError
 
-    def force(self, t, q, y, u):
-        """The generalised force (..., nv)."""
+    def force(self, t: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the generalised force (..., nv) [N or N m]."""
         raise NotImplementedError
 
-    def advance(self, h, q, y, u):
-        """The next configuration (..., nq)."""
+    def advance(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the next configuration (..., nq) [m or rad]."""
         raise NotImplementedError
 
-    def momentum(self, q, v):
-        """The momentum (..., nv) of a velocity."""
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the momentum (..., nv) [kg m/s or kg m^2/s] of a velocity."""
         raise NotImplementedError
 
     def reach(self, h: float) -> dict[str, float]:
-        """The largest absolute values of velocities that the equations of a step h allow, by name."""
+        """Return the largest sizes of velocities [m/s or rad/s] that the equations of a step allow, by name."""
         return {}
 
     def check(self, q: np.ndarray, what: str) -> np.ndarray:
-        """The configuration (nq,), made exact, or an InputError."""
+        """Return the configuration (nq,) [m or rad], made exact, or raise an InputError that names it ``what``."""
         return q
 
     def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
-        """Coordinates that are set to those of a goal (nq,), NaN being free; and equations for others."""
+        """Return which coordinates are set to those of a ``goal`` (nq,), NaN being free; and equations for others."""
         return [i for i in range(len(goal)) if np.isfinite(goal[i])], None
 
     def interpolate(self, first: np.ndarray, last: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """Configurations (n, nq) from first to last at s (n,) in [0, 1], for the default guess."""
+        """Return configurations (n, nq) [m or rad] from first (nq,) to last (nq,) at shares s (n,), for the guess."""
         return first + s[:, None] * (last - first)
 
     def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
-        """Velocities (n, nv) of the intervals between configurations (n + 1, nq), as well as they can be had."""
+        """Return velocities (n, nv) [m/s or rad/s] between configurations (n + 1, nq), as well as they can be had."""
         raise NotImplementedError
 
 
@@ -99,7 +118,7 @@ class RigidDynamics(Dynamics):
     ----------
     group : Group
         ``vitree.lie.SE2`` or ``SE3``.
-    inertia : (dim, dim) array
+    inertia : (dim, dim) array [kg m^2, kg m, kg]
         Symmetric, positive definite; (angular, linear).
     force : callable
         ``force(t, g, xi, u)`` gives the wrench (..., dim) in body axes, (torque, force). t is (...), g (..., size,
@@ -114,6 +133,9 @@ class RigidDynamics(Dynamics):
     Raises
     ------
     InputError
+        If the group or the inertia is not what it must be.
+    UnknownNameError
+        If a map or an input of the trim is not known.
     """
 
     looks_at = {"before": "v", "after": "v", "advance": "qv"}  # noqa: RUF012
@@ -121,7 +143,7 @@ class RigidDynamics(Dynamics):
     def __init__(
         self,
         group: Group,
-        inertia,
+        inertia: ArrayLike,
         force: Callable[..., np.ndarray],
         inputs: Mapping[str, tuple[float, float]] | Sequence[str],
         *,
@@ -151,31 +173,31 @@ class RigidDynamics(Dynamics):
                 raise UnknownNameError("input", name, self.input_names)
         self.trim = np.array([trim.get(name, 0.0) for name in self.input_names], dtype=float)
 
-    def pose(self, q):
+    def pose(self, q: np.ndarray) -> np.ndarray:
         if self.group is SE2:
             return _planar_pose(q)
         g = np.zeros((*q.shape[:-1], 4, 4), q.dtype)
         g[..., :3, :3], g[..., :3, 3], g[..., 3, 3] = _rotation(q[..., 3:]), q[..., :3], 1
         return g
 
-    def before(self, h, q, y, u):
+    def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         xi = y[..., self._order]
         return self.map.dtau_inv_transposed(h[..., None] * xi, xi @ self.inertia)[..., self._order]
 
-    def after(self, h, q, y, u):
+    def after(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self.before(-h, q, y, u)
 
-    def force(self, t, q, y, u):
+    def force(self, t: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self._force(t, self.pose(q), y[..., self._order], u)[..., self._order]
 
-    def reach(self, h):
+    def reach(self, h: float) -> dict[str, float]:
         # a turn of less than half a circle: more is not told from less
         return {"w": 3.0 / h} if self.group is SE2 else dict.fromkeys(("wx", "wy", "wz"), 1.8 / h)
 
-    def momentum(self, q, v):
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return (v[..., self._order] @ self.inertia)[..., self._order]
 
-    def advance(self, h, q, y, u):
+    def advance(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         x = h[..., None] * y[..., self._order]
         shift = self.map.tau(x)[..., :-1, -1]
         if self.group is SE2:
@@ -185,7 +207,7 @@ class RigidDynamics(Dynamics):
         moved = (_rotation(q[..., 3:]) @ shift[..., None])[..., 0]
         return np.concatenate((q[..., :3] + moved, _product(q[..., 3:], self._half_turn(x[..., :3]))), axis=-1)
 
-    def check(self, q, what):
+    def check(self, q: np.ndarray, what: str) -> np.ndarray:
         if self.group is SE2:
             return q
         length = np.linalg.norm(q[3:])
@@ -195,14 +217,14 @@ class RigidDynamics(Dynamics):
             raise InputError(f"{what} has a quaternion with some entries NaN; give all four, or NaN for all four")
         return np.concatenate((q[:3], q[3:] / length))
 
-    def meet(self, q, goal):
+    def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
         if self.group is SE2 or np.isnan(goal[3:]).any():
             return super().meet(q, goal)
         # four numbers of unit length are three conditions: the turn left to make has no vector part
         back = goal[3:] * [-1, -1, -1, 1]
         return [i for i in range(3) if np.isfinite(goal[i])], lambda q: _product(back, q[..., 3:])[..., :3]
 
-    def interpolate(self, first, last, s):
+    def interpolate(self, first: np.ndarray, last: np.ndarray, s: np.ndarray) -> np.ndarray:
         if self.group is SE2:
             return super().interpolate(first, last, s)
         exp = SE3.maps["exp"]
@@ -213,7 +235,7 @@ class RigidDynamics(Dynamics):
     def _turned(self, q):
         return self.pose(np.concatenate((np.zeros(3), q[3:])))
 
-    def velocities(self, q, h):
+    def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
         g = self.pose(q)
         return self.map.log(self.group.inverse(g[:-1]) @ g[1:])[..., self._order] / h
 
@@ -227,8 +249,11 @@ class CarDynamics(Dynamics):
 
     Parameters
     ----------
-    mass [kg], inertia [kg m^2], wheel_inertia [kg m^2], wheelbase [m], wheel_radius [m] : float
-        The second about the vertical through the middle of the rear axle.
+    mass : float [kg]
+    inertia : float [kg m^2]
+        About the vertical through the middle of the rear axle.
+    wheel_inertia : float [kg m^2]
+    wheelbase, wheel_radius : float [m]
     rolling_resistance : float [N m s/rad]
         The torque -rolling_resistance * rate on the wheels.
     max_steering : float [rad]
@@ -237,6 +262,7 @@ class CarDynamics(Dynamics):
     Raises
     ------
     InputError
+        If a number is out of its range.
     """
 
     q_names, v_names, group = ("psi", "sigma", "theta", "x", "y"), ("rate",), SE2
@@ -269,26 +295,26 @@ class CarDynamics(Dynamics):
         self._turning = inertia * (wheel_radius / wheelbase) ** 2
         self.bounds = {"sigma": (-np.tan(max_steering), np.tan(max_steering))}
 
-    def pose(self, q):
+    def pose(self, q: np.ndarray) -> np.ndarray:
         return _planar_pose(q[..., 2:])
 
     def _momentum(self, sigma, steered, y):
         return (self._rolling + self._turning * sigma * steered)[..., None] * y
 
-    def before(self, h, q, y, u):
+    def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         # with the steering of the interval's middle
         return self._momentum(q[..., 1], q[..., 1] + h / 2 * u[..., 1], y)
 
-    def after(self, h, q, y, u):
+    def after(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self.before(-h, q, y, u)
 
-    def force(self, t, q, y, u):
+    def force(self, t: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         return u[..., :1] - self.resistance * y
 
-    def momentum(self, q, v):
+    def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self._momentum(q[..., 1], q[..., 1], v)
 
-    def advance(self, h, q, y, u):
+    def advance(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         # the chord of the arc; sin(x)/x has no branch at x = 0 once that is a tiny number
         way = h * self.wheel_radius * y[..., 0]
         turn = way * (q[..., 1] + h / 2 * u[..., 1]) / self.wheelbase
@@ -297,7 +323,7 @@ class CarDynamics(Dynamics):
         steps = (h * y[..., 0], h * u[..., 1], turn, chord * np.cos(course), chord * np.sin(course))
         return q + np.stack(np.broadcast_arrays(*steps), axis=-1)
 
-    def velocities(self, q, h):
+    def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
         middle = (q[1:, 2] + q[:-1, 2]) / 2
         forward = np.diff(q[:, 3]) * np.cos(middle) + np.diff(q[:, 4]) * np.sin(middle)
         return forward[:, None] / (h * self.wheel_radius)

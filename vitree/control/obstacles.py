@@ -34,7 +34,20 @@ def _positive(value, what: str) -> None:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball about ``centre`` (3,) [m] with ``radius`` [m]."""
+    """A ball.
+
+    Parameters
+    ----------
+    centre : (3,) array [m]
+    radius : float [m]
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If the centre is not three numbers, or the radius not positive.
+    """
 
     centre: tuple[float, float, float]
     radius: float
@@ -50,7 +63,21 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """All that is within ``radius`` [m] of the vertical line through ``centre`` (2,) [m]; in the plane, a disc."""
+    """All that is within a radius of a vertical line; in the plane, a disc.
+
+    Parameters
+    ----------
+    centre : (2,) array [m]
+        Where the line is.
+    radius : float [m]
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If the centre is not two numbers, or the radius not positive.
+    """
 
     centre: tuple[float, float]
     radius: float
@@ -66,7 +93,22 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class HalfSpace:
-    """All that lies behind the plane through ``point`` (3,) [m]; ``normal`` (3,) points to where one may be."""
+    """All that lies behind a plane.
+
+    Parameters
+    ----------
+    point : (3,) array [m]
+        A point of the plane.
+    normal : (3,) array
+        Direction to where one may be; of any length.
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If they are not three numbers each, or the normal is zero.
+    """
 
     point: tuple[float, float, float]
     normal: tuple[float, float, float]
@@ -84,7 +126,20 @@ class HalfSpace:
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its edges along the axes from ``lower`` (3,) to ``upper`` (3,) [m]; infinite extents are allowed."""
+    """A box with its edges along the axes.
+
+    Parameters
+    ----------
+    lower, upper : (3,) array [m]
+        Two of its corners; infinite ones are allowed.
+    name : str
+        For messages.
+
+    Raises
+    ------
+    InputError
+        If they are not three numbers each, the second larger.
+    """
 
     lower: tuple[float, float, float]
     upper: tuple[float, float, float]

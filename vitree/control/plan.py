@@ -13,16 +13,18 @@ from vitree.errors import UnknownNameError
 class Plan:
     """A motion with its controls.
 
+    ``plan[name]`` is one configuration coordinate, velocity or input over time.
+
     Attributes
     ----------
-    t : (N + 1,) [s]
-    q : (N + 1, nq)
+    t : (N + 1,) array [s]
+    q : (N + 1, nq) array [m or rad]
         Configurations at the nodes.
-    v : (N, nv)
+    v : (N, nv) array [m/s or rad/s]
         Velocities of the intervals between them, as the integrator has them.
-    u : (N, nu)
-        Inputs, constant over each interval.
-    v_ends : (2, nv)
+    u : (N, nu) array
+        Inputs, constant over each interval, units as the vehicle takes them.
+    v_ends : (2, nv) array [m/s or rad/s]
         Velocities at the first and last node.
     q_names, v_names, input_names : tuple of str
     """

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from vitree.control.plan import Plan
 from vitree.control.terms import Curvature, Sum, Term
@@ -19,7 +21,11 @@ from vitree.errors import InputError, UnknownNameError
 class Effort:
     """The cost weight * integral of sum_i weights_i (u_i - trim_i)^2.
 
-    ``weights`` is by name of the input; an input without one has 1 / (largest bound)^2, or 1 without bounds.
+    Parameters
+    ----------
+    weight : float [-]
+    weights : mapping of str to float, optional
+        By name of the input, in units of 1/input^2; one without has 1 / (largest bound)^2, or 1 without bounds.
     """
 
     weight: float = 1.0
@@ -28,7 +34,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Time:
-    """The cost weight * duration."""
+    """The cost ``weight`` * duration, weight [-]."""
 
     weight: float = 1.0
 
@@ -37,9 +43,14 @@ class Time:
 class Running:
     """The cost weight * integral of rate.
 
-    ``rate(t, q, v, u)`` takes t (..., n), q (..., n, nq), v (..., n, nv), u (..., n, nu), one for each interval with q
-    at its start, and gives (..., n). It takes complex numbers, unless ``gradient``, with the same arguments, gives its
-    derivatives by t, q, v and u: (..., n), (..., n, nq), (..., n, nv), (..., n, nu).
+    Parameters
+    ----------
+    rate : callable (t, q, v, u) -> (..., n) array
+        Takes t (..., n), q (..., n, nq), v (..., n, nv), u (..., n, nu), one for each interval with q at its start;
+        complex numbers, too, unless there is a gradient. Gives the cost per second, in units of the cost.
+    gradient : callable, optional
+        Takes the same, and gives the derivatives by t, q, v and u: (..., n), (..., n, nq), (..., n, nv), (..., n, nu).
+    weight : float [-]
     """
 
     rate: Callable[..., np.ndarray]
@@ -49,7 +60,18 @@ class Running:
 
 @dataclass(frozen=True)
 class Limit:
-    """The constraint lower <= function(t, q, v, u) <= upper at the start of each interval; arguments as of Running."""
+    """The constraint lower <= function(t, q, v, u) <= upper at the start of each interval.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    function : callable (t, q, v, u) -> (..., n) array
+        Takes what the rate of a :class:`Running` takes, complex numbers, too; gives what is limited, in units of
+        its own.
+    lower, upper : float
+        In units of that.
+    """
 
     name: str
     function: Callable[..., np.ndarray]
@@ -78,7 +100,7 @@ class ControlProblem:
     duration : float or (float, float)
         Fixed, or between two [s].
     start, goal : (nq,) array, or pair of (nq,) and (nv,) arrays
-        Configuration and velocity; at rest unless given. NaN in the goal is free.
+        Configuration [m or rad] and velocity [m/s or rad/s]; at rest unless given. NaN in the goal is free.
     cost : str, cost, or sequence of them
         "effort", "time", :class:`Effort`, :class:`Time`, :class:`Running`; their sum is made least.
     bounds : mapping of str to (float, float)
@@ -99,15 +121,27 @@ class ControlProblem:
     Attributes
     ----------
     x0 : (n,) array
+        Variables of the guess, in units of the motion.
     bounds, constraint_bounds : (2, n) and (2, m) arrays
+        In units of the motion and of the constraints.
     strict : (n,) bool array
         Of which variables the bounds must hold at all times: beyond them there are no equations.
 
     Raises
     ------
     InputError
-        For a wrong shape, a name that is not known, an infeasible start or goal, a function that takes no complex
-        numbers.
+        For a wrong shape, an infeasible start or goal, a function that takes no complex numbers.
+    UnknownNameError
+        For a name that is not known.
+
+    Notes
+    -----
+    Arguments of the methods are
+
+    x : (n,) array
+        Variables that are free, in units of the motion.
+    multipliers : (m,) array
+        Of the constraints, in units of cost per constraint.
 
     References
     ----------
@@ -116,17 +150,17 @@ class ControlProblem:
 
     def __init__(
         self,
-        vehicle,
+        vehicle: Any,
         *,
         steps: int,
         duration: float | tuple[float, float],
-        start,
-        goal,
-        cost="effort",
+        start: ArrayLike | tuple[ArrayLike, ArrayLike],
+        goal: ArrayLike | tuple[ArrayLike, ArrayLike],
+        cost: str | Effort | Time | Running | Sequence[str | Effort | Time | Running] = "effort",
         bounds: Mapping[str, tuple[float, float]] | None = None,
         obstacles: Sequence[Callable[[np.ndarray], np.ndarray]] = (),
         radius: float = 0.0,
-        points=None,
+        points: ArrayLike | None = None,
         limits: Sequence[Limit] = (),
         guess: Plan | None = None,
     ):
@@ -193,26 +227,26 @@ class ControlProblem:
 
     # ---- the nonlinear program ------------------------------------------------------------------------------
 
-    def objective(self, x) -> float:
-        """Return the cost."""
+    def objective(self, x: ArrayLike) -> float:
+        """Return the cost, in units of its terms."""
         return float(self._cost.value(self._expand(x))[0])
 
-    def gradient(self, x) -> np.ndarray:
-        """Return the slopes (n,) of the cost."""
+    def gradient(self, x: ArrayLike) -> np.ndarray:
+        """Return the slopes (n,) of the cost, in units of cost per variable."""
         return self._cost.jacobian(self._expand(x)).toarray()[0]
 
-    def constraints(self, x) -> np.ndarray:
-        """Return the constrained values (m,)."""
+    def constraints(self, x: ArrayLike) -> np.ndarray:
+        """Return the constrained values (m,), in units of each."""
         return self._constraints.value(self._expand(x))
 
-    def jacobian(self, x) -> sp.csr_array:
+    def jacobian(self, x: ArrayLike) -> sp.csr_array:
         """Return their slopes (m, n); the structure is the same at all x."""
         return self._constraints.jacobian(self._expand(x))
 
-    def hessian(self, x, multipliers, cost: float = 1.0) -> sp.csr_array:
+    def hessian(self, x: ArrayLike, multipliers: ArrayLike, cost: float = 1.0) -> sp.csr_array:
         """Return the lower triangle (n, n) of the second derivatives of cost * objective + multipliers . constraints.
 
-        They are central differences of exact slopes, off by about 1e-10 of their size.
+        ``cost`` is a factor. They are central differences of exact slopes, off by about 1e-10 of their size.
         """
         of_constraints, of_cost = np.asarray(multipliers, dtype=float), np.array([float(cost)])
         weights = [of_constraints] * self._counts[0] + [of_cost] * self._counts[1]
@@ -220,15 +254,15 @@ class ControlProblem:
 
     # ---- what a solution is -----------------------------------------------------------------------------------
 
-    def trajectory(self, x) -> Plan:
+    def trajectory(self, x: ArrayLike) -> Plan:
         """Return the motion that variables (n,) stand for."""
         full, vehicle = self._expand(x), self.vehicle
         t = np.linspace(0.0, 1.0, self.steps + 1) * full[self._T]
         q, v, u, v_ends = (full[index] for index in (self._q, self._v, self._u, self._v_ends))
         return Plan(t, q, v, u, v_ends, vehicle.q_names, vehicle.v_names, vehicle.input_names)
 
-    def violations(self, x) -> list[tuple[str, float]]:
-        """Return what is violated and by how much, the largest first, one entry for each kind of constraint."""
+    def violations(self, x: ArrayLike) -> list[tuple[str, float]]:
+        """Return what is violated and by how much, in units of each, the largest first, one for each kind."""
         off, beyond = self._excess(x)
         found = []
         for rows, name, first in self._labels:
@@ -238,8 +272,8 @@ class ControlProblem:
         found.append((float(beyond[worst]), f"bounds of {self._variable_name(self._free[worst])}"))
         return [(name, amount) for amount, name in sorted(found, reverse=True) if amount > 0]
 
-    def violation(self, x) -> float:
-        """Return the largest of ``violations``, or 0."""
+    def violation(self, x: ArrayLike) -> float:
+        """Return the largest of ``violations``, in units of that, or 0."""
         return max(0.0, *(float(part.max(initial=0.0)) for part in self._excess(x)))
 
     def _excess(self, x) -> tuple[np.ndarray, np.ndarray]:
@@ -479,6 +513,7 @@ class ControlProblem:
 
     def _running(self, cost: Running):
         starts, rate = np.arange(self.steps) / self.steps, self._at_intervals(cost.rate)
+        given: Any = cost.gradient
         scale = cost.weight / self.steps
 
         def function(z):
@@ -486,11 +521,11 @@ class ControlProblem:
 
         def gradient(z):
             T, q, v, u = self._split(z)
-            by_t, *by_rest = cost.gradient(T[..., 0] * starts, q, v, u)
+            by_t, *by_rest = given(T[..., 0] * starts, q, v, u)
             by_T = rate(z) + T * (by_t * starts)[..., None]
             return scale * np.concatenate((by_T, *(T * part for part in by_rest)), axis=-1)[..., None, :]
 
-        return function, None if cost.gradient is None else gradient
+        return function, None if given is None else gradient
 
     # ---- guesses ----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from scipy import optimize
 from scipy.sparse.csgraph import structural_rank
 
-from vitree.control.problem import ControlProblem, Plan
+from vitree.control.plan import Plan
+from vitree.control.problem import ControlProblem
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 
 #: What a solver may leave of the constraints.
@@ -29,8 +30,9 @@ class Solution:
     ----------
     trajectory : Plan
     x : (n,) array
-        The problem's variables.
+        The problem's variables, in units of the motion.
     cost : float
+        In units of its terms.
     success : bool
         Whether the solver says that this is a local optimum, and all constraints hold to 1e-8.
     status : int
@@ -39,8 +41,8 @@ class Solution:
         What it means; and which constraints are violated, if any are.
     iterations : int
     constraint_violation : float
-        The largest, in the units of the constraint.
-    seconds : float
+        The largest, in units of the constraint.
+    seconds : float [s]
     method : str
     """
 
@@ -72,10 +74,10 @@ def solve(
     method : str
         "scipy" (``trust-constr``: an interior point method with sparse factors), or "ipopt" (through ``ipyopt``, the
         extra "control"). Both take exact Jacobians and Hessians.
-    tolerance : float
+    tolerance : float [-]
         Of the optimality conditions.
     max_iterations : int
-    options
+    **options
         Of the solver itself: ``options`` of scipy.optimize.minimize, or those of IPOPT.
 
     Returns
@@ -86,7 +88,12 @@ def solve(
 
     Raises
     ------
-    InputError, UnknownNameError, MissingExtraError
+    InputError
+        If a tolerance or count is out of its range, or SciPy cannot have the problem.
+    UnknownNameError
+        If the method is not known.
+    MissingExtraError
+        If the method is "ipopt", and ipyopt is not installed.
     """
     methods = {"scipy": _scipy, "ipopt": _ipopt}
     if method not in methods:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
@@ -11,7 +13,7 @@ from vitree.lie import SE3
 from vitree.trajectory import Trajectory
 
 
-def dynamics_of(vehicle, map: str = "exp") -> Dynamics:
+def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
     """Return what the optimiser needs of a vehicle.
 
     Parameters
@@ -56,7 +58,7 @@ def dynamics_of(vehicle, map: str = "exp") -> Dynamics:
     return RigidDynamics(SE3, inertia, force, vehicle.input_names, trim=trim, map=map)
 
 
-def replay(vehicle, plan: Plan, **options) -> Trajectory:
+def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
     """Simulate a vehicle of ``vitree.vehicles`` with the inputs of a plan, by its own integrator.
 
     Parameters
@@ -64,12 +66,18 @@ def replay(vehicle, plan: Plan, **options) -> Trajectory:
     vehicle : vehicle
         That of the problem.
     plan : Plan
-    options : of ``vitree.simulate``
+    **options
+        Of :func:`vitree.simulate`.
 
     Returns
     -------
     Trajectory
         To save, plot, view; its configurations are those of the plan, as far as the vehicle is stable.
+
+    Raises
+    ------
+    InputError
+        As :func:`dynamics_of`, or :func:`vitree.simulate`.
     """
     from vitree.simulate import simulate
 

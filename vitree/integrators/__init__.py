@@ -5,18 +5,16 @@ from __future__ import annotations
 from vitree.integrators import explicit, scipy_ode, variational
 from vitree.integrators.base import Integrator
 
-#: name -> class; a new integrator is one file and one entry here.
-METHODS: dict[str, type[Integrator]] = {
-    kind.name: kind
-    for kind in (
-        variational.LinearTime,
-        variational.Midpoint,
-        explicit.ExplicitEuler,
-        explicit.SemiImplicitEuler,
-        explicit.RungeKutta4,
-        explicit.RungeKutta8,
-        *scipy_ode.VARIANTS,
-    )
-}
+_KINDS: tuple[type[Integrator], ...] = (
+    variational.LinearTime,
+    variational.Midpoint,
+    explicit.ExplicitEuler,
+    explicit.SemiImplicitEuler,
+    explicit.RungeKutta4,
+    explicit.RungeKutta8,
+    *scipy_ode.VARIANTS,
+)
+#: name -> class; a new integrator is one file and one entry above.
+METHODS: dict[str, type[Integrator]] = {kind.name: kind for kind in _KINDS}
 
 __all__ = ["METHODS", "Integrator"]

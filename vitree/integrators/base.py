@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree import loads
 from vitree._core import scalar
@@ -16,7 +17,7 @@ from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.signals import Motion, resolve_inputs
 from vitree.system import System
 
-Torque = None | np.ndarray | Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+Torque = ArrayLike | Callable[..., ArrayLike] | None
 
 #: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
@@ -55,7 +56,8 @@ class Records:
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
-        return Records(*(getattr(self, name)[: self.rows] for name in COLUMNS), self.rows, self.seconds)
+        columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
+        return Records(**columns, rows=self.rows, seconds=self.seconds)
 
 
 class Integrator:
@@ -84,14 +86,46 @@ class Integrator:
         Constant (torque, force) at the frame's origin [N m, N].
     wrench_axes : {"world", "local", "spatial"}
         As for :class:`vitree.Wrench`.
-    inputs : see :func:`vitree.simulate`
-    prescribed : see :func:`vitree.simulate`
+    inputs, prescribed :
+        As for :func:`vitree.simulate`.
+    **options
+        Those of the method, ``options``.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in ``vitree.METHODS``.
+    uses_momentum, symplectic, conserves_momentum : bool
+    order : int
+        Of convergence.
+    options : mapping of str to str
+        Name of an option to what may be given.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If an argument or option is wrong; the text says which, and what is accepted.
+
+    Notes
+    -----
+    Arguments of the methods are, if they do not say otherwise:
+
+    t : float
+        Time [s].
+    q, q0, q1 : (nq,) array
+        Configurations [m or rad].
+    v : (nv,) array
+        Velocity [m/s or rad/s].
+    x : (nv,) array
+        Momentum [kg m/s or kg m^2/s] if ``uses_momentum``, else velocity [m/s or rad/s].
+    ends : (steps + 1,) array
+        Times at which steps begin and end [s].
     """
 
     name: ClassVar[str]
     uses_momentum: ClassVar[bool] = False
-    order: ClassVar[int]
-    symplectic: ClassVar[bool] = False
+    order: int
+    symplectic: bool = False
     conserves_momentum: ClassVar[bool] = False
     #: options of the method: name -> what may be given
     options: ClassVar[Mapping[str, str]] = {}
@@ -100,8 +134,8 @@ class Integrator:
     _own_field: Any = None
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
-                 wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs=None,
-                 prescribed: Mapping[str, Any] | None = None, **options):  # fmt: skip
+                 wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
+                 prescribed: Mapping[str, Any] | None = None, **options: Any):  # fmt: skip
         if not (isinstance(dt, int | float | np.floating | np.integer) and np.isfinite(dt) and dt > 0):
             raise InputError(f"dt={dt!r} must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
@@ -124,11 +158,14 @@ class Integrator:
         """Check the options and make what stepping needs."""
 
     def step(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state (q, x) at t + ``dt`` from that at t."""
+        """Return the state, q (nq,) [m or rad] and x (nv,), at t + ``dt`` from that at t."""
         raise NotImplementedError(f"the method {self.name} has no step(t, q, x)")
 
     def acceleration(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return dv/dt (nv,) under all there is: gravity, loads, torque, inputs, constraints, prescribed motion."""
+        """Return dv/dt (nv,) [m/s^2 or rad/s^2] under all there is.
+
+        That is gravity, loads, torque, inputs, constraints and prescribed motion.
+        """
         return self._accelerations_at(t, q, v)[0]
 
     @property
@@ -157,10 +194,11 @@ class Integrator:
         self._field().begin_at(t)
 
     def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], Any] | None,
-            monitors=None) -> None:  # fmt: skip
-        """Advance by ``steps``, filling ``records``, and ``monitors`` at each; raise if a step fails.
+            monitors: Any = None) -> None:  # fmt: skip
+        """Advance by ``steps``, filling ``records`` at ``every``-th, and ``monitors`` at each; raise if a step fails.
 
-        If adaptive, ``steps`` is the time to go on to; the run ends with a record at or beyond it.
+        If adaptive, ``steps`` is the time to go on to [s]; the run ends with a record at or beyond it. ``progress`` is
+        as for :func:`vitree.simulate`.
         """
         if monitors:
             raise InputError(f"the method {self.name} is not monitored, as one of Python; record every step")
@@ -197,12 +235,7 @@ class Integrator:
         return q, x
 
     def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
-        """Take note of the times at which steps begin and end, (steps + 1,): what is driven over time must cover them.
-
-        Raises
-        ------
-        InputError
-        """
+        """Take note of when steps begin and end; raise an InputError if what is driven over time ends before."""
         steps = len(ends) - 1
         self.motion.plan(q0, ends)
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
@@ -219,7 +252,7 @@ class Integrator:
         }  # fmt: skip
 
     def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
-        """Take steps of these sizes (n,) from the state on; they end at ends[1:]."""
+        """Take steps of sizes ``spans`` (n,) [s] from the state on; raise an InputError if the method cannot."""
         raise InputError(f"the method {self.name} takes its own steps, not an array of them: give one dt")
 
     def checkpoint(self) -> bytes:
@@ -227,18 +260,33 @@ class Integrator:
         return b""
 
     def resume(self, checkpoint: bytes) -> tuple[float, int, tuple[float, np.ndarray, np.ndarray]]:
-        """Go on from a checkpoint, and return when its run began, the steps since, and the state (t, q, x)."""
+        """Go on from a ``checkpoint``; raise an InputError if it is not one of this method.
+
+        Returns
+        -------
+        t0 : float [s]
+            When its run began.
+        steps : int
+            Those since then.
+        state : (t, q, x)
+        """
         raise InputError(f"the method {self.name} keeps no checkpoint; start from q0 and v0")
 
     def start_between(self, t: float, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        """Return the x at (t, q0) from which one step leads to q1."""
+        """Return the momentum (nv,) [kg m/s or kg m^2/s] at t, q0 from which one step leads to q1.
+
+        Raises
+        ------
+        InputError
+            If the method cannot start from two configurations.
+        """
         raise InputError(
             f'the method {self.name} starts from q0 and v0; two configurations (q1=) are a start for '
             f'the variational methods "linear-time" and "midpoint"'
         )
 
     def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the velocities (n, nv) in rows of states."""
+        """Return the velocities (n, nv) [m/s or rad/s] of rows of states t (n,), q (n, nq), x (n, nv)."""
         if not self.uses_momentum:
             return x
         rates = None
@@ -284,7 +332,7 @@ class CompiledIntegrator(Integrator):
 
     stepper: Any
     #: where in a step the stepper asks for prescribed motion, as shares of it
-    moments: Sequence[float] = (0.0, 0.5)
+    moments: Sequence[float] | np.ndarray = (0.0, 0.5)
     #: what to try when a step fails
     remedy: str = "halve dt"
 

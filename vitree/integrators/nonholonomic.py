@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vitree._core import _vehicles  # type: ignore[attr-defined]
+from vitree._core import _vehicles
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Integrator
 from vitree.integrators.scipy_ode import VARIANTS
@@ -45,7 +45,7 @@ class Nonholonomic(VehicleIntegrator):
         if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
             raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
         if alpha != 0.5:
-            self.order = 1  # type: ignore[misc]
+            self.order = 1
         return float(alpha)
 
     def _failure(self, status):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from vitree._core import _vehicles  # type: ignore[attr-defined]
+from vitree._core import _vehicles
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import CompiledIntegrator, Integrator
 from vitree.integrators.scipy_ode import VARIANTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 import numpy as np
@@ -12,7 +12,7 @@ from vitree.errors import InputError
 from vitree.findings import Finding, Report
 from vitree.urdf.checks import AXIS_TOLERANCE, values
 from vitree.urdf.inertials import COLUMNS, ROWS
-from vitree.urdf.reader import check_urdf, load, options_of
+from vitree.urdf.reader import RobotFile, check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
 
 #: Policies of ``inertia=`` that change a file.
@@ -40,7 +40,7 @@ class FixedUrdf(NamedTuple):
     remaining: Report
 
 
-def fix_urdf(source, base: str = "fixed", *, inertia: str = "repair", **options) -> FixedUrdf:
+def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair", **options: Any) -> FixedUrdf:
     """Return a robot file with its faulty inertias repaired and its axes of length one.
 
     All else stays: comments, materials, names of meshes, what other tools read. A xacro file is expanded.

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.constraints import Coupling
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
@@ -40,6 +41,8 @@ PARSED = {
     for tag, part in JOINT.children.items()
 }
 
+#: A path, a text, its bytes, or what has a ``read()``.
+RobotFile = str | bytes | os.PathLike[str] | IO[Any]
 TOO_LARGE = "its numbers are too large or too small to compute with"
 
 _parser_lock = threading.Lock()
@@ -76,10 +79,10 @@ class Options:
 
 
 def load_urdf(
-    source,
+    source: RobotFile,
     base: str = "fixed",
     *,
-    gravity=(0.0, 0.0, -9.81),
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
     name: str | None = None,
     mimic: str = "reduced",
     loops: str = "error",
@@ -197,7 +200,7 @@ def load(source, options: Options) -> tuple[Source, Model]:
     return file, model
 
 
-def read_urdf(source, base: str = "fixed", **options) -> Tree:
+def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
     """Read a robot file as a Tree that can be edited; options as for :func:`load_urdf`.
 
     With ``mimic="reduced"`` joints that follow others do so by constraints of the tree, which
@@ -215,7 +218,7 @@ def options_of(base: str, options: dict[str, Any]) -> Options:
     return Options(base=base, **(defaults | options))
 
 
-def check_urdf(source, base: str = "fixed", **options) -> Report:
+def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report:
     """Return all that is found in a robot file, without raising for its faults.
 
     Parameters

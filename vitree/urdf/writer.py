@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -27,7 +28,7 @@ DECIMALS = 14
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_urdf(model: Model | Tree, path=None, *, lossy: bool = False) -> str:
+def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lossy: bool = False) -> str:
     """Return a mechanism as the text of a URDF file, and write it to ``path`` if one is given.
 
     The file reads back to the same dynamics, links, frames, limits and shapes. Poses of links and

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,17 @@ class Vehicle(System):
         Shapes for viewers; no part in the dynamics.
     parts : dict
         All that the dynamics depend on, by name: numbers, arrays, texts, callables.
+
+    Raises
+    ------
+    ModelError
+        If two inputs have the same name.
     """
 
-    joint_names = ("body",)  # type: ignore[assignment]
-    input_names: tuple[str, ...] = ()  # type: ignore[assignment]
-    def __init__(self, name: str, input_names, geometry, parts: dict[str, Any]):
+    joint_names = ("body",)
+    input_names: tuple[str, ...] = ()
+
+    def __init__(self, name: str, input_names: Iterable[str], geometry: Iterable[Geometry], parts: dict[str, Any]):
         self._name = str(name)
         self.input_names = tuple(map(str, input_names))
         self.geometry: tuple[Geometry, ...] = tuple(geometry)
@@ -60,7 +66,7 @@ class Vehicle(System):
         return {}
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return dq/dt (nq,) for a velocity v (nv,), for ordinary solvers."""
+        """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers; arguments are not checked."""
         raise NotImplementedError
 
     def __hash__(self) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
 from vitree.flat import Geometry
@@ -14,7 +17,7 @@ INPUTS = ("right", "left")
 
 
 class Boat(RigidVehicle):
-    """A hull in water and wind; see :func:`boat`."""
+    """A hull in water and wind; made by :func:`boat`."""
 
     _kind = "BoatBody"
 
@@ -29,17 +32,21 @@ class Boat(RigidVehicle):
         return False
 
     def neutral(self) -> np.ndarray:
-        """Return the configuration in which it floats upright at rest in still water, (7,)."""
+        """Return the configuration in which it floats upright at rest in still water, (7,) [m]."""
         q = super().neutral()
         q[2] = -self.draft - self.parts["bottom"]
         return q
 
 
-def boat(*, length=4.0, width=1.6, height=0.8, keel=0.35, mass=1200.0, inertia=None, added_mass=(0.05, 0.4, 0.8),
-         added_inertia=(0.2, 0.3, 0.2), density=1000.0, gravity=9.81, thrusters=((-2.0, -0.5, -0.3), (-2.0, 0.5, -0.3)),
-         resistance=(150.0, 900.0, 2500.0), pressure=0.0, current=(0.0, 0.0, 0.0), wave_amplitude=0.0, wave_length=10.0,
-         wave_direction=0.0, wave_phase=0.0, wind=(0.0, 0.0, 0.0), windage=25.0, sail=(0.0, 0.0, 0.3), drag=0.0,
-         patches=(8, 4, 2), columns=(6, 4), name="boat", force=None, force_slope=None) -> Boat:  # fmt: skip
+def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: float = 0.35, mass: float = 1200.0,
+         inertia: ArrayLike | None = None, added_mass: ArrayLike = (0.05, 0.4, 0.8),
+         added_inertia: ArrayLike = (0.2, 0.3, 0.2), density: float = 1000.0, gravity: float = 9.81,
+         thrusters: ArrayLike = ((-2.0, -0.5, -0.3), (-2.0, 0.5, -0.3)), resistance: ArrayLike = (150.0, 900.0, 2500.0),
+         pressure: float = 0.0, current: ArrayLike = (0.0, 0.0, 0.0), wave_amplitude: float = 0.0,
+         wave_length: float = 10.0, wave_direction: float = 0.0, wave_phase: float = 0.0,
+         wind: ArrayLike = (0.0, 0.0, 0.0), windage: float = 25.0, sail: ArrayLike = (0.0, 0.0, 0.3),
+         drag: ArrayLike = 0.0, patches: Sequence[int] = (8, 4, 2), columns: Sequence[int] = (6, 4), name: str = "boat",
+         force: Callable | None = None, force_slope: Callable | None = None) -> Boat:  # fmt: skip
     """Return a boat with the hull of a box: x ahead, y to the left, z up, origin in the centre of mass.
 
     The water's surface is at z = 0 of the world, or at
@@ -88,8 +95,8 @@ def boat(*, length=4.0, width=1.6, height=0.8, keel=0.35, mass=1200.0, inertia=N
         Force of the wind by its velocity relative to ``sail``.
     sail : (3,) array [m]
         Where the wind acts.
-    drag : number, (6,) or (6, 6) array
-        More resistance, of :class:`RigidVehicle`.
+    drag : number, (6,) or (6, 6) array [N m s, N s, N s/m]
+        More resistance, as of :class:`RigidVehicle`.
     patches : three int
         How many along length, width and height.
     columns : two int
@@ -190,7 +197,7 @@ def _shapes(edges: np.ndarray, bottom: float, places: np.ndarray) -> tuple[Geome
     thruster = 0.05 * float(edges[1])
     cabin = edges * (0.3, 0.6, 0.7)
 
-    def box(size, x, z, rgba):
+    def box(size, x: ArrayLike, z, rgba):
         return Geometry("body", "box", tuple(map(float, size)), np.eye(3), np.array([x, 0.0, z]), rgba=rgba)
 
     return (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
 from vitree.flat import Geometry
@@ -11,7 +14,7 @@ from vitree.vehicles.nonholonomic import NonholonomicVehicle, placed
 
 
 class Car(NonholonomicVehicle):
-    """A car whose wheels roll and do not slip; see :func:`car`."""
+    """A car whose wheels roll and do not slip; made by :func:`car`."""
 
     shape_names = ("psi", "sigma")
     input_names = ("torque", "steering")
@@ -27,7 +30,7 @@ class Car(NonholonomicVehicle):
     max_steering: float
 
     @property
-    def shape_limits(self):
+    def shape_limits(self) -> dict[str, float]:  # type: ignore[override]
         """The tangent of the largest steering angle, for sigma."""
         return {"sigma": float(np.tan(self.max_steering))}
 
@@ -37,30 +40,26 @@ class Car(NonholonomicVehicle):
         return self.rolling_resistance == 0
 
     @property
-    def compiled(self):
+    def compiled(self) -> dict[str, Any]:
         """What the compiled steppers are told of it."""
         inertias, lengths = (self.mass, self.inertia, self.wheel_inertia), (self.wheelbase, self.wheel_radius)
         return {"parameters": (*inertias, *lengths, self.rolling_resistance), "limit": self.shape_limits["sigma"]}
 
-    def connection(self, r):
-        """Return A(r), (3, 2): what the rear wheels' rate makes of the twist."""
+    def connection(self, r: np.ndarray) -> np.ndarray:
         rho = self.wheel_radius
         return np.array([[-rho * r[1] / self.wheelbase, 0.0], [-rho, 0.0], [0.0, 0.0]])
 
-    def mass_matrix(self, r):
-        """Return the mass matrix (5, 5), without inertia for the steering."""
+    def mass_matrix(self, r: np.ndarray) -> np.ndarray:
         return np.diag([self.wheel_inertia, 0.0, self.inertia, self.mass, self.mass])
 
-    def lagrangian_slope(self, r, u, xi):
-        """Return zeros: no inertia depends on the shape."""
+    def lagrangian_slope(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> np.ndarray:
         return np.zeros(2)
 
-    def shape_force(self, t, r, g, u, xi, inputs):
-        """Return the torque on the rear wheels, and none on the steering, (2,)."""
+    def shape_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
+                    inputs: np.ndarray) -> np.ndarray:  # fmt: skip
         return np.array([inputs[0] - self.rolling_resistance * u[0], 0.0])
 
-    def frame_poses(self, q):
-        """Return the poses (4, 4) of body and wheels in the world, by name."""
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         psi, sigma, theta, x, y = self.validate_configuration(q)
         body, steering = placed((x, y, 0.0), yaw=theta), np.arctan(sigma)
         poses = {"body": body}
@@ -76,8 +75,9 @@ class Car(NonholonomicVehicle):
 WHEELS = {"rear_left": (0, 1), "rear_right": (0, -1), "front_left": (1, 1), "front_right": (1, -1)}
 
 
-def car(*, mass=1200.0, inertia=2000.0, wheel_inertia=2.5, wheelbase=2.6, wheel_radius=0.3, rolling_resistance=0.0,
-        max_steering=0.65, name="car") -> Car:  # fmt: skip
+def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float = 2.5, wheelbase: float = 2.6,
+        wheel_radius: float = 0.3, rolling_resistance: float = 0.0, max_steering: float = 0.65,
+        name: str = "car") -> Car:  # fmt: skip
     r"""Return a car that rolls without slip: torque on the rear wheels, and the rate of steering.
 
     q = (psi, sigma, theta, x, y): angle of the rear wheels [rad], tangent of the steering angle, heading [rad], and
@@ -111,6 +111,7 @@ def car(*, mass=1200.0, inertia=2000.0, wheel_inertia=2.5, wheelbase=2.6, wheel_
     Raises
     ------
     ModelError
+        If a number is out of its range.
 
     References
     ----------

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.flat import Geometry
 from vitree.vehicles.base import GRAVITY, array, positive
@@ -13,13 +16,15 @@ INPUTS = ("collective", "yaw", "pitch", "roll")
 
 
 class Helicopter(RigidVehicle):
-    """A rigid body under the thrust of a rotor that tilts and of a tail rotor; see :func:`helicopter`."""
+    """A rigid body under the thrust of a rotor that tilts and of a tail rotor; made by :func:`helicopter`."""
 
     _kind = "HelicopterBody"
 
 
-def helicopter(*, mass=1.2, inertia=(0.05, 0.07, 0.06), rotor_height=0.2, tail_length=0.6, drag=0.0,
-               gravity=GRAVITY, force=None, force_slope=None, name="helicopter") -> Helicopter:  # fmt: skip
+def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), rotor_height: float = 0.2,
+               tail_length: float = 0.6, drag: ArrayLike = 0.0, gravity: ArrayLike = GRAVITY,
+               force: Callable | None = None, force_slope: Callable | None = None,
+               name: str = "helicopter") -> Helicopter:  # fmt: skip
     """Return a helicopter: x ahead, y to the left, z up, origin in the centre of mass.
 
     Its inputs are ``collective`` (thrust of the main rotor along its axis [N]), ``yaw`` (force of the tail rotor
@@ -42,6 +47,7 @@ def helicopter(*, mass=1.2, inertia=(0.05, 0.07, 0.06), rotor_height=0.2, tail_l
     Raises
     ------
     ModelError
+        If a number is out of its range.
 
     References
     ----------

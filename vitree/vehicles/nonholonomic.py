@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, ModelError
+from vitree.flat import Geometry
 from vitree.lie import SE2, SE3, matrix_from_pose, pose_from_matrix
 from vitree.vehicles.base import Vehicle
 
@@ -165,9 +167,35 @@ class NonholonomicVehicle(Vehicle):
     input_names : tuple of str
         What drives it over time.
 
+    Raises
+    ------
+    ModelError
+        If a parameter has the name of a method.
+
+    Notes
+    -----
+    Arguments of what a subclass gives, and of the methods, are
+
+    r : (s,) array
+        Shape [m or rad].
+    u : (s,) array
+        Its rates [m/s or rad/s].
+    xi : (dim,) array
+        Twist, angular part first [rad/s, m/s].
+    g : (n, n) array
+        Pose as a matrix [m], n = 3 in the plane and 4 in space.
+    t : float
+        Time [s].
+    inputs : (nu,) array
+        Values of ``input_names``, units as they are taken.
+    w : (s + dim,) array
+        (u, xi) [m/s or rad/s].
+
+    Methods raise a ModelError if the subclass gives neither a mass matrix nor a Lagrangian.
+
     References
     ----------
-    Kobilarov, Crane, Desbrun 2009, "Lie group integrators for animation and control of vehicles", sections 3.2 and 5.
+    Kobilarov, Crane & Desbrun 2009, "Lie group integrators for animation and control of vehicles", sections 3.2 and 5.
     """
 
     group: str = "SE2"
@@ -178,7 +206,7 @@ class NonholonomicVehicle(Vehicle):
     #: the class of its compiled steppers, if there is one
     compiled_stepper: str = ""
 
-    def __init__(self, name: str = "vehicle", *, geometry=(), **parameters):
+    def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: Any):
         for key, value in parameters.items():
             taken = getattr(type(self), key, None)
             if callable(taken) or isinstance(taken, property | cached_property):
@@ -191,11 +219,11 @@ class NonholonomicVehicle(Vehicle):
     # ---- what a subclass says ---------------------------------------------------------------------
 
     def connection(self, r: np.ndarray) -> np.ndarray:
-        """Return A(r), (dim, s): the twist is -A(r) u where the vehicle does not glide."""
+        """Return A(r), (dim, s) [rad or m, per rad or m]: the twist is -A(r) u where the vehicle does not glide."""
         return np.zeros((self.pose.dim, len(self.shape_names)))
 
     def symmetries(self, r: np.ndarray) -> np.ndarray:
-        """Return e(r), (dim, b): a basis of the twists that the constraints allow while the shape rests."""
+        """Return e(r), (dim, b) [rad, m]: a basis of the twists that the constraints allow while the shape rests."""
         return np.zeros((self.pose.dim, 0))
 
     def lagrangian(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> float:
@@ -204,7 +232,15 @@ class NonholonomicVehicle(Vehicle):
         return float(w @ self.mass_matrix(r) @ w / 2 - self.potential(r))
 
     def mass_matrix(self, r: np.ndarray) -> np.ndarray:
-        """Return the second derivative (s + dim, s + dim) of l by (u, xi); of a quadratic form it is exact."""
+        """Return the second derivative (s + dim, s + dim) [kg, kg m or kg m^2] of l by (u, xi).
+
+        Unless given it is taken from the ``lagrangian``, exactly, l being quadratic in them.
+
+        Raises
+        ------
+        ModelError
+            If the subclass has neither.
+        """
         if type(self).lagrangian is NonholonomicVehicle.lagrangian:
             raise ModelError(f"{type(self).__name__} has neither a mass_matrix nor a lagrangian: give one of them")
         s, n = len(self.shape_names), len(self.shape_names) + self.pose.dim
@@ -220,13 +256,13 @@ class NonholonomicVehicle(Vehicle):
         return -float(self.lagrangian(r, np.zeros(len(r)), np.zeros(self.pose.dim)))
 
     def lagrangian_slope(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        """Return the derivative of l by r, (s,), by central differences over 3e-4 rad or m unless given."""
+        """Return the derivative of l by r, (s,) [N or N m], by central differences over 3e-4 rad or m unless given."""
         along = lambda d: lambda x: self.lagrangian(r + x * d, u, xi)  # noqa: E731
         return np.array([slope(along(d)) for d in np.eye(len(r))])
 
     def shape_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
                     inputs: np.ndarray) -> np.ndarray:  # fmt: skip
-        """Return the force on the shape, (s,) [N m]; g is the pose as a matrix, inputs (nu,)."""
+        """Return the force on the shape, (s,) [N or N m]."""
         return np.zeros(len(r))
 
     def body_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
@@ -272,7 +308,7 @@ class NonholonomicVehicle(Vehicle):
 
     @property
     def gravity(self) -> np.ndarray:
-        """Zero: a potential that depends on the pose is not theirs."""
+        """Zero, (3,) [m/s^2]: a potential that depends on the pose is not theirs."""
         return np.zeros(3)
 
     @property
@@ -332,9 +368,9 @@ class NonholonomicVehicle(Vehicle):
         return [self.shape_names.index(name) for name in self.driven]
 
     def basis(self, r: np.ndarray) -> np.ndarray:
-        """Return the matrix whose columns are the allowed (u, xi): the ``free`` ones, then the driven rates.
+        """Return the matrix (s + dim, n) whose columns, without units, are the allowed (u, xi).
 
-        Columns of rates that are solved for come first, then those of lam.
+        Columns of rates that are solved for come first, then those of lam, then the driven rates.
         """
         A, e, one = self.connection(r), self.symmetries(r), np.eye(len(r))
         driven = self.driven_at
@@ -344,12 +380,12 @@ class NonholonomicVehicle(Vehicle):
 
     @cached_property
     def algebra(self) -> np.ndarray:
-        """Where the entries of (u, xi) are in v, (nv,): xi has the angular part first."""
+        """Indices (nv,), without units, of the entries of (u, xi) in v: xi has the angular part first."""
         s = len(self.shape_names)
         return np.concatenate((np.arange(s), s + self.pose.order))
 
     def reduced(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return the coordinates in ``basis`` of the allowed velocity nearest to (u, xi), by kinetic energy."""
+        """Return the coordinates (n,) in ``basis`` [m/s or rad/s] of the allowed velocity nearest to w, by energy."""
         V, n = self.basis(r), self.free
         driven = w[self.driven_at]
         MV = self.mass_matrix(r) @ V[:, :n]
@@ -359,11 +395,11 @@ class NonholonomicVehicle(Vehicle):
     # ---- states -----------------------------------------------------------------------------------
 
     def neutral(self) -> np.ndarray:
-        """Return the configuration of zeros, (nq,)."""
+        """Return the configuration of zeros, (nq,) [m or rad]."""
         return np.concatenate((np.zeros(len(self.shape_names)), self.pose.neutral))
 
-    def validate_configuration(self, q, name: str = "q") -> np.ndarray:
-        """Return a checked copy of a configuration; raise an InputError if it is not one, or beyond a limit."""
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """Return a checked copy (nq,) [m or rad]; raise an InputError, with ``name`` in it, if it is beyond a limit."""
         q = self._checked(q, self.nq, name).copy()
         s = len(self.shape_names)
         for shape, limit in self.shape_limits.items():
@@ -373,16 +409,26 @@ class NonholonomicVehicle(Vehicle):
         q[s:] = self.pose.validate(q[s:], name)
         return q
 
-    def velocity(self, q, rates=(), glide=()) -> np.ndarray:
-        """Return the velocity v (nv,) that the constraints allow: (u, e(r) lam - A(r) u).
+    def velocity(
+        self,
+        q: ArrayLike,
+        rates: Mapping[str, float] | Sequence[float] | np.ndarray = (),
+        glide: Sequence[float] | np.ndarray = (),
+    ) -> np.ndarray:
+        """Return the velocity v (nv,) [m/s or rad/s] that the constraints allow: (u, e(r) lam - A(r) u).
 
         Parameters
         ----------
-        q : (nq,) array
+        q : (nq,) array [m or rad]
         rates : mapping of shape name to number, or (s,) array
-            Rates u of the shape [rad/s]; zero if not given.
+            Rates u of the shape [m/s or rad/s]; zero if not given.
         glide : (b,) array
-            Velocity lam along the symmetries; zero if not given.
+            Velocity lam along the symmetries, as shares of e(r) per second; zero if not given.
+
+        Raises
+        ------
+        InputError
+            If there is no shape coordinate of a name.
         """
         r = self.validate_configuration(q)[: len(self.shape_names)]
         e, u = self.symmetries(r), np.zeros(len(r))
@@ -399,7 +445,7 @@ class NonholonomicVehicle(Vehicle):
         return v
 
     def require_allowed(self, q: np.ndarray, v: np.ndarray, name: str = "v0") -> None:
-        """Raise an InputError if a velocity (nv,) breaks the constraints."""
+        """Raise an InputError, with ``name`` in it, if a velocity breaks the constraints."""
         s, w = len(self.shape_names), v[self.algebra]
         slip = self.basis(q[:s]) @ self.reduced(q[:s], w) - w
         if np.abs(slip).max() > SLIP * max(1.0, np.abs(v).max()):
@@ -410,26 +456,31 @@ class NonholonomicVehicle(Vehicle):
                 f"that they allow is {np.array2string(allowed, precision=6)}. velocity(q, rates, glide) makes such"
             )
 
-    def integrate(self, q, dq) -> np.ndarray:
-        """Move a configuration by a displacement, in the plane along the mean heading: (nq,) of (nq,), (nv,)."""
-        q, dq, s = np.asarray(q, float), np.asarray(dq, float)[self.algebra], len(self.shape_names)
-        return np.concatenate((q[:s] + dq[:s], self.pose.integrate(q[s:], dq[s:])))
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
+        """Return the configuration (nq,) [m or rad] that a displacement leads to, unchecked.
 
-    def difference(self, q0, q1) -> np.ndarray:
-        """Return the displacement (nv,) with ``integrate(q0, difference(q0, q1)) == q1``."""
-        q0, q1, s, dq = np.asarray(q0, float), np.asarray(q1, float), len(self.shape_names), np.empty(self.nv)
+        In the plane that is along the mean heading.
+        """
+        q, s = np.asarray(q, float), len(self.shape_names)
+        step = np.asarray(dq, float)[self.algebra]
+        return np.concatenate((q[:s] + step[:s], self.pose.integrate(q[s:], step[s:])))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``; unchecked."""
+        s, dq = len(self.shape_names), np.empty(self.nv)
+        q0 = np.asarray(q0, float)
+        q1 = np.asarray(q1, float)
         dq[self.algebra] = np.concatenate((q1[:s] - q0[:s], self.pose.difference(q0[s:], q1[s:])))
         return dq
 
-    def frame_poses(self, q) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4), of each frame that has geometry."""
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
         R, x = self.pose.place(self.validate_configuration(q)[None, len(self.shape_names) :])
         X = np.eye(4)
         X[:3, :3], X[:3, 3] = R[0], x[0]
         return {"body": X}
 
-    def configuration_rate(self, q, v):
-        """Return dq/dt (nq,) for a velocity v (nv,)."""
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         s, w = len(self.shape_names), v[self.algebra]
         return np.concatenate((w[:s], self.pose.rate(q[s:], w[s:])))
 
@@ -438,8 +489,8 @@ class NonholonomicVehicle(Vehicle):
     def _masses(self, q: np.ndarray) -> np.ndarray:
         return np.array([self.mass_matrix(r) for r in q[:, : len(self.shape_names)]]).reshape(-1, self.nv, self.nv)
 
-    def energies(self, q, v):
-        """Return kinetic and potential energy, momentum (6) and place of the body (3): (n, 11) of (n, nq), (n, nv)."""
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # for the centre of mass, the place of the body
         s, w = len(self.shape_names), v[:, self.algebra]
         momentum = np.einsum("nij,nj->ni", self._masses(q), w)
         R, x = self.pose.place(q[:, s:])
@@ -448,15 +499,14 @@ class NonholonomicVehicle(Vehicle):
         rest = np.array([self.potential(r) for r in q[:, :s]])
         return np.column_stack((kinetic, rest, angular + np.cross(x, linear), linear, x))
 
-    def momenta(self, q, v):
-        """Return p (n, nv) of rows of states: dl/dv, and the rates of what is driven."""
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # dl/dv, and the rates of what is driven
         w, p = v[:, self.algebra], np.empty_like(v)
         p[:, self.algebra] = np.einsum("nij,nj->ni", self._masses(q), w)
         p[:, self.driven_at] = v[:, self.driven_at]
         return p
 
-    def velocities(self, q, p):
-        """Return the allowed velocities (n, nv) of rows of configurations and momenta."""
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         v, s, n = np.empty_like(p), len(self.shape_names), self.free
         for k, (r, at) in enumerate(zip(q[:, :s], p[:, self.algebra], strict=True)):
             V, M, rates = self.basis(r), self.mass_matrix(r), at[self.driven_at]
@@ -464,14 +514,17 @@ class NonholonomicVehicle(Vehicle):
             v[k, self.algebra] = V @ np.concatenate((free, rates))
         return v
 
-    def symmetry_momentum(self, q, v) -> np.ndarray:
-        """Return e(r)^T dl/dxi, the momentum along the symmetries, (n, b) of rows of states (n, nq), (n, nv)."""
+    def symmetry_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the momentum along the symmetries, e(r)^T dl/dxi, of rows of states q (n, nq), v (n, nv).
+
+        (n, b) [kg m/s or kg m^2/s].
+        """
         s = len(self.shape_names)
         mu = np.einsum("nij,nj->ni", self._masses(q), v[:, self.algebra])[:, s:]
         return np.array([self.symmetries(r).T @ m for r, m in zip(q[:, :s], mu, strict=True)])
 
 
-def placed(position, yaw: float = 0.0, pitch: float = 0.0) -> np.ndarray:
+def placed(position: ArrayLike, yaw: float = 0.0, pitch: float = 0.0) -> np.ndarray:
     """Return the pose (4, 4) at a position [m], turned about z and then about the new y [rad]."""
     c, s, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
     X = np.eye(4)

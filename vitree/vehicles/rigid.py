@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree._core import _vehicles  # type: ignore[attr-defined]
+from vitree._core import _vehicles
 from vitree.errors import ModelError
 from vitree.euler import rotate
 from vitree.flat import Geometry
@@ -38,12 +39,12 @@ class RigidVehicle(Vehicle):
     drag : number, (6,) or (6, 6) array, optional
         Symmetric, not negative: the wrench -drag xi [N m s, N s, N s/m].
     controls : mapping of name to (6,) array, optional
-        The wrench (torque, force) of one unit of each input.
+        The wrench (torque, force) of one unit of each input [N m, N].
     force : callable (t, g, xi, u) -> (6,) array, optional
-        A wrench of your own: t [s], pose g (4, 4), twist xi (6,), inputs u (nu,). It costs calls of Python at
+        A wrench of your own [N m, N]: t [s], pose g (4, 4), twist xi (6,), inputs u (nu,). It costs calls of Python at
         each step.
     force_slope : callable (t, g, xi, u) -> (6, 6) array, optional
-        Its derivative by xi. Without it steps converge more slowly where the force depends on xi.
+        Its derivative by xi [N m s, N s, N s/m]. Without it steps converge more slowly where the force depends on xi.
     name : str
     geometry : sequence of Geometry
         Shapes on the frame "body", for viewers.
@@ -73,10 +74,11 @@ class RigidVehicle(Vehicle):
     """
 
     _quaternions = np.array([3])
-    q_names = ("x", "y", "z", "qx", "qy", "qz", "qw")  # type: ignore[assignment]
-    v_names = ("vx", "vy", "vz", "wx", "wy", "wz")  # type: ignore[assignment]
+    q_names = ("x", "y", "z", "qx", "qy", "qz", "qw")
+    v_names = ("vx", "vy", "vz", "wx", "wy", "wz")
 
-    def __init__(self, rotational, translational, *, mass=None, gravity=GRAVITY, drag=0.0,
+    def __init__(self, rotational: ArrayLike, translational: ArrayLike, *, mass: float | None = None,
+                 gravity: ArrayLike = GRAVITY, drag: ArrayLike = 0.0,
                  controls: Mapping[str, Any] | None = None, force: Callable | None = None,
                  force_slope: Callable | None = None, name: str = "vehicle", geometry: Sequence[Geometry] = (),
                  _inputs=None, _parts: Mapping[str, Any] | None = None):  # fmt: skip
@@ -115,12 +117,11 @@ class RigidVehicle(Vehicle):
     _kind = "RigidBody"
 
     @property
-    def compiled(self):
-        """What the compiled integrators are told of it."""
+    def compiled(self) -> dict[str, Any]:
         return {"body": self.core}
 
     @cached_property
-    def core(self):
+    def core(self) -> Any:
         """Inertia and forces as the compiled integrators have them."""
         return getattr(_vehicles, self._kind)(
             self.rotational, self.translational, self.mass * self._gravity, self.drag, self.columns,
@@ -160,7 +161,7 @@ class RigidVehicle(Vehicle):
         return self.mass
 
     @property
-    def methods(self):
+    def methods(self) -> Mapping[str, type]:
         """The integrators, the default first."""
         from vitree.integrators.vehicles import RIGID_METHODS
 
@@ -179,27 +180,38 @@ class RigidVehicle(Vehicle):
     # ---- states ------------------------------------------------------------------------------------
 
     def neutral(self) -> np.ndarray:
-        """Return the configuration at the world's origin, (7,)."""
+        """Return the configuration at the world's origin, (7,) [m]."""
         return self.space.neutral()
 
-    def validate_configuration(self, q, name="q") -> np.ndarray:
-        """Return a checked copy of a configuration; raise an InputError if its quaternion is not of unit length."""
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
         return self.space.validate_configuration(q, name)
 
-    def integrate(self, q, dq) -> np.ndarray:
-        """Move a configuration by a body displacement (linear, angular), by the exponential: (7,) of (7,), (6,)."""
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         return self.space.integrate(q, dq)
 
-    def difference(self, q0, q1) -> np.ndarray:
-        """Return the displacement (6,) with ``integrate(q0, difference(q0, q1)) == q1``."""
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         return self.space.difference(q0, q1)
 
-    def configuration_rate(self, q, v):
-        """Return dq/dt (7,) for a velocity v (6,)."""
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.space.configuration_rate(q, v)
 
-    def wrench(self, t: float, q, v, inputs=()) -> np.ndarray:
-        """Return the wrench (torque, force) of all that acts, (6,) [N m, N], body axes, at a time and state."""
+    def wrench(self, t: float, q: ArrayLike, v: ArrayLike, inputs: Sequence[float] | np.ndarray = ()) -> np.ndarray:
+        """Return the wrench (torque, force) of all that acts, (6,) [N m, N], in body axes.
+
+        Parameters
+        ----------
+        t : float
+            Time [s].
+        q : (7,) array [m]
+        v : (6,) array [m/s, rad/s]
+        inputs : (nu,) array
+            Units as the controls take them; zero if empty.
+
+        Raises
+        ------
+        ModelError
+            If there are not as many inputs as there should be.
+        """
         q, v = self.validate_configuration(q), self._checked(v, 6, "v")
         u = array(inputs if len(inputs) else np.zeros(len(self.input_names)), (len(self.input_names),), "inputs")
         still, slope = self.core.wrench(float(t), q, u)
@@ -207,18 +219,17 @@ class RigidVehicle(Vehicle):
         total = still + slope @ xi
         return total if self.force is None else total + np.asarray(self.force(t, self.pose(q), xi, u), dtype=float)
 
-    def pose(self, q) -> np.ndarray:
+    def pose(self, q: ArrayLike) -> np.ndarray:
         """Return the pose of the body in the world, (4, 4) [m]."""
         return self.space.body_poses(q)[0]
 
-    def frame_poses(self, q) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4), of each frame that has geometry."""
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
         return {"body": self.pose(q)}
 
     # ---- many states at once -----------------------------------------------------------------------
 
-    def energies(self, q, v):
-        """Return kinetic and potential energy, momentum (6) and centre of mass (3): (n, 11) of (n, 7), (n, 6)."""
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         p, out = self.momenta(q, v), np.empty((len(q), 11))
         out[:, 0] = 0.5 * (p * v).sum(axis=1)
         out[:, 1] = self.core.potentials(np.ascontiguousarray(q))
@@ -228,11 +239,9 @@ class RigidVehicle(Vehicle):
         out[:, 8:] = q[:, :3]
         return out
 
-    def momenta(self, q, v):
-        """Return p = (M v, J w) of rows of states, (n, 6) [kg m/s, kg m^2/s]."""
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.concatenate((v[:, :3] @ self.translational, v[:, 3:] @ self.rotational), axis=1)
 
-    def velocities(self, q, p):
-        """Return v (n, 6) of rows of configurations and momenta."""
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         solve = np.linalg.solve
         return np.concatenate((solve(self.translational, p[:, :3].T), solve(self.rotational, p[:, 3:].T))).T

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
 from vitree.flat import Geometry
@@ -11,7 +14,7 @@ from vitree.vehicles.nonholonomic import NonholonomicVehicle, placed
 
 
 class Snakeboard(NonholonomicVehicle):
-    """A board on two pairs of wheels that steer against each other, with a rotor; see :func:`snakeboard`."""
+    """A board on two pairs of wheels that steer against each other, with a rotor; made by :func:`snakeboard`."""
 
     shape_names = ("psi", "phi")
     input_names = ("rotor", "steering")
@@ -24,7 +27,7 @@ class Snakeboard(NonholonomicVehicle):
     max_steering: float
 
     @property
-    def shape_limits(self):
+    def shape_limits(self) -> dict[str, float]:  # type: ignore[override]
         """The largest steering angle."""
         return {"phi": self.max_steering}
 
@@ -34,38 +37,33 @@ class Snakeboard(NonholonomicVehicle):
         return True
 
     @property
-    def compiled(self):
+    def compiled(self) -> dict[str, Any]:
         """What the compiled steppers are told of it."""
         parameters = (self.mass, self.half_length, self.rotor_inertia, self.wheel_inertia)
         return {"parameters": parameters, "limit": self.max_steering}
 
-    def connection(self, r):
-        """Return A(r), (3, 2)."""
+    def connection(self, r: np.ndarray) -> np.ndarray:
         # multiples of e, such that the momentum along e is that of the gliding alone (Ostrowski 1996)
         share = self.rotor_inertia * np.tan(r[1]) / (2 * self.mass * self.half_length**2)
         return np.column_stack((share * self.symmetries(r)[:, 0], np.zeros(3)))
 
-    def symmetries(self, r):
-        """Return e(r), (3, 1)."""
+    def symmetries(self, r: np.ndarray) -> np.ndarray:
         return np.array([[np.sin(2 * r[1])], [-2 * self.half_length * np.cos(r[1]) ** 2], [0.0]])
 
-    def mass_matrix(self, r):
-        """Return the mass matrix (5, 5)."""
+    def mass_matrix(self, r: np.ndarray) -> np.ndarray:
         I, m = self.rotor_inertia, self.mass  # noqa: E741
         M = np.diag([I, 2 * self.wheel_inertia, m * self.half_length**2, m, m])
         M[0, 2] = M[2, 0] = I
         return M
 
-    def lagrangian_slope(self, r, u, xi):
-        """Return zeros: no inertia depends on the shape."""
+    def lagrangian_slope(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> np.ndarray:
         return np.zeros(2)
 
-    def shape_force(self, t, r, g, u, xi, inputs):
-        """Return the torques on rotor and steering, (2,)."""
+    def shape_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
+                    inputs: np.ndarray) -> np.ndarray:  # fmt: skip
         return inputs
 
-    def frame_poses(self, q):
-        """Return the poses (4, 4) of board, wheels and rotor in the world, by name."""
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         psi, phi, theta, x, y = self.validate_configuration(q)
         l = self.half_length  # noqa: E741
         board = placed((x, y, 0.3 * l), yaw=theta)
@@ -77,8 +75,9 @@ class Snakeboard(NonholonomicVehicle):
         }
 
 
-def snakeboard(*, mass=6.0, half_length=0.2, rotor_inertia=0.016, wheel_inertia=0.0013, max_steering=1.4,
-               name="snakeboard") -> Snakeboard:  # fmt: skip
+def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: float = 0.016,
+               wheel_inertia: float = 0.0013, max_steering: float = 1.4,
+               name: str = "snakeboard") -> Snakeboard:  # fmt: skip
     r"""Return a snakeboard: it gains speed by a rotor that swings while the wheels are steered.
 
     q = (psi, phi, theta, x, y): angle of the rotor to the board, steering angle of the front wheels, the rear ones'
@@ -108,6 +107,7 @@ def snakeboard(*, mass=6.0, half_length=0.2, rotor_inertia=0.016, wheel_inertia=
     Raises
     ------
     ModelError
+        If a number is out of its range.
 
     References
     ----------

@@ -27,7 +27,7 @@ BLACK = "#000000"
 PORT = 8180
 
 
-def write_html(source: Any, path: str | os.PathLike, **options) -> Path:
+def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
     """Write one self-contained page of what :func:`vitree.view` shows, and return its path.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as html_text
+import os
 import sys
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from vitree.drawing import poses
 from vitree.errors import InputError
@@ -25,18 +27,18 @@ RATE = 40
 
 
 def view(
-    source,
+    source: Any,
     *,
     model: System | None = None,
-    q=None,
-    html=None,
+    q: ArrayLike | None = None,
+    html: str | os.PathLike | None = None,
     host: str = "127.0.0.1",
     port: int = 8080,
     browser: bool | None = None,
     block: bool | None = None,
     speed: float = 1.0,
     spread: float = 0.0,
-):
+) -> Viewer | Path:
     """Show a robot with sliders for its joints, or play a run, in a web page.
 
     The page of a system has a slider for each coordinate; where constraints bind joints, the others follow. That of
@@ -49,7 +51,7 @@ def view(
         What to show; a path is that of a trajectory's .npz file. Several runs are given as a list, or by label.
     model : System, optional
         Of runs from files that have no pictures.
-    q : (nq,) array, optional
+    q : (nq,) array, optional [m or rad]
         Configuration of a system at the start.
     html : path, optional
         Write one self-contained page there instead, which opens without a network; of a system it shows each
@@ -62,7 +64,7 @@ def view(
         Open a browser; by default not in notebooks, which show the page themselves.
     block : bool, optional
         Wait until interrupted; by default so in scripts, not in notebooks and shells.
-    speed : float
+    speed : float [-]
         Seconds of the run a second.
     spread : float
         Distance between runs, along y [m]; 0 lays them over each other.
@@ -114,8 +116,10 @@ class Viewer:
         Mesh files that could not be read, with the reason.
     """
 
-    def __init__(self, shown: System | list[Run], *, q=None, host="127.0.0.1", port=8080, speed=1.0, spread=0.0):
-        self._shown = shown, {"q": q, "speed": speed, "spread": spread}
+    def __init__(self, shown: System | list[Run], *, q: ArrayLike | None = None,
+                 host: str = "127.0.0.1", port: int = 8080, speed: float = 1.0, spread: float = 0.0):  # fmt: skip
+        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread}
+        self._shown = shown, options
         title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
         self.server = open_server(host, port, f"vitree: {title}")
         self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self.server.get_port()}"

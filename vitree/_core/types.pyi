@@ -1,0 +1,15 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vitree.flat import Flat
+
+class CoreModel:
+    def __init__(self, flat: Flat, iq: np.ndarray, iv: np.ndarray, nq: int, nv: int) -> None: ...
+
+class LoadList:
+    def __init__(self, loads: Sequence[Mapping[str, Any]] = ()) -> None: ...
+
+class ConstraintList:
+    def __init__(self, constraints: Sequence[Mapping[str, Any]] = ()) -> None: ...
