@@ -108,6 +108,7 @@ def test_dynamics_are_the_chain_rules(seed):
 def test_derivatives_by_coordinates():
     model, q, v, *_ = coupled(3, kinds=SINGLE, base="fixed")
     found = model.lagrangian_derivatives(q, v)
+    assert np.ndim(found.value) == 0
     close(found.value, model.lagrangian(q, v))
     close(found.by_q, gradient(model, q, lambda at: model.lagrangian(at, v)), 1e-7)
     close(found.by_qq, gradient(model, q, lambda at: model.lagrangian_derivatives(at, v).by_q), 1e-7)
