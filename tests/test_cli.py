@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from vitree import cli
+from vitree.cli_names import VEHICLES
 from vitree.errors import ConvergenceError
 from vitree.integrators import METHODS
 from vitree.trajectory import Trajectory
@@ -112,6 +113,13 @@ def test_simulate_writes_the_trajectory(run, robot):
     assert traj.method == "midpoint" and traj.joint_names == ("shoulder", "elbow")
     assert np.allclose(traj.t, [0, 0.02, 0.04, 0.06, 0.08, 0.1])
     assert "10 steps" in out and "wrote 6 records to a.npz" in out
+    assert out.splitlines()[-1] == "see it: vitree view a.npz"
+    status, out, err = run("simulate", robot, *SHORT, "-o", "a b.npz", "--json")
+    facts = json.loads(out)
+    assert status == 0 and err == "" and facts["steps"] == 10 and facts["file"] == "a b.npz"
+    energy = Trajectory.load("a b.npz").energy
+    assert facts["energy_error"] == np.abs(energy - energy[0]).max() > 0
+    assert "'a b.npz'" in run("simulate", robot, *SHORT, "-o", "a b.npz")[1].splitlines()[-1]  # for a shell
 
 
 def test_orders_of_compositions(run, robot):
@@ -182,10 +190,12 @@ def test_talos_is_a_free_robot(run):
 
 def test_robots_are_listed(run):
     status, out, _ = run("robots", "--json")
-    assert status == 0
-    for name, path in json.loads(out).items():
+    found = json.loads(out)
+    assert status == 0 and tuple(found["vehicles"]) == VEHICLES
+    for name, path in found["robots"].items():
         assert path.endswith(".urdf"), name
-    assert len(run("robots")[1].splitlines()) == len(json.loads(out))
+    names = [line.split()[0] for line in run("robots")[1].splitlines()]
+    assert names == [*found["robots"], *found["vehicles"]]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +203,7 @@ def test_robots_are_listed(run):
     [
         (["compare", "nosuchrobot"], "nosuchrobot"),
         (["compare", "absent.urdf"], "absent.urdf"),
-        (["compare"], "robot"),
+        (["compare"], "ROBOT"),
         (["frobnicate"], "frobnicate"),
         (["compare", "ROBOT", "--frobnicate"], "--frobnicate"),
         (["compare", "ROBOT", "--methods", "rk44"], "rk4"),
@@ -232,6 +242,21 @@ def test_robots_are_listed(run):
         (["simulate", "ROBOT", "-o", "absent/run.npz"], "absent"),
         (["simulate", "ROBOT", "-o", "."], "directory"),
         (["simulate", "ROBOT", "--method", "rk4", "--solver", "riqn"], "solver"),
+        (["compare", "ROBOT", "--methods", "rk4", "--solver", "riqn"], "--solver"),
+        (["simulate", "ROBOT", "--input", "torque=1"], "input"),
+        (["simulate", "car", "--input", "torque"], "NAME=VALUE"),
+        (["simulate", "car", "--input", "torque=big"], "NAME=NUMBER"),
+        (["simulate", "car", "--input", "torqe=1"], "torque"),
+        (["simulate", "car", "--method", "linear-time"], "lie"),
+        (["simulate", "car", "--base", "free"], "--base"),
+        (["simulate", "car", "--gravity", "0,0,0"], "--gravity"),
+        (["simulate", "car", "--no-damping"], "--no-damping"),
+        (["simulate", "car", "--q0", "random"], "neutral"),
+        (["simulate", "car", "--v0", "0,0,0,0,1"], "constraints"),
+        (["compare", "car", "--solver", "riqn"], "--solver"),
+        (["info", "snakebord"], "snakeboard"),
+        (["check", "car"], "vehicle"),
+        (["fix", "car", "-o", "a.urdf"], "vehicle"),
         (["info", "."], "directory"),
         (["info", "broken.urdf"], "broken.urdf"),
     ],
@@ -307,7 +332,7 @@ def test_progress_goes_to_stderr_when_forced(run, robot):
     assert "\x1b" not in shown and shown.splitlines()[0] == quiet.splitlines()[0]
 
 
-@pytest.mark.parametrize("command", ["compare", "simulate", "info", "robots"])
+@pytest.mark.parametrize("command", [command.__name__ for command in cli.COMMANDS])
 def test_help_explains_every_option_with_its_unit(run, command):
     status, out, _ = run(command, "--help")
     assert status == 0
@@ -316,16 +341,16 @@ def test_help_explains_every_option_with_its_unit(run, command):
     assert all(len(option.split()) > 3 for option in options)
     for option in options:
         if "<float>" in option or "--dt" in option:
-            assert re.search(r"\bin (s|rad/s|m/s|kg/m\^3)(?!\w)", option), option
+            assert re.search(r"\bin (s|m|rad/s|m/s|kg/m\^3)(?!\w)", option), option
         elif "<int>" in option:
             assert "number" in option, option
-    if command in ("compare", "simulate"):
+    if command in ("compare", "simulate", "bench"):
         assert all(any(name in option for option in options) for name in METHODS)
 
 
 def test_help_of_the_whole(run):
     status, out, _ = run()
-    assert status == 0 and all(x in out for x in ("compare", "simulate", "info", "robots"))
+    assert status == 0 and all(command.__name__ in out for command in cli.COMMANDS)
     assert run("--help")[1] == out
 
 

@@ -309,12 +309,12 @@ def test_a_body_called_world_is_not_its_own_parent(film, tmp_path):
 def test_the_ending_chooses_the_format(tmp_path):
     for package in ("xarray", "mcap"):
         pytest.importorskip(package)
-    starts = {".npz": b"PK", ".nc": b"CDF\x02", ".csv": b"t [s]", ".mcap": b"\x89MCAP"}
+    starts = {".npz": b"PK", ".nc": b"CDF\x02", ".csv": b"t [s]", ".json": b"{", ".mcap": b"\x89MCAP"}
     for ending, start in starts.items():
         path = export.convert(run(), str(tmp_path / f"run{ending.upper()}"))
         assert path.read_bytes().startswith(start)
     for name in ("run.xyz", "run"):
-        with pytest.raises(InputError, match=r"\.npz, \.nc, \.csv, \.mcap"):
+        with pytest.raises(InputError, match=r"\.npz, \.nc, \.csv, \.json, \.mcap"):
             export.convert(run(), tmp_path / name)
     assert len(list(tmp_path.iterdir())) == len(starts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -180,6 +181,16 @@ def test_view_serves_and_stops(capfd):
         first.stop()
         second.stop()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("options", "word"), [
+    ({"host": "192.0.2.1"}, "cannot serve there"), ({"port": 0}, "port 0"), ({"q": [1.0, 2.0]}, "q has shape"),
+])  # fmt: skip
+def test_what_cannot_be_served_is_said_and_nothing_is_left_running(options, word):
+    before = threading.active_count()
+    with pytest.raises(InputError, match=word):
+        view(pendulum(), browser=False, block=False, **options)
+    assert threading.active_count() == before
 
 
 def test_a_notebook_gets_a_page_of_a_run_that_stays():

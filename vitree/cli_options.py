@@ -1,65 +1,23 @@
-"""Options of the commands: groups that several share, and what is made of them."""
+"""Groups of options that several commands share, and what is made of them."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from typing import Annotated, Any, Optional, get_type_hints
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.errors import InputError
+from vitree.cli_base import Progress, argument, option
+from vitree.cli_names import SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
+from vitree.errors import InputError, UnknownNameError
+from vitree.model import Model
 
-try:
-    import typer
-except ImportError:  # main() says what to install
-    typer = None  # type: ignore[assignment]
-
-METHOD_NAMES = (
-    "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, rk8, scipy-rk45, scipy-dop853, "
-    "scipy-radau, scipy-bdf, scipy-lsoda"
+ROBOT = (
+    "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF or xacro file or of a "
+    "mechanism in s-expressions (.sexpr)."
 )
-
-
-def option(*names: str, text: str) -> Any:
-    """An option of a command."""
-    return typer.Option(*names, help=text, show_default=True) if typer else None
-
-
-def argument(text: str) -> Any:
-    """An argument of a command."""
-    return typer.Argument(help=text, show_default=False) if typer else None
-
-
-def grouped(command: Callable) -> Callable:
-    """Return a command whose parameters that are groups of options became options of their own."""
-    hints = get_type_hints(command, include_extras=True)
-    parameters, groups = [], {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        if not is_dataclass(hints[name]):
-            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
-            continue
-        group, own = hints[name], get_type_hints(hints[name], include_extras=True)
-        groups[name] = group
-        for field in fields(group):
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            kind, hint = inspect.Parameter.KEYWORD_ONLY, own[field.name]
-            parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
-
-    @functools.wraps(command)
-    def run(**given):
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        return command(**given)
-
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
-Json = Annotated[bool, option("--json", text="Print JSON instead of text.")]
+GRAVITY = "0,0,-9.81"
 
 
 @dataclass(kw_only=True)
@@ -73,6 +31,7 @@ class Reading:
             text="How the root link is held: free (6 degrees of freedom), fixed, or euler (free, by "
             "six one-coordinate joints). auto: free for robots with two or more limbs on the root "
             "link, such as talos, else fixed.",
+            complete=one_of("auto", "free", "fixed", "euler"),
         ),
     ] = "auto"
     mimic: Annotated[
@@ -81,6 +40,7 @@ class Reading:
             "--mimic",
             text="Joints that mimic others in a URDF file: reduced (without a coordinate of their own), made to follow "
             "by constraints, or independent.",
+            complete=one_of("reduced", "constraints", "independent"),
         ),
     ] = "reduced"
     loops: Annotated[
@@ -88,6 +48,7 @@ class Reading:
         option(
             "--loops",
             text="A link with several parent joints in a URDF file: error, or closed loops by constraints.",
+            complete=one_of("error", "constraints"),
         ),
     ] = "error"
     root: Annotated[
@@ -100,6 +61,7 @@ class Reading:
             "--inertia",
             text="Inertias in a URDF file that no body has: strict (an error), warn, repair (the nearest of a body), "
             "or geometry (those of the link's shapes).",
+            complete=one_of("strict", "warn", "repair", "geometry"),
         ),
     ] = "warn"
     density: Annotated[
@@ -126,29 +88,54 @@ class Reading:
             "packages": _folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
         }  # fmt: skip
 
+    def refuse(self, why: str, **others: Any) -> None:
+        """Raise an InputError if one of these options, or of others by their defaults, was given in vain."""
+        own = {field.name: (getattr(self, field.name) or field.default, field.default) for field in fields(Reading)}
+        given = [name for name, (value, default) in (own | others).items() if value != default]
+        if given:
+            named = ", ".join(f"--{'package' if name == 'packages' else name}" for name in given)
+            raise InputError(f"{named}: {why}")
+
+    def load(self, name: str, gravity: str = GRAVITY) -> Any:
+        """Return the model of a robot or vehicle, under a gravity x,y,z [m/s^2] if it is a robot file."""
+        from vitree.sexpr import load_sexpr
+        from vitree.urdf import load_urdf
+
+        own = {"gravity": (gravity, GRAVITY)}
+        if is_vehicle(name):
+            self.refuse(f'"{name}" is a vehicle, which is not read from a file; leave it out', **own)
+            return vehicle(name)
+        if name.endswith(".sexpr"):
+            self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
+            return load_sexpr(name)
+        path = find(name)
+        return load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+
+
+def find(name: str) -> Path:
+    """Return the file of a robot; the error of one that is not known has vehicles among its choices."""
+    from vitree.robots import find_robot
+
+    if is_vehicle(name):
+        raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
+    try:
+        return find_robot(name)
+    except UnknownNameError as error:
+        raise UnknownNameError("robot", name, [*error.choices, *VEHICLES]) from None
+
 
 @dataclass(kw_only=True)
 class Robot(Reading):
     """A robot, and how its file is read."""
 
-    robot: Annotated[
-        str,
-        argument(
-            "A robot's name ('vitree robots' lists them), or the path of a URDF or xacro file or of a mechanism in "
-            "s-expressions (.sexpr)."
-        ),
-    ]
+    robot: Annotated[str, argument(ROBOT, "ROBOT", robots)]
 
-    def load(self, gravity=(0.0, 0.0, -9.81)):
-        """Return its model, under a gravity (3,) [m/s^2] if it is a robot file."""
-        from vitree.robots import find_robot
-        from vitree.sexpr import load_sexpr
-        from vitree.urdf import load_urdf
 
-        if self.robot.endswith(".sexpr"):
-            return load_sexpr(self.robot)
-        path = find_robot(self.robot)
-        return load_urdf(path, gravity=gravity, **self.options(path))
+@dataclass(kw_only=True)
+class OptionalRobot(Reading):
+    """The same, where there is a robot by default."""
+
+    robot: Annotated[str, argument(ROBOT + " By default human.", "ROBOT", robots)] = "human"
 
 
 @dataclass(kw_only=True)
@@ -175,39 +162,46 @@ class Start:
     speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
     seed: Annotated[int, option("--seed", text="Seed of what is random at the start, a number.")] = 0
 
-    def of(self, model) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, system) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v; each draws from its own stream, so neither depends on the other.
 
-        A start that is not given in numbers is brought to satisfy the model's constraints.
+        A start that is not given in numbers is brought to satisfy the system's constraints.
         """
+        q = self.configuration(system)
+        if self.v0 == "zero":
+            return q, system.zero_velocity()
+        if self.v0 != "random":
+            return q, np.array(numbers("--v0", self.v0))
+        v = self.speed * np.random.default_rng([self.seed, 1]).standard_normal(system.nv)
+        if system.kinematic_names:
+            v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
+        return q, v if system.degrees_of_freedom == system.nv else system.project_velocity(q, v)
+
+    def configuration(self, system) -> np.ndarray:
+        """Return q (nq,)."""
         from vitree.constraints import satisfy_constraints
 
         if self.seed < 0:
             raise InputError(f"--seed {self.seed} must be zero or above")
         if self.q0 == "random":
-            q = model.random_configuration(np.random.default_rng([self.seed, 0]))
+            if not hasattr(system, "random_configuration"):
+                raise InputError(f'--q0 random: "{system.name}" has no limits to draw from; give neutral, or numbers')
+            q = system.random_configuration(np.random.default_rng([self.seed, 0]))
+        elif self.q0 == "neutral":
+            q = system.neutral()
         else:
-            q = model.neutral() if self.q0 == "neutral" else np.array(numbers("--q0", self.q0))
-        if self.v0 == "random":
-            v = self.speed * np.random.default_rng([self.seed, 1]).standard_normal(model.nv)
-        else:
-            v = model.zero_velocity() if self.v0 == "zero" else np.array(numbers("--v0", self.v0))
-        if model.constraints and self.q0 in ("random", "neutral"):
-            q = satisfy_constraints(model, q)
-        if self.v0 == "random":
-            v[np.asarray(model.flat.kinematic, dtype=bool)] = 0.0
-            v = model.project_velocity(q, v) if model.constraints else v
-        return q, v
+            return system.validate_configuration(numbers("--q0", self.q0), "--q0")
+        return satisfy_constraints(system, q) if system.constraints else q
 
 
 @dataclass(kw_only=True)
-class Run:
-    """What is simulated, and for how long."""
+class World:
+    """What acts on a robot."""
 
-    duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
     gravity: Annotated[
-        str, option("--gravity", text="Gravity in world axes x,y,z, in m/s^2; a .sexpr file has its own.")
-    ] = "0,0,-9.81"
+        str,
+        option("--gravity", text="Gravity in world axes x,y,z, in m/s^2; .sexpr files and vehicles have their own."),
+    ] = GRAVITY
     damping: Annotated[
         bool,
         option(
@@ -216,30 +210,46 @@ class Run:
             "to zero, so that energy is conserved.",
         ),
     ] = True
-    solver: Annotated[str, option("--solver", text="Solver of linear-time and midpoint; auto chooses.")] = "auto"
+
+    def system(self, robot: Robot | OptionalRobot) -> Any:
+        """Return the model of a robot, or a vehicle, as it is to be simulated."""
+        system = robot.load(robot.robot, self.gravity)
+        if self.damping:
+            return system
+        if not isinstance(system, Model):
+            raise InputError(f'--no-damping: "{system.name}" is a vehicle, which has no joint damping; leave it out')
+        zero = np.zeros(system.full.nv)
+        still = Model(replace(system.full.flat, damping=zero, friction=zero))
+        return still if system.full is system else still.reduced()
+
+
+@dataclass(kw_only=True)
+class Run(World):
+    """What is simulated, and for how long."""
+
+    duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
+    solver: Annotated[
+        str,
+        option("--solver", text="Solver of linear-time and midpoint; auto chooses.", complete=one_of(*SOLVERS)),
+    ] = "auto"
     order: Annotated[
         int,
         option("--order", text="Order of linear-time and midpoint, a number: 2, or 4, 6, 8 by compositions of steps."),
     ] = 2
-    every: Annotated[int, option("--every", text="Record each n-th step, a number of steps.")] = 1
-    progress: Annotated[
-        Optional[bool],  # noqa: UP045
-        option(
-            "--progress/--no-progress",
-            text="Show a progress bar on stderr; by default on a terminal, after one second.",
-        ),
+    inputs: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option("--input", text="NAME=NUMBER of an input, such as torque=500 of car; may be repeated, others are zero."),
     ] = None
+    every: Annotated[int, option("--every", text="Record each n-th step, a number of steps.")] = 1
+    progress: Progress = None
 
-    def model(self, robot: Robot):
-        """Return the model of a robot as it is to be simulated."""
-        from vitree.model import Model
-
-        model = robot.load(tuple(numbers("--gravity", self.gravity)))
-        if self.damping:
-            return model
-        zero = np.zeros(model.full.nv)
-        still = Model(replace(model.full.flat, damping=zero, friction=zero))
-        return still if model.full is model else still.reduced()
+    def driven(self) -> dict[str, float] | None:
+        """Return the inputs by their names."""
+        pairs = _pairs("--input", self.inputs or [])
+        try:
+            return {name: float(text) for name, text in pairs.items()} or None
+        except ValueError as error:
+            raise InputError(f"--input is NAME=NUMBER: {error}") from None
 
     def chosen(self) -> dict[str, Any]:
         """Return the options of a method that are not its defaults."""

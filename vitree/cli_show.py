@@ -1,17 +1,78 @@
-"""What the commands print of a model, and their progress bar."""
+"""What the commands print: lines on stderr, JSON, a system as a tree; and their progress."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import sys
+import threading
 import time
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
+from vitree.model import Model
+from vitree.system import freedom_of
+from vitree.trajectory import no_nan, plain
 
+#: Seconds that something may take before it says so.
+PATIENCE = 1.0
 #: Kinds of findings shown below the tree of ``info``.
 MOST_TOLD = 12
+
+
+def say(text: object) -> None:
+    """Print a line on stderr."""
+    print("vitree: " + " ".join(str(text).split()), file=sys.stderr)
+
+
+def print_json(content: Any) -> None:
+    """Print strict JSON, with null for NaN."""
+    print(json.dumps(no_nan(plain(content)), indent=1, allow_nan=False))
+
+
+def facts_of_findings(findings) -> list[dict[str, Any]]:
+    """Return findings, for JSON."""
+    return [asdict(finding) for finding in findings]
+
+
+def check_writable(path: Path) -> None:
+    """Raise an InputError if there cannot be a file of that path."""
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no directory {path.parent}")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a directory; give a file's name")
+
+
+class Busy:
+    """What is being done, on stderr, once it takes over a second; of what cannot tell how far it is."""
+
+    def __init__(self, what: str):
+        self.what = what
+        self.shown: Any = None
+
+    def __enter__(self) -> Busy:
+        self.timer = threading.Timer(PATIENCE, self._show)
+        if sys.stderr.isatty():
+            self.timer.start()
+        return self
+
+    def _show(self) -> None:
+        from rich.console import Console
+
+        self.shown = Console(stderr=True).status(self.what)
+        self.shown.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+        if self.timer.ident is not None:
+            self.timer.join()
+        if self.shown is not None:
+            self.shown.stop()
 
 
 class Bar:
@@ -19,7 +80,7 @@ class Bar:
 
     def __init__(self, wanted: bool | None):
         self.wanted = sys.stderr.isatty() if wanted is None else wanted
-        self.patience = 0.0 if wanted else 1.0
+        self.patience = 0.0 if wanted else PATIENCE
         self.rich: Any = None
 
     def __enter__(self) -> Bar:
@@ -57,8 +118,28 @@ class Bar:
             self.rich.stop()
 
 
-def facts_of(model) -> dict[str, Any]:
+def facts_of(system) -> dict[str, Any]:
     """Return what ``info`` shows, for JSON."""
+    facts = {
+        "name": system.name,
+        "degrees_of_freedom": system.degrees_of_freedom,
+        "nq": system.nq,
+        "nv": system.nv,
+        "q_names": system.q_names,
+        "v_names": system.v_names,
+        "total_mass": system.total_mass,
+        "gravity": system.gravity,
+        "constraints": [c.name for c in system.constraints],
+        "loads": [load.name for load in system.loads],
+        "inputs": system.input_names,
+        "prescribed": system.kinematic_names,
+        "methods": list(system.methods),
+        "units": "kg, m, rad, s, N",
+    }
+    return facts | (_facts_of_model(system) if isinstance(system, Model) else {})
+
+
+def _facts_of_model(model) -> dict[str, Any]:
     flat = model.flat
     joints = []
     for joint in model.joints:
@@ -76,21 +157,7 @@ def facts_of(model) -> dict[str, Any]:
             model.link_names, flat.link_parent, flat.link_mass, strict=True
         )
     ]
-    return {
-        "name": model.name,
-        "degrees_of_freedom": model.nv,
-        "nq": model.nq,
-        "total_mass": model.total_mass,
-        "gravity": model.gravity,
-        "links": links,
-        "joints": joints,
-        "constraints": [c.name for c in model.constraints],
-        "loads": [load.name for load in model.loads],
-        "inputs": model.input_names,
-        "prescribed": model.kinematic_names,
-        "notes": [finding.text for finding in _gravest_first(model)],
-        "units": "kg, m, rad, s, N",
-    }
+    return {"links": links, "joints": joints, "notes": [finding.text for finding in _gravest_first(model)]}
 
 
 def _gravest_first(model) -> list[Finding]:
@@ -108,8 +175,44 @@ def _told(model) -> list[str]:
     ]
 
 
-def print_tree(model) -> None:
+def print_tree(system) -> None:
+    """Print links and joints of a model as a tree, or what there is to say of a vehicle."""
     from rich.console import Console
+    from rich.text import Text
+
+    tree = _tree_of_model(system) if isinstance(system, Model) else _tree_of_vehicle(system)
+    for what, some in (("constraint", system.constraints), ("load", system.loads)):
+        for each in some:
+            tree.add(Text(f"{what}: {each.name}"))
+    for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
+        if names:
+            tree.add(Text(f"{what}: {', '.join(names)}"))
+    told = _told(system) if isinstance(system, Model) else []
+    for line in told[:MOST_TOLD]:
+        tree.add(Text(line))
+    if len(told) > MOST_TOLD:
+        tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
+    wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
+    Console(width=wide, highlight=False).print(tree)
+
+
+def _tree_of_vehicle(vehicle):
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(f"{vehicle.name}: {freedom_of(vehicle)}, {vehicle.total_mass:.6g} kg"))
+    tree.add(Text(summary(type(vehicle))))
+    for what, names in (("q", vehicle.q_names), ("v", vehicle.v_names), ("methods", vehicle.methods)):
+        tree.add(Text(f"{what}: {', '.join(names)}"))
+    return tree
+
+
+def summary(thing: Any) -> str:
+    """Return the first sentence of a docstring."""
+    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").split("; see :")[0].rstrip(".")
+
+
+def _tree_of_model(model):
     from rich.text import Text
     from rich.tree import Tree
 
@@ -121,7 +224,7 @@ def print_tree(model) -> None:
             into[joint.child], pending = pending, ""
     moving = len(model.joints)
     title = (
-        f"{model.name}: {model.nv} degrees of freedom, {moving} joints, "
+        f"{model.name}: {freedom_of(model)}, {moving} joints, "
         f"{len(model.link_names)} links, {model.total_mass:.6g} kg moving"
     )
     tree = Tree(Text(title))
@@ -130,19 +233,7 @@ def print_tree(model) -> None:
     for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
         text = Text(f"{into.get(name, '')}{name}, {mass:.4g} kg")
         nodes[name] = nodes.get(parent, tree).add(text)
-    for what, some in (("constraint", model.constraints), ("load", model.loads)):
-        for each in some:
-            tree.add(Text(f"{what}: {each.name}"))
-    for what, names in (("inputs", model.input_names), ("prescribed", model.kinematic_names)):
-        if names:
-            tree.add(Text(f"{what}: {', '.join(names)}"))
-    told = _told(model)
-    for line in told[:MOST_TOLD]:
-        tree.add(Text(line))
-    if len(told) > MOST_TOLD:
-        tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
-    wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
-    Console(width=wide, highlight=False).print(tree)
+    return tree
 
 
 def _describe(joint, model) -> str:

@@ -18,7 +18,7 @@ from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
 from vitree.integrators.base import Torque
 from vitree.model import Model
 from vitree.simulate import count_steps, simulate
-from vitree.system import System
+from vitree.system import System, freedom_of
 from vitree.trajectory import Trajectory, no_nan, package_version, plain
 
 NAN = math.nan
@@ -563,7 +563,7 @@ def _fit_orders(rows: list[dict], resolution: float) -> None:
 
 
 def _notes(model, duration, scale, conservative, symmetric, measured) -> list[str]:
-    notes = [f"{model.name}: {model.nv} degrees of freedom, {duration:g} s."]
+    notes = [f"{model.name}: {freedom_of(model)}, {duration:g} s."]
     against = "its start" if conservative else "the reference's (loads change the energy)"
     text = (
         f"Energy: largest difference from {against}; relative to the largest kinetic energy, "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vitree.errors import InputError, MissingExtraError
-from vitree.trajectory import Trajectory, replacing, versions
+from vitree.trajectory import Trajectory, no_nan, plain, replacing, versions
 
 if TYPE_CHECKING:
     import pandas
@@ -412,11 +412,45 @@ def _monitored(traj: Trajectory) -> Iterator[tuple[int, str, dict]]:
 
 # ---- by ending ------------------------------------------------------------------------------------
 
-_WRITERS = {".npz": Trajectory.save, ".nc": to_netcdf, ".csv": to_csv, ".mcap": to_mcap}
+def to_json(traj: Trajectory, path: str | os.PathLike) -> Path:
+    """Write a trajectory as strict JSON: how it was made, columns with their units, monitors; null for NaN.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    names = ("model_name", "method", "steps", "seconds", "settings", "monitors")
+    content = {name: getattr(traj, name) for name in names} | {"versions": versions()}
+    content["columns"] = {name: {"unit": unit, "values": x} for name, (x, unit) in columns(traj).items()}
+    path = Path(path)
+    with replacing(path) as stream:
+        stream.write(json.dumps(no_nan(plain(content)), allow_nan=False).encode())
+    return path
+
+
+_WRITERS = {".npz": Trajectory.save, ".nc": to_netcdf, ".csv": to_csv, ".json": to_json, ".mcap": to_mcap}
+#: What formats do not hold.
+LEFT_OUT = {
+    ".npz": "",
+    ".nc": "pictures and what a run goes on from",
+    ".csv": "settings, monitors, pictures and what a run goes on from",
+    ".json": "pictures and what a run goes on from",
+    ".mcap": "what a run goes on from",
+}
 
 
 def convert(traj: Trajectory, path: str | os.PathLike) -> Path:
-    """Write a trajectory to a file, at once or not at all, in the format of its ending: .npz, .nc, .csv or .mcap.
+    """Write a trajectory to a file, at once or not at all, in the format of its ending: .npz, .nc, .csv, .json, .mcap.
 
     Parameters
     ----------
@@ -436,5 +470,5 @@ def convert(traj: Trajectory, path: str | os.PathLike) -> Path:
     """
     ending = Path(path).suffix.lower()
     if ending not in _WRITERS:
-        raise InputError(f'{path} has the ending "{ending}"; choose from {", ".join(_WRITERS)}')
+        raise InputError(f'{path} has the ending "{ending}"; a run is written as one of {", ".join(_WRITERS)}')
     return _WRITERS[ending](traj, path)

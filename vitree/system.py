@@ -141,6 +141,11 @@ class System(ABC):
         """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
         return False
 
+    @property
+    def degrees_of_freedom(self) -> int | None:
+        """Number of its independent velocities; None with holonomic constraints, which may repeat each other."""
+        return None if self.constraints else self.nv
+
     def require_regular(self) -> None:  # noqa: B027 (most have accelerations)
         """Raise a ModelError if accelerations do not exist."""
 
@@ -221,3 +226,12 @@ class System(ABC):
         ``rates`` (n, nv): its entries of prescribed coordinates are those of the result.
         """
         return self.velocities(q, p)
+
+
+def freedom_of(system: System) -> str:
+    """Say how freely a system moves, for people: its degrees of freedom, or its velocities and what restricts them."""
+    count, held = system.degrees_of_freedom, len(system.constraints)
+    if count is None:
+        return f"{system.nv} velocities under {held} constraint{'s' * (held != 1)}"
+    free = f"{count} degree{'s' * (count != 1)} of freedom"
+    return free if count == system.nv else f"{system.nv} velocities, {free}"

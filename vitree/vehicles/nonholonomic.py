@@ -362,6 +362,11 @@ class NonholonomicVehicle(Vehicle):
         r = self.neutral()[: len(self.shape_names)]
         return len(self.shape_names) - len(self.driven) + self.symmetries(r).shape[1]
 
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number of the velocities that the constraints allow, driven ones included."""
+        return self.free + len(self.driven)
+
     @cached_property
     def driven_at(self) -> list[int]:
         """Where the driven shape coordinates are in r."""
@@ -442,6 +447,17 @@ class NonholonomicVehicle(Vehicle):
         lam = self._checked(glide, e.shape[1], "glide") if len(glide) else np.zeros(e.shape[1])
         v = np.empty(self.nv)
         v[self.algebra] = np.concatenate((u, e @ lam - self.connection(r) @ u))
+        return v
+
+    def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
+
+        Driven rates are zero.
+        """
+        r, w = self.validate_configuration(q)[: len(self.shape_names)], self._checked(v, self.nv, "v")[self.algebra]
+        w[self.driven_at] = 0.0
+        v = np.empty(self.nv)
+        v[self.algebra] = self.basis(r) @ self.reduced(r, w)
         return v
 
     def require_allowed(self, q: np.ndarray, v: np.ndarray, name: str = "v0") -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree.drawing import poses
 from vitree.plot_parts import COLOURS
-from vitree.system import System
+from vitree.system import System, freedom_of
 from vitree.trajectory import replacing
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, energies_of, span_of, view_of_runs, view_of_system, what_to_show
@@ -177,7 +177,7 @@ def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
 
 
 def _panel_of_tour(system: System, begins: list[tuple[float, str]]) -> str:
-    lines = f"{system.nv} degrees of freedom, {system.total_mass:.4g} kg; each coordinate in turn"
+    lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; each coordinate in turn"
     return _panel(system.name, html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
 
 

@@ -124,10 +124,15 @@ class Viewer:
         self.server = open_server(host, port, f"vitree: {title}")
         self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self.server.get_port()}"
         self._page: _RobotPage | _RunPage
-        if isinstance(shown, System):
-            self._page = _RobotPage(self.server, shown, q)
-        else:
-            self._page = _RunPage(self.server, shown, speed, spread)
+        try:
+            if isinstance(shown, System):
+                self._page = _RobotPage(self.server, shown, q)
+            else:
+                self._page = _RunPage(self.server, shown, speed, spread)
+        except BaseException:
+            with quiet():
+                self.server.stop()
+            raise
         self.missing = self._page.missing
 
     def wait(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import socket
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vitree.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape
-from vitree.errors import MissingExtraError
+from vitree.errors import InputError, MissingExtraError
 from vitree.viewer.source import Run, View
 
 #: Colours (r, g, b) of lines.
@@ -38,8 +39,27 @@ def require_viser() -> Any:
 
 
 def open_server(host: str, port: int, title: str) -> Any:
-    """Start a viser server that prints nothing; a port in use gives way to the next."""
+    """Start a viser server that prints nothing; a port in use gives way to the next.
+
+    Raises
+    ------
+    MissingExtraError
+        If viser is not installed.
+    InputError
+        If this machine cannot serve at the address.
+    """
     viser = require_viser()
+    if not 0 < port < 65536:
+        raise InputError(f"port {port} must be a number from 1 to 65535")
+    try:
+        family, kind, *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as tried:
+            tried.bind((host, 0))
+    except OSError as error:
+        raise InputError(
+            f"host {host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, or 0.0.0.0 "
+            "for all of its addresses"
+        ) from None
     with quiet():
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
     server.scene.set_up_direction("+z")

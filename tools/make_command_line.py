@@ -1,0 +1,63 @@
+"""Write the tables of options into docs/command-line.md: python tools/make_command_line.py
+
+Each goes between <!-- options NAME --> and <!-- end -->, NAME being a command or a group of options.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from vitree import cli_options
+from vitree.cli import COMMANDS
+
+PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
+GROUPS = {group.__name__.lower(): group for group in (cli_options.Reading, cli_options.World, cli_options.Run,
+                                                      cli_options.Start)}  # fmt: skip
+
+
+def _row(name: str, hint: Any, default: Any) -> str:
+    """A row of a table: names, meaning, default."""
+    (info,) = hint.__metadata__
+    # Typer has the first name of an option where a default would be
+    names = [x for x in (info.default, *(getattr(info, "param_decls", None) or ())) if isinstance(x, str)]
+    shown = ", ".join(f"`{x}`" for x in names) or f"`{info.metavar or name.upper()}`"
+    told = "" if default in (None, "", MISSING, inspect.Parameter.empty) else str(default)
+    if isinstance(default, bool):  # of a pair of names the one that it stands for
+        told = names[0].partition("/")[0] if default else ""
+    return f"| {shown} | {info.help} | {f'`{told}`' if told else ''} |"
+
+
+def table_of(name: str) -> str:
+    """Return the table of the options of a command or group, those of other groups apart."""
+    if name in GROUPS:
+        group, hints = GROUPS[name], get_type_hints(GROUPS[name], include_extras=True)
+        own = [field for field in fields(group) if field.name in group.__annotations__]
+        rows = [_row(field.name, hints[field.name], field.default) for field in own]
+    else:
+        command = next(command for command in COMMANDS if command.__name__ == name)
+        hints, rows = get_type_hints(command, include_extras=True), []
+        for parameter in inspect.signature(command).parameters.values():
+            hint = hints[parameter.name]
+            if not is_dataclass(hint):
+                rows.append(_row(parameter.name, hint, parameter.default))
+            elif "robot" in hint.__annotations__:  # a group with an argument of its own
+                robot = next(field for field in fields(hint) if field.name == "robot")
+                rows.insert(0, _row("robot", get_type_hints(hint, include_extras=True)["robot"], robot.default))
+    return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
+
+
+def written(page: str) -> str:
+    """Return the page with its tables written anew."""
+
+    def table(found: re.Match) -> str:
+        return f"<!-- options {found[1]} -->\n{table_of(found[1])}\n<!-- end -->"
+
+    return re.sub(r"<!-- options (\w+) -->\n.*?<!-- end -->", table, page, flags=re.S)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))

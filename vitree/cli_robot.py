@@ -1,0 +1,107 @@
+"""Commands about robots and their files: info, check, fix, robots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from vitree.cli_base import Json, argument, option
+from vitree.cli_names import VEHICLES, robot_files, vehicle
+from vitree.cli_names import robots as complete_robots
+from vitree.cli_options import Reading, Robot, find
+from vitree.cli_show import check_writable, facts_of, facts_of_findings, print_json, print_tree, say, summary
+from vitree.findings import SEVERITIES, Finding
+
+try:
+    import typer
+except ImportError:  # main() says what to install
+    typer = None  # type: ignore[assignment]
+
+
+def info(robot: Robot, as_json: Json = False) -> None:
+    """Print links, joints, masses and degrees of freedom as a tree."""
+    system = robot.load(robot.robot)
+    if as_json:
+        print_json(facts_of(system))
+    else:
+        print_tree(system)
+
+
+def check(
+    reading: Reading,
+    robots: Annotated[
+        list[str],
+        argument(
+            "Robot files (URDF or xacro), or names of robots; several may be given.", "ROBOT", complete_robots
+        ),
+    ],
+    strict: Annotated[bool, option("--strict", text="Exit with 1 if there are warnings.")] = False,
+    notes: Annotated[bool, option("--notes", text="Print notes, too: what was done with the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with robot files, a line each: file:line: severity id: text.
+
+    Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
+    """
+    from vitree.urdf import check_urdf
+
+    found: list[Finding] = []
+    for name in robots:
+        path = find(name)
+        found += [replace(finding, file=str(path)) for finding in check_urdf(path, **reading.options(path))]
+    counts = {severity: sum(finding.severity == severity for finding in found) for severity in SEVERITIES}
+    if as_json:
+        print_json({"files": robots, "counts": counts, "findings": facts_of_findings(found)})
+    else:
+        for finding in found:
+            if notes or finding.severity != "note":
+                print(finding)
+        say(", ".join(f"{count} {severity}{'s' * (count != 1)}" for severity, count in counts.items()))
+    raise typer.Exit(2 if counts["error"] else 1 if strict and counts["warning"] else 0)
+
+
+def fix(
+    robot: Robot,
+    output: Annotated[
+        Path,
+        option("--output", "-o", text="File for the repaired robot (.urdf).", complete=robot_files),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Repair the inertias that no body has and axes that are not of length one; all else of the file stays.
+
+    Prints each change, and the errors and warnings that remain. By default --inertia is repair.
+    """
+    from vitree.trajectory import replacing
+    from vitree.urdf import fix_urdf
+
+    check_writable(output)
+    path = find(robot.robot)
+    options = robot.options(path)
+    fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
+    with replacing(output) as stream:
+        stream.write(fixed.text.encode())
+    changes = [replace(finding, file=str(path)) for finding in fixed.changes]
+    remaining = [replace(finding, file=str(output)) for finding in fixed.remaining.of("error", "warning")]
+    if as_json:
+        found = {"changes": facts_of_findings(changes), "remaining": facts_of_findings(remaining)}
+        print_json({"file": str(output), **found})
+        return
+    for finding in (*changes, *remaining):
+        print(finding)
+    say(f"{len(changes)} changes; wrote {output}")
+
+
+def robots(as_json: Json = False) -> None:
+    """List the robots known by name, each with its file, and the vehicles."""
+    from vitree.robots import list_robots
+
+    found = list_robots()
+    built = {name: summary(type(vehicle(name))) for name in VEHICLES}
+    if as_json:
+        print_json({"robots": {name: str(path) for name, path in found.items()}, "vehicles": built})
+        return
+    width = max(map(len, (*found, *built)))
+    for name, what in (*found.items(), *((name, f"(vehicle) {text}") for name, text in built.items())):
+        print(f"{name.ljust(width)}  {what}")

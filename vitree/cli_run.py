@@ -1,0 +1,263 @@
+"""Commands that run integrators: simulate, compare, bench."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+
+from vitree.cli_base import Json, Progress, option
+from vitree.cli_names import METHOD_NAMES, methods, runs
+from vitree.cli_options import OptionalRobot, Robot, Run, Start, World, numbers
+from vitree.cli_show import Bar, check_writable, print_json, say
+from vitree.errors import ConvergenceError, InputError, MissingExtraError
+
+try:
+    import typer
+except ImportError:  # main() says what to install
+    typer = None  # type: ignore[assignment]
+
+#: What ``compare`` runs of a mechanism by default.
+COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
+
+
+def simulate(
+    robot: Robot,
+    run: Run,
+    start: Start,
+    method: Annotated[
+        Optional[str],  # noqa: UP045 (older Typer)
+        option(
+            "--method",
+            "-m",
+            text=f"Integrator, one of {METHOD_NAMES}; by default linear-time, of vehicles lie.",
+            complete=methods,
+        ),
+    ] = None,
+    dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
+    output: Annotated[
+        Path, option("--output", "-o", text="File for the trajectory (.npz).", complete=runs)
+    ] = Path("run.npz"),
+    halvings: Annotated[
+        Optional[int],  # noqa: UP045
+        option(
+            "--halvings",
+            text="How often a step that cannot be solved is halved, a number; by default 3 with the solver auto.",
+        ),
+    ] = None,
+    monitor: Annotated[
+        str,
+        option(
+            "--monitor",
+            text="What to keep of every step, recorded or not, separated by commas: energy, momentum, constraint, "
+            "residual, iterations, contraction.",
+        ),
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Run one method and write the trajectory to a file."""
+    from vitree.simulate import simulate
+
+    check_writable(output)
+    system = run.system(robot)
+    method = method or next(iter(system.methods))
+    options = run.chosen() | ({} if halvings is None else {"halvings": halvings})
+    try:
+        with Bar(run.progress) as bar:
+            traj = simulate(
+                system, *start.of(system), duration=run.duration, dt=dt, method=method, every=run.every,
+                inputs=run.driven(), monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
+                progress=lambda done, total: bar(done, total, method), **options,
+            )  # fmt: skip
+    except (ConvergenceError, KeyboardInterrupt) as error:
+        kept = getattr(error, "trajectory", None)
+        if kept is None:
+            raise
+        kept.save(output)
+        text = f"wrote the {len(kept)} records before it to {output}"
+        if isinstance(error, ConvergenceError):
+            error.args = (f"{error}; {text}",)
+            raise
+        if as_json:
+            print_json(_facts_of_run(kept, dt, output))
+        say(f"interrupted; {text}")
+        raise typer.Exit(130) from None
+    traj.save(output)
+    facts = _facts_of_run(traj, dt, output)
+    if as_json:
+        print_json(facts)
+        return
+    print(
+        f"{system.name} by {method}: {traj.steps} steps of {dt:g} s in {traj.seconds:.3g} s "
+        f"({facts['us_per_step']:.1f} us/step), energy within {facts['energy_error']:.2e} J; "
+        f"wrote {len(traj)} records to {output}"
+    )
+    print(f"see it: vitree view {shlex.quote(str(output))}")
+
+
+def _facts_of_run(traj, dt: float, output: Path) -> dict[str, Any]:
+    return {
+        "file": str(output), "model": traj.model_name, "method": traj.method, "dt": dt, "duration": traj.t[-1],
+        "steps": traj.steps, "records": len(traj), "seconds": traj.seconds,
+        "us_per_step": 1e6 * traj.seconds / max(traj.steps, 1),
+        "energy_error": np.abs(traj.energy - traj.energy[0]).max(), "iterations_total": traj.iterations_total,
+    }  # fmt: skip
+
+
+def compare(
+    robot: Robot,
+    run: Run,
+    start: Start,
+    methods: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--methods",
+            "-m",
+            text="Methods separated by commas, each a NAME, or NAME:SOLVER, NAME:order=4, or NAME:SOLVER:order=4; "
+            f"NAME is one of {METHOD_NAMES}. By default {', '.join(COMPARED)}; of vehicles all but SciPy's.",
+            complete=methods,
+        ),
+    ] = None,
+    dt: Annotated[
+        str, option("--dt", text="Time step in s; several, separated by commas, give orders.")
+    ] = "0.001",
+    reference: Annotated[
+        str,
+        option(
+            "--reference",
+            text="SciPy method for the solution that errors are measured against, run at a "
+            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none.",
+        ),
+    ] = "scipy-dop853",
+    repeats: Annotated[
+        int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
+    ] = 1,
+    plot: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--plot",
+            text="File for the picture (.png, .pdf, .svg); by default compare-ROBOT.png.",
+        ),
+    ] = None,
+    no_plot: Annotated[bool, option("--no-plot", text="Draw no picture.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run several methods from one state; print and plot a comparison."""
+    from vitree.compare import Comparison, compare
+
+    steps = numbers("--dt", dt)
+    system = run.system(robot)
+    picture = None if no_plot else _picture(plot, robot.robot)
+    jobs = {}
+    for label in _split(methods, system, COMPARED):
+        name, *own = label.split(":")
+        if label in jobs:
+            raise InputError(f'--methods has "{label}" twice; name each once')
+        takes = getattr(system.methods.get(name), "options", ())
+        chosen = {key: value for key, value in run.chosen().items() if key in takes}
+        jobs[label] = (name, chosen | dict(_own(label, part) for part in own))
+    for key in run.chosen():
+        if not any(key in options for _, options in jobs.values()):
+            raise InputError(f"--{key} is of linear-time and midpoint; none of these methods takes it, leave it out")
+    result: Comparison | None
+    interrupted = False
+    with Bar(run.progress) as bar:
+        try:
+            result = compare(
+                system,
+                jobs,
+                *start.of(system),
+                duration=run.duration,
+                dt=steps,
+                reference=False if reference == "none" else reference,
+                inputs=run.driven(),
+                every=run.every,
+                repeats=repeats,
+                progress=bar,
+            )
+        except KeyboardInterrupt as interrupt:
+            result, interrupted = getattr(interrupt, "comparison", None), True
+    if result is not None and not result.table:
+        result = None
+    if result is not None:
+        print(result.to_json() if as_json else result)
+        if picture is not None and result.series:
+            result.plot(picture)
+            say(f"wrote {picture}")
+    if interrupted:
+        shown = "; what was finished is shown" if result is not None else " before anything was finished"
+        say(f"interrupted{shown}")
+        raise typer.Exit(130)
+
+
+def _split(methods: str | None, system, usual=()) -> list[str]:
+    """The methods of an option, or those of a system by default."""
+    if methods is not None:
+        return [part for part in (part.strip() for part in methods.split(",")) if part]
+    if usual and set(usual) <= set(system.methods):
+        return list(usual)
+    return [name for name in system.methods if not name.startswith("scipy-")]
+
+
+def _own(label: str, part: str) -> tuple[str, Any]:
+    """What a part of NAME:SOLVER:order=4 behind the name says."""
+    key, given, value = part.rpartition("=")
+    if not given:
+        return "solver", part
+    if key != "order" or not value.isdigit():
+        raise InputError(f'--methods has "{label}"; behind the name give a solver, or order= and 2, 4, 6 or 8')
+    return key, int(value)
+
+
+def _picture(plot: str | None, robot: str) -> Path | None:
+    """Return where the picture goes; without matplotlib none, unless it was asked for."""
+    from vitree.plot import check_format
+
+    name = re.sub(r"[^\w.-]+", "-", Path(robot).stem if Path(robot).is_file() else robot)
+    path = Path(plot or f"compare-{name}.png")
+    check_writable(path)
+    try:
+        check_format(path)
+    except MissingExtraError as missing:
+        if plot is not None:
+            raise
+        say(f"no picture: {missing}")
+        return None
+    return path
+
+
+def bench(
+    robot: OptionalRobot,
+    world: World,
+    start: Start,
+    methods: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--methods",
+            "-m",
+            text=f"Methods separated by commas, each one of {METHOD_NAMES}. By default all but SciPy's.",
+            complete=methods,
+        ),
+    ] = None,
+    dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
+    steps: Annotated[int, option("--steps", text="Steps of a run, a number.")] = 200,
+    repeats: Annotated[
+        int, option("--repeats", text="Runs of each, a number; the smallest time in us counts.")
+    ] = 20,
+    peers: Annotated[bool, option("--peers/--no-peers", text="Time Pinocchio and MuJoCo beside, if installed.")] = True,
+    progress: Progress = None,
+    as_json: Json = False,
+) -> None:
+    """Time a step of the methods, and a call of the kernels, on this machine."""
+    from vitree.bench import bench
+
+    system = world.system(robot)
+    with Bar(progress) as bar:
+        found = bench(
+            system, _split(methods, system), *start.of(system), dt=dt, steps=steps, repeats=repeats, peers=peers,
+            progress=bar,
+        )  # fmt: skip
+    print(found.to_json() if as_json else found)
