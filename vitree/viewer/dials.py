@@ -22,12 +22,17 @@ TURNS = ("roll", "pitch", "yaw")
 class Dial:
     """One number: ``q[index]``, or the angle ``turn`` (0, 1, 2) of the quaternion that starts at ``index``."""
 
-    label: str
+    name: str
     unit: str
     index: int
     low: float
     high: float
     turn: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name and unit."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
 class Dials:
@@ -54,14 +59,16 @@ class Dials:
         low, high, angular = self._ranges(extent)
         quaternions = {int(k) for k in self.system._quaternions}
         inner = {k + i for k in quaternions for i in (1, 2, 3)}
+        unknown = getattr(self.system, "shape_names", ())  # of a vehicle's shape only its kind knows
         for k, name in enumerate(self.system.q_names):
             if k in quaternions:
                 stem = name.rpartition(".")[0] or "body"
                 for turn, word in enumerate(TURNS):
-                    most = np.pi / 2 if turn == 1 else np.pi
+                    most = 1.5707 if turn == 1 else 3.1415
                     yield Dial(f"{stem}.{word}", "rad", k, -most, most, turn)
             elif k not in inner:
-                yield Dial(name, "rad" if angular[k] else "m", k, low[k], high[k])
+                unit = "" if name in unknown else "rad" if angular[k] else "m"
+                yield Dial(name, unit, k, low[k], high[k])
 
     def _ranges(self, extent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lowest and highest value of each entry of q, and whether it is an angle."""
@@ -83,7 +90,8 @@ class Dials:
             if len(lower) == place.stop - place.start:
                 low[place] = np.where(np.isfinite(lower), lower, low[place])
                 high[place] = np.where(np.isfinite(upper), upper, high[place])
-        # a start outside the limits is shown, too
+        # no more digits than a slider has room for; and a start outside the limits is shown, too
+        low, high = (np.trunc(1e4 * limit) / 1e4 for limit in (low, high))
         return np.minimum(low, self.start), np.maximum(high, self.start), angular
 
     def value(self, dial: Dial) -> float:

@@ -107,7 +107,7 @@ def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float
     """Move each coordinate through its range and back; return when each begins."""
     begins, clock = [], 0.0
     for dial in dials.dials:
-        begins.append((clock, dial.label))
+        begins.append((clock, dial.name))
         start = dials.value(dial)
         # from where it is up, down and back, by a smooth way
         for phase in np.linspace(0.0, 2 * np.pi, PICTURES + 1)[1:]:

@@ -183,7 +183,7 @@ class _RobotPage:
             self.sliders = []
             for dial in self.dials.dials:
                 slider = gui.add_slider(
-                    f"{dial.label} [{dial.unit}]", min=dial.low, max=dial.high,
+                    dial.label, min=dial.low, max=dial.high,
                     step=_step(dial.high - dial.low), initial_value=self._within(dial),
                 )  # fmt: skip
                 slider.on_update(lambda event, dial=dial: self._turned(event, dial))

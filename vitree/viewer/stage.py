@@ -17,8 +17,8 @@ from vitree.viewer.source import Run, View
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
-#: Turns of a spring.
-COILS = 8
+#: Turns of a spring, and pieces of a turn.
+COILS, PIECES = 8, 10
 #: How solid ghosts are.
 GHOST = 0.5
 
@@ -209,7 +209,7 @@ class Stage:
 
     def _segments(self, poses: np.ndarray) -> np.ndarray:
         """Both ends (n, 2, 3) of the pieces of all lines."""
-        size = 0.03 * self.drawing.extent
+        size = 0.025 * self.drawing.extent
         return np.concatenate([
             _pieces_between(line, _at(poses, line.a, line.point_a), _at(poses, line.b, line.point_b), size)
             for line in self.drawing.lines
@@ -217,20 +217,23 @@ class Stage:
 
 
 def _pieces(line: Line) -> int:
-    return 2 * COILS + 2 if line.kind == "spring" else 1
+    return COILS * PIECES + 2 if line.kind == "spring" else 1
 
 
 def _pieces_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> np.ndarray:
-    """A straight piece, or a spring's zigzag."""
+    """A straight piece, or a spring's helix of a radius."""
     if line.kind != "spring":
         return np.array([[a, b]])
     along = b - a
     aside = np.cross(along, (0.0, 0.0, 1.0) if abs(along[2]) < 0.9 * np.linalg.norm(along) else (1.0, 0.0, 0.0))
-    length = np.linalg.norm(aside)
-    aside = size * aside / length if length > 0 else aside
-    shares = np.concatenate(([0.0], np.linspace(0.15, 0.85, 2 * COILS + 1), [1.0]))
-    sides = np.concatenate(([0.0], [0.0], np.tile([1.0, -1.0], COILS)[:-1], [0.0], [0.0]))
-    points = a + np.outer(shares, along) + np.outer(sides, aside)
+    across = np.cross(along, aside)
+    lengths = np.linalg.norm(aside), np.linalg.norm(across)
+    if min(lengths) == 0:  # its ends are in one place
+        return np.array([[a, b]] * _pieces(line))
+    angles = np.linspace(0.0, 2 * np.pi * COILS, COILS * PIECES + 1)
+    round_it = size * (np.outer(np.cos(angles), aside / lengths[0]) + np.outer(np.sin(angles), across / lengths[1]))
+    coils = a + np.outer(np.linspace(0.15, 0.85, len(angles)), along) + round_it
+    points = np.concatenate((a[None], coils, b[None]))
     return np.stack((points[:-1], points[1:]), axis=1)
 
 
