@@ -243,3 +243,12 @@ def test_prescribed_motion_is_not_halved():
     cart.add(vt.ry("swing"), vt.body("bob", 1.0, inertia=(1, 1, 1)))
     with pytest.raises(vt.ConvergenceError, match="half a turn"):
         vt.simulate(tree.compile(), v0=np.array([0.0, 400.0]), duration=0.1, dt=0.01)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
+def test_inertia_without_mass_is_inertia(method):
+    """A flywheel whose mass is left out turns as it is pushed."""
+    tree = vt.Tree("flywheel")
+    tree.world.add(vt.rz("axle"), vt.body("wheel", 0.0, (0.01, 0.01, 0.02)))
+    run = vt.simulate(tree.compile(), [0.3], [1.0], duration=1.0, dt=0.01, method=method, torque=[0.04])
+    np.testing.assert_allclose([run.q[-1, 0], run.v[-1, 0]], [0.3 + 1.0 + 0.5 * 2.0, 1.0 + 2.0], rtol=1e-9)

@@ -58,7 +58,7 @@ class Series(NamedTuple):
     error: np.ndarray  # (n,) norm of the difference to the reference [rad, m]; NaN without one
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Comparison:
     """What :func:`compare` found; ``print`` it, ``.plot()`` it, or read ``.table``.
 
@@ -83,7 +83,8 @@ class Comparison:
         - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
         - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
         - ``order``: slope of log error over log dt, the same for all rows of a label;
-        - ``iterations_mean``, ``iterations_max`` per step, ``us_per_step`` [microseconds].
+        - ``iterations_mean``, ``iterations_max`` per step, NaN of methods that solve nothing; ``us_per_step``
+          [microseconds].
     trajectories : dict
         (label, dt) to Trajectory; that of a failed run ends where it failed.
     reference : Trajectory or None
@@ -116,6 +117,8 @@ class Comparison:
 
     def __str__(self) -> str:
         return "\n".join([_text(self.table), "", *self.notes])
+
+    __repr__ = __str__
 
     def plot(self, path: str | os.PathLike | None = None) -> Any:
         """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
@@ -230,8 +233,9 @@ def compare(
     loads = {"torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
              "prescribed": prescribed, "effort_limits": effort_limits}  # fmt: skip
     run = _Runner(model, q0, v0, duration, every, loads, progress)
-    run.stages = len(jobs) * len(dts) * repeats
     truth = _Reference(source, reference_tolerance, dts)
+    truth.check(run)
+    run.stages = len(jobs) * len(dts) * repeats + truth.stages
     coupled = wrenches or model.loads or model.constraints or prescribed
     if isinstance(model, Model):
         at_start = q0, model.zero_velocity() if v0 is None else v0
@@ -244,6 +248,12 @@ def compare(
     series: dict[tuple[str, float], Series] = {}
 
     def finish() -> Comparison:
+        for row in rows:
+            key = row["label"], row["dt"]
+            if row["status"] == "ok":
+                traj = trajectories[key]
+                series[key] = _series(model, traj, truth.of(row["dt"]), conservative)
+                row |= _measure(model, traj, series[key], symmetric)
         calmest = min((float(trajectories[k].kinetic.max()) for k in series), default=NAN)
         reference_run = truth.of(min(dts))
         scale = calmest if reference_run is None else float(reference_run.kinetic.max())
@@ -273,6 +283,7 @@ def compare(
             notes=(
                 *_notes(model, duration, scale, conservative, symmetric, bool(truth.runs)),
                 *truth.notes,
+                *_stiff_friction(model, q0, max(dts)),
                 *dict.fromkeys(f"Failed: {row['reason']}." for row in rows if row["reason"]),
                 *(
                     f"{label}, dt = {step:g} s: {run.settings['halved']} of {run.steps} steps could not be solved and "
@@ -289,17 +300,13 @@ def compare(
                 count = min(WARM_UP, count_steps(duration, step))
                 with contextlib.suppress(ConvergenceError):
                     run(name, label, step, count, every=1, shown=False, **options)
-        truth.compute(run)
         for label, (name, options) in jobs.items():
             for step in dts:
-                key = (label, step)
-                row, traj = _row(run, key, name, options, repeats)
+                row, traj = _row(run, (label, step), name, options, repeats)
                 if traj is not None:
-                    trajectories[key] = traj
-                    if row["status"] == "ok":
-                        series[key] = _series(model, traj, truth.of(step), conservative)
-                        row |= _measure(model, traj, series[key], symmetric)
+                    trajectories[label, step] = traj
                 rows.append(row)
+        truth.compute(run)  # last, since it takes longest: an interrupt then leaves what the methods found
     except KeyboardInterrupt as interrupt:
         interrupt.comparison = finish()  # type: ignore[attr-defined]
         raise
@@ -343,8 +350,13 @@ class _Reference:
     def of(self, dt: float) -> Trajectory | None:
         return self.runs.get(self.base[dt])
 
-    def compute(self, run: _Runner) -> None:
-        bases = sorted(set(self.base.values()))
+    @property
+    def stages(self) -> int:
+        """Runs that it takes."""
+        return 2 * len(set(self.base.values())) if isinstance(self.source, str) else 0
+
+    def check(self, run: _Runner) -> None:
+        """Raise an InputError if a trajectory that was given does not fit."""
         if isinstance(self.source, Trajectory):
             if self.source.q_names != run.model.q_names:
                 raise InputError(
@@ -356,12 +368,14 @@ class _Reference:
                     f"the reference ends at {self.source.t[-1]:g} s, before duration = "
                     f"{run.duration:g} s; give a longer one"
                 )
-            self.runs = dict.fromkeys(bases, self.source)
+            self.runs = dict.fromkeys(set(self.base.values()), self.source)
             self.notes = ("Error: against the trajectory that was given.",)
+
+    def compute(self, run: _Runner) -> None:
+        """Run the reference, twice at different tolerances."""
+        if not isinstance(self.source, str):
             return
-        if not self.source:
-            return
-        run.stages += 2 * len(bases)
+        bases = sorted(set(self.base.values()))
         errors = []
         try:
             for dt in bases:
@@ -382,10 +396,14 @@ class _Reference:
             self.notes = (f"Error: none, the reference {self.source} failed: {error}",)
             self.runs.clear()
             return
+        except KeyboardInterrupt:
+            self.notes = (f"Error: none, the reference {self.source} was interrupted.",)
+            self.runs.clear()
+            raise
         self.error = max(*errors, ROUNDING)
         self.notes = (
             f"Error: largest norm of the difference to {self.source}, rtol = atol = "
-            f"{self.tolerance:g}, whose own error is about {self.error:.1e} (from ten times that).",
+            f"{self.tolerance:g}, whose own error is about {self.error:.1e} (what a run at ten times that differs by).",
         )
 
 
@@ -470,8 +488,9 @@ def _row(run: _Runner, key, name: str, options: dict, repeats: int):
         row["status"], row["failed_at"] = f"failed at t = {traj.t[sound]:g} s", float(traj.t[sound])
         row["reason"] = "the state or its energy is not finite"
         return row, traj[:sound]
-    row["iterations_mean"] = traj.iterations_total / max(traj.steps, 1)
-    row["iterations_max"] = traj.iterations_max
+    if traj.iterations_total or "tolerance" in run.model.methods[name].options:  # others solve nothing
+        row["iterations_mean"] = traj.iterations_total / max(traj.steps, 1)
+        row["iterations_max"] = traj.iterations_max
     row["us_per_step"] = min(1e6 * x.seconds / max(x.steps, 1) for x in runs)
     return row, traj
 
@@ -564,7 +583,7 @@ def _fit_orders(rows: list[dict], resolution: float) -> None:
 
 def _notes(model, duration, scale, conservative, symmetric, measured) -> list[str]:
     notes = [f"{model.name}: {freedom_of(model)}, {duration:g} s."]
-    against = "its start" if conservative else "the reference's (loads change the energy)"
+    against = "its start" if conservative else "that of the reference (damping, friction or loads change it)"
     text = (
         f"Energy: largest difference from {against}; relative to the largest kinetic energy, "
         f"{scale:.4g} J; drift: least-squares slope."
@@ -579,6 +598,24 @@ def _notes(model, duration, scale, conservative, symmetric, measured) -> list[st
             f"the world's origin, {part} (kg m^2/s)."
         )
     return notes
+
+
+def _stiff_friction(model, q0, dt: float) -> list[str]:
+    """A note if friction is too stiff for the steps of methods that do not solve for it."""
+    if not isinstance(model, Model) or not model.friction.any():
+        return []
+    # friction f slows an inertia M, near rest, at the rate f/(M e); explicit methods need steps below about 2 of it
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    slope = (model.friction / model.flat.friction_velocity)[free]
+    rate = slope * np.diag(np.linalg.inv(model.crba(q0)[np.ix_(free, free)]))
+    stiff = int((dt * rate > 2.0).sum())
+    if not stiff:
+        return []
+    return [
+        f"Friction of {stiff} joint{'s' * (stiff != 1)} is stiff at dt = {dt:g} s (up to {dt * rate.max():.2g} M e/f): "
+        "methods that do not solve for it lose accuracy and order, and the others some; without friction, or with a "
+        "larger friction_velocity, they have theirs."
+    ]
 
 
 def _text(rows: list[dict]) -> str:

@@ -200,7 +200,7 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept
     for i in range(m.nbody):
         b = &m.body[i]
         s = &z[i]
-        if b.mass == 0.0:
+        if not b.inert:
             s.f = zero3()
             s.n = zero3()
             s.N = zero3()
@@ -389,7 +389,7 @@ cdef void lt_factor(const vt_model* m, double h, const Node* x, const vt_real* y
         s[i].A22 = zero
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
-        if b.mass > 0.0:
+        if b.inert:
             lt_body_block(b.mass, &x[i], &z[i], &s[i])
         if b.kind >= BALL:
             lt_factor_big(m, h, b, &x[i], y, &z[i], &s[i], &big[b.big])
@@ -520,7 +520,7 @@ cdef void lt_jacobian(const vt_model* m, double h, const Node* x, const vt_real*
         s[i].A22 = zero
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
-        if b.mass > 0.0:
+        if b.inert:
             lt_body_block(b.mass, &x[i], &z[i], &s[i])
         for k in range(joint_nv(b)):
             joint_column(b, x[i].R, k, &w, &v)

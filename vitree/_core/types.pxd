@@ -21,6 +21,7 @@ cdef struct vt_body:
     double Io[6]        # [kg m^2] about the core frame's origin: xx xy xz yy yz zz
     double Ic[6]        # [kg m^2] about the COM
     int big             # number of ball and free joints before this one
+    int inert           # has mass or inertia
     int locked          # moves as prescribed: its coordinate is not solved for
 
 cdef struct vt_model:

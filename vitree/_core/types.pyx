@@ -44,6 +44,7 @@ cdef class CoreModel:
             b.mass = flat.mass[i]
             c = flat.com[i]
             about_com = flat.inertia[i]
+            b.inert = b.mass != 0.0 or np.any(about_com)
             about_origin = about_com + b.mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
             for k, (row, column) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
                 b.Ic[k] = about_com[row, column]

@@ -15,8 +15,8 @@ from vitree.plot_parts import COLOURS
 from vitree.system import System, freedom_of
 from vitree.trajectory import replacing
 from vitree.viewer.dials import Dials
-from vitree.viewer.source import Run, energies_of, span_of, view_of_runs, view_of_system, what_to_show
-from vitree.viewer.stage import Stage, open_server, quiet, set_scene, stages_of
+from vitree.viewer.source import Run, energies_of, span_of, view_of_system, what_to_show
+from vitree.viewer.stage import Cast, Stage, open_server, quiet, set_scene
 
 #: Pictures a second of a page, at least, and at most in all.
 RATE, FEWEST, MOST = 30, 120, 3000
@@ -37,7 +37,7 @@ def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
     path : path
         File to write (.html).
     **options
-        model, q, speed, spread, as for :func:`vitree.view`.
+        model, q, speed, spread, follow, as for :func:`vitree.view`.
 
     Raises
     ------
@@ -64,7 +64,9 @@ def colour_of(index: int) -> str:
     return BLACK if index == 0 else others[(index - 1) % len(others)]
 
 
-def page_of(shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0) -> str:
+def page_of(
+    shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None
+) -> str:
     """Return the page as text."""
     title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
     server = open_server("127.0.0.1", PORT, title)
@@ -78,10 +80,9 @@ def page_of(shown: System | list[Run], *, q=None, speed: float = 1.0, spread: fl
             recording = server.get_scene_serializer()
             panel = _panel_of_tour(shown, _record_tour(recording, dials, stage))
         else:
-            set_scene(server, view_of_runs(shown))
-            stages = stages_of(server, shown, spread)
+            cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
-            _record(recording, shown, stages, speed)
+            _record(recording, cast, speed)
             panel = _panel_of_runs(shown, speed)
         with quiet():
             text = recording.as_html()
@@ -91,15 +92,14 @@ def page_of(shown: System | list[Run], *, q=None, speed: float = 1.0, spread: fl
     return _with_panel(text, title, panel)
 
 
-def _record(recording: Any, runs: list[Run], stages: list[Stage], speed: float) -> None:
-    t0, t1 = span_of(runs)
+def _record(recording: Any, cast: Cast, speed: float) -> None:
+    t0, t1 = span_of(cast.runs)
     seconds = max((t1 - t0) / speed, 1e-3)
     count = int(np.clip(RATE * seconds, FEWEST, MOST))
     if t1 <= t0:
         return
     for t in np.linspace(t0, t1, count + 1):
-        for run, stage in zip(runs, stages, strict=True):
-            stage.place(run.film.at(t))
+        cast.show(t)
         recording.insert_sleep(seconds / count)
 
 

@@ -18,8 +18,8 @@ from vitree.errors import InputError
 from vitree.system import System
 from vitree.viewer.dials import Dials
 from vitree.viewer.page import colour_of, page_of, write_page
-from vitree.viewer.source import Run, energies_of, span_of, view_of_runs, view_of_system, what_to_show
-from vitree.viewer.stage import Stage, open_server, quiet, set_scene, stages_of
+from vitree.viewer.source import Run, energies_of, span_of, view_of_system, what_to_show
+from vitree.viewer.stage import Cast, Stage, open_server, quiet, set_scene
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 #: Pictures a second while a run is played.
@@ -38,6 +38,7 @@ def view(
     block: bool | None = None,
     speed: float = 1.0,
     spread: float = 0.0,
+    follow: bool | None = None,
 ) -> Viewer | Path:
     """Show a robot with sliders for its joints, or play a run, in a web page.
 
@@ -68,6 +69,8 @@ def view(
         Seconds of the run a second.
     spread : float
         Distance between runs, along y [m]; 0 lays them over each other.
+    follow : bool, optional
+        Whether the first run stays in the picture while the ground moves; by default if it goes far.
 
     Returns
     -------
@@ -85,8 +88,8 @@ def view(
         raise InputError(f"speed = {speed} must be a positive number")
     shown = what_to_show(source, model)
     if html is not None:
-        return write_page(html, page_of(shown, q=q, speed=speed, spread=spread))
-    viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread)
+        return write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow))
+    viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     inside = _notebook()
     if browser or (browser is None and not inside):
         import webbrowser
@@ -117,8 +120,9 @@ class Viewer:
     """
 
     def __init__(self, shown: System | list[Run], *, q: ArrayLike | None = None,
-                 host: str = "127.0.0.1", port: int = 8080, speed: float = 1.0, spread: float = 0.0):  # fmt: skip
-        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread}
+                 host: str = "127.0.0.1", port: int = 8080, speed: float = 1.0, spread: float = 0.0,
+                 follow: bool | None = None):  # fmt: skip
+        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         self._shown = shown, options
         title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
         self.server = open_server(host, port, f"vitree: {title}")
@@ -128,7 +132,7 @@ class Viewer:
             if isinstance(shown, System):
                 self._page = _RobotPage(self.server, shown, q)
             else:
-                self._page = _RunPage(self.server, shown, speed, spread)
+                self._page = _RunPage(self.server, shown, speed, spread, follow)
         except BaseException:
             with quiet():
                 self.server.stop()
@@ -150,12 +154,20 @@ class Viewer:
             self.server.stop()
 
     def _repr_html_(self) -> str:
-        """Runs as a page of their own, which stays in a saved notebook; a robot with the sliders of this process."""
+        """A page of its own, which stays in a saved notebook; of a robot the sliders while this process runs."""
         shown, options = self._shown
-        style = 'width="100%" height="520" style="border: 1px solid #ddd"'
-        if isinstance(shown, System):
-            return f'<iframe src="{self.url}" {style}></iframe>'
-        return f'<iframe srcdoc="{html_text.escape(page_of(shown, **options), quote=True)}" {style}></iframe>'
+        page = html_text.escape(page_of(shown, **options), quote=True)
+        name = f"vitree-{id(self)}"
+        looks = 'width="100%" height="520" style="border: 1px solid #ddd"'
+        frame = f'<iframe id="{name}" srcdoc="{page}" {looks}></iframe>'
+        if not isinstance(shown, System):
+            return frame
+        # the live page takes the place of the other where it answers
+        return frame + (
+            f'<script>fetch("{self.url}", {{mode: "no-cors"}}).then(function () {{ var frame = '
+            f'document.getElementById("{name}"); frame.removeAttribute("srcdoc"); frame.src = "{self.url}"; }})'
+            f".catch(function () {{}});</script>"
+        )
 
     def __repr__(self) -> str:
         return f"<vitree.Viewer at {self.url}>"
@@ -232,11 +244,11 @@ def _step(span: float) -> float:
 class _RunPage:
     """Time slider, play and pause, speed, ghosts, and the energy beside."""
 
-    def __init__(self, server: Any, runs: list[Run], speed: float, spread: float):
+    def __init__(self, server: Any, runs: list[Run], speed: float, spread: float, follow: bool | None):
         self.server, self.runs = server, runs
         self.t0, self.t1 = span_of(runs)
-        set_scene(server, view_of_runs(runs))
-        self.stages = stages_of(server, runs, spread)
+        self.cast = Cast(server, runs, spread, follow)
+        self.stages = self.cast.stages
         self.missing = sorted({line for stage in self.stages for line in stage.missing})
         self.time, self.playing, self.speed = self.t0, True, speed
         self.ended = threading.Event()
@@ -274,7 +286,9 @@ class _RunPage:
                     box.on_update(lambda event, stage=stage: stage.show(visible=event.target.value))
                 reach = 2 * max(run.film.drawing.extent for run in self.runs)
                 apart = gui.add_slider("apart [m]", 0.0, max(reach, spread), reach / 100, spread)
-                apart.on_update(lambda _: self._spread(apart.value))
+                apart.on_update(lambda _: self._set(spread=float(apart.value)))
+            stay = gui.add_checkbox("follow the first" if len(self.runs) > 1 else "follow", self.cast.follow)
+            stay.on_update(lambda _: self._set(follow=bool(stay.value)))
             _toggles(gui, self.stages)
         gui.add_markdown("  \n".join(_facts(run) for run in self.runs))
         _tell(gui, self.missing)
@@ -288,9 +302,10 @@ class _RunPage:
         mark[now] = self.top
         return self.times, *self.curves, mark
 
-    def _spread(self, distance: float) -> None:
-        for k, stage in enumerate(self.stages):
-            stage.root.position = (0.0, k * distance, 0.0)
+    def _set(self, **what) -> None:
+        with self.lock:
+            vars(self.cast).update(what)
+            self._show(self.time)
 
     def _dragged(self, event) -> None:
         if event.client is not None:
@@ -305,8 +320,7 @@ class _RunPage:
     def _show(self, t: float) -> None:
         with self.server.atomic():
             self.time = t
-            for run, stage in zip(self.runs, self.stages, strict=True):
-                stage.place(run.film.at(t))
+            self.cast.show(t)
 
     def _play(self) -> None:
         last, told = time.monotonic(), 0.0
@@ -343,7 +357,8 @@ def _show_all(stages: list[Stage], key: str, wanted: bool) -> None:
 def _facts(run: Run) -> str:
     traj = run.trajectory
     off = float(np.nanmax(np.abs(traj.energy - traj.energy[0])))
-    return f"**{run.label}**: {traj.method}, dt = {traj.settings.get('dt', np.nan):g} s, energy within {off:.2g} J"
+    dt = traj.settings.get("dt", np.nan)
+    return f"**{run.label}**: {traj.method}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
 
 
 def _tell(gui: Any, missing: list[str]) -> None:

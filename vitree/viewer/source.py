@@ -19,8 +19,8 @@ from vitree.tree import Tree
 
 #: Points of an energy curve at most.
 POINTS = 600
-#: Energy errors drawn beside each other differ by this factor at most.
-MANY = 100.0
+#: Energy errors are drawn up to this many times that of the calmest run, or this share of its kinetic energy.
+MANY, SHARE = 100.0, 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +93,45 @@ def span_of(runs: list[Run]) -> tuple[float, float]:
 
 
 def energies_of(runs: list[Run]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return times (n,) [s] and each run's energy less that at its start, (n,) [J]; NaN where there is nothing to see.
+    """Return times (n,) [s] and each run's energy less that at its start, (n,) [J]; NaN where it has none.
 
-    A run that is off by MANY times as much as the calmest is cut where it leaves.
+    Curves are cut at MANY times the calmest run's largest error, or at a share of the kinetic energy if that is more.
     """
     t = np.linspace(*span_of(runs), POINTS)
-    curves = [
-        np.interp(t, run.trajectory.t, run.trajectory.energy - run.trajectory.energy[0], left=np.nan, right=np.nan)
-        for run in runs
-    ]
+    curves = []
+    for run in runs:
+        at, height = run.trajectory.t, run.trajectory.energy - run.trajectory.energy[0]
+        with np.errstate(invalid="ignore"):
+            curve = np.interp(t, at, height, left=np.nan, right=np.nan)
+        # between infinite values, too
+        curves.append(np.where(np.isnan(curve) & (at[0] <= t) & (t <= at[-1]), np.inf, curve))
     most = [float(np.nanmax(np.abs(curve), initial=0.0)) for curve in curves]
-    calmest = min((x for x in most if 0 < x < np.inf), default=np.inf)
-    return t, [np.where(np.abs(curve) <= MANY * calmest, curve, np.nan) for curve in curves]
+    calmest = int(np.argmin(most))
+    if not np.isfinite(most[calmest]):
+        return t, [np.where(np.isfinite(curve), curve, np.nan) for curve in curves]
+    limit = max(MANY * most[calmest], SHARE * float(np.nanmax(runs[calmest].trajectory.kinetic)))
+    return t, [np.clip(curve, -limit, limit) for curve in curves]
+
+
+def middle(film: Film, poses: np.ndarray) -> np.ndarray:
+    """Return the centre (3,) [m] of a film's bodies at poses (nbody, 7), by the masses of their links."""
+    weights = np.zeros(len(poses))
+    for mass in film.drawing.masses:
+        if mass.body >= 0:
+            weights[mass.body] += mass.mass
+    weights = weights if weights.any() else np.ones(len(poses))
+    return weights @ poses[:, :3] / weights.sum()
+
+
+def travel_of(run: Run, t: float) -> np.ndarray:
+    """Return how far (3,) [m] the middle of a run has come at a time [s]."""
+    return middle(run.film, run.film.at(t)) - middle(run.film, run.film.at(run.film.t[0]))
+
+
+def goes_far(run: Run) -> bool:
+    """Whether a run leaves a picture that shows what moves: farther than four times its size."""
+    times = np.linspace(run.film.t[0], run.film.t[-1], 50)
+    return max(float(np.linalg.norm(travel_of(run, t))) for t in times) > 4 * run.film.drawing.extent
 
 
 @dataclass(frozen=True)
@@ -133,8 +160,10 @@ def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
     return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent)
 
 
-def view_of_runs(runs: list[Run]) -> View:
-    """Return a view of films."""
+def view_of_runs(runs: list[Run], follow: bool) -> View:
+    """Return a view of films, or of the start of the first, if it is followed."""
+    if follow:
+        return view_of([runs[0].film.drawing], [runs[0].film.poses[:1]])
     return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
 
 

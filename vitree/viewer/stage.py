@@ -8,12 +8,13 @@ import socket
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from vitree.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape
 from vitree.errors import InputError, MissingExtraError
-from vitree.viewer.source import Run, View
+from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of_runs
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
@@ -69,33 +70,63 @@ def open_server(host: str, port: int, title: str) -> Any:
 
 @contextlib.contextmanager
 def quiet():
-    """Keep what is printed within from the terminal."""
-    with contextlib.redirect_stdout(io.StringIO()):
+    """Keep what viser prints within from the terminal, or from a notebook's cell."""
+    import rich
+
+    with contextlib.redirect_stdout(io.StringIO()), mock.patch.object(rich, "print", lambda *_, **__: None):
         yield
 
 
-def set_scene(server: Any, view: View) -> None:
-    """Place the camera and the ground."""
+def set_scene(server: Any, view: View) -> Any:
+    """Place the camera and the ground; return the ground."""
     server.initial_camera.position = view.position
     server.initial_camera.look_at = view.look_at
-    cell = 10.0 ** np.floor(np.log10(view.size))
-    server.scene.add_grid(
+    cell = cell_of(view)
+    return server.scene.add_grid(
         "/ground", position=(0.0, 0.0, view.ground), infinite_grid=True, cell_size=cell, section_size=10 * cell,
         cell_color=(228, 228, 228), section_color=(205, 205, 205), fade_distance=30 * view.size,
     )  # fmt: skip
 
 
-def stages_of(server: Any, runs: list[Run], spread: float) -> list[Stage]:
-    """Put the runs on the scene: the first as it is, the others as ghosts, at their first pictures."""
-    stages = []
-    for k, run in enumerate(runs):
-        ghost = (*PALETTE[(k - 1) % len(PALETTE)][:3], GHOST) if k else None
-        name = run.label if len(runs) > 1 else run.trajectory.model_name
-        stage = Stage(server.scene, f"{k + 1} {name}" if len(runs) > 1 else name, run.film.drawing, ghost)
-        stage.root.position = (0.0, k * spread, 0.0)
-        stage.place(run.film.at(run.film.t[0]))
-        stages.append(stage)
-    return stages
+def cell_of(view: View) -> float:
+    """The width of the ground's cells [m]."""
+    return float(10.0 ** np.floor(np.log10(view.size)))
+
+
+class Cast:
+    """Runs on the scene: the first as it is, the others as ghosts.
+
+    Attributes
+    ----------
+    spread : float
+        Distance between runs, along y [m].
+    follow : bool
+        Whether the first run stays in the picture, and the ground moves.
+    """
+
+    def __init__(self, server: Any, runs: list[Run], spread: float, follow: bool | None):
+        self.runs, self.spread = runs, spread
+        self.follow = goes_far(runs[0]) if follow is None else follow
+        self.view = view_of_runs(runs, self.follow)
+        self.ground = set_scene(server, self.view)
+        self.stages = []
+        for k, run in enumerate(runs):
+            ghost = (*PALETTE[(k - 1) % len(PALETTE)][:3], GHOST) if k else None
+            name = f"{k + 1} {run.label}" if len(runs) > 1 else run.trajectory.model_name
+            self.stages.append(Stage(server.scene, name, run.film.drawing, ghost))
+        self.show(span_of(runs)[0])
+
+    def show(self, t: float) -> None:
+        """Show a time [s]."""
+        travel = travel_of(self.runs[0], t) if self.follow else np.zeros(3)
+        # of an endless grid only the place within a section can be seen
+        section = 10 * cell_of(self.view)
+        x, y, z = (float(value) for value in (*-np.fmod(travel[:2], section), self.view.ground - travel[2]))
+        if tuple(self.ground.position) != (x, y, z):
+            self.ground.position = (x, y, z)
+        for k, (run, stage) in enumerate(zip(self.runs, self.stages, strict=True)):
+            stage.move(np.array([0.0, k * self.spread, 0.0]) - travel)
+            stage.place(run.film.at(t))
 
 
 class Stage:
@@ -136,6 +167,12 @@ class Stage:
         self.axes = self._add_frames(scene)
         self.masses = self._add_masses(scene)
         self._last: np.ndarray | None = None
+
+    def move(self, to: np.ndarray) -> None:
+        """Move all of it to a place (3,) [m]."""
+        x, y, z = (float(value) for value in to)
+        if tuple(self.root.position) != (x, y, z):
+            self.root.position = (x, y, z)
 
     def place(self, poses: np.ndarray) -> None:
         """Move the bodies to poses (nbody, 7)."""
