@@ -15,7 +15,15 @@ from vitree.plot_parts import COLOURS
 from vitree.system import System, freedom_of
 from vitree.trajectory import replacing
 from vitree.viewer.dials import Dials
-from vitree.viewer.source import Run, energies_of, span_of, view_of_runs, view_of_system, what_to_show
+from vitree.viewer.source import (
+    Run,
+    check_playing,
+    energies_of,
+    span_of,
+    view_of_runs,
+    view_of_system,
+    what_to_show,
+)
 from vitree.viewer.stage import Stage, open_server, quiet, set_scene, stages_of
 
 #: Pictures a second of a page, at least, and at most in all.
@@ -66,6 +74,7 @@ def colour_of(index: int) -> str:
 
 def page_of(shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0) -> str:
     """Return the page as text."""
+    check_playing(shown, q, speed, spread)
     title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
     server = open_server("127.0.0.1", PORT, title)
     try:
@@ -163,9 +172,11 @@ _SCRIPT = """
 
 
 def _with_panel(text: str, title: str, panel: str) -> str:
+    # the player's own title comes first, and browsers show the first
+    text = text.replace("<title>Viser</title>", f"<title>{html.escape(title)}</title>", 1)
     head, body = text.index("</head>"), text.rindex("</body>")
-    name = f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
-    return text[:head] + name + text[head:body] + panel + f"<script>{_SCRIPT}</script>" + text[body:]
+    return (text[:head] + f"<style>{_STYLE}</style>" + text[head:body] + panel + f"<script>{_SCRIPT}</script>"
+            + text[body:])  # fmt: skip
 
 
 def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
