@@ -317,3 +317,20 @@ def test_what_cannot_tell_how_far_it_is_says_what_it_does_on_a_terminal(monkeypa
     with cli_show.Busy("drawing") as busy:
         busy.timer.join()
     assert "drawing" in capsys.readouterr().err
+
+
+def test_runs_are_known_by_what_is_in_them(run):
+    for name in ("swing", "run.NPZ", "run.dat"):
+        assert run("simulate", "pendulum", *SHORT, "-o", name)[0] == 0
+        assert run("view", name, "--html", "page.html")[0] == 0
+        assert run("convert", name, "run.csv")[0] == 0
+
+
+def test_bench_checks_where_it_starts():
+    from vitree.bench import bench
+
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    for start in (([0.0, 0.0],), (None, [0.0, 0.0])):
+        with pytest.raises(vt.InputError, match="0 has shape"):
+            bench(model, [], *start, steps=1, repeats=1)
+    assert bench(model, ["rk4"], steps=np.int64(1), repeats=1, peers=False).settings["steps"] == 1

@@ -146,3 +146,86 @@ def test_a_run_beyond_all_bounds_is_drawn_as_far_as_it_goes():
     assert len(film_of(replace(run, q=q)).t) == 5
     with pytest.raises(InputError, match="no record"):
         film_of(replace(run, q=q + np.nan))
+
+
+def swing(**options):
+    tree = vt.Tree("pendulum")
+    tree.world.add(vt.ry("hinge"), vt.tz(-1.0), vt.body("bob", mass=1.0))
+    return vt.simulate(tree.compile(), [1.0], **({"duration": 1.0, "dt": 0.01} | options))
+
+
+def test_a_part_of_a_loaded_run_has_that_part_of_the_film(tmp_path):
+    run = swing(t0=-3.0)
+    loaded = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
+    for part in (slice(10, 31), slice(30, 9, -1), slice(7, 8), [40, 2, 9], run.t > -2.5):
+        film, own = film_of(loaded[part]), run.t[part]
+        assert film.t[0] == own.min() and film.t[-1] == own.max()
+        for t in own:
+            np.testing.assert_allclose(film.at(t), film_of(run).at(t), atol=1e-6)
+    kept = vt.Trajectory.load(loaded[10:31].save(tmp_path / "part.npz"))
+    assert film_of(kept).t[-1] == run.t[30]
+    for empty in (loaded[:0], run[:0], vt.Trajectory.load(loaded[:0].save(tmp_path / "none.npz"))):
+        with pytest.raises(InputError, match="no records"):
+            film_of(empty)
+
+
+def test_a_run_backwards_has_the_same_film():
+    run = swing()
+    for t in (0.0, 0.25, 1.0):
+        np.testing.assert_array_equal(film_of(run[::-1]).at(t), film_of(run).at(t))
+
+
+def test_films_of_many_bodies_stay_small(monkeypatch):
+    monkeypatch.setattr("vitree.drawing.MOST_POSES", 100)
+    film = film_of(swing(duration=10.0))
+    assert len(film.t) == 100 and film.t[-1] == 10.0
+
+
+def damaged(path, drawing=None, arrays=None, **header):
+    with np.load(path) as file:
+        content = dict(file)
+    known = json.loads(str(content["header"]))
+    content["header"] = json.dumps(known | header | {"drawing": known["drawing"] | (drawing or {})})
+    np.savez(path, **(content | (arrays or {})))
+    return path
+
+
+SHAPE = {"body": 0, "kind": "box", "size": [1.0, 1.0, 1.0], "pose": [0, 0, 0, 0, 0, 0, 1], "link": "bob"}
+LINE = {"name": "x", "kind": "wire", "a": 0, "b": -1, "point_a": [0, 0, 0], "point_b": [0, 0, 0]}
+
+
+@pytest.mark.parametrize("what", [
+    {"model_name": 5}, {"method": None}, {"settings": []}, {"settings": {"dt": "x"}}, {"q_names": "j"},
+    {"v_names": [1]}, {"steps": float("inf")}, {"entry_units": {}}, {"gravity": [1]}, {"total_mass": "x"},
+    {"entry_units": {"q": [], "v": ["rad/s"], "p": ["?"]}}, {"drawing": {"extent": -1.0}},
+    {"drawing": {"bodies": [{}]}}, {"drawing": {"extent": float("nan")}},
+    {"drawing": {"shapes": [SHAPE | {"body": 1}]}}, {"drawing": {"shapes": [SHAPE | {"kind": "cone"}]}},
+    {"drawing": {"shapes": [SHAPE | {"size": [1.0]}]}}, {"drawing": {"shapes": [SHAPE | {"pose": [0.0]}]}},
+    {"drawing": {"lines": [LINE | {"kind": "rope"}]}}, {"drawing": {"lines": [LINE | {"a": -2}]}},
+    {"drawing": {"masses": [{"name": "bob", "body": 0, "com": [0, 0, 0], "mass": 0.0}]}},
+    {"arrays": {"film: t": np.arange(101.0)[::-1]}}, {"arrays": {"film: t": np.full(101, np.nan)}},
+    {"arrays": {"film: t": np.zeros(0), "film: poses": np.zeros((0, 1, 7))}},
+    {"arrays": {"film: poses": np.full((101, 1, 7), np.nan)}}, {"arrays": {"header": np.array("[" * 99999)}},
+], ids=str)  # fmt: skip
+def test_files_that_say_what_no_run_says_are_refused(what, tmp_path):
+    path = swing().save(tmp_path / "run.npz")
+    assert vt.Trajectory.load(damaged(path)).model_name == "pendulum"
+    if "drawing" in what:
+        good = {"shapes": [SHAPE], "lines": [LINE]}
+        assert film_of(vt.Trajectory.load(damaged(path, drawing=good))).drawing.shapes[0].kind == "box"
+    with pytest.raises(InputError, match=r"run\.npz"):
+        vt.Trajectory.load(damaged(path, **what))
+
+
+def test_damaged_files_are_refused_whatever_the_damage(tmp_path):
+    path = swing(duration=0.05).save(tmp_path / "run.npz")
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(600):
+        data = bytearray(whole)
+        for k in rng.integers(len(data), size=rng.integers(1, 20)):
+            data[k] = rng.integers(256)
+        path.write_bytes(data)
+        try:
+            vt.Trajectory.load(path)
+        except InputError:
+            continue

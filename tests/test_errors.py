@@ -37,3 +37,23 @@ def test_a_failed_run_brings_its_trajectory_along():
         vt.simulate(tree.compile(), [1.0], duration=1.0, dt=0.1, torque=failing)
     again = pickle.loads(pickle.dumps(caught.value))
     assert len(again.trajectory) == len(caught.value.trajectory) > 3
+
+
+def test_a_run_of_a_system_that_cannot_be_pickled_keeps_its_pictures_and_units():
+    class Push(vt.Force):
+        def __init__(self):
+            self.size = lambda t: 1.0 + t
+
+        def force(self, model, t, q, v, u):
+            return [self.size(t)]
+
+    tree = vt.Tree("slider")
+    tree.world.add(vt.tx("x"), vt.body("box", mass=1.0))
+    tree.load(Push())
+    run = vt.simulate(tree.compile(), [0.0], duration=0.5, dt=0.1)
+    again = pickle.loads(pickle.dumps(run))
+    assert run.system is not None and again.system is None
+    assert again.film.drawing.bodies == ("box",) and again.entry_units["q"] == ("m",)
+    assert (again.q == run.q).all() and again.total_mass == 1.0
+    whole = vt.simulate(vt.load_urdf(vt.find_robot("pendulum")), duration=0.1, dt=0.01)
+    assert pickle.loads(pickle.dumps(whole)).system == whole.system

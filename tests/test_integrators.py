@@ -312,3 +312,28 @@ def test_progress_is_told_and_callables_see_the_state():
     assert told[-1] == (500, 500) and [d for d, _ in told] == sorted({d for d, _ in told})
     assert len(seen) == 501  # once a step, and once for the first step's acceleration
     assert all(FREE and q == (2,) and v == (2,) for _, q, v in seen)
+
+
+@pytest.mark.parametrize("returned", [None, 3.0, (1.0, 2.0, 3.0), (None, None), ("a", "b")], ids=str)
+def test_a_step_of_python_that_returns_no_state_is_named(returned, monkeypatch):
+    class Broken(vt.Integrator):
+        name, order = "broken", 1
+
+        def step(self, t, q, x):
+            return returned
+
+    monkeypatch.setitem(vt.METHODS, "broken", Broken)
+    with pytest.raises(vt.InputError, match="broken"):
+        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.1, method="broken")
+
+
+def test_what_stopped_a_run_is_what_is_raised():
+    class Stubborn(Exception):
+        def __setattr__(self, name, value):
+            raise RuntimeError("it takes no attributes")
+
+    def torque(t, q, v):
+        raise Stubborn("mine")
+
+    with pytest.raises(Stubborn, match="mine"):
+        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.1, torque=torque)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -195,3 +196,29 @@ def test_a_wrong_shape_is_named(name):
 def test_nothing_can_be_replaced():
     with pytest.raises(dataclasses.FrozenInstanceError):
         make().t = np.zeros(11)
+
+
+def test_threads_write_one_file_at_once(tmp_path):
+    failed, traj = [], make()
+
+    def write():
+        try:
+            for _ in range(20):
+                traj.save(tmp_path / "run.npz")
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+    assert len(Trajectory.load(tmp_path / "run.npz")) == len(traj)
+
+
+def test_names_as_long_as_file_systems_take_are_written(tmp_path):
+    make().save(tmp_path / ("a" * 251 + ".npz"))
+    with pytest.raises(InputError, match="cannot write"):
+        make().save(tmp_path / ("a" * 300 + ".npz"))
+    assert len(list(tmp_path.iterdir())) == 1

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import socket
+import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,10 +18,10 @@ import vitree as vt
 from vitree import vehicles
 from vitree.drawing import drawing_of, poses
 from vitree.errors import InputError
-from vitree.viewer import view, write_html
+from vitree.viewer import show, view, write_html
 from vitree.viewer.dials import Dials
-from vitree.viewer.source import energies_of, goes_far, travel_of, what_to_show
-from vitree.viewer.stage import Cast, Stage, open_server
+from vitree.viewer.source import energies_of, goes_far, travel_of, view_of_runs, what_to_show
+from vitree.viewer.stage import Cast, Stage, open_server, set_scene
 
 
 @pytest.fixture(scope="module")
@@ -217,3 +221,82 @@ def test_a_notebook_gets_a_page_of_a_run_that_stays():
         assert "__VISER_EMBED_DATA__" in viewer._repr_html_() and "srcdoc" in viewer._repr_html_()
     finally:
         viewer.stop()
+
+
+def swing(**options):
+    return vt.simulate(pendulum().compile(), [1.0], duration=0.2, dt=0.01, **options)
+
+
+def test_names_from_files_are_text_in_the_live_page():
+    run = replace(swing(), method="<script>alert(1)</script> ![x](/etc/hostname) [y](javascript:z) **_")
+    view({"<b>": run}, browser=False, block=False, port=8320).stop()  # viser would read the picture
+    told = show._facts(what_to_show({"<b>": run})[0])
+    assert not set("<>![]()_`") & set(told.replace("**", "", 2))
+    assert html.unescape(told).startswith(f"**<b>**: {run.method}, dt")
+
+
+def test_the_page_is_titled_as_the_run(tmp_path):
+    text = write_html(replace(swing(), model_name="a<b"), tmp_path / "page.html").read_text()
+    assert re.findall("<title>(.*?)</title>", text) == ["a&lt;b"]
+
+
+def test_a_robot_called_ground_stands_on_it(server):
+    set_scene(server, view_of_runs(what_to_show(swing()), False))
+    before = set(server.scene._handle_from_node_name)
+    for name in ("ground", " ground"):
+        stage = Stage(server.scene, name, drawing_of(pendulum().compile()))
+        assert stage.path not in before
+
+
+def test_pages_made_at_once_leave_the_output_alone(tmp_path):
+    out, run, failed = sys.stdout, swing(), []
+
+    def write(k):
+        try:
+            write_html(run, tmp_path / f"{k}.html")
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sys.stdout is out and not failed and len(list(tmp_path.iterdir())) == 4
+
+
+def test_the_last_port_in_use_is_said():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 65535))
+        taken.listen()
+        with pytest.raises(InputError, match="65535"):
+            view(swing(), browser=False, block=False, port=65535)
+    with pytest.raises(InputError, match="port 'x'"):
+        view(swing(), browser=False, block=False, port="x")
+
+
+@pytest.mark.parametrize("options", [{"speed": 0.0}, {"speed": np.nan}, {"speed": -1.0}, {"spread": np.nan},
+                                     {"q": [1.0]}, {"model": 5}], ids=str)  # fmt: skip
+def test_options_that_make_no_sense_of_a_run_are_refused(options, tmp_path):
+    for show_it in (lambda: write_html(swing(), tmp_path / "page.html", **options),
+                    lambda: view(swing(), browser=False, block=False, **options)):  # fmt: skip
+        with pytest.raises(InputError, match=next(iter(options))):
+            show_it()
+    with pytest.raises(InputError, match="model="):
+        what_to_show(pendulum(), pendulum())
+    assert what_to_show(swing(), pendulum())[0].label == "linear-time"
+
+
+def test_a_comparison_among_labelled_runs():
+    result = vt.compare(pendulum().compile(), ["linear-time", "rk4"], [1.0], duration=0.1, dt=0.01, reference=False)
+    assert [r.label for r in what_to_show({"a": result, "b": swing()})] == ["a, linear-time", "a, rk4", "b"]
+    with pytest.raises(InputError, match="no run"):
+        what_to_show({"a": []})
+    with pytest.raises(InputError, match="two runs"):
+        what_to_show({1: swing(), "1": swing()})
+
+
+def test_energy_of_a_run_backwards_is_that_of_the_run():
+    run = swing()
+    for found, expected in zip(energies_of(what_to_show(run[::-1])), energies_of(what_to_show(run)), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -122,10 +122,12 @@ def bench(
         if name not in system.methods:
             raise UnknownNameError("method", name, system.methods)
     for what, count in (("steps", steps), ("repeats", repeats)):
-        if not (isinstance(count, int) and count >= 1):
+        if not (isinstance(count, int | np.integer) and not isinstance(count, bool) and count >= 1):
             raise InputError(f"{what} = {count!r} must be a whole number, 1 or more")
     if not (isinstance(dt, int | float) and 0 < dt < math.inf):
         raise InputError(f"dt = {dt!r} must be a positive number of seconds")
+    q0 = None if q0 is None else system.validate_configuration(q0, "q0")
+    v0 = None if v0 is None else system.validate_velocity(v0, "v0")
     jobs = {("vitree", "step", name): _step_of(system, name, q0, v0, dt, steps) for name in methods}
     notes: list[str] = []
     if isinstance(system, Model):

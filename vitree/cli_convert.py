@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from vitree.cli_base import Json, argument, option
-from vitree.cli_names import sources
+from vitree.cli_names import is_run, sources
 from vitree.cli_options import GRAVITY, Reading, find
 from vitree.cli_show import Busy, check_writable, print_json
 from vitree.errors import InputError, ModelError
@@ -34,7 +34,7 @@ def convert(
 ) -> None:
     """Write a run, or a robot, in another format; says what the format does not hold."""
     check_writable(target)
-    if source.endswith(".npz"):
+    if is_run(source):
         reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
         from vitree import export
 

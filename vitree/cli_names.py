@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ def vehicle(name: str) -> Any:
     from vitree import vehicles
 
     return getattr(vehicles, name)()
+
+
+def is_run(name: str) -> bool:
+    """Whether a name is that of a run's file, by its ending or what it begins with."""
+    return name.lower().endswith(".npz") or (Path(name).is_file() and zipfile.is_zipfile(name))
 
 
 def files(word: str, endings: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 from vitree.cli_base import Json, argument, option
-from vitree.cli_names import PLOTS, one_of, robots, runs, sources
+from vitree.cli_names import PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli_options import ROBOT, Reading, Start
 from vitree.cli_show import Busy, check_writable, print_json, say
 from vitree.errors import InputError, UnknownNameError
@@ -65,7 +65,7 @@ def view(
     if html is not None:
         check_writable(html)
     q = None
-    if all(name.endswith(".npz") for name in source):
+    if all(is_run(name) for name in source):
         if q0 != "neutral":
             raise InputError("--q0 is for a robot; runs begin where they began")
         if robot is None:

@@ -520,21 +520,20 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
         if model.constraints:
             found["constraint_error"] = float(np.abs(traj.constraint).max())
         if symmetric:
-            angular, linear = momentum_departure(traj, model)
+            angular, linear = momentum_departure(traj)
             found["momentum_error"] = float(linear.max())
             found["angular_momentum_error"] = float(angular.max())
     return found
 
 
-def momentum_departure(run: Trajectory, system: System | None) -> tuple[np.ndarray, np.ndarray]:
+def momentum_departure(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Return how far angular and linear momentum are from their start.
 
     Parameters
     ----------
     run : Trajectory
-    system : System or None
-        Its gravity's impulse is taken off, and of the angular momentum only the component along gravity counts, the
-        one that is conserved.
+        Gravity's impulse, if known, is taken off, and of the angular momentum only the component along gravity counts,
+        the one that is conserved.
 
     Returns
     -------
@@ -542,9 +541,9 @@ def momentum_departure(run: Trajectory, system: System | None) -> tuple[np.ndarr
     """
     change = run.momentum - run.momentum[:1]
     angular, linear = change[:, :3], change[:, 3:]
-    if system is not None and (strength := np.linalg.norm(system.gravity)):
-        angular = angular @ (system.gravity / strength)[:, None]
-        linear = linear - system.total_mass * np.outer(run.t - run.t[0], system.gravity)
+    if run.gravity is not None and (strength := np.linalg.norm(run.gravity)):
+        angular = angular @ (run.gravity / strength)[:, None]
+        linear = linear - run.total_mass * np.outer(run.t - run.t[0], run.gravity)
     return np.linalg.norm(angular, axis=1), np.linalg.norm(linear, axis=1)
 
 

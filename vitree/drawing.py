@@ -29,6 +29,10 @@ PALETTE = (
 PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
 #: A film has so many pictures a second, at least FEWEST and at most MOST in all, of those recorded.
 RATE, FEWEST, MOST = 60, 600, 20_000
+#: All its pictures have so many poses of bodies at most: 56 MB.
+MOST_POSES = 2_000_000
+#: Lengths of a kind of shape.
+SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
 #: What is farther away is not drawn [m].
 FARTHEST = 1e9
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -136,7 +140,32 @@ class Drawing:
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
-        return cls(name=content["name"], bodies=bodies, extent=extent, **parts)
+        drawing = cls(name=str(content["name"]), bodies=bodies, extent=extent, **parts)
+        drawing._check()
+        return drawing
+
+    def _check(self) -> None:
+        """Raise an InputError if a part is none that can be drawn, as of a damaged file."""
+        numbers: list[tuple[float, ...]] = [(self.extent,)]
+        placed: tuple[Any, ...] = (*self.shapes, *self.frames, *self.masses)
+        places, known = [part.body for part in placed], True
+        for shape in self.shapes:
+            known &= len(shape.size) == SIZES.get(shape.kind) and len(shape.pose) == 7
+            known &= shape.rgba is None or len(shape.rgba) == 4
+            numbers += [shape.size, shape.pose, shape.rgba or ()]
+        for line in self.lines:
+            known &= line.kind in ("wire", "spring", "damper", "slide") and len(line.point_a) == len(line.point_b) == 3
+            numbers, places = [*numbers, line.point_a, line.point_b], [*places, line.a, line.b]
+        for frame in self.frames:
+            known &= len(frame.pose) == 7
+            numbers.append(frame.pose)
+        for mass in self.masses:
+            known &= len(mass.com) == 3 and mass.mass > 0
+            numbers.append((*mass.com, mass.mass))
+        known &= all(isinstance(name, str) for name in self.bodies) and self.extent > 0
+        known &= all(isinstance(place, int) and WORLD <= place < len(self.bodies) for place in places)
+        if not (known and np.isfinite([x for part in numbers for x in part]).all()):
+            raise InputError("its drawing has parts that cannot be drawn")
 
 
 def _tuples(part: dict[str, Any]) -> dict[str, Any]:
@@ -170,6 +199,17 @@ class Film:
             if array.shape != shape:
                 raise InputError(f"film.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
+        if not len(self.t) or not (np.diff(self.t, prepend=self.t[0]) >= 0).all():
+            raise InputError("film.t must have a time, or several in their order")
+        if not np.isfinite(self.poses).all():
+            raise InputError("film.poses has numbers that are not finite")
+
+    def between(self, t: np.ndarray) -> Film:
+        """Return the part of the film from the first to the last of times ``t`` (n,) [s]."""
+        low, high = float(np.min(t)), float(np.max(t))
+        inside = (self.t > low) & (self.t < high)
+        times = np.unique([low, *self.t[inside], high])
+        return Film(self.drawing, times, np.array([self.at(time) for time in times]))
 
     def at(self, t: float) -> np.ndarray:
         """Return the poses (nbody, 7) at the time ``t`` [s], between those kept; beyond them the nearest."""
@@ -193,6 +233,8 @@ def film_of(run: Trajectory) -> Film:
     InputError
         If the trajectory knows neither its system nor a film, as one loaded from a file of an older version.
     """
+    if not len(run):
+        raise InputError(f'the trajectory of "{run.model_name}" has no records to draw')
     if run.system is None:
         if run.film is None:
             raise InputError(
@@ -200,18 +242,21 @@ def film_of(run: Trajectory) -> Film:
                 f'model too, view(traj, model=...) or "vitree view run.npz --robot NAME"'
             )
         return run.film
+    drawing = drawing_of(run.system)
     records = np.flatnonzero(np.isfinite(run.q).all(axis=1))
     if not len(records):
         raise InputError(f'the trajectory of "{run.model_name}" has no records to draw')
+    records = records[np.argsort(run.t[records], kind="stable")]
     span = float(run.t[records[-1]] - run.t[records[0]])
-    count = int(np.clip(RATE * abs(span), FEWEST, MOST))
+    count = int(np.clip(RATE * span, FEWEST, MOST))
+    count = min(count, max(MOST_POSES // max(len(drawing.bodies), 1), 2))
     if len(records) > count:
         records = records[np.unique(np.linspace(0, len(records) - 1, count).round().astype(int))]
     pictures = poses(run.system, run.q[records])
     near = (np.abs(pictures) < FARTHEST).all(axis=(1, 2))  # a run that failed may end beyond all bounds
     if not near.any():
         raise InputError(f'the trajectory of "{run.model_name}" has no record within {FARTHEST:g} m to draw')
-    return Film(drawing_of(run.system), run.t[records][near], pictures[near])
+    return Film(drawing, run.t[records][near], pictures[near])
 
 
 def poses(system: System, q: Any) -> np.ndarray:
@@ -388,8 +433,9 @@ def _of_vehicle(vehicle: Any) -> Drawing:
         shapes = [Shape(0, "box", (0.5, 0.25, 0.12), STILL, bodies[0], PALETTE[0])]
     extent = max(max(s.size) + float(np.linalg.norm(s.pose[:3])) for s in shapes)
     marks = tuple(Mark(name, k, STILL) for k, name in enumerate(bodies))
-    mass = Mass(bodies[0], 0, (0.0, 0.0, 0.0), float(vehicle.total_mass))
-    return Drawing(vehicle.name, bodies, tuple(shapes), (), marks, (mass,), extent)
+    mass = float(vehicle.total_mass)
+    masses = (Mass(bodies[0], 0, (0.0, 0.0, 0.0), mass),) if mass > 0 else ()
+    return Drawing(vehicle.name, bodies, tuple(shapes), (), marks, masses, extent)
 
 
 def _pose(R: np.ndarray, p: np.ndarray) -> tuple[float, ...]:

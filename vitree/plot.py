@@ -118,7 +118,7 @@ def error(source, axes=None, *, dt: float | None = None):
 def momentum(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the spatial momentum from its start over time, linear and angular; log scale.
 
-    Of a trajectory that knows its system, gravity's impulse is taken off the linear momentum, and of the angular
+    Gravity's impulse is taken off the linear momentum (but of runs from files of older versions), and of the angular
     momentum about the world's origin the part along gravity is drawn. What is left is conserved by a mechanism that
     moves freely; one that is fixed to the ground got it from there. Rounding is drawn where lines come near it.
 
@@ -145,7 +145,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
     lines: dict[str, tuple] = {}
     for label, run in runs.items():
         start = f"{label}, " if len(runs) > 1 else ""
-        angular, linear = momentum_departure(run, run.system)
+        angular, linear = momentum_departure(run)
         lines[f"{start}angular (kg m²/s)"] = run.t[1:], angular[1:]
         lines[f"{start}linear (kg m/s)"] = run.t[1:], linear[1:]
     level = parts.rounding(part for run in runs.values() for part in (run.momentum, run.p))
@@ -327,9 +327,9 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
     axes = parts.begin(axes)
     for index, (label, run) in enumerate(runs.items()):
         x, y = parts.entry(run, "q", name), parts.entry(run, against, name)
-        axes.plot(x, y, label=label, **line_style(index))
+        axes.plot(x, y, label=parts.literal(label), **line_style(index))
         axes.plot(x[:1], y[:1], color=line_style(index)["color"], **parts.marker_style(index))
-    labels = [f"{of}, {name} ({parts.unit_label(first, of, [name])})" for of in ("q", against)]
+    labels = [f"{of}, {parts.literal(name)} ({parts.unit_label(first, of, [name])})" for of in ("q", against)]
     return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
 
 
@@ -442,10 +442,10 @@ def comparison(source):
     figure = Figure(figsize=(8, 3 * len(draw)), layout="constrained")
     for panel, axes in zip(draw, figure.subplots(len(draw), 1, squeeze=False)[:, 0], strict=True):
         panel(found, axes)
-    figure.suptitle(f"{found.model_name}, dt = {parts.step_of(found, None):g} s")
+    figure.suptitle(f"{parts.literal(found.model_name)}, dt = {parts.step_of(found, None):g} s")
     failed = [f"{r['label']} (dt = {r['dt']:g} s)" for r in found.table if r["status"] != "ok"]
     if failed:
-        figure.supxlabel("failed: " + ", ".join(failed), fontsize="small")
+        figure.supxlabel(parts.literal("failed: " + ", ".join(failed)), fontsize="small")
     return figure
 
 
@@ -492,5 +492,5 @@ def figure_of(what: str, source, **options):
         names[source.method] = None
     elif isinstance(source, Comparison) and what not in ("order", "work_precision"):
         names[f"dt = {parts.step_of(source, options.get('dt')):g} s"] = None
-    figure.suptitle(", ".join(names))
+    figure.suptitle(parts.literal(", ".join(names)))
     return figure

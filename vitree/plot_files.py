@@ -98,7 +98,10 @@ def save(figure, path: str | os.PathLike) -> Path:
         metadata[settings] = json.dumps({**notes, "versions": versions()}, allow_nan=False)
         if date is not None:
             metadata[date] = None
-    with replacing(path) as stream:
+    from matplotlib import rc_context
+
+    # the names of an SVG file's parts are hashes, salted at random by default
+    with replacing(path) as stream, rc_context({"svg.hashsalt": "vitree"}):
         figure.savefig(stream, format=kind, dpi=150, metadata=metadata)
     return path
 

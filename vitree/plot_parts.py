@@ -140,6 +140,12 @@ def unit_label(run: Trajectory, of: str, names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(every[name] for name in names)).replace("^2", "²")
 
 
+def literal(text: str) -> str:
+    """Return what matplotlib shows as the text: to it dollars begin formulas, and no legend has what begins with _."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
 # ---- axes and lines -------------------------------------------------------------------------------
 
 
@@ -190,7 +196,7 @@ def over_time(what: str, source, axes, lines: Mapping[str, tuple[np.ndarray, np.
     """Draw lines over time as they are."""
     axes = begin(axes)
     for index, (label, (t, y)) in enumerate(lines.items()):
-        axes.plot(t, y, label=label, **line_style(index))
+        axes.plot(t, y, label=literal(label), **line_style(index))
     return finish(axes, what, source, xlabel="time (s)", ylabel=ylabel)
 
 
@@ -202,7 +208,7 @@ def errors_over_time(what: str, source, axes, lines: Mapping, ylabel: str, level
         t, y = envelope(t, y)
         shown = np.isfinite(y) & (y > 0)  # a logarithm has no place for zero
         if shown.any():
-            axes.plot(t[shown], y[shown], label=label, **line_style(index))
+            axes.plot(t[shown], y[shown], label=literal(label), **line_style(index))
             lowest = min(lowest, y[shown].min())
     if lowest < 100 * level:
         axes.axhline(level, color="0.6", linewidth=0.8)
@@ -223,4 +229,4 @@ def marked(axes, index: int, label: str, line: tuple, points: tuple, sound: np.n
     x, y = points
     for some, fill in ((sound, style["color"]), (~sound, "white")):
         axes.plot(x[some], y[some], linestyle="", color=style["color"], markerfacecolor=fill, **marker)
-    axes.plot([], [], label=label, **style, **marker)
+    axes.plot([], [], label=literal(label), **style, **marker)

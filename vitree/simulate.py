@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -169,7 +170,8 @@ def simulate(
     try:
         integrator.run(records, records.t[0] + duration if adaptive else steps, int(every), progress, watched)
     except (Exception, KeyboardInterrupt) as stop:  # also what a caller's function raises
-        stop.trajectory = trajectory()  # type: ignore[union-attr]
+        with contextlib.suppress(Exception):  # what stopped the run is what is said
+            stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
     return trajectory()
 

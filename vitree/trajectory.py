@@ -7,8 +7,7 @@ import json
 import math
 import operator
 import os
-import zipfile
-import zlib
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -53,7 +52,7 @@ _MONITOR = "monitor: "
 #: Before the arrays of a film.
 _FILM = "film: "
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "system", "film", "entry_units")
+_APART = ("monitors", "checkpoint", "system", "film", "entry_units", "gravity", "total_mass")
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -118,6 +117,9 @@ class Trajectory:
         Of a run from a file: what a viewer shows.
     entry_units : dict of str to tuple of str, or None
         Of a run from a file: the unit of each entry of "q", "v" and "p".
+    gravity : (3,) array [m/s^2], or None
+    total_mass : float [kg], or None
+        Those of the system; None of a run from a file of an older version.
 
     Raises
     ------
@@ -152,6 +154,8 @@ class Trajectory:
     system: System | None = None
     film: Film | None = None
     entry_units: dict[str, tuple[str, ...]] | None = None
+    gravity: Any = None
+    total_mass: float | None = None
 
     def __post_init__(self):
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
@@ -171,6 +175,26 @@ class Trajectory:
             object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "seconds", float(self.seconds))
         object.__setattr__(self, "settings", plain(self.settings))
+        if self.system is not None:
+            object.__setattr__(self, "gravity", self.system.gravity)
+            object.__setattr__(self, "total_mass", self.system.total_mass)
+        if self.gravity is not None:
+            object.__setattr__(self, "gravity", np.array(self.gravity, dtype=float).reshape(3))
+            object.__setattr__(self, "total_mass", float(self.total_mass))  # type: ignore[arg-type]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all of it, but a system that cannot be, whose pictures and units are kept instead."""
+        state = dict(vars(self))
+        try:
+            pickle.dumps(self.system)
+        except Exception:  # a load may hold anything, such as a lambda
+            from vitree.drawing import film_of
+            from vitree.export import units_of
+
+            state |= {"system": None, "entry_units": units_of(self)}
+            with contextlib.suppress(InputError):
+                state["film"] = film_of(self)
+        return state
 
     @property
     def energy(self) -> np.ndarray:
@@ -187,7 +211,8 @@ class Trajectory:
         if isinstance(index, slice | np.ndarray | list):
             parts = {name: getattr(self, name)[index] for name in _shapes()}
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
-            return replace(self, **parts, checkpoint=self.checkpoint if ends else None)
+            film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
+            return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)
         except TypeError:
@@ -236,6 +261,8 @@ class Trajectory:
         header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
         if self.system is not None or self.entry_units is not None:
             header["entry_units"] = units_of(self)
+        if self.gravity is not None:
+            header |= {"gravity": self.gravity.tolist(), "total_mass": self.total_mass}
         arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
         arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
         with contextlib.suppress(InputError):  # not all runs can be shown
@@ -270,12 +297,14 @@ class Trajectory:
                         f"this vitree reads up to format {FORMAT}: upgrade it"
                     )
                 later = set(_SINCE_2) if header["format"] < 2 else set()
+                _check_header(header, set(_NAMES) - later)
                 required = set(_shapes()) - later
                 arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name in required}
                 watched = [name for name in file if name.startswith(_MONITOR)]
                 arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
                 if "entry_units" in header:
                     arrays["entry_units"] = {of: tuple(units) for of, units in header["entry_units"].items()}
+                arrays |= {name: header[name] for name in ("gravity", "total_mass") if name in header}
                 if "drawing" in header:
                     drawing = Drawing.from_plain(header["drawing"])
                     arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
@@ -284,10 +313,7 @@ class Trajectory:
             raise InputError(f"there is no file {path}; {remedy}") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        except (
-            OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, NotImplementedError,
-            zipfile.BadZipFile, zlib.error,
-        ) as error:  # fmt: skip
+        except Exception as error:  # whatever the readers of damaged archives, arrays and texts raise
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(
                 f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
@@ -370,20 +396,40 @@ def _header_names() -> list[str]:
     return [f.name for f in fields(Trajectory) if f.name not in (*_shapes(), *_APART)]
 
 
+def _check_header(header: dict[str, Any], names: set[str]) -> None:
+    """Raise a ValueError if what a file says of a run is of another kind than what runs have."""
+    counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
+    units = header.get("entry_units", {of: [""] * count for of, count in counts.items()})
+    lists = {name: header[name] for name in names} | {f"entry_units of {of}": units[of] for of in counts}
+    for what, content in lists.items():
+        if not (isinstance(content, list) and all(isinstance(part, str) for part in content)):
+            raise ValueError(f"its {what} are no list of words")
+    for of, count in counts.items():
+        if len(units[of]) != count:
+            raise ValueError(f"it has {len(units[of])} units of {count} entries of {of}")
+    for what, kind in (("model_name", str), ("method", str), ("settings", dict)):
+        if not isinstance(header[what], kind):
+            raise ValueError(f"its {what} is {header[what]!r}")
+    if not isinstance(header["settings"].get("dt", 0.0), int | float):
+        raise ValueError(f"its dt is {header['settings']['dt']!r}")
+
+
 @contextlib.contextmanager
 def replacing(path: Path):
     """Open a binary file beside ``path`` that takes its place only if the block succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # short enough for any file system, and no other thread's or ended process's
+    temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     try:
-        with open(temporary, "xb") as stream:
-            yield stream
-        os.replace(temporary, path)
+        try:
+            with open(temporary, "xb") as stream:
+                yield stream
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(
             f"cannot write {path}: {error.strerror or error}; choose another place"
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def plain(value: Any) -> Any:

@@ -220,7 +220,11 @@ class Integrator:
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what :meth:`step` makes of a state, checked, with the prescribed coordinates where they must be."""
         model, what = self.model, f"what step of the method {self.name} returned"
-        q, x = self.step(t, q.copy(), x.copy())
+        found = self.step(t, q.copy(), x.copy())
+        try:
+            q, x = (np.asarray(part) * 1.0 for part in found)
+        except (TypeError, ValueError):
+            raise InputError(f"{what} is {found!r}; it must be a pair of arrays, q and x") from None
         if not (np.isfinite(q).all() and np.isfinite(x).all()):
             raise ConvergenceError(
                 f"{self.name}: step {self._steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: "

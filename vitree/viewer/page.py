@@ -15,13 +15,15 @@ from vitree.plot_parts import COLOURS
 from vitree.system import System, freedom_of
 from vitree.trajectory import replacing
 from vitree.viewer.dials import Dials
-from vitree.viewer.source import Run, energies_of, span_of, view_of_system, what_to_show
+from vitree.viewer.source import Run, check_playing, energies_of, span_of, view_of_system, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, set_scene
 
 #: Pictures a second of a page, at least, and at most in all.
 RATE, FEWEST, MOST = 30, 120, 3000
 #: Seconds that a coordinate takes through its range and back, and its pictures.
 SWEEP, PICTURES = 1.2, 24
+#: Poses of bodies in a page's tour at most; a page with these takes about ten seconds to write.
+MOVES = 100_000
 BLACK = "#000000"
 #: The port that servers are first tried at; a page's is closed at once.
 PORT = 8180
@@ -68,6 +70,7 @@ def page_of(
     shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None
 ) -> str:
     """Return the page as text."""
+    check_playing(shown, q, speed, spread)
     title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
     server = open_server("127.0.0.1", PORT, title)
     try:
@@ -78,7 +81,7 @@ def page_of(
             stage = Stage(server.scene, shown.name, drawing)
             stage.place(poses(shown, dials.q))
             recording = server.get_scene_serializer()
-            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage))
+            panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(dials.dials))
         else:
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
@@ -104,9 +107,11 @@ def _record(recording: Any, cast: Cast, speed: float) -> None:
 
 
 def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
-    """Move each coordinate through its range and back; return when each begins."""
+    """Move each coordinate through its range and back, as far as a page can bear; return when each begins."""
     begins, clock = [], 0.0
-    for dial in dials.dials:
+    # a coordinate may move all bodies that are drawn
+    most = max(MOVES // (PICTURES * max(len(stage.bodies), 1)), 1)
+    for dial in dials.dials[:most]:
         begins.append((clock, dial.name))
         start = dials.value(dial)
         # from where it is up, down and back, by a smooth way
@@ -163,9 +168,11 @@ _SCRIPT = """
 
 
 def _with_panel(text: str, title: str, panel: str) -> str:
+    # the player's own title comes first, and browsers show the first
+    text = text.replace("<title>Viser</title>", f"<title>{html.escape(title)}</title>", 1)
     head, body = text.index("</head>"), text.rindex("</body>")
-    name = f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
-    return text[:head] + name + text[head:body] + panel + f"<script>{_SCRIPT}</script>" + text[body:]
+    return (text[:head] + f"<style>{_STYLE}</style>" + text[head:body] + panel + f"<script>{_SCRIPT}</script>"
+            + text[body:])  # fmt: skip
 
 
 def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
@@ -176,8 +183,9 @@ def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
     )
 
 
-def _panel_of_tour(system: System, begins: list[tuple[float, str]]) -> str:
-    lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; each coordinate in turn"
+def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) -> str:
+    share = "each coordinate" if len(begins) == count else f"the first {len(begins)} of {count} coordinates"
+    lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; {share} in turn"
     return _panel(system.name, html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
 
 

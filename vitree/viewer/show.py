@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as html_text
 import os
+import re
 import sys
 import threading
 import time
@@ -14,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.drawing import poses
-from vitree.errors import InputError
 from vitree.system import System
 from vitree.viewer.dials import Dials
 from vitree.viewer.page import colour_of, page_of, write_page
-from vitree.viewer.source import Run, energies_of, span_of, view_of_system, what_to_show
+from vitree.viewer.source import Run, check_playing, energies_of, span_of, view_of_system, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, set_scene
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
@@ -84,8 +84,6 @@ def view(
     InputError
         If the source cannot be shown, or the page not be written.
     """
-    if not (np.isfinite(speed) and speed > 0):
-        raise InputError(f"speed = {speed} must be a positive number")
     shown = what_to_show(source, model)
     if html is not None:
         return write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow))
@@ -122,11 +120,13 @@ class Viewer:
     def __init__(self, shown: System | list[Run], *, q: ArrayLike | None = None,
                  host: str = "127.0.0.1", port: int = 8080, speed: float = 1.0, spread: float = 0.0,
                  follow: bool | None = None):  # fmt: skip
+        check_playing(shown, q, speed, spread)
         options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         self._shown = shown, options
         title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
         self.server = open_server(host, port, f"vitree: {title}")
-        self.url = f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self.server.get_port()}"
+        name = "localhost" if host in ("0.0.0.0", "127.0.0.1") else f"[{host}]" if ":" in host else host
+        self.url = f"http://{name}:{self.server.get_port()}"
         self._page: _RobotPage | _RunPage
         try:
             if isinstance(shown, System):
@@ -354,14 +354,19 @@ def _show_all(stages: list[Stage], key: str, wanted: bool) -> None:
         stage.show(**{key: wanted})
 
 
+def _plain(text: str) -> str:
+    """Return what Markdown shows as the text: viser's runs the scripts in it, and names come from files."""
+    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+
+
 def _facts(run: Run) -> str:
     traj = run.trajectory
     off = float(np.nanmax(np.abs(traj.energy - traj.energy[0])))
     dt = traj.settings.get("dt", np.nan)
-    return f"**{run.label}**: {traj.method}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
+    return f"**{_plain(run.label)}**: {_plain(traj.method)}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
 
 
 def _tell(gui: Any, missing: list[str]) -> None:
     if missing:
-        lines = [f"- {Path(line.split(': ')[0]).name}: {line.split(': ', 1)[-1]}" for line in missing]
+        lines = [f"- {_plain(Path(line.split(': ')[0]).name)}: {_plain(line.split(': ', 1)[-1])}" for line in missing]
         gui.add_markdown("**Meshes that could not be read**\n\n" + "\n".join(lines))

@@ -41,9 +41,15 @@ def what_to_show(source: Any, model: System | None = None) -> System | list[Run]
         If it is none of what :func:`vitree.view` takes.
     """
     if isinstance(source, Tree):
-        return source.compile()
+        source = source.compile()
     if isinstance(source, System):
+        if model is not None:
+            raise InputError("model= is for runs from files that have no pictures; this is a system itself")
         return source
+    if isinstance(model, Tree):
+        model = model.compile()
+    if not (model is None or isinstance(model, System)):
+        raise InputError(f"model={model!r} must be a Model, Tree or vehicle")
     runs = [
         Run(label, run, film_of(run if model is None else _of_model(run, model)))
         for label, run in _labelled(source).items()
@@ -55,18 +61,27 @@ def what_to_show(source: Any, model: System | None = None) -> System | list[Run]
 
 def _labelled(source: Any) -> dict[str, Trajectory]:
     """The trajectories of a source, each with a label of its own."""
+    named: dict[str, Trajectory]
     if isinstance(source, str | os.PathLike):
         return {Path(source).stem: Trajectory.load(source)}
     if isinstance(source, Trajectory):
         return {source.method: source}
     if isinstance(source, Comparison):
         several = len({dt for _, dt in source.trajectories}) > 1
-        runs = source.trajectories.items()
-        return {f"{label}, dt = {dt:g} s" if several else label: run for (label, dt), run in runs}
+        found = source.trajectories.items()
+        return {f"{label}, dt = {dt:g} s" if several else label: run for (label, dt), run in found}
     if isinstance(source, Mapping):
-        return {str(label): run for key, each in source.items() for label, run in [(key, *_labelled(each).values())]}
+        named = {}
+        for key, each in source.items():
+            runs = _labelled(each)
+            for label, run in runs.items():
+                name = str(key) if len(runs) == 1 else f"{key}, {label}"
+                if name in named:
+                    raise InputError(f'two runs have the label "{name}"; give each its own')
+                named[name] = run
+        return named
     if isinstance(source, Sequence):
-        named: dict[str, Trajectory] = {}
+        named = {}
         for each in source:
             for label, run in _labelled(each).items():
                 names = [label, f"{label} {run.method}", *(f"{label} ({k})" for k in range(2, len(source) + 2))]
@@ -100,9 +115,10 @@ def energies_of(runs: list[Run]) -> tuple[np.ndarray, list[np.ndarray]]:
     t = np.linspace(*span_of(runs), POINTS)
     curves = []
     for run in runs:
-        at, height = run.trajectory.t, run.trajectory.energy - run.trajectory.energy[0]
+        order = np.argsort(run.trajectory.t, kind="stable")  # a part of a run may go backwards
+        at, energy = run.trajectory.t[order], run.trajectory.energy[order]
         with np.errstate(invalid="ignore"):
-            curve = np.interp(t, at, height, left=np.nan, right=np.nan)
+            curve = np.interp(t, at, energy - energy[0], left=np.nan, right=np.nan)
         # between infinite values, too
         curves.append(np.where(np.isnan(curve) & (at[0] <= t) & (t <= at[-1]), np.inf, curve))
     most = [float(np.nanmax(np.abs(curve), initial=0.0)) for curve in curves]
@@ -132,6 +148,16 @@ def goes_far(run: Run) -> bool:
     """Whether a run leaves a picture that shows what moves: farther than four times its size."""
     times = np.linspace(run.film.t[0], run.film.t[-1], 50)
     return max(float(np.linalg.norm(travel_of(run, t))) for t in times) > 4 * run.film.drawing.extent
+
+
+def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float) -> None:
+    """Raise an InputError if how something is to be shown makes no sense of it."""
+    if not (np.isfinite(speed) and speed > 0):
+        raise InputError(f"speed = {speed} must be a positive number")
+    if not np.isfinite(spread):
+        raise InputError(f"spread = {spread} must be a finite number of metres")
+    if q is not None and not isinstance(shown, System):
+        raise InputError("q= is for a system; runs begin where they began")
 
 
 @dataclass(frozen=True)

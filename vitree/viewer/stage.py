@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
+import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,13 @@ def open_server(host: str, port: int, title: str) -> Any:
         If this machine cannot serve at the address.
     """
     viser = require_viser()
-    if not 0 < port < 65536:
-        raise InputError(f"port {port} must be a number from 1 to 65535")
+    if not (isinstance(port, int) and 0 < port < 65536):
+        raise InputError(f"port {port!r} must be a number from 1 to 65535")
     try:
         family, kind, *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as tried:
             tried.bind((host, 0))
+        port = _free_port(family, kind, host, port)
     except OSError as error:
         raise InputError(
             f"host {host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, or 0.0.0.0 "
@@ -68,12 +70,26 @@ def open_server(host: str, port: int, title: str) -> Any:
     return server
 
 
+def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
+    """Return the first port from there on that is free; viser would look beyond the last for ever."""
+    for port in range(first, 65536):
+        with socket.socket(family, kind) as tried, contextlib.suppress(OSError):
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+            return port
+    raise InputError(f"port {first} and all above are in use; give another")
+
+
+#: sys.stdout is one for all threads: two that put it away at a time would leave it away.
+_QUIET = threading.RLock()
+
+
 @contextlib.contextmanager
 def quiet():
     """Keep what viser prints within from the terminal, or from a notebook's cell."""
     import rich
 
-    with contextlib.redirect_stdout(io.StringIO()), mock.patch.object(rich, "print", lambda *_, **__: None):
+    with _QUIET, contextlib.redirect_stdout(io.StringIO()), mock.patch.object(rich, "print", lambda *_, **__: None):
         yield
 
 
@@ -83,7 +99,7 @@ def set_scene(server: Any, view: View) -> Any:
     server.initial_camera.look_at = view.look_at
     cell = cell_of(view)
     return server.scene.add_grid(
-        "/ground", position=(0.0, 0.0, view.ground), infinite_grid=True, cell_size=cell, section_size=10 * cell,
+        "/ ground", position=(0.0, 0.0, view.ground), infinite_grid=True, cell_size=cell, section_size=10 * cell,
         cell_color=(228, 228, 228), section_color=(205, 205, 205), fade_distance=30 * view.size,
     )  # fmt: skip
 
@@ -290,7 +306,7 @@ def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:
 
 def _node(name: str) -> str:
     """A name for a node: it must not have the separator of paths."""
-    return str(name).replace("/", "_") or "_"
+    return str(name).replace("/", "_").strip() or "_"
 
 
 @lru_cache(maxsize=256)
