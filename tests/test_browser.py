@@ -83,9 +83,11 @@ def run_of(name):
 
 
 def picture(page) -> np.ndarray:
-    """What the canvas shows, (height, width, 3), beside panels and below messages."""
+    """What the canvas shows, (height, width, 3), where no panel or message covers it."""
     shot = image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    return np.asarray(shot.crop((330, 0, 560, 520)), dtype=int)
+    pixels = np.array(shot.crop((0, 0, 560, 520)), dtype=int)
+    pixels[:165, :330] = pixels[300:, :340] = 255
+    return pixels
 
 
 def drawn(pixels: np.ndarray) -> int:
