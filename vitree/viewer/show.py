@@ -361,7 +361,8 @@ def _plain(text: str) -> str:
 
 def _facts(run: Run) -> str:
     traj = run.trajectory
-    off = float(np.nanmax(np.abs(traj.energy - traj.energy[0])))
+    with np.errstate(all="ignore"):
+        off = float(np.nanmax(np.abs(traj.energy - traj.energy[0]), initial=0.0))
     dt = traj.settings.get("dt", np.nan)
     return f"**{_plain(run.label)}**: {_plain(traj.method)}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import socket
 import threading
 from functools import lru_cache
@@ -227,7 +228,10 @@ class Stage:
             scene.add_icosphere(name, radius=shape.size[0], **looks, **place)
         else:
             try:
-                mesh, coloured = _capsule(*shape.size) if shape.kind == "capsule" else _mesh(shape.filename, shape.size)
+                if shape.kind == "capsule":
+                    mesh, coloured = _capsule(*shape.size)
+                else:
+                    mesh, coloured = _mesh(*_version(shape.filename), shape.size)
             except Exception as error:  # any of the formats' readers, of a file that anyone wrote
                 self.missing.append(f"{shape.filename}: {error or type(error).__name__}")
                 return
@@ -309,8 +313,13 @@ def _node(name: str) -> str:
     return str(name).replace("/", "_").strip() or "_"
 
 
+def _version(filename: str | None) -> tuple[str, int]:
+    """A file, and when it was written."""
+    return str(filename), os.stat(str(filename)).st_mtime_ns
+
+
 @lru_cache(maxsize=256)
-def _mesh(filename: str, scale: tuple[float, ...]) -> tuple[Any, bool]:
+def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, bool]:
     """A mesh in metres, and whether it has colours of its own."""
     import trimesh
 
