@@ -12,11 +12,13 @@ import sys
 import numpy as np
 import pytest
 
-from vitree import cli
+from vitree import cli, cli_show
 from vitree.cli_names import VEHICLES
+from vitree.cli_words import spoken
 from vitree.errors import ConvergenceError
 from vitree.integrators import METHODS
 from vitree.trajectory import Trajectory
+from vitree.urdf.rules import RULES
 
 URDF = """<robot name="two">
   <link name="base"><inertial><mass value="3"/>
@@ -45,7 +47,9 @@ def robot(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(capsys):
+def run(capsys, monkeypatch):
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 1e6)  # on machines that are slow
+
     def call(*arguments):
         status = cli.main([str(x) for x in arguments])
         out, err = capsys.readouterr()
@@ -60,6 +64,11 @@ def test_compare_prints_a_table_and_draws_a_picture(run, robot, tmp_path):
     assert [line.split()[0] for line in out.splitlines()[3:5]] == ["linear-time", "rk4"]
     assert err == "vitree: wrote compare-two.png\n"
     assert (tmp_path / "compare-two.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_that_was_there_is_said_to_be_replaced(run, robot):
+    once, again = (run("compare", robot, "-m", "rk4", *SHORT)[2] for _ in range(2))
+    assert (once, again) == ("vitree: wrote compare-two.png\n", "vitree: replaced compare-two.png\n")
 
 
 def test_compare_as_json_with_orders_and_solvers(run, robot, tmp_path):
@@ -113,11 +122,18 @@ def test_simulate_writes_the_trajectory(run, robot):
     assert traj.method == "midpoint" and traj.joint_names == ("shoulder", "elbow")
     assert np.allclose(traj.t, [0, 0.02, 0.04, 0.06, 0.08, 0.1])
     assert "10 steps" in out and "wrote 6 records to a.npz" in out
+    assert f"energy changed by {traj.energy[-1] - traj.energy[0]:.3g} J" in out  # by the damping
     assert out.splitlines()[-1] == "see it: vitree view a.npz"
     status, out, err = run("simulate", robot, *SHORT, "-o", "a b.npz", "--json")
     facts = json.loads(out)
     assert status == 0 and err == "" and facts["steps"] == 10 and facts["file"] == "a b.npz"
     energy = Trajectory.load("a b.npz").energy
+    assert facts["energy_error"] is None and facts["energy_change"] == energy[-1] - energy[0]
+    status, out, _ = run("simulate", robot, "--duration", "0.01", "--dt", "0.01", "--no-damping")
+    energy = Trajectory.load("run.npz").energy
+    assert "1 step of 0.01 s in" in out and f"energy within {abs(energy[1] - energy[0]):.2e} J" in out
+    facts = json.loads(run("simulate", robot, *SHORT, "--no-damping", "--json")[1])
+    energy = Trajectory.load("run.npz").energy
     assert facts["energy_error"] == np.abs(energy - energy[0]).max() > 0
     assert "'a b.npz'" in run("simulate", robot, *SHORT, "-o", "a b.npz")[1].splitlines()[-1]  # for a shell
 
@@ -136,6 +152,27 @@ def test_orders_of_compositions(run, robot):
     assert abs(orders["linear-time"] - 4) < 0.3 and abs(orders["linear-time:order=2"] - 2) < 0.2
     status, _, _ = run("simulate", robot, *SHORT, "--order", 6, "-o", "a.npz")
     assert status == 0 and Trajectory.load("a.npz").settings["order"] == 6
+
+
+def test_other_options_of_the_methods(run, robot):
+    """They go to the methods that take them, as numbers, words and truth values."""
+    status, _, _ = run(
+        "simulate", robot, *SHORT, "-m", "midpoint", "--option", "tolerance=1e-6", "--option", "max_iterations=7",
+        "--option", "guess=current", "--option", "caching=true",
+    )  # fmt: skip
+    settings = Trajectory.load("run.npz").settings["options"]
+    assert status == 0 and settings == {
+        "tolerance": 1e-6, "max_iterations": 7, "guess": "current", "caching": True,
+    }  # fmt: skip
+    _, out, _ = run(
+        "compare", robot, "-m", "linear-time,rk4,scipy-rk45", *SHORT, "--option", "guess=euler", "--option",
+        "rtol=1e-5", "--option", "halvings=2", "--json", "--no-plot",
+    )  # fmt: skip
+    own = {"guess": "euler", "halvings": 2}, {}, {"rtol": 1e-5}
+    jobs = json.loads(out)["settings"]["methods"].items()
+    assert [{key: job[key] for key in job if key != "method"} for _, job in jobs] == list(own)
+    adapted = ("--option", "adapt=density", "--option", "rate=5")
+    assert "0.01 s at rest" in run("simulate", robot, *SHORT, *adapted)[1]
 
 
 def test_simulate_watches_and_halves(run, robot):
@@ -194,8 +231,13 @@ def test_robots_are_listed(run):
     assert status == 0 and tuple(found["vehicles"]) == VEHICLES
     for name, path in found["robots"].items():
         assert path.endswith(".urdf"), name
-    names = [line.split()[0] for line in run("robots")[1].splitlines()]
-    assert names == [*found["robots"], *found["vehicles"]]
+    named, built = run("robots")[1].split("\n\nvehicles\n")
+    assert max(map(len, named.splitlines())) <= 80 and set(named.split()) == set(found["robots"])
+    assert [line.split(None, 1) for line in built.splitlines()] == [[*pair] for pair in found["vehicles"].items()]
+    assert ":func:" not in built and all(text[0].isupper() and len(text) > 9 for text in found["vehicles"].values())
+    named, again = run("robots", "--paths")[1].split("\n\nvehicles\n")
+    assert [line.split(None, 1) for line in named.splitlines()] == [[*pair] for pair in found["robots"].items()]
+    assert again == built
 
 
 @pytest.mark.parametrize(
@@ -232,7 +274,20 @@ def test_robots_are_listed(run):
         (["compare", "ROBOT", "--order", "3"], "2, 4, 6, 8"),
         (["compare", "ROBOT", "--methods", "rk4:order=4"], "order"),
         (["compare", "ROBOT", "--methods", "linear-time:order=four"], "order="),
-        (["compare", "ROBOT", "--methods", "linear-time:alpha=4"], "order="),
+        (["compare", "ROBOT", "--methods", "linear-time:alpha=4"], ":order="),
+        (["compare", "ROBOT", "--methods", "rk4", "--option", "tolerance=1"], "--option tolerance=:"),
+        (["compare", "ROBOT", "--option", "tolerence=1"], "tolerance"),
+        (["compare", "ROBOT", "--methods", "rk44", "--option", "tolerance=1"], 'did you mean "rk4"'),
+        (["compare", "ROBOT", "--option", "adapt=density"], "take --option adapt= out"),
+        (["simulate", "ROBOT", "--option", "tolerence=1"], 'did you mean "tolerance"'),
+        (["simulate", "ROBOT", "--option", "tolerance"], "NAME=VALUE"),
+        (["simulate", "ROBOT", "--option", "tolerance=1"], "--option tolerance=1 must be"),
+        (["simulate", "ROBOT", "--option", "rate=1"], "--option rate= goes with --option adapt=,"),
+        (["simulate", "ROBOT", "--order", "4", "--option", "order=6"], "--order and --option order="),
+        (["simulate", "ROBOT", "--halvings", "4", "--option", "halvings=6"], "--halvings and --option halvings="),
+        (["simulate", "ROBOT", "-o", "run.txt"], ".npz"),
+        (["simulate", "ROBOT", "--duration", "0.0015"], "--duration 0.0015 s"),
+        (["info", "ROBOT", "--density", "-1", "--inertia", "geometry"], "--density -1.0 must be"),
         (["simulate", "ROBOT", "--order", "5"], "2, 4, 6, 8"),
         (["simulate", "ROBOT", "--halvings", "-1"], "halvings"),
         (["simulate", "ROBOT", "--monitor", "enrgy"], "energy"),
@@ -348,8 +403,11 @@ def test_help_explains_every_option_with_its_unit(run, command):
         assert all(any(name in option for option in options) for name in METHODS)
 
 
-def test_help_of_the_whole(run):
+def test_help_of_the_whole(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     status, out, _ = run()
+    lines = out.split("Commands:\n")[1].splitlines()
+    assert len(lines) == len(cli.COMMANDS) and all(re.fullmatch(r"  \w+ +[A-Z].*\w\.", line) for line in lines), lines
     assert status == 0 and all(command.__name__ in out for command in cli.COMMANDS)
     assert run("--help")[1] == out
 
@@ -391,7 +449,7 @@ def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):
       <axis xyz="0 0 1"/></joint></robot>"""
     (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more))
     status, _, err = run("info", robot, "--mimic", "constraints")
-    assert status == 2 and 'loops="constraints"' in err
+    assert status == 2 and "; --loops constraints closes the loop" in err
     options = ("--mimic", "constraints", "--loops", "constraints")
     status, out, _ = run("info", robot, *options)
     assert status == 0 and 'constraint: coupling "grip" and "elbow"' in out
@@ -399,7 +457,7 @@ def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):
     (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more.replace("base", "upper")
                                                     .replace("prismatic", "planar")))  # fmt: skip
     status, _, err = run("simulate", robot, *options, "-m", "midpoint", *SHORT)
-    assert status == 0 and err == ""
+    assert status == 0 and err.endswith("vitree check two.urdf --mimic constraints --loops constraints\n")
     assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
     status, out, _ = run("compare", robot, *options, "-m", "linear-time", *SHORT, "--no-plot")
     assert status == 0 and "linear-time" in out
@@ -443,6 +501,7 @@ def test_check_says_each_fault_in_a_line(run, robot, tmp_path, text, status, str
     lines = out.splitlines()
     assert [re.fullmatch(r"two\.urdf:\d+: (error|warning) ([\w-]+): .+", line)[2] for line in lines] == ids
     assert err.count("\n") == 1 and f"{sum('error' in line for line in lines)} error" in err
+    assert ('inertia="' in out, "--inertia repair" in out) == (False, "inertia-triangle" in ids)
     code, out, err = run("check", robot, "--json")
     found = json.loads(out)
     assert code == status and err == ""
@@ -454,7 +513,9 @@ def test_check_takes_several_files_and_options(run, robot, tmp_path):
     (tmp_path / "other.urdf").write_text(WARNED)
     code, out, _ = run("check", robot, "other.urdf", "--inertia", "strict")
     assert code == 2 and [line.split(":")[0] for line in out.splitlines()] == ["other.urdf"] * 2
-    assert run("check", robot, "--notes")[1].count("note") >= 1
+    assert run("check", robot)[2] == "vitree: 0 errors, 0 warnings, 0 repairs, 1 note (--notes shows them)\n"
+    _, out, err = run("check", robot, "--notes")
+    assert out.count("note") >= 1 and "--notes" not in err
     for wrong in (["--inertia", "no"], ["--root", "nowhere"], ["--base", "no"], ["absent.urdf"]):
         code, out, err = run("check", robot, *wrong)
         assert code == 2 and out == "" and err.count("\n") == 1
@@ -473,6 +534,39 @@ def test_fix_writes_what_check_finds_clean(run, robot, tmp_path):
     code, out, err = run("fix", robot, "-o", "never.urdf")
     assert code == 2 and out == "" and "1.5kg" in err and not (tmp_path / "never.urdf").exists()
     assert run("fix", robot, "-o", "nowhere/never.urdf")[0] == 2
+
+
+def test_warnings_of_a_file_are_counted_once(run, robot, tmp_path):
+    """By each command that reads it, with the command that shows them, whose count is the same."""
+    (tmp_path / "a b.urdf").write_text(WARNED)
+    for name, *more in (
+        ("info",), ("info", "--json"), ("simulate", *SHORT), ("simulate", *SHORT, "--json"),
+        ("compare", *SHORT, "--no-plot"), ("bench", "--repeats", 1, "--no-peers", "--json"),
+    ):  # fmt: skip
+        status, out, err = run(name, "a b.urdf", "--base", "free", *more)
+        assert (status, err) == (0, "vitree: 2 warnings, see: vitree check 'a b.urdf' --base free\n"), name
+        assert "--json" not in more or json.loads(out)
+        assert run(name, robot, *more)[2] == ""
+    assert ", 2 warnings," in run("check", "a b.urdf", "--base", "free")[2]
+    assert run("info", "a b.urdf", "--inertia", "repair")[2].startswith("vitree: 1 warning, see")
+
+
+def test_messages_are_in_the_words_of_the_command_line():
+    for rule in RULES.values():
+        assert not re.search(r"(?<!<robot )\b\w+=", spoken(rule.remedy)), rule
+    for said, told in [
+        ("halve dt, or give max_iterations= or a looser tolerance=",
+         "halve dt, or give --option max_iterations= or a looser --option tolerance="),
+        ("(order=) take alpha=0.5", "(--order) take --option alpha=0.5"),
+        ('choose one by root=; or take map="cayley", x', "choose one by --root; or take --option map=cayley, x"),
+        ("every=0 must be", "--every 0 must be"),
+        ("name its folder by packages=", "name its folder by --package NAME=FOLDER"),
+        ("Remedy: lossy=True leaves out", "Remedy: --lossy leaves out"),
+        ("give a file written by Trajectory.save or 'vitree simulate'", "give a file written by 'vitree simulate'"),
+    ]:  # fmt: skip
+        assert spoken(said) == told == spoken(told)
+    for same in ("wrote dt=0.1.npz", 'no joint "dt=3"', "linear-time:order=4", "t = 1 s, dt = 0.1 s", "a/order=2/b"):
+        assert spoken(same) == same
 
 
 def test_files_are_read_as_they_are_asked_to_be(run, tmp_path, monkeypatch):

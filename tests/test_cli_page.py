@@ -66,10 +66,13 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
 
 def test_the_lists_of_names_are_those_of_the_library():
     plots = pytest.importorskip("vitree.plot").PLOTS
-    assert {name.replace("-", "_") for name in cli_names.PLOTS} <= set(plots)
     of_vehicles = {name for vehicle in cli_names.VEHICLES for name in cli_names.vehicle(vehicle).methods}
     assert of_vehicles - set(vt.METHODS) == set(cli_names.OF_VEHICLES)
     assert set(cli_names.SOLVERS) == set(SOLVERS)
+    assert {name.replace("-", "_") for name in (*cli_names.PLOTS, *cli_names.OF_COMPARISONS)} == set(plots)
+    known = [vt.METHODS, *(cli_names.vehicle(vehicle).methods for vehicle in cli_names.VEHICLES)]
+    options = {name for methods in known for method in methods.values() for name in method.options}
+    assert options - {"solver", "order", "halvings"} == set(cli_names.METHOD_OPTIONS)
 
 
 # ---- completion -----------------------------------------------------------------------------------
@@ -104,6 +107,7 @@ def test_shells_complete_commands_names_and_files(complete):
     assert complete("vitree view ./ru") == []  # left to the shell
     assert complete("vitree info human --base f") == ["free", "fixed"]
     assert complete("vitree info --mi") == ["--mimic"]
+    assert complete("vitree compare human --option tol") == ["tolerance="]
 
 
 def test_the_script_for_a_shell_is_shown():

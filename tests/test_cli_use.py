@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ SHORT = ["--duration", "0.1", "--dt", "0.01"]
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 1e6)  # on machines that are slow
 
     def call(*arguments):
         status = cli.main([str(x) for x in arguments])
@@ -132,6 +134,7 @@ def test_view_writes_a_page_of_a_robot_or_of_runs(runs, tmp_path):
         (["car", "--speed", "0"], "--speed"),
         (["car", "--host", "192.0.2.1"], "host 192.0.2.1"),
         (["car", "--html", "absent/a.html"], "absent"),
+        (["car", "--html", "a.txt"], ".html or .htm"),
     ]:
         status, out, err = runs("view", *arguments)
         assert status == 2 and out == "" and err.count("\n") == 1 and word in err, (arguments, err)
@@ -184,7 +187,12 @@ def test_plot_draws_a_run_or_several(runs, tmp_path):
     before = sorted(tmp_path.iterdir())
     for arguments, word in [
         (["enrgy", "car.npz"], "energy"),
-        (["order", "car.npz"], "choose from"),
+        (["torque", "car.npz"], "choose from"),
+        (["order", "car.npz"], "of comparisons, not of runs: by vitree compare --plot"),
+        (["work_precision", "car.npz"], "of comparisons"),
+        (["car.npz", "energy"], "the plot's name comes first: vitree plot energy car.npz\n"),
+        (["car.npz", "rk4.npz", "phase"], "first: vitree plot phase car.npz rk4.npz\n"),
+        (["car.npz", "rk4.npz"], "first: vitree plot energy car.npz rk4.npz\n"),
         (["energy", "absent.npz"], "absent.npz"),
         (["energy", "car.npz", "car.npz"], "twice"),
         (["energy", "car.npz", "-o", "a.xyz"], "png"),
@@ -196,6 +204,29 @@ def test_plot_draws_a_run_or_several(runs, tmp_path):
         status, out, err = runs("plot", *arguments)
         assert status == 2 and out == "" and err.count("\n") == 1 and word in err, (arguments, err)
     assert sorted(tmp_path.iterdir()) == before
+    assert runs("plot", "energy-error", "midpoint.npz")[1] == "replaced energy-error-midpoint.png\n"
+    assert runs("plot", "energy", "midpoint.npz", "rk4.npz")[1] == "wrote energy-midpoint-rk4.png\n"
+
+
+def test_a_run_is_known_by_its_first_bytes(runs, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "midpoint.npz").rename("run.txt")
+    assert runs("plot", "energy", "run.txt")[1] == "wrote energy-run.png\n"
+    assert runs("convert", "run.txt", "a.csv")[0] == 0
+    pathlib.Path("notes.txt").write_text("of a kind")
+    pathlib.Path("hollow.npz").write_text("")
+    commands = [["convert", name, "a.csv"] for name in ("notes.txt", "hollow.npz")]
+    if importlib.util.find_spec("viser"):
+        assert runs("view", "run.txt", "rk4.npz", "--html", "a.html")[0] == 0
+        commands += [["view", "notes.txt"], ["view", "car", "notes.txt"], ["view", "car.npz", "hollow.npz"]]
+    for command in commands:
+        status, out, err = runs(*command)
+        assert status == 2 and out == "" and "is neither a run" in err and "robot" in err, err
+    assert "'vitree simulate'" in runs("plot", "energy", "notes.txt")[2]
+    human = vt.find_robot("human").read_bytes()
+    for start in (b"", b"\xef\xbb\xbf", b"\n "):  # robots of other endings
+        pathlib.Path("human.txt").write_bytes(start + human.partition(b"?>")[2].lstrip() if start else human)
+        assert runs("convert", "human.txt", "a.sexpr")[0] == 0
 
 
 # ---- convert --------------------------------------------------------------------------------------
@@ -265,14 +296,33 @@ def test_bench_times_methods_and_kernels(run):
 def test_bench_times_peers_of_the_same_robot(run):
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
-    table = json.loads(run("bench", "arm6", "--repeats", 1, "--steps", 10, "--json")[1])["table"]
-    peers = {(row["program"], row["name"]) for row in table if row["program"] != "vitree"}
+    found = json.loads(run("bench", "arm6", "--repeats", 1, "--steps", 10, "--json")[1])
+    peers = {(row["program"], row["name"]) for row in found["table"] if row["program"] != "vitree"}
+    assert "All without damping and friction" in found["notes"][-1]
     assert peers == {("mujoco", "Euler"), ("mujoco", "RK4"),
                      *(("pinocchio, from Python", name) for name in bench_module.KERNELS)}  # fmt: skip
     q0 = "0.6,-0.4,-0.42106560909423,0.70428431808750,0.9,-1.30455817264497,2.10297568930377"
     notes = json.loads(run("bench", CLOSED, "--repeats", 1, "-m", "rk4", "--q0", q0, "--v0", "zero", "--json")[1])
     assert "left out" in notes["notes"][0]
     assert {row["program"] for row in notes["table"]} == {"vitree"}
+
+
+def test_peers_and_methods_are_timed_alike(monkeypatch):
+    """Beside peers, which have no damping, the methods have none; alone, that of the file."""
+    model = vt.load_urdf(vt.find_robot("arm6"))
+    model = vt.Model(replace(model.flat, damping=np.ones(6), friction=np.ones(6)))
+    seen, plain = [], bench_module.simulate
+
+    def simulate(model, *arguments, **options):
+        seen.append(model.damping.any() or model.friction.any())
+        return plain(model, *arguments, **options)
+
+    monkeypatch.setattr(bench_module, "simulate", simulate)
+    peer = {("peer", "step", "x"): lambda: (1e-6, np.nan)}
+    for peers, found, damped in ((False, peer, True), (True, {}, True), (True, peer, False)):
+        monkeypatch.setattr(bench_module, "_peers_of", lambda *_, found=found: (found, []))
+        bench_module.bench(model, ["rk4"], steps=5, repeats=1, peers=peers)
+        assert seen.pop() == damped
 
 
 def test_a_method_that_fails_is_said_to():
@@ -313,15 +363,22 @@ def test_what_cannot_tell_how_far_it_is_says_what_it_does_on_a_terminal(monkeypa
     with cli_show.Busy("drawing"):
         pass
     assert capsys.readouterr().err == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_show, "PATIENCE_OF_LINES", 0.0)
+        with cli_show.Busy("drawing") as busy:
+            busy.timer.join()
+    assert capsys.readouterr().err == "vitree: drawing ...\n"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with cli_show.Busy("drawing") as busy:
         busy.timer.join()
     assert "drawing" in capsys.readouterr().err
 
 
-def test_runs_are_known_by_what_is_in_them(run):
-    for name in ("swing", "run.NPZ", "run.dat"):
-        assert run("simulate", "pendulum", *SHORT, "-o", name)[0] == 0
+def test_runs_are_known_by_what_is_in_them(run, tmp_path):
+    assert run("simulate", "pendulum", *SHORT, "-o", "run.NPZ")[0] == 0
+    for name in ("swing", "run.dat", "run.NPZ"):
+        if name != "run.NPZ":
+            (tmp_path / name).write_bytes((tmp_path / "run.NPZ").read_bytes())
         assert run("view", name, "--html", "page.html")[0] == 0
         assert run("convert", name, "run.csv")[0] == 0
 
@@ -334,3 +391,31 @@ def test_bench_checks_where_it_starts():
         with pytest.raises(vt.InputError, match="0 has shape"):
             bench(model, [], *start, steps=1, repeats=1)
     assert bench(model, ["rk4"], steps=np.int64(1), repeats=1, peers=False).settings["steps"] == 1
+
+
+def test_a_pipe_gets_a_line_a_stage(run, monkeypatch):
+    """Of those that begin or go on when the time has come; none of what is done, and none twice."""
+    clock = iter([0.0, 2.9, 3.0, 3.1, 5.0, 6.1, 9.2, 20.0]).__next__
+    said = []
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 3.0)
+    monkeypatch.setattr(cli_show, "say", said.append)
+    monkeypatch.setattr(cli_show.time, "monotonic", lambda: now)
+    now = clock()
+    with cli_show.Bar(None) as bar:
+        for stage, done in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 9), ("b", 3)):
+            now = clock()
+            bar(done, 9, stage)
+    assert said == ["a ...", "b ..."]
+    for wanted in (True, False):
+        assert not cli_show.Bar(wanted).lines
+
+
+def test_a_long_command_says_to_a_pipe_what_it_does(run, monkeypatch):
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 0.0)
+    arguments = ("compare", "pendulum", "--methods", "rk4,midpoint", "--dt", "1e-6", "-T", "1", "--every", "1000",
+                 "--repeats", "1", "--no-plot")  # fmt: skip
+    status, _, err = run(*arguments)
+    lines = err.splitlines()
+    assert status == 0 and len(lines) == len(set(lines)) > 0
+    assert all(line.startswith("vitree: [") and line.endswith(", dt = 1e-06 s ...") for line in lines)
+    assert run(*arguments, "--no-progress")[2] == ""

@@ -9,7 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -103,7 +103,8 @@ def bench(
         Steps of a run, and runs of each.
     peers : bool
         Whether to time Pinocchio's kernels, called from Python, and MuJoCo's steps, in C, beside: of a mechanism that
-        a URDF file can say, where these are installed. They know nothing of damping, friction, limits and contacts.
+        a URDF file can say, where these are installed. They know nothing of damping, friction, limits and contacts;
+        all are timed without, then.
     progress : callable, optional
         Called as progress(done, total, what).
 
@@ -128,20 +129,23 @@ def bench(
         raise InputError(f"dt = {dt!r} must be a positive number of seconds")
     q0 = None if q0 is None else system.validate_configuration(q0, "q0")
     v0 = None if v0 is None else system.validate_velocity(v0, "v0")
-    jobs = {("vitree", "step", name): _step_of(system, name, q0, v0, dt, steps) for name in methods}
+    beside: dict[tuple[str, str, str], Callable[[], tuple[float, float]]] = {}
     notes: list[str] = []
+    if peers and isinstance(system, Model):
+        beside, notes = _peers_of(system, v0, dt, steps)
+        if beside:
+            system = undamped(system)
+    jobs = {("vitree", "step", name): _step_of(system, name, q0, v0, dt, steps) for name in methods}
     if isinstance(system, Model):
         jobs |= _kernels_of(system.full)
-        if peers:
-            found, notes = _peers_of(system, v0, dt, steps)
-            jobs |= found
+    jobs |= beside
     best: dict[tuple[str, str, str], tuple[float, float]] = dict.fromkeys(jobs, (math.inf, math.nan))
     for k in range(repeats):
         for n, (key, run) in enumerate(jobs.items()):
             if not math.isnan(best[key][0]):  # else it failed
                 best[key] = min(best[key], run(), key=lambda found: (not math.isnan(found[0]), found[0]))
             if progress is not None:
-                progress(k * len(jobs) + n + 1, repeats * len(jobs), "timing")
+                progress(k * len(jobs) + n + 1, repeats * len(jobs), "timing steps and kernels")
     table = [
         {"program": program, "of": of, "name": name, "us": 1e6 * seconds, "iterations": iterations}
         for (program, of, name), (seconds, iterations) in best.items()
@@ -151,6 +155,13 @@ def bench(
         "machine": machine(), "versions": versions() | _versions_of_peers({key[0] for key in jobs}),
     }  # fmt: skip
     return Benchmark(table=table, notes=tuple(notes), settings=settings)
+
+
+def undamped(model: Model) -> Model:
+    """Return a mechanism without joint damping and friction."""
+    zero = np.zeros(model.full.nv)
+    still = Model(replace(model.full.flat, damping=zero, friction=zero))
+    return still if model.full is model else still.reduced()
 
 
 def machine() -> str:
@@ -221,7 +232,7 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
             raise InputError("it has joints that follow others, or constraints")
         root = ElementTree.fromstring(write_urdf(model).encode())
     except VitreeError as error:
-        return {}, [f"Peers left out: {error}"]
+        return {}, [f"Peers left out: {str(error).partition('. Remedy')[0]}."]
     for element in root:
         for part in ("visual", "collision", "dynamics"):
             for found in element.findall(part):
@@ -243,7 +254,7 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
             else:
                 notes.append(f"{name} left out: it reads another mass matrix.")
     if jobs:
-        notes.append("Peers have no damping, friction, limits and contacts.")
+        notes.append("All without damping and friction, and peers without limits and contacts.")
     return jobs, notes
 
 

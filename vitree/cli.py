@@ -11,6 +11,7 @@ from vitree.cli_robot import check, fix, info, robots
 from vitree.cli_run import bench, compare, simulate
 from vitree.cli_show import say
 from vitree.cli_view import plot, view
+from vitree.cli_words import spoken
 from vitree.errors import MissingExtraError, VitreeError
 from vitree.trajectory import package_version
 
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(MissingExtraError("typer", "cli", "the command line"))
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {spoken(message)}")
             code = application()(args=argv, prog_name="vitree", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
@@ -63,5 +64,5 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _fail(text: object) -> int:
-    say(text)
+    say(spoken(text))
     return 2

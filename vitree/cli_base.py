@@ -64,6 +64,7 @@ Progress = Annotated[
     Optional[bool],  # noqa: UP045 (older Typer)
     option(
         "--progress/--no-progress",
-        text="Show a progress bar on stderr; by default on a terminal, after one second.",
+        text="Show a progress bar on stderr; by default on a terminal, after one second, and elsewhere a line a stage, "
+        "after three.",
     ),
 ]

@@ -32,7 +32,10 @@ def convert(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a run, or a robot, in another format; says what the format does not hold."""
+    """Write a run or a robot in another format.
+
+    Says what the format does not hold.
+    """
     check_writable(target)
     if is_run(source):
         reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
@@ -88,7 +91,7 @@ def _urdf(tree: Any, lossy: bool) -> tuple[str, list[str]]:
         text = write_urdf(tree)
     except ModelError as refusal:
         if not lossy:
-            raise ModelError(str(refusal).replace("lossy=True", "--lossy")) from None
+            raise
         text = write_urdf(tree, lossy=True)
         lost = [str(refusal).partition('": ')[2].partition(". Remedy")[0]]
     model = tree.compile()

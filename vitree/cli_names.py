@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from vitree.errors import InputError
 
 #: Vehicles with builders of these names in ``vitree.vehicles``.
 VEHICLES = ("boat", "car", "helicopter", "snakeboard")
@@ -17,8 +18,35 @@ METHOD_NAMES = (
 )
 #: Pictures of runs, as ``vitree.plot.PLOTS`` has them.
 PLOTS = ("energy", "energy-error", "momentum", "coordinates", "phase", "constraint", "iterations", "residual")
+#: Pictures of comparisons.
+OF_COMPARISONS = ("comparison", "error", "order", "work-precision")
+#: Options of methods that no option of the command line has the name of.
+METHOD_OPTIONS = (
+    "tolerance", "max_iterations", "guess", "alpha", "residual", "caching", "adapt", "rate", "density", "inertia",
+    "energy", "map", "tangent", "rtol", "atol", "max_step",
+)  # fmt: skip
 SOLVERS = ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn")
 ROBOT_FILES = (".urdf", ".xacro", ".sexpr")
+
+
+def is_run(name: str) -> bool:
+    """Whether a name is a run's, by its first bytes, or by its ending where there is no such file.
+
+    Raises
+    ------
+    InputError
+        If there is such a file, and it is neither a run nor a robot.
+    """
+    path = Path(name)
+    if not path.is_file():
+        return path.suffix.lower() == ".npz"
+    with open(path, "rb") as stream:
+        start = stream.read(256)
+    if start.startswith(b"PK"):  # a zip archive
+        return True
+    if path.suffix.lower() in (*ROBOT_FILES, ".xml") or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return False
+    raise InputError(f"{name} is neither a run, as 'vitree simulate' writes it, nor a robot (URDF, xacro or .sexpr)")
 
 
 def is_vehicle(name: str) -> bool:
@@ -31,11 +59,6 @@ def vehicle(name: str) -> Any:
     from vitree import vehicles
 
     return getattr(vehicles, name)()
-
-
-def is_run(name: str) -> bool:
-    """Whether a name is that of a run's file, by its ending or what it begins with."""
-    return name.lower().endswith(".npz") or (Path(name).is_file() and zipfile.is_zipfile(name))
 
 
 def files(word: str, endings: Iterable[str]) -> list[str]:

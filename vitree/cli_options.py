@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+import contextlib
+import shlex
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import numpy as np
 
 from vitree.cli_base import Progress, argument, option
-from vitree.cli_names import SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
+from vitree.cli_names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
+from vitree.cli_show import counted, say
 from vitree.errors import InputError, UnknownNameError
 from vitree.model import Model
 
@@ -88,16 +91,25 @@ class Reading:
             "packages": _folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
         }  # fmt: skip
 
+    def given(self) -> dict[str, Any]:
+        """Return those of these options that are not their defaults, as a person writes them."""
+        values = {field: getattr(self, field.name) or field.default for field in fields(Reading)}
+        return {
+            f"--{'package' if field.name == 'packages' else field.name}": value
+            for field, value in values.items() if value != field.default
+        }  # fmt: skip
+
     def refuse(self, why: str, **others: Any) -> None:
         """Raise an InputError if one of these options, or of others by their defaults, was given in vain."""
-        own = {field.name: (getattr(self, field.name) or field.default, field.default) for field in fields(Reading)}
-        given = [name for name, (value, default) in (own | others).items() if value != default]
+        given = [*self.given(), *(f"--{name}" for name, (value, default) in others.items() if value != default)]
         if given:
-            named = ", ".join(f"--{'package' if name == 'packages' else name}" for name in given)
-            raise InputError(f"{named}: {why}")
+            raise InputError(f"{', '.join(given)}: {why}")
 
     def load(self, name: str, gravity: str = GRAVITY) -> Any:
-        """Return the model of a robot or vehicle, under a gravity x,y,z [m/s^2] if it is a robot file."""
+        """Return the model of a robot or vehicle, under a gravity x,y,z [m/s^2] if it is a robot file.
+
+        Says on stderr if there are warnings of the file.
+        """
         from vitree.sexpr import load_sexpr
         from vitree.urdf import load_urdf
 
@@ -109,7 +121,14 @@ class Reading:
             self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
         path = find(name)
-        return load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+        model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+        if warnings := model.report.of("warning"):
+            options = [
+                word for key, value in self.given().items()
+                for each in (value if isinstance(value, list) else [value]) for word in (key, str(each))
+            ]  # fmt: skip
+            say(f"{counted(len(warnings), 'warning')}, see: {shlex.join(['vitree', 'check', name, *options])}")
+        return model
 
 
 def find(name: str) -> Path:
@@ -218,9 +237,9 @@ class World:
             return system
         if not isinstance(system, Model):
             raise InputError(f'--no-damping: "{system.name}" is a vehicle, which has no joint damping; leave it out')
-        zero = np.zeros(system.full.nv)
-        still = Model(replace(system.full.flat, damping=zero, friction=zero))
-        return still if system.full is system else still.reduced()
+        from vitree.bench import undamped
+
+        return undamped(system)
 
 
 @dataclass(kw_only=True)
@@ -236,6 +255,15 @@ class Run(World):
         int,
         option("--order", text="Order of linear-time and midpoint, a number: 2, or 4, 6, 8 by compositions of steps."),
     ] = 2
+    others: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option(
+            "--option",
+            text="NAME=VALUE of another option of the methods, a number or a word, such as tolerance=1e-6; may be "
+            f"repeated. NAME is one of {', '.join(METHOD_OPTIONS)}, as the method has it.",
+            complete=one_of(*(f"{name}=" for name in METHOD_OPTIONS)),
+        ),
+    ] = None
     inputs: Annotated[
         Optional[list[str]],  # noqa: UP045
         option("--input", text="NAME=NUMBER of an input, such as torque=500 of car; may be repeated, others are zero."),
@@ -251,11 +279,15 @@ class Run(World):
         except ValueError as error:
             raise InputError(f"--input is NAME=NUMBER: {error}") from None
 
-    def chosen(self) -> dict[str, Any]:
-        """Return the options of a method that are not its defaults."""
-        return ({} if self.solver == "auto" else {"solver": self.solver}) | (
-            {} if self.order == 2 else {"order": self.order}
-        )
+    def chosen(self, **more: Any) -> dict[str, Any]:
+        """Return the options of a method that were given, by their names, and of ``more`` those that are not None."""
+        own = {name: getattr(self, name) for name in ("solver", "order")}
+        own = {name: value for name, value in own.items() if value != getattr(Run, name)}
+        own |= {name: value for name, value in more.items() if value is not None}
+        others = {name: _value(text) for name, text in _pairs("--option", self.others or []).items()}
+        for name in own.keys() & others.keys():
+            raise InputError(f"--{name} and --option {name}= say the same; give one")
+        return own | others
 
 
 def numbers(name: str, text: str) -> list[float]:
@@ -264,6 +296,14 @@ def numbers(name: str, text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f'{name} "{text}" must be numbers separated by commas') from None
+
+
+def _value(text: str) -> Any:
+    """A number, a truth value or a word."""
+    for kind in (int, float, {"true": True, "false": False}.__getitem__):
+        with contextlib.suppress(ValueError, KeyError):
+            return kind(text.lower())
+    return text
 
 
 def _pairs(name: str, texts: list[str]) -> dict[str, str]:

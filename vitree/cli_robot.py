@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,18 @@ from vitree.cli_base import Json, argument, option
 from vitree.cli_names import VEHICLES, robot_files, vehicle
 from vitree.cli_names import robots as complete_robots
 from vitree.cli_options import Reading, Robot, find
-from vitree.cli_show import check_writable, facts_of, facts_of_findings, print_json, print_tree, say, summary
+from vitree.cli_show import (
+    check_writable,
+    counted,
+    facts_of,
+    facts_of_findings,
+    print_columns,
+    print_json,
+    print_tree,
+    say,
+    summary,
+)
+from vitree.cli_words import spoken
 from vitree.findings import SEVERITIES, Finding
 
 try:
@@ -40,8 +52,9 @@ def check(
     notes: Annotated[bool, option("--notes", text="Print notes, too: what was done with the file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with robot files, a line each: file:line: severity id: text.
+    """Say what is wrong with robot files.
 
+    Prints a line for each fault: file:line: severity id: text.
     Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
     """
     from vitree.urdf import check_urdf
@@ -56,8 +69,9 @@ def check(
     else:
         for finding in found:
             if notes or finding.severity != "note":
-                print(finding)
-        say(", ".join(f"{count} {severity}{'s' * (count != 1)}" for severity, count in counts.items()))
+                print(spoken(finding))
+        text = ", ".join(counted(count, severity) for severity, count in counts.items())
+        say(text + (" (--notes shows them)" if counts["note"] and not notes else ""))
     raise typer.Exit(2 if counts["error"] else 1 if strict and counts["warning"] else 0)
 
 
@@ -69,8 +83,9 @@ def fix(
     ],
     as_json: Json = False,
 ) -> None:
-    """Repair the inertias that no body has and axes that are not of length one; all else of the file stays.
+    """Repair inertias that no body has, and axes not of length one.
 
+    All else of the file stays.
     Prints each change, and the errors and warnings that remain. By default --inertia is repair.
     """
     from vitree.trajectory import replacing
@@ -89,12 +104,15 @@ def fix(
         print_json({"file": str(output), **found})
         return
     for finding in (*changes, *remaining):
-        print(finding)
-    say(f"{len(changes)} changes; wrote {output}")
+        print(spoken(finding))
+    say(f"{counted(len(changes), 'change')}; wrote {output}")
 
 
-def robots(as_json: Json = False) -> None:
-    """List the robots known by name, each with its file, and the vehicles."""
+def robots(
+    paths: Annotated[bool, option("--paths", text="Print a line each, with the path of the robot's file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the robots and vehicles known by name."""
     from vitree.robots import list_robots
 
     found = list_robots()
@@ -102,6 +120,15 @@ def robots(as_json: Json = False) -> None:
     if as_json:
         print_json({"robots": {name: str(path) for name, path in found.items()}, "vehicles": built})
         return
-    width = max(map(len, (*found, *built)))
-    for name, what in (*found.items(), *((name, f"(vehicle) {text}") for name, text in built.items())):
-        print(f"{name.ljust(width)}  {what}")
+    if paths:
+        _print_pairs(found)
+    else:
+        print_columns(found)
+    print("\nvehicles")
+    _print_pairs(built)
+
+
+def _print_pairs(lines: Mapping[str, object]) -> None:
+    width = max(map(len, lines))
+    for name, text in lines.items():
+        print(f"{name.ljust(width)}  {text}")

@@ -12,8 +12,9 @@ import numpy as np
 from vitree.cli_base import Json, Progress, option
 from vitree.cli_names import METHOD_NAMES, methods, runs
 from vitree.cli_options import OptionalRobot, Robot, Run, Start, World, numbers
-from vitree.cli_show import Bar, check_writable, print_json, say
-from vitree.errors import ConvergenceError, InputError, MissingExtraError
+from vitree.cli_show import Bar, check_writable, counted, print_json, say, wrote
+from vitree.cli_words import spoken
+from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 
 try:
     import typer
@@ -61,49 +62,55 @@ def simulate(
     """Run one method and write the trajectory to a file."""
     from vitree.simulate import simulate
 
-    check_writable(output)
+    check_writable(output, ".npz")
     system = run.system(robot)
     method = method or next(iter(system.methods))
-    options = run.chosen() | ({} if halvings is None else {"halvings": halvings})
+    options = run.chosen(halvings=halvings)
+    inputs = run.driven()
+    keeps = system.conservative and inputs is None
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
                 system, *start.of(system), duration=run.duration, dt=dt, method=method, every=run.every,
-                inputs=run.driven(), monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
-                progress=lambda done, total: bar(done, total, method), **options,
+                inputs=inputs, monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
+                progress=lambda done, total: bar(done, total, f"{method}, dt = {dt:g} s"), **options,
             )  # fmt: skip
     except (ConvergenceError, KeyboardInterrupt) as error:
         kept = getattr(error, "trajectory", None)
         if kept is None:
             raise
         kept.save(output)
-        text = f"wrote the {len(kept)} records before it to {output}"
+        text = f"wrote the {counted(len(kept), 'record')} before it to {output}"
         if isinstance(error, ConvergenceError):
             error.args = (f"{error}; {text}",)
             raise
         if as_json:
-            print_json(_facts_of_run(kept, dt, output))
+            print_json(_facts_of_run(kept, dt, output, keeps))
         say(f"interrupted; {text}")
         raise typer.Exit(130) from None
     traj.save(output)
-    facts = _facts_of_run(traj, dt, output)
+    facts = _facts_of_run(traj, dt, output, keeps)
     if as_json:
         print_json(facts)
         return
+    energy = f"within {facts['energy_error']:.2e}" if keeps else f"changed by {facts['energy_change']:.3g}"
+    rest = " at rest" if "adapt" in options else ""
     print(
-        f"{system.name} by {method}: {traj.steps} steps of {dt:g} s in {traj.seconds:.3g} s "
-        f"({facts['us_per_step']:.1f} us/step), energy within {facts['energy_error']:.2e} J; "
-        f"wrote {len(traj)} records to {output}"
+        f"{system.name} by {method}: {counted(traj.steps, 'step')} of {dt:g} s{rest} in {traj.seconds:.3g} s "
+        f"({facts['us_per_step']:.1f} us/step), energy {energy} J; wrote {counted(len(traj), 'record')} to {output}"
     )
     print(f"see it: vitree view {shlex.quote(str(output))}")
 
 
-def _facts_of_run(traj, dt: float, output: Path) -> dict[str, Any]:
+def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
+    """What there is to say of a run; its energy has an error only if nothing but the method changes it."""
+    change = traj.energy - traj.energy[0]
     return {
         "file": str(output), "model": traj.model_name, "method": traj.method, "dt": dt, "duration": traj.t[-1],
         "steps": traj.steps, "records": len(traj), "seconds": traj.seconds,
         "us_per_step": 1e6 * traj.seconds / max(traj.steps, 1),
-        "energy_error": np.abs(traj.energy - traj.energy[0]).max(), "iterations_total": traj.iterations_total,
+        "energy_error": np.abs(change).max() if keeps else None, "energy_change": change[-1],
+        "iterations_total": traj.iterations_total,
     }  # fmt: skip
 
 
@@ -134,7 +141,7 @@ def compare(
     ] = "scipy-dop853",
     repeats: Annotated[
         int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
-    ] = 1,
+    ] = 3,
     plot: Annotated[
         Optional[str],  # noqa: UP045
         option(
@@ -151,17 +158,20 @@ def compare(
     steps = numbers("--dt", dt)
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot)
-    jobs = {}
+    jobs, known = {}, set()
     for label in _split(methods, system, COMPARED):
         name, *own = label.split(":")
         if label in jobs:
             raise InputError(f'--methods has "{label}" twice; name each once')
-        takes = getattr(system.methods.get(name), "options", ())
+        if name not in system.methods:
+            raise UnknownNameError("method", name, system.methods)
+        takes = system.methods[name].options
+        known |= set(takes)
         chosen = {key: value for key, value in run.chosen().items() if key in takes}
         jobs[label] = (name, chosen | dict(_own(label, part) for part in own))
-    for key in run.chosen():
-        if not any(key in options for _, options in jobs.values()):
-            raise InputError(f"--{key} is of linear-time and midpoint; none of these methods takes it, leave it out")
+    for key in (key for key in run.chosen() if key not in known):
+        given = f"--{key}" if key in ("solver", "order") else f"--option {key}="
+        raise InputError(f"{given}: none of these methods takes it; they take {', '.join(sorted(known)) or 'none'}")
     result: Comparison | None
     interrupted = False
     with Bar(run.progress) as bar:
@@ -183,10 +193,11 @@ def compare(
     if result is not None and not result.table:
         result = None
     if result is not None:
-        print(result.to_json() if as_json else result)
+        print(result.to_json() if as_json else spoken(result))
         if picture is not None and result.series:
+            text = wrote(picture)
             result.plot(picture)
-            say(f"wrote {picture}")
+            say(text)
     if interrupted:
         shown = "; what was finished is shown" if result is not None else " before anything was finished"
         say(f"interrupted{shown}")
@@ -208,7 +219,7 @@ def _own(label: str, part: str) -> tuple[str, Any]:
     if not given:
         return "solver", part
     if key != "order" or not value.isdigit():
-        raise InputError(f'--methods has "{label}"; behind the name give a solver, or order= and 2, 4, 6 or 8')
+        raise InputError(f'--methods has "{label}"; behind the name give :SOLVER, or :order= and 2, 4, 6 or 8')
     return key, int(value)
 
 
@@ -247,11 +258,17 @@ def bench(
     repeats: Annotated[
         int, option("--repeats", text="Runs of each, a number; the smallest time in us counts.")
     ] = 20,
-    peers: Annotated[bool, option("--peers/--no-peers", text="Time Pinocchio and MuJoCo beside, if installed.")] = True,
+    peers: Annotated[
+        bool,
+        option(
+            "--peers/--no-peers",
+            text="Time Pinocchio and MuJoCo beside, if installed; all without damping and friction, then.",
+        ),
+    ] = True,
     progress: Progress = None,
     as_json: Json = False,
 ) -> None:
-    """Time a step of the methods, and a call of the kernels, on this machine."""
+    """Time steps of the methods and calls of the kernels."""
     from vitree.bench import bench
 
     system = world.system(robot)

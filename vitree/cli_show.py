@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vitree.cli_words import spoken
 from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
 from vitree.model import Model
@@ -21,6 +24,8 @@ from vitree.trajectory import no_nan, plain
 
 #: Seconds that something may take before it says so.
 PATIENCE = 1.0
+#: The same of lines where there is no terminal, and seconds from one to the next.
+PATIENCE_OF_LINES = 3.0
 #: Kinds of findings shown below the tree of ``info``.
 MOST_TOLD = 12
 
@@ -40,26 +45,41 @@ def facts_of_findings(findings) -> list[dict[str, Any]]:
     return [asdict(finding) for finding in findings]
 
 
-def check_writable(path: Path) -> None:
-    """Raise an InputError if there cannot be a file of that path."""
+def counted(count: int, what: str) -> str:
+    """Return a number of things in words."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def check_writable(path: Path, *endings: str) -> None:
+    """Raise an InputError if there cannot be a file of that path, or of that ending."""
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no directory {path.parent}")
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a directory; give a file's name")
+    if endings and path.suffix.lower() not in endings:
+        raise InputError(f"cannot write {path}: its ending must be {' or '.join(endings)}")
+
+
+def wrote(path: Path) -> str:
+    """Return what to say of a file once it is written; ask before."""
+    return f"{'replaced' if path.exists() else 'wrote'} {path}"
 
 
 class Busy:
-    """What is being done, on stderr, once it takes over a second; of what cannot tell how far it is."""
+    """What is being done, on stderr, once it takes over a second (no terminal: three); it cannot tell how far it is."""
 
     def __init__(self, what: str):
         self.what = what
         self.shown: Any = None
 
     def __enter__(self) -> Busy:
-        self.timer = threading.Timer(PATIENCE, self._show)
-        if sys.stderr.isatty():
-            self.timer.start()
+        terminal = sys.stderr.isatty()
+        self.timer = threading.Timer(*((PATIENCE, self._show) if terminal else (PATIENCE_OF_LINES, self._tell)))
+        self.timer.start()
         return self
+
+    def _tell(self) -> None:
+        say(f"{self.what} ...")
 
     def _show(self) -> None:
         from rich.console import Console
@@ -69,25 +89,33 @@ class Busy:
 
     def __exit__(self, *_: object) -> None:
         self.timer.cancel()
-        if self.timer.ident is not None:
-            self.timer.join()
+        self.timer.join()
         if self.shown is not None:
             self.shown.stop()
 
 
 class Bar:
-    """A progress bar on stderr, started once something takes over a second."""
+    """A progress bar on stderr, started once something takes over a second; without a terminal, a line a stage."""
 
     def __init__(self, wanted: bool | None):
         self.wanted = sys.stderr.isatty() if wanted is None else wanted
+        self.lines = wanted is None and not self.wanted
+        self.what = ""
         self.patience = 0.0 if wanted else PATIENCE
         self.rich: Any = None
 
     def __enter__(self) -> Bar:
-        self.start = time.monotonic()
+        self.start = self.told = time.monotonic()
         return self
 
+    def _tell(self, what: str) -> None:
+        if what != self.what and time.monotonic() - self.told >= PATIENCE_OF_LINES:
+            say(f"{what} ...")
+            self.what, self.told = what, time.monotonic()
+
     def __call__(self, done: int, total: int, what: str) -> None:
+        if self.lines and done < total:
+            self._tell(what)
         if not self.wanted or time.monotonic() - self.start < self.patience:
             return
         if self.rich is None:
@@ -175,6 +203,15 @@ def _told(model) -> list[str]:
     ]
 
 
+def print_columns(words: Iterable[str]) -> None:
+    """Print words in columns, down each, as wide as the terminal, or of 80 characters."""
+    from rich.columns import Columns
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(highlight=False).print(Columns(map(Text, words), padding=(0, 2), column_first=True))
+
+
 def print_tree(system) -> None:
     """Print links and joints of a model as a tree, or what there is to say of a vehicle."""
     from rich.console import Console
@@ -189,7 +226,7 @@ def print_tree(system) -> None:
             tree.add(Text(f"{what}: {', '.join(names)}"))
     told = _told(system) if isinstance(system, Model) else []
     for line in told[:MOST_TOLD]:
-        tree.add(Text(line))
+        tree.add(Text(spoken(line)))
     if len(told) > MOST_TOLD:
         tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
     wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
@@ -209,7 +246,8 @@ def _tree_of_vehicle(vehicle):
 
 def summary(thing: Any) -> str:
     """Return the first sentence of a docstring."""
-    return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").split("; see :")[0].rstrip(".")
+    first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    return re.sub(r"(; (see|made by) )?:\w+:`[^`]*`", "", first).rstrip(".")
 
 
 def _tree_of_model(model):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 from vitree.cli_base import Json, argument, option
-from vitree.cli_names import PLOTS, is_run, one_of, robots, runs, sources
+from vitree.cli_names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli_options import ROBOT, Reading, Start
-from vitree.cli_show import Busy, check_writable, print_json, say
-from vitree.errors import InputError, UnknownNameError
+from vitree.cli_show import Busy, check_writable, print_json, say, wrote
+from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.trajectory import Trajectory
 
 
@@ -55,7 +56,10 @@ def view(
         option("--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas."),
     ] = "neutral",
 ) -> None:
-    """Show a robot with sliders for its joints, or play runs, in a web page; Ctrl-C ends it."""
+    """Show a robot with sliders, or play runs, in a web page.
+
+    Ctrl-C ends it.
+    """
     from vitree.viewer.page import page_of, write_page
     from vitree.viewer.show import Viewer
     from vitree.viewer.source import what_to_show
@@ -63,9 +67,9 @@ def view(
     if not 0 < speed < float("inf"):
         raise InputError(f"--speed {speed} must be a positive number")
     if html is not None:
-        check_writable(html)
+        check_writable(html, ".html", ".htm")
     q = None
-    if all(is_run(name) for name in source):
+    if all([is_run(name) for name in source]):  # of each, since it may be neither run nor robot
         if q0 != "neutral":
             raise InputError("--q0 is for a robot; runs begin where they began")
         if robot is None:
@@ -107,7 +111,9 @@ def plot(
     run: Annotated[list[str], argument("The .npz file of a run, or several, in one picture.", "RUN", runs)],
     output: Annotated[
         Optional[Path],  # noqa: UP045
-        option("--output", "-o", text="File for the picture (.png, .pdf, .svg); by default WHAT-RUN.png."),
+        option(
+            "--output", "-o", text="File for the picture (.png, .pdf, .svg); by default WHAT-RUN.png, naming each run."
+        ),
     ] = None,
     coordinates: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -123,24 +129,45 @@ def plot(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw runs into a picture, which carries the settings that made them."""
+    """Draw runs into a picture.
+
+    It carries the settings that made them.
+    """
     from vitree.plot import check_format, figure_of, save
 
     name = what.replace("_", "-")
     if name not in PLOTS:
-        raise UnknownNameError("plot of runs", what, PLOTS)
-    path = output or Path(f"{name}-{Path(run[0]).stem}.png" if len(run) == 1 else f"{name}.png")
+        raise _not_a_plot(what, run)
+    path = output or Path("-".join([name, *_some([Path(each).stem for each in run])]) + ".png")
     check_writable(path)
     check_format(path)
     options = _plot_options(name, coordinates, of)
     found = load_runs(run)
     source = found if len(run) > 1 else next(iter(found.values()))
+    text = wrote(path)
     with Busy(f"drawing {path}"):
         save(figure_of(name.replace("-", "_"), source, **options), path)
     if as_json:
         print_json({"file": str(path), "plot": name, "runs": run})
     else:
-        print(f"wrote {path}")
+        print(text)
+
+
+def _some(names: list[str], most: int = 4) -> list[str]:
+    """The first of some names, and how many more there are."""
+    return names if len(names) <= most + 1 else [*names[:most], f"and-{len(names) - most}-more"]
+
+
+def _not_a_plot(what: str, run: list[str]) -> VitreeError:
+    """The error of what is no plot of runs."""
+    if (name := what.replace("_", "-")) in OF_COMPARISONS:
+        by = "vitree.plot.work_precision, in Python" if name == "work-precision" else "vitree compare --plot"
+        return InputError(f'"{what}" is drawn of comparisons, not of runs: by {by}')
+    if not (Path(what).is_file() or is_run(what)):
+        return UnknownNameError("plot of runs", what, PLOTS)
+    named = [word for word in run if word in PLOTS] or ["energy"]
+    runs = [what, *(word for word in run if word not in PLOTS)]
+    return InputError(f"the plot's name comes first: {shlex.join(['vitree', 'plot', named[0], *runs])}")
 
 
 def _plot_options(name: str, coordinates: list[str] | None, of: str | None) -> dict[str, Any]:
