@@ -53,7 +53,7 @@ _MONITOR = "monitor: "
 #: Before the arrays of a film.
 _FILM = "film: "
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "system", "film", "entry_units")
+_APART = ("monitors", "checkpoint", "system", "film", "about")
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -116,8 +116,8 @@ class Trajectory:
         What was simulated; not kept in files.
     film : Film or None
         Of a run from a file: what a viewer shows.
-    entry_units : dict of str to tuple of str, or None
-        Of a run from a file: the unit of each entry of "q", "v" and "p".
+    about : dict or None
+        Of a run from a file: what it knows of its system, as :func:`vitree.export.about` has it.
 
     Raises
     ------
@@ -151,7 +151,7 @@ class Trajectory:
     checkpoint: Any = None
     system: System | None = None
     film: Film | None = None
-    entry_units: dict[str, tuple[str, ...]] | None = None
+    about: dict[str, Any] | None = None
 
     def __post_init__(self):
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
@@ -229,13 +229,13 @@ class Trajectory:
             If the file cannot be written.
         """
         from vitree.drawing import film_of
-        from vitree.export import units_of
+        from vitree.export import about
 
         path = Path(path)
         header = {name: getattr(self, name) for name in _header_names()}
         header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
-        if self.system is not None or self.entry_units is not None:
-            header["entry_units"] = units_of(self)
+        if (known := about(self)) is not None:
+            header["about"] = known
         arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
         arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
         with contextlib.suppress(InputError):  # not all runs can be shown
@@ -260,7 +260,7 @@ class Trajectory:
         path = Path(path)
         remedy = "give a file written by Trajectory.save or 'vitree simulate'"
         try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            with open(path, "rb") as stream, _opened(stream) as file:
                 header = json.loads(str(file["header"]))
                 if header.get("kind") != "vitree trajectory":
                     raise ValueError("its header is of another kind")
@@ -274,8 +274,9 @@ class Trajectory:
                 arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name in required}
                 watched = [name for name in file if name.startswith(_MONITOR)]
                 arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
-                if "entry_units" in header:
-                    arrays["entry_units"] = {of: tuple(units) for of, units in header["entry_units"].items()}
+                if "about" in header:
+                    units = {of: tuple(names) for of, names in header["about"]["units"].items()}
+                    arrays["about"] = {**header["about"], "units": units}
                 if "drawing" in header:
                     drawing = Drawing.from_plain(header["drawing"])
                     arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
@@ -368,6 +369,13 @@ def _shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple
 
 def _header_names() -> list[str]:
     return [f.name for f in fields(Trajectory) if f.name not in (*_shapes(), *_APART)]
+
+
+def _opened(stream):
+    """The arrays of an .npz file, which is a zip archive; NumPy takes what is none for pickled data."""
+    if stream.peek(2)[:2] != b"PK":
+        raise ValueError("it is not an .npz file")
+    return np.load(stream, allow_pickle=False)
 
 
 @contextlib.contextmanager
