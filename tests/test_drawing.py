@@ -191,13 +191,16 @@ def damaged(path, drawing=None, arrays=None, **header):
 
 
 SHAPE = {"body": 0, "kind": "box", "size": [1.0, 1.0, 1.0], "pose": [0, 0, 0, 0, 0, 0, 1], "link": "bob"}
+ABOUT = {"units": {"q": ["rad"], "v": ["rad/s"], "p": ["?"]}, "gravity": [0, 0, -9.81], "total_mass": 1.0,
+         "only_falls": False, "conservative": True}  # fmt: skip
 LINE = {"name": "x", "kind": "wire", "a": 0, "b": -1, "point_a": [0, 0, 0], "point_b": [0, 0, 0]}
 
 
 @pytest.mark.parametrize("what", [
     {"model_name": 5}, {"method": None}, {"settings": []}, {"settings": {"dt": "x"}}, {"q_names": "j"},
-    {"v_names": [1]}, {"steps": float("inf")}, {"entry_units": {}}, {"gravity": [1]}, {"total_mass": "x"},
-    {"entry_units": {"q": [], "v": ["rad/s"], "p": ["?"]}}, {"drawing": {"extent": -1.0}},
+    {"v_names": [1]}, {"steps": float("inf")}, {"about": {"units": {}}}, {"about": ABOUT | {"gravity": [1]}},
+    {"about": ABOUT | {"total_mass": "x"}}, {"about": ABOUT | {"units": {"q": [], "v": ["rad/s"], "p": ["?"]}}},
+    {"drawing": {"extent": -1.0}},
     {"drawing": {"bodies": [{}]}}, {"drawing": {"extent": float("nan")}},
     {"drawing": {"shapes": [SHAPE | {"body": 1}]}}, {"drawing": {"shapes": [SHAPE | {"kind": "cone"}]}},
     {"drawing": {"shapes": [SHAPE | {"size": [1.0]}]}}, {"drawing": {"shapes": [SHAPE | {"pose": [0.0]}]}},

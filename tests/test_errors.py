@@ -53,7 +53,7 @@ def test_a_run_of_a_system_that_cannot_be_pickled_keeps_its_pictures_and_units()
     run = vt.simulate(tree.compile(), [0.0], duration=0.5, dt=0.1)
     again = pickle.loads(pickle.dumps(run))
     assert run.system is not None and again.system is None
-    assert again.film.drawing.bodies == ("box",) and again.entry_units["q"] == ("m",)
-    assert (again.q == run.q).all() and again.total_mass == 1.0
+    assert again.film.drawing.bodies == ("box",) and again.about["units"]["q"] == ("m",)
+    assert (again.q == run.q).all() and again.about["total_mass"] == 1.0
     whole = vt.simulate(vt.load_urdf(vt.find_robot("pendulum")), duration=0.1, dt=0.01)
     assert pickle.loads(pickle.dumps(whole)).system == whole.system

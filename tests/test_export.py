@@ -15,7 +15,8 @@ from random_models import chain_flat
 from scipy.spatial.transform import Rotation
 from test_trajectory import make
 
-from vitree import export
+import vitree as vt
+from vitree import export, vehicles
 from vitree.drawing import drawing_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.model import Model
@@ -104,7 +105,8 @@ def test_units_of_joints_are_those_of_the_system():
     assert set(export.units_of(traj)["q"]) == {"rad or m"}
     kinds = dict(zip(traj.joint_names, ("revolute", "helical", "prismatic"), strict=True))
     joints = [types.SimpleNamespace(name=name, kind=kind) for name, kind in kinds.items()]
-    object.__setattr__(traj, "system", types.SimpleNamespace(joints=joints))
+    system = types.SimpleNamespace(joints=joints, gravity=np.zeros(3), total_mass=1, only_falls=0, conservative=0)
+    object.__setattr__(traj, "system", system)
     assert export.units_of(traj) == {"q": ("rad", "rad", "m"), "v": ("rad/s", "rad/s", "m/s"),
                                      "p": ("kg m^2/s", "kg m^2/s", "kg m/s")}  # fmt: skip
 
@@ -116,6 +118,52 @@ def test_names_alone_tell_the_units_of_free_joints_and_vehicles_only():
     assert export.units_of(car)["q"] == ("rad or m", "rad") and export.units_of(car)["v"] == ("rad/s or m/s", "m/s")
     joint = make(nq=1, nv=1, joint_names=("x",), q_names=("x",), v_names=("x",))
     assert export.units_of(joint)["q"] == ("rad or m",)
+
+
+@pytest.mark.parametrize("system", [
+    Model(chain_flat(2)), Model(chain_flat(2, gravity=(0, 0, 0))), vt.load_urdf(vt.find_robot("human"), base="free"),
+    vehicles.car(), vehicles.helicopter()])  # fmt: skip
+def test_a_file_knows_of_the_system_what_the_run_did(system, tmp_path):
+    live = simulate(system, duration=0.02, dt=0.01)
+    known = export.about(live)
+    assert known["gravity"] == system.gravity.tolist() and known["total_mass"] == system.total_mass
+    assert (known["only_falls"], known["conservative"]) == (system.only_falls, system.conservative)
+    loaded = Trajectory.load(live.save(tmp_path / "run.npz"))
+    again = Trajectory.load(loaded[:2].save(tmp_path / "again.npz"))
+    assert loaded.system is None and export.about(loaded) == export.about(again) == known
+    assert {name: unit for name, (_, unit) in export.columns(loaded).items()} == {
+        name: unit for name, (_, unit) in export.columns(live).items()}  # fmt: skip
+
+
+SIX = "tx ty tz rz ry rx".split()
+
+
+@pytest.mark.parametrize(("base", "more", "expected"), [
+    ([vt.free("base")], [], True),
+    ([vt.tx("x"), vt.ty("y"), vt.tz("z"), vt.ball("turn")], [], True),
+    ([getattr(vt, name)(name) for name in SIX], [], True),
+    ([getattr(vt, name)(name, damping=0.1 * (name == "rz")) for name in SIX], [], False),
+    ([getattr(vt, name)(name, friction=0.1 * (name == "tx")) for name in SIX], [], False),
+    ([getattr(vt, name)(name, kinematic=name == "tz") for name in SIX], [], False),
+    ([getattr(vt, name)(name) for name in SIX], [vt.Coupling({"hip": 1.0, "rx": -2.0})], False),
+    ([getattr(vt, name)(name) for name in SIX], [vt.Coupling({"hip": 1.0, "knee": -2.0})], True),
+    ([getattr(vt, name)(name) for name in SIX[:5]], [], False),
+    ([vt.ball("turn")], [], False),
+    ([vt.tx("x")], [], False),
+    ([vt.free("base")], [vt.Spring("world", "leg", 3.0)], False),
+    ([vt.free("base")], [vt.Distance("world", "leg", 0.5)], False),
+])  # fmt: skip
+def test_what_only_falls(base, more, expected):
+    tree = vt.Tree("thrown")
+    link = tree.world.add(base, vt.body("trunk", 2.0, inertia=(0.1, 0.2, 0.3)))
+    link = link.add(vt.ry("hip", damping=0.2), vt.tz(-0.5), vt.body("leg", 1.0, inertia=(0.1, 0.1, 0.1)))
+    link.add(vt.ry("knee"), vt.body("foot", 1.0, inertia=(0.1, 0.1, 0.1)))
+    for part in more:
+        (tree.load if isinstance(part, vt.Spring) else tree.constrain)(part)
+    model = tree.compile()
+    coupled = any(isinstance(part, vt.Coupling) for part in more)
+    assert (model.reduced() if coupled else model).only_falls is expected
+    assert not (coupled and model.only_falls)
 
 
 # ---- tables ---------------------------------------------------------------------------------------

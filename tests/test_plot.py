@@ -6,6 +6,8 @@ import dataclasses
 import inspect
 import itertools
 import json
+import math
+import pickle
 import sys
 
 import numpy as np
@@ -15,11 +17,11 @@ from test_trajectory import make
 
 from vitree import plot, plot_parts
 from vitree.compare import compare, momentum_departure
-from vitree.errors import InputError, MissingExtraError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.model import Model
 from vitree.simulate import simulate
 from vitree.trajectory import Trajectory, versions
-from vitree.tree import Tree, body, free
+from vitree.tree import Tree, body, free, ry
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 to_rgb = pytest.importorskip("matplotlib.colors").to_rgb
@@ -29,7 +31,7 @@ Q0 = np.array([2.1, 0.4])
 MODEL = Model(chain_flat(2))
 #: What only a Comparison can show.
 OF_COMPARISONS = ("error", "order", "work_precision", "comparison")
-LOGARITHMIC = ("energy_error", "momentum", "constraint", "residual", "error", "order", "work_precision")
+LOGARITHMIC = ("energy_error", "constraint", "residual", "error", "order", "work_precision")
 
 
 @pytest.fixture(scope="module")
@@ -144,18 +146,47 @@ def test_errors_of_long_runs_keep_their_largest_values():
         assert heights[k] == np.nanmax(np.abs(y[inside]))
 
 
-def test_momentum_of_a_free_body_departs_by_rounding_only():
-    class Falls:
-        joints, gravity, total_mass = (), np.array([0, 0, -9.81]), 2.0
-
+def test_momentum_departs_by_what_is_not_of_gravity():
     t = np.linspace(0, 1, 11)
     momentum = np.ones((11, 6)) + np.outer(t, [0, 0, 0, 0, 0, 2.0 * -9.81])
     momentum[:, 0] += t  # gravity turns it about the origin
     run = make(momentum=momentum)
-    angular, linear = momentum_departure(run)
+    angular, linear = momentum_departure(run, np.zeros(3), 2.0)
     assert np.allclose(angular, t) and np.allclose(linear, 2.0 * 9.81 * t)
-    angular, linear = momentum_departure(dataclasses.replace(run, system=Falls()))
+    angular, linear = momentum_departure(run, [0, 0, -9.81], 2.0)
     assert angular.max() == 0 and linear.max() < 1e-13
+
+
+def thrown():
+    """A run of two bodies that tumble freely as they fall."""
+    tree = Tree("thrown")
+    tree.world.add(free("base"), body("trunk", 2.0, inertia=(0.1, 0.2, 0.3))).add(
+        ry("hip"), body("leg", 1.0, com=(0, 0, -0.3), inertia=(0.1, 0.1, 0.1)))  # fmt: skip
+    model = tree.compile()
+    return simulate(model, v0=[0.2, 0, 3, 0.1, 4, 0.5, 2], duration=0.2, dt=2e-3)
+
+
+def test_momentum_of_what_moves_freely_is_its_departure_also_from_a_file(tmp_path):
+    run = thrown()
+    loaded = Trajectory.load(run.save(tmp_path / "run.npz"))
+    for source in (run, loaded, {"one": run, "two": loaded}):
+        axes = plot.momentum(source)
+        assert axes.get_yscale() == "log" and not axes.get_title()
+        for line in lines_of(axes).values():
+            assert line.get_ydata().max() < 1e-12 * np.abs(run.momentum).max()  # the impulse of gravity is 5.9 N s
+    for one, two in zip(plot.momentum(run).lines, plot.momentum(loaded).lines, strict=True):
+        assert np.array_equal(one.get_xydata(), two.get_xydata())
+
+
+def test_momentum_of_all_else_is_momentum_itself(run, tmp_path):
+    loaded = Trajectory.load(run.save(tmp_path / "run.npz"))
+    angular, linear = (np.linalg.norm(part, axis=1) for part in np.hsplit(run.momentum, 2))
+    for source, why in ((run, "ground"), (loaded, "ground"), ({"a": thrown(), "b": run}, "ground"), (make(), "known")):
+        axes = plot.momentum(source)
+        assert axes.get_yscale() == "linear" and why in axes.get_title()
+    lines = lines_of(plot.momentum(loaded))
+    assert np.array_equal(lines["angular (kg m²/s)"].get_ydata(), angular)
+    assert np.array_equal(lines["linear (kg m/s)"].get_ydata(), linear)
 
 
 def test_constraints_of_one_run_have_their_names():
@@ -232,6 +263,92 @@ def test_the_picture_of_a_comparison(found):
         "energy error (J)", "error (rad, m)", "largest error (rad, m)"]  # fmt: skip
     one = compare(MODEL, ["rk4"], Q0, duration=0.1, dt=1e-2, reference=False)
     assert len(one.plot().axes) == 1
+
+
+# ---- runs that fail ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def blown_up():
+    """A comparison in which explicit Euler ends at energies near the largest numbers there are."""
+    q0 = np.zeros(10)
+    q0[0] = 2.6
+    return compare(Model(chain_flat(10)), ["linear-time", "explicit-euler", "rk4"], q0, duration=4.0, dt=[0.1, 0.05])
+
+
+def test_a_run_that_blows_up_does_not_empty_the_picture(blown_up):
+    row = next(row for row in blown_up.table if row["label"] == "explicit-euler" and row["dt"] == 0.05)
+    run = blown_up.trajectories["explicit-euler", 0.05]
+    assert row["status"] != "ok" and run.energy.max() > 1e30
+    scale = blown_up.trajectories["rk4", 0.05].kinetic.max()
+    for what in set(plot.PLOTS) - {"constraint", "order", "work_precision", "comparison", "residual"}:
+        axes = plot.PLOTS[what](blown_up, dt=0.05)
+        assert np.abs(axes.get_ylim()).max() < 100 * scale, what
+        low, high = axes.get_ylim()
+        for label, line in lines_of(axes).items():
+            y = line.get_ydata()
+            assert ((low <= y) & (y <= high)).any(), (what, label)
+        (end,) = (line for label, line in lines_of(axes).items() if label == f"failed at t = {row['failed_at']:g} s")
+        assert end.get_marker() == "x" and 0 < len(end.get_xdata()) <= 1, what
+    errors = lines_of(plot.energy_error(blown_up))["explicit-euler"]
+    count = len(errors.get_xdata())
+    change = run.energy[: count + 1] - blown_up.reference.energy[0]
+    assert np.allclose(errors.get_ydata(), np.abs(change[1:]), atol=1e-6)
+    labels = [text.get_text() for text in plot.comparison(blown_up).axes[2].get_legend().get_texts()]
+    assert not any("explicit" in label for label in labels)  # it has no error to fit an order to
+
+
+def test_absurd_values_do_not_empty_the_picture_either(found):
+    """Of a run that ended before its numbers were too large."""
+    key, t = ("rk4", 5e-3), found.trajectories["rk4", 5e-3].t
+    growth = np.where(t > 0.3, 10.0 ** (80 * (t - 0.3)), 1.0)[:, None]
+    run = found.trajectories[key]
+    wild = dataclasses.replace(run, v=run.v * growth, kinetic=run.kinetic * growth[:, 0] ** 2)
+    absurd = dataclasses.replace(found, trajectories={**found.trajectories, key: wild})
+    assert 1e9 > np.abs(wild.v).max() > 1e6 and all(row["status"] == "ok" for row in absurd.table)
+    levels = [[line.get_ydata()[0] for line in plot.energy_error(source).lines if line.get_label().startswith("_child")]
+              for source in (found, absurd)]  # fmt: skip
+    assert levels[0] == levels[1]
+    lines = lines_of(axes := plot.energy(absurd))
+    assert np.abs(axes.get_ylim()).max() < 100 * run.kinetic.max() and any("failed" in label for label in lines)
+    assert len(plot_parts.errors_of(found, "rk4", "dt")[0]) == 2 > len(plot_parts.errors_of(absurd, "rk4", "dt")[0])
+    # a fall that another method did not begin is none
+    still = dataclasses.replace(run, v=0 * run.v, kinetic=1e-33 * run.kinetic)
+    apart = dataclasses.replace(found, trajectories={**found.trajectories, key: still})
+    assert not plot_parts.runs_of(apart, None).failed
+
+
+def test_a_run_that_fails_alone_is_drawn_as_far_as_it_makes_sense(blown_up):
+    with pytest.raises(ConvergenceError) as caught:
+        simulate(Model(chain_flat(10)), [2.6, *np.zeros(9)], duration=9.0, dt=0.05, method="explicit-euler")
+    run = caught.value.trajectory
+    assert not np.abs(run.energy).max() < 1e30
+    for what in ("energy", "energy_error", "momentum", "coordinates", "phase", "iterations"):
+        axes = run.plot(what).axes[0]
+        assert np.abs(axes.get_ylim()).max() < 1e6, what
+        assert sum(label.startswith("failed at t = ") for label in lines_of(axes)) == 1, what
+        marks = [line for line in axes.lines if line.get_marker() == "x"]
+        assert len(marks) == sum(line.get_marker() in ("None", "") for line in axes.lines), what
+
+
+def test_runs_that_are_sound_are_drawn_whole(found, run):
+    """Also where they move much more at times than at others."""
+    kinetic = np.ones(11)
+    kinetic[7:] = 1e9
+    for source in (found, run, make(kinetic=kinetic), make(kinetic=np.zeros(11))):
+        runs = plot_parts.runs_of(source, None)
+        assert not runs.failed and runs.sound == list(runs.by_label.values())
+        assert all(each is run for each, (_, run) in zip(runs.sound, runs, strict=True))
+    monitors = {"t": 0.05 * np.arange(1, 21), "iterations": np.arange(20)}
+    failing = make(kinetic=np.where(np.arange(11) < 8, 1.0, np.nan), monitors=monitors)
+    runs = plot_parts.runs_of({"one": failing}, None)
+    assert runs.failed == {"one": failing.t[8]} and len(runs.first) == 8
+    assert runs.first.monitors["t"][-1] == failing.t[7] and math.isfinite(runs.first.kinetic.max())
+
+
+def test_nothing_but_infinities_is_nothing_to_draw():
+    with pytest.raises(InputError, match="no records"):
+        plot.energy(make(kinetic=np.full(11, np.inf)))
 
 
 # ---- told apart -----------------------------------------------------------------------------------
@@ -312,28 +429,26 @@ def test_a_picture_that_cannot_be_made_says_why(found, run, tmp_path, monkeypatc
     with pytest.raises(InputError, match="No space left"):
         plot.save(figure, path)
     assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == before
+    monkeypatch.delitem(sys.modules, "vitree.plot_figure")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for draw in (found.plot, run.plot):
         with pytest.raises(MissingExtraError, match=r"vitree\[plot\]"):
             draw()
 
 
+def test_a_notebook_shows_the_figure(run, found):
+    for figure in (run.plot(), found.plot(), plot.energy(run).figure):
+        assert figure._repr_png_().startswith(b"\x89PNG")
+        assert pickle.loads(pickle.dumps(figure))._repr_png_() == figure._repr_png_()
+    formatters = pytest.importorskip("IPython.core.formatters")
+    data, _ = formatters.DisplayFormatter().format(run.plot())
+    assert data["image/png"].startswith(b"\x89PNG")
+
+
 def test_equal_pictures_are_equal_files(run, tmp_path):
     for kind in ("png", "pdf", "svg"):
         one, two = (plot.save(run.plot(), tmp_path / f"{name}.{kind}") for name in "ab")
         assert one.read_bytes() == two.read_bytes()
-
-
-def test_momentum_of_a_run_is_the_same_from_its_file(tmp_path):
-    tree = Tree("top")
-    tree.world.add(free("base"), body("top", 2.0, (0.1, 0.1, 0.2)))
-    run = simulate(tree.compile(), None, np.ones(6), duration=0.2, dt=0.01)
-    loaded = Trajectory.load(run.save(tmp_path / "run.npz"))
-    for found, expected in zip(momentum_departure(loaded), momentum_departure(run), strict=True):
-        assert np.array_equal(found, expected) and found.max() < 1e-12
-    assert loaded.total_mass == 2.0 and loaded.gravity.tolist() == run.system.gravity.tolist()
-    again = Trajectory.load(loaded[:3].save(tmp_path / "again.npz"))
-    assert again.total_mass == 2.0
 
 
 @pytest.mark.parametrize("name", ["_x", "$x$", r"$\foo$", "a$b", "_$_"])

@@ -121,6 +121,14 @@ def test_wrong_files_are_refused_by_name(tmp_path):
         assert "\n" not in str(caught.value), path
 
 
+@pytest.mark.parametrize("name", ["text.npz", "empty.npz", "array.npy"])
+def test_what_is_no_archive_is_said_to_be_none(name, tmp_path):
+    bad_files(tmp_path)
+    with pytest.raises(InputError, match=r"it is not an \.npz file") as caught:
+        Trajectory.load(tmp_path / name)
+    assert "pickle" not in str(caught.value)
+
+
 def test_a_later_format_is_refused_with_the_remedy(tmp_path):
     path = make().save(tmp_path / "run.npz")
     with np.load(path) as file:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE
 from vitree.integrators.base import Torque
 from vitree.model import Model
 from vitree.simulate import count_steps, simulate
@@ -520,51 +519,38 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
         if model.constraints:
             found["constraint_error"] = float(np.abs(traj.constraint).max())
         if symmetric:
-            angular, linear = momentum_departure(traj)
+            angular, linear = momentum_departure(traj, model.gravity, model.total_mass)
             found["momentum_error"] = float(linear.max())
             found["angular_momentum_error"] = float(angular.max())
     return found
 
 
-def momentum_departure(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far angular and linear momentum are from their start.
+def momentum_departure(run: Trajectory, gravity: ArrayLike, total_mass: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far angular and linear momentum are from their start and gravity's impulse.
 
     Parameters
     ----------
     run : Trajectory
-        Gravity's impulse, if known, is taken off, and of the angular momentum only the component along gravity counts,
-        the one that is conserved.
+    gravity : (3,) array [m/s^2]
+        In world axes. Of the angular momentum only the component along it counts, the one that is conserved.
+    total_mass : float [kg]
 
     Returns
     -------
     angular, linear : (n,) arrays [kg m^2/s, kg m/s]
     """
-    change = run.momentum - run.momentum[:1]
+    change, gravity = run.momentum - run.momentum[:1], np.asarray(gravity, dtype=float)
     angular, linear = change[:, :3], change[:, 3:]
-    if run.gravity is not None and (strength := np.linalg.norm(run.gravity)):
-        angular = angular @ (run.gravity / strength)[:, None]
-        linear = linear - run.total_mass * np.outer(run.t - run.t[0], run.gravity)
+    if strength := np.linalg.norm(gravity):
+        angular = angular @ (gravity / strength)[:, None]
+        linear = linear - total_mass * np.outer(run.t - run.t[0], gravity)
     return np.linalg.norm(angular, axis=1), np.linalg.norm(linear, axis=1)
 
 
 def _momentum_is_known(model, torque, q0, v0) -> bool:
     """Say whether every root moves freely in space with no force on it but gravity."""
-    flat, force = model.full.flat, (model.damping != 0) | (model.friction != 0)
-    if torque is not None:
-        force = force | (np.asarray(torque(0.0, q0, v0) if callable(torque) else torque) != 0)
-    force = model.expand_velocity(force) != 0
-    starts = np.concatenate(([0], np.cumsum(KIND_NV[flat.kind])))
-    free = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
-    for root in np.flatnonzero(np.asarray(flat.parent) < 0):
-        chain = [int(root)]
-        while tuple(int(flat.kind[i]) for i in chain) not in free:
-            children = np.flatnonzero(np.asarray(flat.parent) == chain[-1])
-            if flat.mass[chain[-1]] or len(children) != 1 or len(chain) == 6:
-                return False
-            chain.append(int(children[0]))
-        if any(force[starts[i] : starts[i + 1]].any() for i in chain):
-            return False
-    return len(flat.kind) > 0
+    force = np.zeros(model.nv) if torque is None else torque(0.0, q0, v0) if callable(torque) else torque
+    return model.only_falls and not model.expand_velocity(np.asarray(force) != 0)[model._free_roots()].any()
 
 
 def _fit_orders(rows: list[dict], resolution: float) -> None:

@@ -53,8 +53,35 @@ def units_of(traj: Trajectory) -> dict[str, tuple[str, ...]]:
     dict
         "q": (nq,), "v": (nv,), "p": (nv,) tuples of str.
     """
-    if traj.system is None and traj.entry_units is not None:
-        return traj.entry_units
+    known = about(traj)
+    return _units(traj) if known is None else known["units"]
+
+
+def about(traj: Trajectory) -> dict[str, Any] | None:
+    """Return what is known of what was simulated, of a run from a file the same as of the run that was saved.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    dict or None
+        ``units`` of the entries of q, v and p; ``gravity`` in world axes, 3 of float [m/s^2]; ``total_mass`` [kg];
+        ``only_falls`` and ``conservative``, whether nothing but gravity changes its momentum, and nothing its energy,
+        while nothing drives it. None of a file of an older version.
+    """
+    system = traj.system
+    if system is None:
+        return traj.about
+    return {
+        "units": _units(traj), "gravity": system.gravity.tolist(), "total_mass": float(system.total_mass),
+        "only_falls": bool(system.only_falls), "conservative": bool(system.conservative),
+    }  # fmt: skip
+
+
+def _units(traj: Trajectory) -> dict[str, tuple[str, ...]]:
+    """The units by the names, and by the kinds of the joints where the system tells them."""
     kinds = {joint.name: joint.kind for joint in traj.system.joints} if traj.system is not None else {}
 
     def unit(name: str, rate: int) -> str:
@@ -115,7 +142,7 @@ def columns(traj: Trajectory) -> dict[str, tuple[np.ndarray, str]]:
     return found
 
 
-def _about(traj: Trajectory) -> dict[str, Any]:
+def _made(traj: Trajectory) -> dict[str, Any]:
     """How the run was made: numbers, and text (JSON where it has parts)."""
     names = ("model_name", "method", "steps", "seconds", "iterations_total", "iterations_max")
     texts = {"settings": json.dumps(traj.settings), "versions": json.dumps(versions())}
@@ -150,7 +177,7 @@ def to_pandas(traj: Trajectory) -> pandas.DataFrame:
     found = columns(traj)
     t, _ = found.pop("t")
     table = pandas.DataFrame({name: x for name, (x, _) in found.items()}, index=pandas.Index(t, name="t"))
-    table.attrs = _about(traj) | {"units": {"t": "s"} | {name: unit for name, (_, unit) in found.items()}}
+    table.attrs = _made(traj) | {"units": {"t": "s"} | {name: unit for name, (_, unit) in found.items()}}
     return table
 
 
@@ -223,7 +250,7 @@ def to_xarray(traj: Trajectory) -> xarray.Dataset:
         else:
             dims = ("step", "part")[: values.ndim]
             rows[f"monitor_{name}"] = dims, values, {"units": _UNITS[name]} if name in _UNITS else {}
-    return xarray.Dataset(rows, coords=given, attrs=_about(traj))
+    return xarray.Dataset(rows, coords=given, attrs=_made(traj))
 
 
 def to_netcdf(traj: Trajectory, path: str | os.PathLike) -> Path:
@@ -322,7 +349,7 @@ def to_mcap(traj: Trajectory, path: str | os.PathLike) -> Path:
     with replacing(path) as stream:
         writer = Writer(stream)
         writer.start(library="vitree")
-        writer.add_metadata("vitree", {key: str(value) for key, value in _about(traj).items()})
+        writer.add_metadata("vitree", {key: str(value) for key, value in _made(traj).items()})
         topics: dict[str, int] = {}
         streams = (_transforms(traj), _joint_states(traj), _states(traj), _monitored(traj))
         for sequence, (nanoseconds, topic, content) in enumerate(heapq.merge(*streams, key=lambda part: part[0])):
@@ -411,6 +438,7 @@ def _monitored(traj: Trajectory) -> Iterator[tuple[int, str, dict]]:
 
 
 # ---- by ending ------------------------------------------------------------------------------------
+
 
 def to_json(traj: Trajectory, path: str | os.PathLike) -> Path:
     """Write a trajectory as strict JSON: how it was made, columns with their units, monitors; null for NaN.

@@ -18,7 +18,7 @@ from vitree.constraints import compiled
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.euler import expand, from_euler, rotate, to_euler
 from vitree.findings import Report
-from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, Geometry, JointInfo
+from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry, JointInfo
 from vitree.regular import why_singular
 from vitree.signals import resolve_inputs
 from vitree.system import System
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
+#: Kinds of the joints, one after another, by which a root moves freely in space.
+_FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
 
 
 class Accelerations(NamedTuple):
@@ -244,6 +246,37 @@ class Model(System):
     def conservative(self) -> bool:
         """Whether its energy stays as it is while nothing drives it."""
         return not (self.damping.any() or self.friction.any()) and len(self._potentials()) == len(self.flat.loads)
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether nothing but gravity changes its spatial momentum while nothing drives it.
+
+        Every root moves freely in space, by joints without damping, friction, coupling or prescribed motion, and there
+        are no loads and no constraints.
+        """
+        roots, full = self._free_roots(), self.full
+        if roots is None or self.loads or self.constraints:
+            return False
+        held = (full.flat.damping != 0) | (full.flat.friction != 0) | full.flat.kinematic
+        for coupling in full.constraints:  # those that are reduced
+            for name in coupling.factors:
+                held[full.joint(name).v_slice] = True
+        return not held[roots].any()
+
+    def _free_roots(self) -> np.ndarray | None:
+        """Which velocities of ``full`` are of roots, (nv of ``full``,) bool; None if a root does not move freely."""
+        flat, found = self.full.flat, np.zeros(self.full.nv, dtype=bool)
+        kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
+        for root in np.flatnonzero(parent < 0):
+            chain = [int(root)]
+            while tuple(kind[chain]) not in _FREELY:
+                children = np.flatnonzero(parent == chain[-1])
+                if flat.mass[chain[-1]] or len(children) != 1 or len(chain) == 6:
+                    return None
+                chain.append(int(children[0]))
+            for i in chain:
+                found[self.full._iv[i] : self.full._iv[i] + KIND_NV[kind[i]]] = True
+        return found
 
     def _potentials(self) -> tuple:
         """The loads that have a potential."""

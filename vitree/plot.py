@@ -12,8 +12,8 @@ import numpy as np
 
 from vitree import plot_parts as parts
 from vitree.compare import Comparison, momentum_departure
-from vitree.errors import InputError, MissingExtraError, UnknownNameError
-from vitree.export import distinct
+from vitree.errors import InputError, UnknownNameError
+from vitree.export import about, distinct
 from vitree.plot_files import check_format, save, settings_of
 from vitree.plot_parts import line_style
 from vitree.trajectory import Trajectory
@@ -46,11 +46,11 @@ def energy(source, axes=None, *, dt: float | None = None):
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
-    lines = {label: (run.t, run.energy) for label, run in runs.items()}
+    lines = {label: (label, run.t, run.energy) for label, run in runs}
     if len(runs) == 1:
-        (run,) = runs.values()
-        lines = {name: (run.t, getattr(run, name)) for name in ("energy", "kinetic", "potential")}
-    return parts.over_time("energy", source, axes, lines, "energy (J)")
+        ((label, run),) = runs
+        lines = {name: (label, run.t, getattr(run, name)) for name in ("energy", "kinetic", "potential")}
+    return parts.over_time("energy", runs, axes, lines, "energy (J)")
 
 
 def energy_error(source, axes=None, *, dt: float | None = None):
@@ -80,11 +80,11 @@ def energy_error(source, axes=None, *, dt: float | None = None):
     """
     runs = parts.runs_of(source, dt)
     if isinstance(source, Comparison):
-        lines = {label: (series.t[1:], series.energy[1:]) for label, series in parts.series_of(source, dt).items()}
+        lines = {label: (label, x.t[1:], x.energy[1:]) for label, x in parts.series_of(runs, dt).items()}
     else:
-        lines = {label: (run.t[1:], run.energy[1:] - run.energy[0]) for label, run in runs.items()}
-    level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.values())
-    return parts.errors_over_time("energy_error", source, axes, lines, "energy error (J)", level)
+        lines = {label: (label, run.t[1:], run.energy[1:] - run.energy[0]) for label, run in runs}
+    level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.sound)
+    return parts.errors_over_time("energy_error", runs, axes, lines, "energy error (J)", level)
 
 
 def error(source, axes=None, *, dt: float | None = None):
@@ -110,17 +110,21 @@ def error(source, axes=None, *, dt: float | None = None):
         If there is nothing to draw.
     """
     (found,) = parts.comparisons_of("error", source).values()
-    lines = {label: (series.t[1:], series.error[1:]) for label, series in parts.series_of(found, dt).items()}
+    runs = parts.runs_of(found, dt)
+    lines = {label: (label, x.t[1:], x.error[1:]) for label, x in parts.series_of(runs, dt).items()}
     own = found.reference_error
-    return parts.errors_over_time("error", source, axes, lines, "error (rad, m)", own, "reference's own")
+    return parts.errors_over_time("error", runs, axes, lines, "error (rad, m)", own, "reference's own")
 
 
 def momentum(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the spatial momentum from its start over time, linear and angular; log scale.
 
-    Gravity's impulse is taken off the linear momentum (but of runs from files of older versions), and of the angular
-    momentum about the world's origin the part along gravity is drawn. What is left is conserved by a mechanism that
-    moves freely; one that is fixed to the ground got it from there. Rounding is drawn where lines come near it.
+    That is of systems that move freely: gravity's impulse is taken off the linear momentum, and of the angular momentum
+    about the world's origin the part along gravity is drawn. Nothing of it is left but by errors of the method and what
+    drives the run. Rounding is drawn where lines come near it.
+
+    Other systems get momentum from the ground, loads or constraints. Of those, and of runs from files of older
+    versions, which do not know, it is momentum itself, linear scale.
 
     Parameters
     ----------
@@ -142,14 +146,26 @@ def momentum(source, axes=None, *, dt: float | None = None):
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
+    systems = {label: about(run) or {} for label, run in runs}
+    free = all(system.get("only_falls") for system in systems.values())
     lines: dict[str, tuple] = {}
-    for label, run in runs.items():
+    for label, run in runs:
         start = f"{label}, " if len(runs) > 1 else ""
-        angular, linear = momentum_departure(run)
-        lines[f"{start}angular (kg m²/s)"] = run.t[1:], angular[1:]
-        lines[f"{start}linear (kg m/s)"] = run.t[1:], linear[1:]
-    level = parts.rounding(part for run in runs.values() for part in (run.momentum, run.p))
-    return parts.errors_over_time("momentum", source, axes, lines, "departure of momentum", level)
+        if free:
+            angular, linear = momentum_departure(run, systems[label]["gravity"], systems[label]["total_mass"])
+        else:
+            angular, linear = (np.linalg.norm(half, axis=1) for half in np.hsplit(run.momentum, 2))
+        lines[f"{start}angular (kg m²/s)"] = label, run.t, angular
+        lines[f"{start}linear (kg m/s)"] = label, run.t, linear
+    if free:
+        level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
+        return parts.errors_over_time("momentum", runs, axes, lines, "departure of momentum", level)
+    axes = parts.over_time("momentum", runs, axes, lines, "momentum")
+    why = "which the ground, loads or constraints change"
+    if not all(systems.values()):
+        why = "for it is not known whether the system moves freely"
+    axes.set_title(f"momentum itself, {why}", fontsize="small")
+    return axes
 
 
 def constraint(source, axes=None, *, dt: float | None = None):
@@ -174,16 +190,18 @@ def constraint(source, axes=None, *, dt: float | None = None):
     InputError
         If there is nothing to draw, as without constraints.
     """
-    runs = {label: run for label, run in parts.runs_of(source, dt).items() if run.constraint_names}
-    if not runs:
+    runs = parts.runs_of(source, dt)
+    held = {label: run for label, run in runs if run.constraint_names}
+    if not held:
         raise InputError("there are no constraints to draw")
-    lines = {label: (run.t, np.abs(run.constraint).max(axis=1)) for label, run in runs.items()}
-    if len(runs) == 1:
-        (run,) = runs.values()
+    lines = {label: (label, run.t, np.abs(run.constraint).max(axis=1)) for label, run in held.items()}
+    if len(held) == 1:
+        ((label, run),) = held.items()
         if len(run.constraint_names) <= parts.SHOWN:
-            lines = dict(zip(distinct(run.constraint_names), ((run.t, h) for h in run.constraint.T), strict=True))
-    level = parts.rounding(run.q for run in runs.values())
-    return parts.errors_over_time("constraint", source, axes, lines, "constraint error (rad, m)", level)
+            rows = ((label, run.t, h) for h in run.constraint.T)
+            lines = dict(zip(distinct(run.constraint_names), rows, strict=True))
+    level = parts.rounding(run.q for run in runs.sound)
+    return parts.errors_over_time("constraint", runs, axes, lines, "constraint error (rad, m)", level)
 
 
 def iterations(source, axes=None, *, dt: float | None = None):
@@ -209,8 +227,8 @@ def iterations(source, axes=None, *, dt: float | None = None):
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
-    lines = {label: parts.envelope(*parts.of_steps(run, "iterations")) for label, run in runs.items()}
-    axes = parts.over_time("iterations", source, axes, lines, "corrections in a step (-)")
+    lines = {label: (label, *parts.envelope(*parts.of_steps(run, "iterations"))) for label, run in runs}
+    axes = parts.over_time("iterations", runs, axes, lines, "corrections in a step (-)")
     for line in axes.lines:
         line.set_drawstyle("steps-pre")
     axes.yaxis.get_major_locator().set_params(integer=True)
@@ -241,9 +259,9 @@ def residual(source, axes=None, *, dt: float | None = None):
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
-    lines = {label: parts.of_steps(run, "residual") for label, run in runs.items()}
-    level = parts.rounding(run.p for run in runs.values())
-    return parts.errors_over_time("residual", source, axes, lines, "residual (kg m/s, kg m²/s)", level)
+    lines = {label: (label, *parts.of_steps(run, "residual")) for label, run in runs}
+    level = parts.rounding(run.p for run in runs.sound)
+    return parts.errors_over_time("residual", runs, axes, lines, "residual (kg m/s, kg m²/s)", level)
 
 
 def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, of="q", dt: float | None = None):
@@ -253,7 +271,7 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
     ----------
     source : Trajectory, mapping of label to Trajectory, or Comparison
     names : names of ``q_names`` (``v_names`` for v and p), or one, optional
-        The seven that move most if not given.
+        Those that move most if not given: seven, fewer of several runs.
     axes : matplotlib Axes, optional
         Those of a new figure if not given.
     of : {"q", "v", "p"}
@@ -274,15 +292,16 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
-    first = next(iter(runs.values()))
+    first = runs.first
     every = parts.names_of(first, of)
     named = [names] if isinstance(names, str) else names
-    chosen = parts.moving(first, every, of, parts.SHOWN) if named is None else list(named)
+    count = min(parts.SHOWN, max(parts.GREY // len(runs), 1))
+    chosen = parts.moving(first, every, of, count) if named is None else list(named)
     lines = {
-        (f"{name}, {label}" if len(runs) > 1 else name): (run.t, parts.entry(run, of, name))
-        for name in chosen for label, run in runs.items()
+        (f"{name}, {label}" if len(runs) > 1 else name): (label, run.t, parts.entry(run, of, name))
+        for name in chosen for label, run in runs
     }  # fmt: skip
-    axes = parts.over_time("coordinates", source, axes, lines, f"{of} ({parts.unit_label(first, of, chosen)})")
+    axes = parts.over_time("coordinates", runs, axes, lines, f"{of} ({parts.unit_label(first, of, chosen)})")
     if names is None and len(chosen) < len(every):
         axes.set_title(f"{len(chosen)} of {len(every)}, those that move most", fontsize="small")
     return axes
@@ -316,7 +335,7 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
-    first = next(iter(runs.values()))
+    first = runs.first
     known = [x for x in first.q_names if x in parts.names_of(first, against)]
     if not known:
         raise InputError(f"{first.model_name} has no joint with one coordinate, which phase portraits are of")
@@ -325,9 +344,9 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
     if name not in known:
         raise UnknownNameError("coordinate with a velocity of its own", name, known)
     axes = parts.begin(axes)
-    for index, (label, run) in enumerate(runs.items()):
+    for index, (label, run) in enumerate(runs):
         x, y = parts.entry(run, "q", name), parts.entry(run, against, name)
-        axes.plot(x, y, label=parts.literal(label), **line_style(index))
+        parts.draw(axes, index, runs, label, label, x, y)
         axes.plot(x[:1], y[:1], color=line_style(index)["color"], **parts.marker_style(index))
     labels = [f"{of}, {parts.literal(name)} ({parts.unit_label(first, of, [name])})" for of in ("q", against)]
     return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
@@ -431,15 +450,11 @@ def comparison(source):
     InputError
         If there is nothing to draw.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "plotting") from None
     (found,) = parts.comparisons_of("comparison", source).values()
     draw: list[Callable] = [energy_error]
     if found.reference is not None:
         draw += [error, order] if len({row["dt"] for row in found.table}) > 1 else [error]
-    figure = Figure(figsize=(8, 3 * len(draw)), layout="constrained")
+    figure = parts.new_figure(figsize=(8, 3 * len(draw)))
     for panel, axes in zip(draw, figure.subplots(len(draw), 1, squeeze=False)[:, 0], strict=True):
         panel(found, axes)
     figure.suptitle(f"{parts.literal(found.model_name)}, dt = {parts.step_of(found, None):g} s")

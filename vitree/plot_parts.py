@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from vitree.compare import Comparison
+from vitree.compare import Comparison, Series, _series
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.export import units_of
 from vitree.plot_files import note
@@ -22,8 +23,16 @@ MARKERS = "os^Dv<>"
 GREY = 14
 #: Of more errors than twice this, the largest of each of so many stretches is drawn.
 STRETCHES = 400
+#: A line's label, the label of the run it is of, times [s] and values.
+Lines = Mapping[str, tuple[str, np.ndarray, np.ndarray]]
 #: So many coordinates are drawn if none is named.
 SHOWN = len(DASHES)
+#: A run has failed where a velocity is this large [m/s or rad/s]; or the second of these, if its kinetic energy is so
+#: many times that of another run that should be the same.
+FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
+#: It is drawn until its kinetic energy stays above so many times that of the others, or of its own median if there are
+#: none.
+BEYOND, BEYOND_ITSELF = 10.0, 30.0
 
 
 def line_style(index: int) -> dict[str, Any]:
@@ -62,11 +71,47 @@ def step_of(found: Comparison, dt: float | None) -> float:
     return dt
 
 
-def runs_of(source: Any, dt: float | None) -> dict[str, Trajectory]:
-    """Return the trajectories of a source by their labels; those without records are left out."""
+@dataclass(frozen=True)
+class Runs:
+    """Trajectories to draw, by label; those that failed only as far as they make sense.
+
+    Attributes
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    by_label : dict of str to Trajectory
+    failed : dict of str to float
+        When those failed that did [s].
+    """
+
+    source: Any
+    by_label: dict[str, Trajectory]
+    failed: dict[str, float]
+
+    def __iter__(self) -> Iterator[tuple[str, Trajectory]]:
+        return iter(self.by_label.items())
+
+    def __len__(self) -> int:
+        return len(self.by_label)
+
+    @property
+    def first(self) -> Trajectory:
+        """The first of them."""
+        return next(iter(self.by_label.values()))
+
+    @property
+    def sound(self) -> list[Trajectory]:
+        """Those that did not fail; all, if all did."""
+        return [run for label, run in self if label not in self.failed] or list(self.by_label.values())
+
+
+def runs_of(source: Any, dt: float | None) -> Runs:
+    """Return the trajectories of a source; those without records are left out."""
+    failed: dict[str, float] = {}
     if isinstance(source, Comparison):
         step = step_of(source, dt)
         runs = {label: run for (label, own), run in source.trajectories.items() if own == step}
+        rows = [row for row in source.table if row["dt"] == step and row["status"] != "ok"]
+        failed = {row["label"]: row["failed_at"] for row in rows}
     elif dt is not None:
         raise InputError("dt= chooses from a Comparison; leave it out with trajectories")
     elif isinstance(source, Trajectory):
@@ -76,9 +121,38 @@ def runs_of(source: Any, dt: float | None) -> dict[str, Trajectory]:
         if not runs or not all(isinstance(run, Trajectory) for run in runs.values()):
             raise InputError("give a Trajectory, a mapping of labels to trajectories, or a Comparison")
     runs = {str(label): run for label, run in runs.items() if len(run)}
+    # the runs of a comparison should be the same
+    alike = isinstance(source, Comparison)
+    others = [largest(run.kinetic) for label, run in runs.items() if label not in failed]
+    counts = {label: sensible(run, ABSURD * min(others, default=0.0) * alike) for label, run in runs.items()}
+    failed |= {label: float(run.t[counts[label]]) for label, run in runs.items()
+               if counts[label] < len(run) and label not in failed}  # fmt: skip
+    most = max((run.kinetic.max() for label, run in runs.items() if label not in failed), default=0.0)
+    for label in failed.keys() & runs.keys():
+        runs[label] = until(runs[label], counts[label], BEYOND * most * alike)
+    runs = {label: run for label, run in runs.items() if len(run)}
     if not runs:
         raise InputError("the trajectory has no records to draw")
-    return runs
+    return Runs(source, runs, failed)
+
+
+def sensible(run: Trajectory, most: float) -> int:
+    """Return how many records come before one that is not finite, or fast and, if so, of more energy than ``most``."""
+    sound = np.isfinite(np.column_stack((run.q, run.v, run.energy))).all(axis=1)
+    speed = np.abs(run.v).max(axis=1, initial=0.0)
+    sound &= (speed < FAST) | (speed < FASTEST) & (run.kinetic <= (most or np.inf))
+    return len(run) if sound.all() else int(sound.argmin())
+
+
+def until(run: Trajectory, count: int, most: float) -> Trajectory:
+    """Return the first records, ``count`` but for those at their end of more kinetic energy than ``most``."""
+    run = run[:count]
+    if not count:
+        return run
+    calm = np.flatnonzero(run.kinetic <= (most or BEYOND_ITSELF * float(np.median(run.kinetic))))
+    run = run[: calm.max(initial=0) + 1]
+    kept = run.monitors.get("t", np.zeros(0)) <= run.t[-1]
+    return replace(run, monitors={name: rows[kept] for name, rows in run.monitors.items()})
 
 
 def comparisons_of(what: str, source: Any, several: bool = False) -> dict[str, Comparison]:
@@ -90,15 +164,24 @@ def comparisons_of(what: str, source: Any, several: bool = False) -> dict[str, C
     return found
 
 
-def series_of(found: Comparison, dt: float | None) -> dict[str, Any]:
-    """Return the errors over time of the runs that did not fail, by label."""
+def series_of(runs: Runs, dt: float | None) -> dict[str, Series]:
+    """Return the errors over time of the runs of a comparison, by label; of those that failed as far as they go."""
+    found, lines = runs.source, {}
     step = step_of(found, dt)
-    return {label: found.series[label, step] for label in found.orders if (label, step) in found.series}
+    # without a reference the energy's error is known where it is that from its start
+    known = not found.series or any(np.isfinite(series.energy).any() for series in found.series.values())
+    for label, run in runs:
+        series = found.series.get((label, step))
+        if series is None:
+            series = _series(run.system, run, found.reference, known and found.reference is None)
+        lines[label] = Series(*(values[series.t <= run.t[-1]] for values in series))
+    return lines
 
 
 def errors_of(found: Comparison, label: str, against: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a column of the table and the errors, by time step, and which errors the reference resolves."""
     rows = [row for row in found.table if row["label"] == label and 0 < row["error"] < np.inf]
+    rows = [row for row in rows if label not in runs_of(found, row["dt"]).failed]
     rows.sort(key=lambda row: row["dt"])
     x, errors = (np.array([row[key] for row in rows], dtype=float) for key in (against, "error"))
     return x, errors, ~(errors <= 3 * found.reference_error)
@@ -153,11 +236,16 @@ def begin(axes):
     """Return the axes to draw into, those of a new figure if there are none."""
     if axes is not None:
         return axes
+    return new_figure(figsize=(8, 4)).subplots()
+
+
+def new_figure(**options):
+    """Return a figure without pyplot that a notebook shows."""
     try:
-        from matplotlib.figure import Figure
+        from vitree.plot_figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "plotting") from None
-    return Figure(figsize=(8, 4), layout="constrained").subplots()
+    return Figure(layout="constrained", **options)
 
 
 def finish(axes, what: str, source: Any, **labels):
@@ -192,23 +280,32 @@ def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return t[ends[1:] - 1], np.fmax.reduceat(y, ends[:-1])
 
 
-def over_time(what: str, source, axes, lines: Mapping[str, tuple[np.ndarray, np.ndarray]], ylabel: str):
+def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
+    """Draw a line of the run ``of``, and mark its end if that failed."""
+    axes.plot(x, y, label=literal(label), **line_style(index))
+    if of in runs.failed:
+        text = f"failed at t = {runs.failed[of]:g} s"
+        text = "_" if any(line.get_label() == text for line in axes.lines) else text
+        axes.plot(x[-1:], y[-1:], color=line_style(index)["color"], linestyle="", marker="x", markersize=8, label=text)
+
+
+def over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str):
     """Draw lines over time as they are."""
     axes = begin(axes)
-    for index, (label, (t, y)) in enumerate(lines.items()):
-        axes.plot(t, y, label=literal(label), **line_style(index))
-    return finish(axes, what, source, xlabel="time (s)", ylabel=ylabel)
+    for index, (label, (of, t, y)) in enumerate(lines.items()):
+        draw(axes, index, runs, of, label, t, y)
+    return finish(axes, what, runs.source, xlabel="time (s)", ylabel=ylabel)
 
 
-def errors_over_time(what: str, source, axes, lines: Mapping, ylabel: str, level: float, meaning: str = "rounding"):
+def errors_over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str, level: float, meaning: str = "rounding"):
     """Draw magnitudes over time, logarithmic, and the level below which they say nothing, if they come near it."""
     axes = begin(axes)
     lowest = np.inf
-    for index, (label, (t, y)) in enumerate(lines.items()):
+    for index, (label, (of, t, y)) in enumerate(lines.items()):
         t, y = envelope(t, y)
         shown = np.isfinite(y) & (y > 0)  # a logarithm has no place for zero
         if shown.any():
-            axes.plot(t[shown], y[shown], label=literal(label), **line_style(index))
+            draw(axes, index, runs, of, label, t[shown], y[shown])
             lowest = min(lowest, y[shown].min())
     if lowest < 100 * level:
         axes.axhline(level, color="0.6", linewidth=0.8)
@@ -216,7 +313,7 @@ def errors_over_time(what: str, source, axes, lines: Mapping, ylabel: str, level
             meaning, (1, level), color="0.4", fontsize="x-small", xycoords=("axes fraction", "data"),
             xytext=(-2, 2), textcoords="offset points", ha="right",
         )  # fmt: skip
-    axes = finish(axes, what, source, xlabel="time (s)", ylabel=ylabel, yscale="log")
+    axes = finish(axes, what, runs.source, xlabel="time (s)", ylabel=ylabel, yscale="log")
     if lowest < level / 100:
         axes.set_ylim(bottom=level / 100)
     return axes

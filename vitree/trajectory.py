@@ -52,7 +52,7 @@ _MONITOR = "monitor: "
 #: Before the arrays of a film.
 _FILM = "film: "
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "system", "film", "entry_units", "gravity", "total_mass")
+_APART = ("monitors", "checkpoint", "system", "film", "about")
 _COUNTS = ("iterations_total", "iterations_max", "steps")
 
 
@@ -115,11 +115,8 @@ class Trajectory:
         What was simulated; not kept in files.
     film : Film or None
         Of a run from a file: what a viewer shows.
-    entry_units : dict of str to tuple of str, or None
-        Of a run from a file: the unit of each entry of "q", "v" and "p".
-    gravity : (3,) array [m/s^2], or None
-    total_mass : float [kg], or None
-        Those of the system; None of a run from a file of an older version.
+    about : dict or None
+        Of a run from a file: what it knows of its system, as :func:`vitree.export.about` has it.
 
     Raises
     ------
@@ -153,9 +150,7 @@ class Trajectory:
     checkpoint: Any = None
     system: System | None = None
     film: Film | None = None
-    entry_units: dict[str, tuple[str, ...]] | None = None
-    gravity: Any = None
-    total_mass: float | None = None
+    about: dict[str, Any] | None = None
 
     def __post_init__(self):
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
@@ -175,23 +170,17 @@ class Trajectory:
             object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "seconds", float(self.seconds))
         object.__setattr__(self, "settings", plain(self.settings))
-        if self.system is not None:
-            object.__setattr__(self, "gravity", self.system.gravity)
-            object.__setattr__(self, "total_mass", self.system.total_mass)
-        if self.gravity is not None:
-            object.__setattr__(self, "gravity", np.array(self.gravity, dtype=float).reshape(3))
-            object.__setattr__(self, "total_mass", float(self.total_mass))  # type: ignore[arg-type]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: all of it, but a system that cannot be, whose pictures and units are kept instead."""
+        """What is pickled: all of it, but a system that cannot be; what a file keeps of it stands in."""
         state = dict(vars(self))
         try:
             pickle.dumps(self.system)
         except Exception:  # a load may hold anything, such as a lambda
             from vitree.drawing import film_of
-            from vitree.export import units_of
+            from vitree.export import about
 
-            state |= {"system": None, "entry_units": units_of(self)}
+            state |= {"system": None, "about": about(self)}
             with contextlib.suppress(InputError):
                 state["film"] = film_of(self)
         return state
@@ -254,15 +243,13 @@ class Trajectory:
             If the file cannot be written.
         """
         from vitree.drawing import film_of
-        from vitree.export import units_of
+        from vitree.export import about
 
         path = Path(path)
         header = {name: getattr(self, name) for name in _header_names()}
         header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
-        if self.system is not None or self.entry_units is not None:
-            header["entry_units"] = units_of(self)
-        if self.gravity is not None:
-            header |= {"gravity": self.gravity.tolist(), "total_mass": self.total_mass}
+        if (known := about(self)) is not None:
+            header["about"] = known
         arrays = {name: getattr(self, name) for name in (*_shapes(), "checkpoint")}
         arrays |= {_MONITOR + name: rows for name, rows in self.monitors.items()}
         with contextlib.suppress(InputError):  # not all runs can be shown
@@ -287,7 +274,7 @@ class Trajectory:
         path = Path(path)
         remedy = "give a file written by Trajectory.save or 'vitree simulate'"
         try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            with open(path, "rb") as stream, _opened(stream) as file:
                 header = json.loads(str(file["header"]))
                 if header.get("kind") != "vitree trajectory":
                     raise ValueError("its header is of another kind")
@@ -302,9 +289,9 @@ class Trajectory:
                 arrays = {name: file[name] for name in (*_shapes(), "checkpoint") if name in file or name in required}
                 watched = [name for name in file if name.startswith(_MONITOR)]
                 arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
-                if "entry_units" in header:
-                    arrays["entry_units"] = {of: tuple(units) for of, units in header["entry_units"].items()}
-                arrays |= {name: header[name] for name in ("gravity", "total_mass") if name in header}
+                if "about" in header:
+                    units = {of: tuple(names) for of, names in header["about"]["units"].items()}
+                    arrays["about"] = {**header["about"], "units": units}
                 if "drawing" in header:
                     drawing = Drawing.from_plain(header["drawing"])
                     arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
@@ -399,8 +386,9 @@ def _header_names() -> list[str]:
 def _check_header(header: dict[str, Any], names: set[str]) -> None:
     """Raise a ValueError if what a file says of a run is of another kind than what runs have."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
-    units = header.get("entry_units", {of: [""] * count for of, count in counts.items()})
-    lists = {name: header[name] for name in names} | {f"entry_units of {of}": units[of] for of in counts}
+    about = header.get("about", {})
+    units = about.get("units", {of: [""] * count for of, count in counts.items()})
+    lists = {name: header[name] for name in names} | {f"units of {of}": units[of] for of in counts}
     for what, content in lists.items():
         if not (isinstance(content, list) and all(isinstance(part, str) for part in content)):
             raise ValueError(f"its {what} are no list of words")
@@ -410,8 +398,19 @@ def _check_header(header: dict[str, Any], names: set[str]) -> None:
     for what, kind in (("model_name", str), ("method", str), ("settings", dict)):
         if not isinstance(header[what], kind):
             raise ValueError(f"its {what} is {header[what]!r}")
+    if about and np.asarray(about["gravity"], dtype=float).shape != (3,):
+        raise ValueError(f"its gravity is {about['gravity']!r}")
+    if about and not float(about["total_mass"]) >= 0:
+        raise ValueError(f"its total mass is {about['total_mass']!r}")
     if not isinstance(header["settings"].get("dt", 0.0), int | float):
         raise ValueError(f"its dt is {header['settings']['dt']!r}")
+
+
+def _opened(stream):
+    """The arrays of an .npz file, which is a zip archive; NumPy takes what is none for pickled data."""
+    if stream.peek(2)[:2] != b"PK":
+        raise ValueError("it is not an .npz file")
+    return np.load(stream, allow_pickle=False)
 
 
 @contextlib.contextmanager
