@@ -47,6 +47,10 @@ def view(
     ] = None,
     speed: Annotated[float, option("--speed", text="How fast a run is played, in s of the run a second.")] = 1.0,
     spread: Annotated[float, option("--spread", text="Distance between runs along y, in m.")] = 0.0,
+    follow: Annotated[
+        Optional[bool],  # noqa: UP045
+        option("--follow/--no-follow", text="Keep the first run in the picture; by default if it goes far."),
+    ] = None,
     robot: Annotated[
         Optional[str],  # noqa: UP045
         option("--robot", text="Robot of runs from files that have no pictures.", complete=robots),
@@ -84,10 +88,10 @@ def view(
         q = None if q0 == "neutral" else Start(q0=q0).configuration(shown)
     if html is not None:
         with Busy(f"writing {html}"):
-            write_page(html, page_of(shown, q=q, speed=speed, spread=spread))
+            write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow))
         print(f"wrote {html}")
         return
-    viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread)
+    viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     try:
         print(viewer.url, flush=True)
         say("Ctrl-C ends it")
