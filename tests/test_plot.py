@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import itertools
 import json
 import math
@@ -106,12 +105,6 @@ def test_figures_by_name(found, run):
     assert run.plot("phase", name="joint1").axes[0].get_xlabel().startswith("q, joint1")
     with pytest.raises(UnknownNameError, match='did you mean "energy"'):
         plot.figure_of("energie", run)
-
-
-def test_every_plot_documents_its_arguments():
-    for draw in (*plot.PLOTS.values(), plot.figure_of, plot.save, plot.settings_of):
-        for name in inspect.signature(draw).parameters:
-            assert f"\n    {name} : " in draw.__doc__ or f"\n    **{name}\n" in draw.__doc__, (draw.__name__, name)
 
 
 # ---- what they show -------------------------------------------------------------------------------

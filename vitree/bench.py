@@ -25,7 +25,6 @@ from vitree.trajectory import no_nan, plain, versions
 
 #: States of a loop over a kernel.
 STATES = 256
-KERNELS = ("rnea", "aba", "crba")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -59,24 +59,7 @@ def energy_error(source, axes=None, *, dt: float | None = None):
     Of a Comparison it is the departure from the reference's energy where that changes. The rounding of the energy's
     terms is drawn where lines come near it.
 
-    Parameters
-    ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    Arguments, result and errors as for :func:`energy`.
     """
     runs = parts.runs_of(source, dt)
     if isinstance(source, Comparison):
@@ -126,24 +109,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
     Other systems get momentum from the ground, loads or constraints. Of those, and of runs from files of older
     versions, which do not know, it is momentum itself, linear scale.
 
-    Parameters
-    ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    Arguments, result and errors as for :func:`energy`.
     """
     runs = parts.runs_of(source, dt)
     systems = {label: about(run) or {} for label, run in runs}
@@ -207,24 +173,7 @@ def constraint(source, axes=None, *, dt: float | None = None):
 def iterations(source, axes=None, *, dt: float | None = None):
     """Draw how many corrections steps took: those that ended at the records, or all if they were monitored.
 
-    Parameters
-    ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    Arguments, result and errors as for :func:`energy`.
     """
     runs = parts.runs_of(source, dt)
     lines = {label: (label, *parts.envelope(*parts.of_steps(run, "iterations"))) for label, run in runs}
@@ -239,24 +188,7 @@ def iterations(source, axes=None, *, dt: float | None = None):
 def residual(source, axes=None, *, dt: float | None = None):
     """Draw what steps left of their equations: those that ended at the records, or all if monitored; log scale.
 
-    Parameters
-    ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    Arguments, result and errors as for :func:`energy`.
     """
     runs = parts.runs_of(source, dt)
     lines = {label: (label, *parts.of_steps(run, "residual")) for label, run in runs}
