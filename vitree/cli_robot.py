@@ -71,7 +71,8 @@ def check(
             if notes or finding.severity != "note":
                 print(spoken(finding))
         text = ", ".join(counted(count, severity) for severity, count in counts.items())
-        say(text + (" (--notes shows them)" if counts["note"] and not notes else ""))
+        text += " (--notes shows them)" if counts["note"] and not notes else ""
+        say(text + ("; what builds on the errors was not checked yet" if counts["error"] else ""))
     raise typer.Exit(2 if counts["error"] else 1 if strict and counts["warning"] else 0)
 
 
