@@ -28,7 +28,7 @@ if CHROMIUM is None and not os.environ.get("CI"):
 FLAGS = """--no-sandbox --disable-gpu --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-quic
     --no-first-run --disable-background-networking --disable-component-update --disable-sync""".split()
 SHOTS = pathlib.Path(__file__).parent.parent / "build" / "screenshots"
-PATIENCE = 60.0
+PATIENCE = 150.0
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,7 @@ def test_view_serves_until_interrupted(tmp_path):
     arguments = ["-m", "vitree", "view", "pendulum", "--no-browser", "--port", "18491"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
     folder = str(pathlib.Path(vt.__file__).parent.parent)
+    pipes["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs in the background ignores it
     with subprocess.Popen([sys.executable, *arguments], env=os.environ | {"PYTHONPATH": folder}, **pipes) as served:
         try:
             url = served.stdout.readline().strip()
