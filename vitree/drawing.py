@@ -318,8 +318,10 @@ def _of_model(model: Model) -> Drawing:
     extent = _extent(model, flat, masses)
     shapes, bare = [], set()
     drawable = any(_can_be_drawn(g) for g in flat.geometry)
-    for link in dict.fromkeys((*flat.link_names, *(g.frame for g in flat.geometry))):
-        own = [g for g in flat.geometry if g.frame == link]
+    by_link: dict[str, list[Geometry]] = {name: [] for name in flat.link_names}
+    for geometry in flat.geometry:
+        by_link.setdefault(geometry.frame, []).append(geometry)
+    for link, own in by_link.items():
         shown = [g for g in own if g.role == "visual" and _can_be_drawn(g)] or [g for g in own if _can_be_drawn(g)]
         shapes += [_placed(g, *frames[link]) for g in shown]
         if not shown and (own or not drawable):

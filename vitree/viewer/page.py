@@ -15,8 +15,8 @@ from vitree.plot_parts import COLOURS
 from vitree.system import System, freedom_of
 from vitree.trajectory import replacing
 from vitree.viewer.dials import Dials
-from vitree.viewer.source import Run, check_playing, energies_of, span_of, view_of_system, what_to_show
-from vitree.viewer.stage import Cast, Stage, open_server, quiet, set_scene
+from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
+from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 
 #: Pictures a second of a page, at least, and at most in all.
 RATE, FEWEST, MOST = 30, 120, 3000
@@ -71,15 +71,11 @@ def page_of(
 ) -> str:
     """Return the page as text."""
     check_playing(shown, q, speed, spread)
-    title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
+    title = title_of(shown)
     server = open_server("127.0.0.1", PORT, title)
     try:
         if isinstance(shown, System):
-            drawing, view = view_of_system(shown, Dials(shown, 1.0, q).q)
-            set_scene(server, view)
-            dials = Dials(shown, drawing.extent, q)
-            stage = Stage(server.scene, shown.name, drawing)
-            stage.place(poses(shown, dials.q))
+            stage, dials = robot_on(server, shown, q)
             recording = server.get_scene_serializer()
             panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(dials.dials))
         else:
@@ -192,8 +188,7 @@ def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) 
 def _panel_of_runs(runs: list[Run], speed: float) -> str:
     t0, t1 = span_of(runs)
     t, curves = energies_of(runs)
-    finite = np.concatenate([curve[np.isfinite(curve)] for curve in curves])
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    low, high = range_of(curves)
     room = max(high - low, 1e-300)
     paths = []
     for k, curve in enumerate(curves):

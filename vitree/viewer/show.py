@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 
 from vitree.drawing import poses
 from vitree.system import System
-from vitree.viewer.dials import Dials
-from vitree.viewer.page import colour_of, page_of, write_page
-from vitree.viewer.source import Run, check_playing, energies_of, span_of, view_of_system, what_to_show
-from vitree.viewer.stage import Cast, Stage, open_server, quiet, set_scene
+from vitree.viewer.page import colour_of, page_of, write_html
+from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
+from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 #: Pictures a second while a run is played.
@@ -84,9 +83,9 @@ def view(
     InputError
         If the source cannot be shown, or the page not be written.
     """
-    shown = what_to_show(source, model)
     if html is not None:
-        return write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow))
+        return write_html(source, html, model=model, q=q, speed=speed, spread=spread, follow=follow)
+    shown = what_to_show(source, model)
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     inside = _notebook()
     if browser or (browser is None and not inside):
@@ -123,8 +122,7 @@ class Viewer:
         check_playing(shown, q, speed, spread)
         options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         self._shown = shown, options
-        title = shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
-        self.server = open_server(host, port, f"vitree: {title}")
+        self.server = open_server(host, port, f"vitree: {title_of(shown)}")
         name = "localhost" if host in ("0.0.0.0", "127.0.0.1") else f"[{host}]" if ":" in host else host
         self.url = f"http://{name}:{self.server.get_port()}"
         self._page: _RobotPage | _RunPage
@@ -178,13 +176,10 @@ class _RobotPage:
 
     def __init__(self, server: Any, system: System, q):
         gui = server.gui
-        drawing, view = view_of_system(system, Dials(system, 1.0, q).q)
-        self.dials = Dials(system, drawing.extent, q)
-        set_scene(server, view)
         self.server, self.system = server, system
-        self.stage = Stage(server.scene, system.name, drawing)
+        self.stage, self.dials = robot_on(server, system, q)
         self.missing = self.stage.missing
-        self.lock, self.turning = threading.Lock(), False
+        self.lock = threading.Lock()
         with gui.add_folder("Show"):
             _toggles(gui, [self.stage])
         with gui.add_folder("Configuration"):
@@ -201,7 +196,6 @@ class _RobotPage:
                 slider.on_update(lambda event, dial=dial: self._turned(event, dial))
                 self.sliders.append(slider)
         _tell(gui, self.missing)
-        self._draw()
 
     def _within(self, dial) -> float:
         return float(np.clip(self.dials.value(dial), dial.low, dial.high))
@@ -271,8 +265,7 @@ class _RunPage:
         rate.on_update(lambda _: setattr(self, "speed", float(rate.value)))
         with gui.add_folder("Energy less that at the start [J]"):
             self.times, self.curves = energies_of(self.runs)
-            finite = np.concatenate([curve[np.isfinite(curve)] for curve in self.curves])
-            low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+            low, high = range_of(self.curves)
             room = max(high - low, 1e-300)
             self.foot, self.top = low - 0.05 * room, high + 0.05 * room
             self.plot = gui.add_uplot(

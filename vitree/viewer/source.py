@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vitree.compare import Comparison
-from vitree.drawing import Drawing, Film, drawing_of, film_of, poses
+from vitree.drawing import Drawing, Film, film_of
 from vitree.errors import InputError
 from vitree.system import System
 from vitree.trajectory import Trajectory
@@ -129,6 +129,12 @@ def energies_of(runs: list[Run]) -> tuple[np.ndarray, list[np.ndarray]]:
     return t, [np.clip(curve, -limit, limit) for curve in curves]
 
 
+def range_of(curves: list[np.ndarray]) -> tuple[float, float]:
+    """Return the lowest and the highest value of curves with gaps; zeros if there is none."""
+    finite = np.concatenate([curve[np.isfinite(curve)] for curve in curves])
+    return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+
+
 def middle(film: Film, poses: np.ndarray) -> np.ndarray:
     """Return the centre (3,) [m] of a film's bodies at poses (nbody, 7), by the masses of their links."""
     weights = np.zeros(len(poses))
@@ -193,7 +199,6 @@ def view_of_runs(runs: list[Run], follow: bool) -> View:
     return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
 
 
-def view_of_system(system: System, q: np.ndarray) -> tuple[Drawing, View]:
-    """Return the drawing of a system and a view of it at a configuration (nq,)."""
-    drawing = drawing_of(system)
-    return drawing, view_of([drawing], [poses(system, q)[None]])
+def title_of(shown: System | list[Run]) -> str:
+    """Return the name of what is shown."""
+    return shown.name if isinstance(shown, System) else shown[0].trajectory.model_name

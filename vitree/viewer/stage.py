@@ -13,10 +13,13 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from vitree.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape
+from vitree.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, drawing_of, poses
 from vitree.errors import InputError, MissingExtraError
-from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of_runs
+from vitree.system import System
+from vitree.viewer.dials import Dials
+from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
@@ -306,6 +309,17 @@ def _at(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
 def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:
     red, green, blue = (round(255 * c) for c in rgba[:3])
     return red, green, blue
+
+
+def robot_on(server: Any, system: System, q: ArrayLike | None) -> tuple[Stage, Dials]:
+    """Put a system on the scene, where its dials begin."""
+    drawing = drawing_of(system)
+    dials = Dials(system, drawing.extent, q)
+    begin = poses(system, dials.q)
+    set_scene(server, view_of([drawing], [begin[None]]))
+    stage = Stage(server.scene, system.name, drawing)
+    stage.place(begin)
+    return stage, dials
 
 
 def _node(name: str) -> str:
