@@ -17,7 +17,7 @@ WIDE_FLAGS = {
 }
 if X86:
     WIDE_FLAGS |= {4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]}
-HEADERS = ["vitree/_core/lane.h", "vitree/_core/coefficients.h"]
+HEADERS = ["vitree/_core/lane/lane.h", "vitree/_core/lane/coefficients.h"]
 
 
 class BuildCore(build_ext):
@@ -44,7 +44,7 @@ def core(name, width=1, flags=()):
         [f"vitree/_core/{name}.pyx"],
         define_macros=[("VT_WIDTH", str(width))],
         extra_compile_args=[*WIDE_FLAGS[width], *flags],
-        include_dirs=["vitree/_core"],
+        include_dirs=["vitree/_core/lane"],
         depends=HEADERS,
     )
 

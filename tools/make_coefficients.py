@@ -1,4 +1,4 @@
-"""Write ``vitree/_core/coefficients.h``: the polynomials behind every transcendental of the core.
+"""Write ``vitree/_core/lane/coefficients.h``: the polynomials behind every transcendental of the core.
 
 Each function is interpolated at Chebyshev nodes in 60-digit arithmetic (mpmath), which is within a
 small factor of the best polynomial of its degree; the degree is the least whose error is below
@@ -154,7 +154,7 @@ def main():
     lines.append(f"#define VT_TWO_OVER_PI {float(2 / mp.pi)!r}")
     words = ", ".join(f"0x{w:08x}u" for w in two_over_pi(44))
     lines += [f"#define VT_TWO_OVER_PI_WORDS {{{words}}}", "", "#endif", ""]
-    path = pathlib.Path(__file__).parents[1] / "vitree" / "_core" / "coefficients.h"
+    path = pathlib.Path(__file__).parents[1] / "vitree" / "_core" / "lane" / "coefficients.h"
     path.write_text("\n".join(lines))
 
 

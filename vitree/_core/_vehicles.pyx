@@ -1,8 +1,11 @@
-from vitree._core.lane cimport *
 from vitree._core.types cimport Scratch
 
-include "vec.pxi"
-include "lie.pxi"
-include "vehicle_steps.pxi"
-include "holonomic.pxi"
-include "nonholonomic.pxi"
+include "lane/lane.pxi"
+include "math/vec.pxi"
+include "math/lie.pxi"
+include "steppers/status.pxi"
+include "math/lu.pxi"
+include "vehicles/stepper.pxi"
+include "vehicles/bodies.pxi"
+include "vehicles/rigid.pxi"
+include "vehicles/rolling.pxi"

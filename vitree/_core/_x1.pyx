@@ -1,2 +1,2 @@
 include "kernels.pxi"
-include "stepping.pxi"
+include "steppers.pxi"

@@ -1,15 +1,17 @@
 # Everything that is compiled once for each width.
 from libc.math cimport floor
 
-from vitree._core.lane cimport *
 from vitree._core.types cimport *
 
-include "vec.pxi"
-include "lie.pxi"
-include "joints.pxi"
-include "rigid_body.pxi"
-include "constraints.pxi"
-include "friction.pxi"
-include "linear_time.pxi"
-include "midpoint.pxi"
-include "entry.pxi"
+include "lane/lane.pxi"
+include "math/vec.pxi"
+include "math/lie.pxi"
+include "math/linear_algebra.pxi"
+include "mechanism/joints.pxi"
+include "mechanism/rigid_body.pxi"
+include "mechanism/tables.pxi"
+include "mechanism/constraints.pxi"
+include "mechanism/friction.pxi"
+include "methods/linear_time.pxi"
+include "methods/midpoint.pxi"
+include "doors.pxi"

@@ -8,29 +8,6 @@
 #   3. Where `asks` is set, it calls ask(t, q, v) once or more to have u and `tau` from the user's callables.
 #   4. begin() forgets what earlier steps have left; pieces() names all of that, for checkpoints.
 
-from libc.math cimport INFINITY, NAN, fabs, isfinite
-from libc.string cimport memcpy, memset
-
-import numpy as np
-
-cdef enum:              # the statuses of stepping.pxi
-    OK = 0
-    NOT_CONVERGED = 1
-    TURNED_TOO_FAR = 2
-    NOT_FINITE = 3
-    CALLBACK_FAILED = 4
-
-STATUS = {"callback failed": CALLBACK_FAILED, "not converged": NOT_CONVERGED, "turned too far": TURNED_TOO_FAR,
-          "not finite": NOT_FINITE}
-
-
-cdef inline bint all_finite(const double* x, int n) noexcept nogil:
-    cdef int i
-    cdef double s = 0.0
-    for i in range(n):
-        s += x[i] - x[i]
-    return s == 0.0
-
 
 cdef class VehicleStepper:
     """A state and the means to advance it; base of the compiled integrators of vehicles.

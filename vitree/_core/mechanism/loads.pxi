@@ -300,21 +300,6 @@ cdef double load_potential(const vt_load* list, int count, const double* q, cons
     return sum
 
 
-cdef double table_integral(const vt_table* t, double x) noexcept nogil:
-    # from the table's beginning to x
-    cdef int low
-    cdef double s, value, slope, curve, end = t.x[t.count]
-    cdef const double* c
-    if x <= t.x[0] or x >= end:
-        s = x - (t.x[0] if x <= t.x[0] else end)
-        table_one(t, x, &value, &slope, &curve)
-        return (t.total[t.count] if x >= end else 0.0) + s * (value - 0.5 * s * slope)
-    low = table_piece(t, x)
-    s = x - t.x[low]
-    c = t.c + 4 * low
-    return t.total[low] + s * (c[0] + s * (c[1] / 2.0 + s * (c[2] / 3.0 + s * c[3] / 4.0)))
-
-
 cdef void constraint_accelerations(const vt_model* m, const vt_constraint* list, int count, const double* q,
                                    const double* v, const Pose* pose, const double* twist, double* bias,
                                    double* out) noexcept nogil:

@@ -2,52 +2,6 @@
 # (Johnson & Murphey 2009, section IV-D). A row of Dh is the generalised force of the wrenches that the
 # constraint puts on its bodies for a unit multiplier.
 
-cdef inline int table_piece(const vt_table* t, double x) noexcept nogil:
-    # the last piece that begins at x or before, or the first
-    cdef int low = 0, high = t.count - 1, middle
-    while low < high:
-        middle = (low + high + 1) // 2
-        if t.x[middle] <= x:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-cdef inline void table_one(const vt_table* t, double x, double* value, double* slope, double* curve) noexcept nogil:
-    # a table, its slope and its second derivative
-    cdef int high = t.count - 1, low
-    cdef double s
-    cdef const double* c
-    if t.period > 0.0:
-        x -= t.period * floor((x - t.x[0]) / t.period)
-    elif x <= t.x[0] or x >= t.x[t.count]:
-        # straight on
-        c = t.c if x <= t.x[0] else t.c + 4 * high
-        s = 0.0 if x <= t.x[0] else t.x[t.count] - t.x[high]
-        slope[0] = c[1] + s * (2.0 * c[2] + 3.0 * s * c[3])
-        value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3])) + slope[0] * (x - (t.x[0] if x <= t.x[0] else t.x[t.count]))
-        curve[0] = 0.0
-        return
-    low = table_piece(t, x)
-    c = t.c + 4 * low
-    s = x - t.x[low]
-    value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))
-    slope[0] = c[1] + s * (2.0 * c[2] + 3.0 * s * c[3])
-    curve[0] = 2.0 * c[2] + 6.0 * s * c[3]
-
-
-cdef inline void table_values(const vt_table* t, vt_real x, vt_real* value, vt_real* slope, vt_real* curve) noexcept nogil:
-    # lane by lane
-    cdef int lane
-    cdef double f, df, ddf
-    for lane in range(VT_WIDTH):
-        table_one(t, vt_get(x, lane), &f, &df, &ddf)
-        vt_put(value, lane, f)
-        vt_put(slope, lane, df)
-        vt_put(curve, lane, ddf)
-
-
 cdef inline void place(const Pose* pose, int body, const double* point, Mat3* R, Vec3* arm, Vec3* at) noexcept nogil:
     # axes of a body, the vector from its origin to a point of it, and the point in the world
     if body < 0:

@@ -1,8 +1,6 @@
 # Integrators of vehicles that are one rigid body on SE(3) (Kobilarov et al. 2009, sections 3.3 and 4.2): the
 # variational one and the baselines. q = (position, quaternion xyzw).
 
-include "rigid_vehicles.pxi"
-
 cdef enum:
     EXP = 0
     CAYLEY = 1

@@ -1,0 +1,26 @@
+# How a step ended, of the steppers of models and of vehicles.
+
+from libc.math cimport INFINITY, NAN, fabs, isfinite, log
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cdef enum:
+    OK = 0
+    NOT_CONVERGED = 1
+    TURNED_TOO_FAR = 2
+    NOT_FINITE = 3
+    CALLBACK_FAILED = 4
+    DEPENDENT = 5
+    NO_STEP = 6
+
+#: statuses that the integrators tell apart
+STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT, "not converged": NOT_CONVERGED,
+          "turned too far": TURNED_TOO_FAR, "not finite": NOT_FINITE}
+STATUS_TEXT = {
+    NOT_CONVERGED: "the residual stayed above the tolerance",
+    TURNED_TOO_FAR: "a body turned by half a turn or more in a trial of the solver",
+    NOT_FINITE: "the state became infinite or NaN",
+    DEPENDENT: "the constraints depend on each other, redundant or singular",
+    NO_STEP: "the step density left what a step can be made of: dt is too long for what happens here",
+}
