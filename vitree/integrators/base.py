@@ -23,8 +23,8 @@ Torque = ArrayLike | Callable[..., ArrayLike] | None
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
-#: What checkpoints begin with; another number when the steppers' `pieces` change.
-CHECKPOINT = "vitree checkpoint 1"
+#: What checkpoints begin with; another number when the kept memory of the steppers changes.
+CHECKPOINT = "vitree checkpoint 2"
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
 
@@ -312,7 +312,7 @@ class Integrator:
     def _field(self) -> Any:
         """The compiled object that knows the accelerations."""
         if self._own_field is None:
-            self._own_field = scalar().Stepper(self.model.core, self.dt, self.torque, **self._driven())
+            self._own_field = scalar().ModelStepper(self.model.core, self.dt, self.torque, **self._driven())
         return self._own_field
 
     @property

@@ -103,3 +103,21 @@ cdef void difference(const vt_model* m, const vt_real* q, const vt_real* q2, vt_
     cdef int i
     for i in range(m.nbody):
         joint_difference(&m.body[i], q, q2, d)
+
+
+cdef void exponential_rate(const vt_model* m, const vt_real* u, const vt_real* v, vt_real* du) noexcept nogil:
+    # rate of the coordinates u of q = q0 (+) u where the body velocity is v: dlog_{-u} v
+    cdef int i
+    cdef const vt_body* b
+    cdef Vec3 w, l
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == BALL:
+            store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
+        elif b.kind == FREE:
+            dlog_se3(neg(load3(u + b.iv + 3)), neg(load3(u + b.iv)), load3(v + b.iv + 3),
+                     load3(v + b.iv), &w, &l)
+            store3(du + b.iv, l)
+            store3(du + b.iv + 3, w)
+        else:
+            du[b.iv] = v[b.iv]

@@ -700,3 +700,57 @@ cdef void lt_advance_q(const vt_model* m, const vt_real* q, const vt_real* y, vt
             store_quat(q2 + b.iq + 3, quat_normalised(turn))
         else:
             joint_integrate(b, q, y, q2)
+
+
+# ---- increments: a free joint's position moves straight ---------------------------------------------
+
+cdef void lt_increment(const vt_model* m, const vt_real* q, const vt_real* q2, vt_real* y) noexcept nogil:
+    # the inverse of lt_advance_q
+    cdef int i
+    cdef const vt_body* b
+    difference(m, q, q2, y)
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            store3(y + b.iv, tmul(quat_matrix(load_quat(q + b.iq + 3)), sub(load3(q2 + b.iq), load3(q + b.iq))))
+
+
+cdef void lt_straighten(const vt_model* m, vt_real* y) noexcept nogil:
+    # an increment by body velocities (along the exponential) becomes one of lt_advance_q
+    cdef int i
+    cdef const vt_body* b
+    cdef Vec3 shift
+    cdef Quat turn
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            exp_se3(load3(y + b.iv + 3), load3(y + b.iv), &turn, &shift)
+            store3(y + b.iv, shift)
+
+
+cdef void lt_turn_velocity(const vt_model* m, const vt_real* d, vt_real* v) noexcept nogil:
+    # a free joint's velocity, given in the body's axes at node 1, in those that an increment d leads to
+    cdef int i
+    cdef const vt_body* b
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            store3(v + b.iv, tmul(quat_matrix(exp_quat(load3(d + b.iv + 3))), load3(v + b.iv)))
+
+
+cdef void lt_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcept nogil:
+    # a row (nv,) by body displacements at node 2 becomes one by y: dexp_{-w}^T, and the turn of node 2's axes
+    cdef int i, k
+    cdef const vt_body* b
+    cdef Vec3 w
+    cdef vt_real beta, delta
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind < BALL:
+            continue
+        k = b.iv + (3 if b.kind == FREE else 0)
+        w = load3(y + k)
+        vt_exp_coefficients(dot(w, w), &beta, &delta)
+        store3(row + k, dexp_so3(w, beta, delta, load3(row + k)))
+        if b.kind == FREE:
+            store3(row + b.iv, mul(quat_matrix(exp_quat(w)), load3(row + b.iv)))

@@ -1,127 +1,105 @@
-# The baselines: explicit and semi-implicit Euler, Runge-Kutta-Munthe-Kaas of order 4.
+# The baselines: explicit and semi-implicit Euler, Runge-Kutta-Munthe-Kaas.
 
-cdef class EulerStepper(Stepper):
+cdef class EulerStepper(ModelStepper):
     """Explicit Euler, or semi-implicit if asked: the new velocity moves the configuration."""
 
     cdef bint semi_implicit
-    cdef double* a
-    cdef double* dq
+    cdef double* a                      # (nv,)
+    cdef double* dq                     # (nv,)
 
     def __init__(self, model, h, torque=None, bint semi_implicit=False, **options):
         self.semi_implicit = semi_implicit
-        self.a = self.doubles(self.nv)
-        self.dq = self.doubles(self.nv)
+        self.a, self.dq = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
 
     cdef int step(self) noexcept nogil:
+        # v2 = v + h a(q, v), q2 = q (+) h v or q (+) h v2
+        cdef State* at = &self.lane.state
+        cdef double h = self.lane.now.h
         cdef int k
         cdef double* v
-        if self.asks and self.ask(self.t, self.q, self.x) != OK:
+        if self.shared.schedule.asks and self.ask(self.lane.clock.t, at.q, at.x) != OK:
             return CALLBACK_FAILED
         self.lock_rates(0)
-        self.acceleration(self.t, self.q, self.x, self.a)
+        self.acceleration(self.lane.clock.t, at.q, at.x, self.a)
         for k in range(self.nv):
-            self.x2[k] = self.x[k] + self.h * self.a[k]
-        v = self.x2 if self.semi_implicit else self.x
+            at.x2[k] = at.x[k] + h * self.a[k]
+        v = at.x2 if self.semi_implicit else at.x
         for k in range(self.nv):
-            self.dq[k] = self.h * v[k]
-        integrate(&self.model.m, self.q, self.dq, self.q2)
+            self.dq[k] = h * v[k]
+        integrate(self.shared.m, at.q, self.dq, at.q2)
         self.lock_end()
-        if self.trouble == CALLBACK_FAILED:
-            return CALLBACK_FAILED
-        if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
-            return NOT_FINITE
-        self.accept()
         return OK
 
 
-cdef inline void tangent(const vt_model* m, const double* u, const double* v, double* du) noexcept nogil:
-    # rate of the coordinates u of q = q0 (+) u when the body velocity is v: dlog_{-u} v
-    cdef int i
-    cdef const vt_body* b
-    cdef Vec3 w, l
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == BALL:
-            store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
-        elif b.kind == FREE:
-            dlog_se3(neg(load3(u + b.iv + 3)), neg(load3(u + b.iv)), load3(v + b.iv + 3),
-                     load3(v + b.iv), &w, &l)
-            store3(du + b.iv, l)
-            store3(du + b.iv + 3, w)
-        else:
-            du[b.iv] = v[b.iv]
+cdef struct Tableau:            # given
+    int stages
+    double* a                   # (stages, stages)
+    double* b                   # (stages,)
+    double* c
+    int* row                    # (stages,) rows of prescribed motion within a step
+    int rows                    # how many a step has
 
 
-cdef class RungeKuttaStepper(Stepper):
+cdef class RungeKuttaStepper(ModelStepper):
     """An explicit Runge-Kutta method in exponential coordinates about each step's start (Munthe-Kaas 1998).
 
     ``tableau``: (a, b, c) of the stages, (n, n), (n,), (n,); ``moments``: rows of prescribed motion within a step,
     one each stage, and how many a step has.
     """
 
-    cdef int stages
-    cdef double* A                      # (stages, stages)
-    cdef double* B
-    cdef double* C
-    cdef int* row
-    cdef int rows
-    cdef double* u
+    cdef Tableau tableau
+    cdef double* u                      # (nv,) the stage: exponential coordinates and velocity
     cdef double* v
-    cdef double* kq                     # (stages, nv)
-    cdef double* ka
+    cdef double* u_rate                 # (stages, nv)
+    cdef double* v_rate
 
     def __init__(self, model, h, torque=None, *, tableau, moments, **options):
-        cdef int i, j
+        cdef Tableau* made = &self.tableau
+        cdef int i, j, n
         a, b, c = tableau
-        self.stages = len(b)
-        self.A = self.doubles(self.stages * self.stages)
-        self.B = self.doubles(self.stages)
-        self.C = self.doubles(self.stages)
-        self.row = <int*>self.take(self.stages * sizeof(int))
-        for i in range(self.stages):
-            self.B[i], self.C[i], self.row[i] = b[i], c[i], moments[0][i]
+        n = made.stages = len(b)
+        made.a = self.memory.given_reals(n * n)
+        made.b, made.c = self.memory.given_reals(n), self.memory.given_reals(n)
+        made.row, made.rows = <int*>self.memory.given(n * sizeof(int)), moments[1]
+        for i in range(n):
+            made.b[i], made.c[i], made.row[i] = b[i], c[i], moments[0][i]
             for j in range(i):
-                self.A[i * self.stages + j] = a[i][j]
-        self.rows = moments[1]
-        self.u = self.doubles(self.nv)
-        self.v = self.doubles(self.nv)
-        self.kq = self.doubles(self.stages * self.nv)
-        self.ka = self.doubles(self.stages * self.nv)
+                made.a[i * n + j] = a[i][j]
+        self.u, self.v = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
+        self.u_rate, self.v_rate = self.memory.scratch_reals(n * self.nv), self.memory.scratch_reals(n * self.nv)
 
     cdef int rows_each(self) noexcept nogil:
-        return self.rows
+        return self.tableau.rows
 
     cdef void sum_stages(self, const double* weight, int count) noexcept nogil:
-        # u and v: the state that weights of the first stages lead to
+        # u = h sum w_j u'_j, v = v_1 + h sum w_j v'_j, and the configuration q2 = q (+) u
         cdef int j, k
         cdef double w
         memset(self.u, 0, self.nv * sizeof(double))
-        memcpy(self.v, self.x, self.nv * sizeof(double))
+        memcpy(self.v, self.lane.state.x, self.nv * sizeof(double))
         for j in range(count):
             if weight[j] != 0.0:
-                w = self.h * weight[j]
+                w = self.lane.now.h * weight[j]
                 for k in range(self.nv):
-                    self.u[k] += w * self.kq[j * self.nv + k]
-                    self.v[k] += w * self.ka[j * self.nv + k]
-        integrate(&self.model.m, self.q, self.u, self.q2)
+                    self.u[k] += w * self.u_rate[j * self.nv + k]
+                    self.v[k] += w * self.v_rate[j * self.nv + k]
+        integrate(self.shared.m, self.lane.state.q, self.u, self.lane.state.q2)
 
     cdef int step(self) noexcept nogil:
+        cdef Tableau* tableau = &self.tableau
+        cdef State* at = &self.lane.state
         cdef int i
         cdef double t
-        for i in range(self.stages):
-            t = self.t + self.C[i] * self.h
-            self.sum_stages(self.A + i * self.stages, i)
-            if self.asks and self.ask(t, self.q2, self.v) != OK:
+        for i in range(tableau.stages):
+            # the stage's state, and its rates u' = dlog_{-u} v, v' = a(q (+) u, v)
+            t = self.lane.clock.t + tableau.c[i] * self.lane.now.h
+            self.sum_stages(tableau.a + i * tableau.stages, i)
+            if self.shared.schedule.asks and self.ask(t, at.q2, self.v) != OK:
                 return CALLBACK_FAILED
-            self.lock_rates(self.row[i])
-            tangent(&self.model.m, self.u, self.v, self.kq + i * self.nv)
-            self.acceleration(t, self.q2, self.v, self.ka + i * self.nv)
-        self.sum_stages(self.B, self.stages)
-        memcpy(self.x2, self.v, self.nv * sizeof(double))
+            self.lock_rates(tableau.row[i])
+            exponential_rate(self.shared.m, self.u, self.v, self.u_rate + i * self.nv)
+            self.acceleration(t, at.q2, self.v, self.v_rate + i * self.nv)
+        self.sum_stages(tableau.b, tableau.stages)
+        memcpy(at.x2, self.v, self.nv * sizeof(double))
         self.lock_end()
-        if self.trouble == CALLBACK_FAILED:
-            return CALLBACK_FAILED
-        if not (all_finite(self.q2, self.nq) and all_finite(self.x2, self.nv)):
-            return NOT_FINITE
-        self.accept()
         return OK

@@ -1,230 +1,198 @@
-# The linear-time variational integrator's steps (Lee et al. 2016), with constraints.
+# The linear-time variational integrator's steps (Lee et al. 2016).
 
-cdef class LinearTimeStepper(VariationalStepper):
+cdef class LinearTimeStepper(ComposedStepper):
     """Steps of the linear-time variational integrator; the state is (q, p)."""
 
-    cdef bint started
-    cdef Node* n1
-    cdef Node* n2
+    cdef int* started                   # node1 and weight1 are those of the state
+    cdef Node* node1
+    cdef Node* node2
     cdef Trial* trial
     cdef Trial* rest                    # the trial of no motion
     cdef Solve* work
-    cdef Gains* all_gains               # (stages, nbody): each substep has its own
-    cdef BigGains* all_big
-    cdef Gains* gains
+    cdef Gains* gains                   # (stages, nbody): each substep has its own
     cdef BigGains* big
-    cdef double* weight1                # gravity and wrenches at the nodes, projected
+    cdef double* weight1                # (nv,) gravity and wrenches at the nodes, projected
     cdef double* weight2
-    cdef double* force                  # on the joints, in the middle
-    cdef double* rhs
+    cdef double* force                  # (nv,) joint forces in the middle
+    cdef double* rhs                    # (nv,) p1 + (h/2) forces at node 1
 
     def __init__(self, model, h, torque=None, **options):
-        cdef int nb = self.nbody
-        VariationalStepper.__init__(self, model, h, torque, **options)
-        self.n1 = <Node*>self.take(nb * sizeof(Node))
-        self.n2 = <Node*>self.take(nb * sizeof(Node))
-        self.trial = <Trial*>self.take(nb * sizeof(Trial))
-        self.rest = <Trial*>self.take(nb * sizeof(Trial))
-        self.work = <Solve*>self.take(nb * sizeof(Solve))
-        self.all_gains = <Gains*>self.take(self.stages * nb * sizeof(Gains))
-        self.all_big = <BigGains*>self.take(self.stages * self.model.m.nbig * sizeof(BigGains))
-        self.weight1 = self.doubles(self.nv)
-        self.weight2 = self.doubles(self.nv)
-        self.force = self.doubles(self.nv)
-        self.rhs = self.doubles(self.nv)
-        self.cost_pass, self.cost_factor = 1.7, 1.9
-        memcpy(self.force, self.tau, self.nv * sizeof(double))
-        self.use(0)
+        cdef Memory memory = self.memory
+        cdef int nb = self.shared.m.nbody, nv = self.nv
+        ComposedStepper.__init__(self, model, h, torque, **options)
+        self.shared.choices.costs.correction, self.shared.choices.costs.factor = 1.7, 1.9
+        self.started = <int*>memory.kept(sizeof(int))
+        self.node1, self.node2 = <Node*>memory.kept(nb * sizeof(Node)), <Node*>memory.scratch(nb * sizeof(Node))
+        self.trial = <Trial*>memory.scratch(nb * sizeof(Trial))
+        self.rest = <Trial*>memory.scratch(nb * sizeof(Trial))
+        self.work = <Solve*>memory.scratch(nb * sizeof(Solve))
+        self.gains = <Gains*>memory.kept(self.shared.choices.stages * nb * sizeof(Gains))
+        self.big = <BigGains*>memory.kept(self.shared.choices.stages * self.shared.m.nbig * sizeof(BigGains))
+        self.weight1, self.weight2 = memory.kept_reals(nv), memory.scratch_reals(nv)
+        self.rhs = memory.scratch_reals(nv)
+        self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
+        self.force = memory.scratch_reals(nv) if self.moved() else self.lane.drive.tau
 
-    cdef void use(self, int stage) noexcept nogil:
-        VariationalStepper.use(self, stage)
-        self.gains = self.all_gains + stage * self.nbody
-        self.big = self.all_big + stage * self.model.m.nbig
+    cdef Gains* stage_gains(self) noexcept nogil:
+        return self.gains + self.lane.newton.stage * self.shared.m.nbody
+
+    cdef BigGains* stage_big(self) noexcept nogil:
+        return self.big + self.lane.newton.stage * self.shared.m.nbig
 
     cdef void leave(self) noexcept nogil:
-        self.started = False
+        self.started[0] = False
 
-    cdef void pieces(self):
-        VariationalStepper.pieces(self)
-        self.piece(&self.started, sizeof(int))
-        self.piece(self.n1, self.nbody * sizeof(Node))
-        self.piece(self.weight1, self.nv * sizeof(double))
-        self.piece(self.all_gains, self.stages * self.nbody * sizeof(Gains))
-        self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(BigGains))
-
-    # ---- the pieces -----------------------------------------------------------------------------
+    # ---- forces --------------------------------------------------------------------------------------
 
     cdef void node_weight(self, double t, const double* q, const Node* x, double* weight) noexcept nogil:
         # generalised force at a node of gravity and of the loads that depend on q
+        cdef Bodies* b = &self.lane.bodies
         cdef int k
         if self.loaded():
-            forward_kinematics(&self.model.m, q, self.pose)
-            self.apply_to_bodies(RESTING, t, q, self.zeros)
-        lt_weight(&self.model.m, x, self.wrench if self.loaded() else NULL, self.work, weight)
+            forward_kinematics(self.shared.m, q, b.pose)
+            self.apply_to_bodies(RESTING, t, q, self.shared.zeros)
+        lt_weight(self.shared.m, x, b.wrench if self.loaded() else NULL, self.work, weight)
         if self.loaded():
             for k in range(self.nv):
-                weight[k] += self.ltau[k]
+                weight[k] += b.load_force[k]
 
     cdef bint rated(self) noexcept nogil:
         # whether loads depend on velocities
-        return self.loads.rates > 0 or self.user_moves
+        return self.loads.rates > 0 or self.shared.user_moves
+
+    cdef bint moved(self) noexcept nogil:
+        # whether forces in the middle change from step to step
+        return self.shared.schedule.asks or self.rated()
 
     cdef void middle_forces(self) noexcept nogil:
         # joint forces, and loads that depend on velocities, at (q2, v)
-        memcpy(self.force, self.tau, self.nv * sizeof(double))
+        cdef int k
+        if not self.moved():
+            return
+        memcpy(self.force, self.lane.drive.tau, self.nv * sizeof(double))
         if self.rated():
-            self.place_bodies(self.q2, self.v)
-            self.apply_to_bodies(RATES, self.t + 0.5 * self.h, self.q2, self.v)
+            self.place_bodies(self.lane.state.q2, self.lane.newton.v)
+            self.apply_to_bodies(RATES, self.lane.clock.t + 0.5 * self.lane.now.h, self.lane.state.q2,
+                                 self.lane.newton.v)
             self.project_wrenches(self.force)
             for k in range(self.nv):
-                self.force[k] += self.ltau[k]
+                self.force[k] += self.lane.bodies.load_force[k]
+
+    cdef void impel(self) noexcept nogil:
+        # rhs = p1 + (h/2) (weight at node 1 + force in the middle)
+        cdef int k
+        for k in range(self.nv):
+            self.rhs[k] = self.lane.state.x[k] + 0.5 * self.lane.now.h * (self.weight1[k] + self.force[k])
+
+    # ---- increments: a free joint's position moves straight ------------------------------------------------
 
     cdef void middle(self) noexcept nogil:
         # halfway in each joint's sense: the same seen from both nodes
-        cdef const vt_model* m = &self.model.m
-        cdef const vt_body* b
-        cdef Vec3 slide
-        cdef int i, k
+        cdef Newton* x = &self.lane.newton
+        cdef int k
         for k in range(self.nv):
-            self.d[k] = 0.5 * self.y[k]
-            self.v[k] = self.y[k] / self.h
-        lt_advance_q(m, self.q, self.d, self.q2)
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if b.kind == FREE:
-                slide = tmul(quat_matrix(exp_quat(load3(self.d + b.iv + 3))), load3(self.v + b.iv))
-                store3(self.v + b.iv, slide)
+            x.d[k] = 0.5 * x.y[k]
+            x.v[k] = x.y[k] / self.lane.now.h
+        lt_advance_q(self.shared.m, self.lane.state.q, x.d, self.lane.state.q2)
+        lt_turn_velocity(self.shared.m, x.d, x.v)
 
     cdef void increment_to(self, const double* q2) noexcept nogil:
-        cdef const vt_model* m = &self.model.m
-        cdef const vt_body* b
-        cdef int i
-        difference(m, self.q, q2, self.y)
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if b.kind == FREE:
-                store3(self.y + b.iv, tmul(quat_matrix(load_quat(self.q + b.iq + 3)),
-                                           sub(load3(q2 + b.iq), load3(self.q + b.iq))))
+        lt_increment(self.shared.m, self.lane.state.q, q2, self.lane.newton.y)
 
     cdef void reach_node(self, const double* y, double* q2) noexcept nogil:
-        lt_advance_q(&self.model.m, self.q, y, q2)
+        lt_advance_q(self.shared.m, self.lane.state.q, y, q2)
 
     cdef void by_velocities(self, double* y) noexcept nogil:
-        # a free joint's position moves straight
-        cdef const vt_body* b
-        cdef Vec3 shift
-        cdef Quat turn
-        cdef int i
-        for i in range(self.nbody):
-            b = &self.model.m.body[i]
-            if b.kind == FREE:
-                exp_se3(load3(y + b.iv + 3), load3(y + b.iv), &turn, &shift)
-                store3(y + b.iv, shift)
+        lt_straighten(self.shared.m, y)
 
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
-        cdef const vt_body* b
-        cdef double* row
-        cdef Vec3 w
-        cdef double beta, delta
-        cdef int i, c, k
-        for i in range(self.nbody):
-            b = &self.model.m.body[i]
-            if b.kind < BALL:
-                continue
-            k = b.iv + (3 if b.kind == FREE else 0)
-            w = load3(self.y + k)
-            vt_exp_coefficients(dot(w, w), &beta, &delta)
+        cdef int c
+        if self.shared.m.nbig:
             for c in range(count):
-                row = rows + c * self.nv
-                # dexp_{-w}^T, and the turn of node 2's axes
-                store3(row + k, dexp_so3(w, beta, delta, load3(row + k)))
-                if b.kind == FREE:
-                    store3(row + b.iv, mul(quat_matrix(exp_quat(w)), load3(row + b.iv)))
+                lt_end_row(self.shared.m, self.lane.newton.y, rows + c * self.nv)
 
-    # ---- a step ---------------------------------------------------------------------------------
+    # ---- a step --------------------------------------------------------------------------------------
 
     cdef int prepare(self) noexcept nogil:
         # node 1 and the forces at it
+        cdef Newton* x = &self.lane.newton
         cdef int status
-        if not self.started:
-            lt_node(&self.model.m, self.q, self.n1)
-        if (self.asks or self.rated()) and not self.implicit:
-            status = self.predict_middle(self.v, self.a, self.d)
+        if not self.started[0]:
+            lt_node(self.shared.m, self.lane.state.q, self.node1)
+        if self.lane.bodies.predicts:
+            status = self.predict_middle(x.v, x.a, x.d)
             if status != OK:
                 return status
             self.middle_forces()
-        if not self.started or self.loads.inputs:
+        if not self.started[0] or self.loads.inputs:
             # inputs differ from step to step
-            self.node_weight(self.t, self.q, self.n1, self.weight1)
-            self.started = True
+            self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
+            self.started[0] = True
         self.impel()
         return OK
 
     cdef int open_node(self) noexcept nogil:
         self.middle_forces()
-        lt_node(&self.model.m, self.q, self.n1)
-        self.node_weight(self.t, self.q, self.n1, self.weight1)
+        lt_node(self.shared.m, self.lane.state.q, self.node1)
+        self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
         self.impel()
-        return self.trouble
-
-    cdef void impel(self) noexcept nogil:
-        cdef int k
-        for k in range(self.nv):
-            self.rhs[k] = self.x[k] + 0.5 * self.h * (self.weight1[k] + self.force[k])
+        return self.lane.now.trouble
 
     cdef double evaluate(self) noexcept nogil:
+        # r = momentum at node 1 + damping and friction - rhs
+        cdef Newton* x = &self.lane.newton
         cdef double least, e
-        if self.implicit and (self.asks or self.rated()):
+        if self.shared.choices.implicit and self.moved():
             self.middle()
             self.middle_forces()
-            if self.ask_u is not None and self.loads.inputs:
-                self.node_weight(self.t, self.q, self.n1, self.weight1)
+            if self.ask_inputs is not None and self.loads.inputs:
+                self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
             self.impel()
-        lt_trial(&self.model.m, self.n1, self.y, self.trial, &least)
-        lt_residual(&self.model.m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)
-        e = largest(self.r, self.nv)
-        self.turned = isfinite(e) and not least > 0.0
+        lt_trial(self.shared.m, self.node1, x.y, self.trial, &least)
+        lt_residual(self.shared.m, self.lane.now.h, self.node1, x.y, self.rhs, self.trial, x.r)
+        e = largest(x.r, self.nv)
+        x.now.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
 
-    cdef void measure(self) noexcept nogil:
-        self.scale = vt_max_nan(largest(self.x, self.nv), largest(self.rhs, self.nv))
+    cdef double measure(self) noexcept nogil:
+        return vt_max_nan(largest(self.lane.state.x, self.nv), largest(self.rhs, self.nv))
 
     cdef int linearise(self) noexcept nogil:
-        if self.solver == NEWTON:
-            lt_jacobian(&self.model.m, self.h, self.n1, self.y, self.trial, self.work, self.J)
-            self.by_increments(self.J, self.nv)
-            self.lock_matrix()
-            return lu_factor(self.J, self.nv, self.J_order)
-        lt_factor(&self.model.m, self.h, self.n1, self.y, self.trial, self.work, self.gains, self.big)
+        cdef double* y = self.lane.newton.y
+        cdef double* J = self.lane.operator.J
+        if self.shared.choices.solver == NEWTON:
+            lt_jacobian(self.shared.m, self.lane.now.h, self.node1, y, self.trial, self.work, J)
+            self.by_increments(J, self.nv)
+            return self.factor_dense()
+        lt_factor(self.shared.m, self.lane.now.h, self.node1, y, self.trial, self.work, self.stage_gains(),
+                  self.stage_big())
         return OK
 
     cdef void linearise_at_rest(self) noexcept nogil:
         cdef double least
-        lt_trial(&self.model.m, self.n1, self.zeros, self.rest, &least)
-        lt_factor(&self.model.m, self.h, self.n1, self.y, self.rest, self.work, self.gains, self.big)
+        lt_trial(self.shared.m, self.node1, self.shared.zeros, self.rest, &least)
+        lt_factor(self.shared.m, self.lane.now.h, self.node1, self.lane.newton.y, self.rest, self.work,
+                  self.stage_gains(), self.stage_big())
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        lt_solve(&self.model.m, self.h, self.n1, self.y, self.rest if self.solver == RIQN else self.trial,
-                 self.gains, self.big, r, self.work, d)
+        lt_solve(self.shared.m, self.lane.now.h, self.node1, self.lane.newton.y,
+                 self.rest if self.shared.choices.solver == RIQN else self.trial, self.stage_gains(), self.stage_big(),
+                 r, self.work, d)
 
     cdef int finish(self) noexcept nogil:
-        cdef const vt_model* m = &self.model.m
+        # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle) - r
+        cdef Newton* x = &self.lane.newton
+        cdef State* at = &self.lane.state
         cdef int k
-        lt_advance_q(m, self.q, self.y, self.q2)
-        for k in range(self.nlocked):
-            # to the last bit
-            self.q2[m.body[self.locked[k]].iq] = self.locked_at(k, 2)
-        lt_node(m, self.q2, self.n2)
-        self.node_weight(self.t + self.h, self.q2, self.n2, self.weight2)
+        lt_advance_q(self.shared.m, at.q, x.y, at.q2)
+        self.lock_node(SUBSTEP_ROWS)
+        lt_node(self.shared.m, at.q2, self.node2)
+        self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.node2, self.weight2)
         for k in range(self.nv):
-            self.d[k] = self.weight2[k] + self.force[k]
-        lt_end(m, self.h, self.n2, self.y, self.r, self.d, self.trial, self.x2)
+            x.d[k] = self.weight2[k] + self.force[k]
+        lt_end(self.shared.m, self.lane.now.h, self.node2, x.y, x.r, x.d, self.trial, at.x2)
         return OK
 
     cdef void pass_on(self) noexcept nogil:
-        cdef Node* node = self.n1
-        cdef double* weight = self.weight1
-        self.n1 = self.n2
-        self.n2 = node
-        self.weight1 = self.weight2
-        self.weight2 = weight
+        memcpy(self.node1, self.node2, self.shared.m.nbody * sizeof(Node))
+        memcpy(self.weight1, self.weight2, self.nv * sizeof(double))

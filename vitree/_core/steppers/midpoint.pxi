@@ -1,260 +1,286 @@
-# The midpoint variational integrator's steps.
+# The midpoint variational integrator's steps (Johnson & Murphey 2009).
 
 cdef enum:
     DENSE = 16          # most coordinates at which the tree's dense matrix is the quicker operator
 
 
-cdef class MidpointStepper(VariationalStepper):
+cdef struct TreeResidual:               # the residual by the derivatives of the tree, and the dense matrix made of them
+    bint caching
+    TreeWork derivatives
+    Twist* column                       # (nbody,)
+    double* L_vv                        # (nv, nv) second derivatives of the Lagrangian
+    double* L_vq
+    double* L_qq
+
+
+cdef class MidpointStepper(ComposedStepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
 
     cdef readonly double alpha
+    cdef bint tree                      # the residual is that of the tree's derivatives
+    cdef bint written                   # the last nv rows of the operator are those of loads written in Python
+    cdef TreeResidual by_tree
     cdef MidBody* body
-    cdef MidSolve* all_work             # (stages, nbody): each substep has its own
-    cdef MidSolve* work
-    cdef MidBig* all_big                # ball and free joints
-    cdef MidBig* big
-    cdef double* qm
-    cdef double* L_rate
+    cdef MidSolve* work                 # (stages, nbody): each substep has its own
+    cdef MidBig* big                    # (stages, nbig) ball and free joints
+    cdef double* qm                     # (nq,) the middle
+    cdef double* rate                   # (nv,) y/h
+    cdef double* L_rate                 # (nv,) derivatives of the Lagrangian at q_m
     cdef double* L_q
-    cdef double* rate
-    # loads at q_m
-    cdef double* force                  # on the joints: tau and ltau
-    cdef double* turning
-    cdef double* stiffness
-    cdef int pairs
-    cdef bint written                   # the last nv rows are those of loads written in Python
-    # the residual by the derivatives of the tree, and the dense Newton matrix made of them
-    cdef bint tree
-    cdef bint caching
-    cdef TreeWork derivatives
-    cdef Twist* column
-    cdef double* L_vv
-    cdef double* L_vq
-    cdef double* L_qq
+    cdef double* force                  # (nv,) on the joints at q_m: tau and those of the loads
+    cdef double* turning                # (nbody, 27) how the loads change: see load_tangents
+    cdef double* stiffness              # (nv,)
+
     def __init__(self, model, h, torque=None, double alpha=0.5, bint tree=False, bint caching=True, **options):
-        cdef int rows
-        cdef size_t size
-        self.alpha, self.tree, self.caching = alpha, tree, caching
-        self.pairs = self.loads.pairs
-        self.written = self.user_rests or self.user_moves
-        VariationalStepper.__init__(self, model, h, torque, **options)
-        self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
-        self.all_work = <MidSolve*>self.take(self.stages * self.nbody * sizeof(MidSolve))
-        self.all_big = <MidBig*>self.take(self.stages * self.model.m.nbig * sizeof(MidBig))
-        self.qm = self.doubles(self.nq)
-        self.L_rate = self.doubles(self.nv)
-        self.L_q = self.doubles(self.nv)
-        self.rate = self.doubles(self.nv)
-        self.force = self.doubles(self.nv)
-        self.turning = self.doubles(27 * self.nbody)
-        self.stiffness = self.doubles(self.nv)
-        rows = self.count + self.extra
-        self.cost_pass, self.cost_factor = 1.4 + 0.1 * rows, 5.5 + 0.4 * rows
+        cdef Memory memory = self.memory
+        cdef const vt_model* m = self.shared.m
+        cdef int rows, nv = self.nv
+        self.alpha, self.tree, self.by_tree.caching = alpha, tree, caching
+        self.written = self.shared.user_rests or self.shared.user_moves
+        ComposedStepper.__init__(self, model, h, torque, **options)
+        self.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
+        self.work = <MidSolve*>memory.kept(self.shared.choices.stages * m.nbody * sizeof(MidSolve))
+        self.big = <MidBig*>memory.kept(self.shared.choices.stages * m.nbig * sizeof(MidBig))
+        self.qm, self.rate = memory.scratch_reals(self.nq), memory.scratch_reals(nv)
+        self.L_rate, self.L_q = memory.scratch_reals(nv), memory.scratch_reals(nv)
+        self.force = memory.scratch_reals(nv) if self.loaded() else self.lane.drive.tau
+        self.turning, self.stiffness = memory.scratch_reals(27 * m.nbody), memory.scratch_reals(nv)
+        self.lane.bodies.predicts = self.shared.schedule.asks and not self.shared.choices.implicit
+        rows = self.shared.count + self.shared.choices.extra
+        self.shared.choices.costs.correction = 1.4 + 0.1 * rows
+        self.shared.choices.costs.factor = 5.5 + 0.4 * rows
         if tree:
-            size = tree_work_size(&self.model.m)
-            tree_work_make(&self.model.m, self.take(size), &self.derivatives)
-            self.column = <Twist*>self.take(self.nbody * sizeof(Twist))
-            self.L_vv = self.doubles(self.nv * self.nv)
-            self.L_vq = self.doubles(self.nv * self.nv)
-            self.L_qq = self.doubles(self.nv * self.nv)
-        self.use(0)
+            self.make_tree(memory)
+
+    cdef int make_tree(self, Memory memory) except -1:
+        cdef size_t size = tree_work_size(self.shared.m)
+        cdef TreeResidual* x = &self.by_tree
+        # its tables of paths are given; each sweep writes the rest
+        tree_work_make(self.shared.m, memory.given(size), &x.derivatives)
+        x.column = <Twist*>memory.scratch(self.shared.m.nbody * sizeof(Twist))
+        x.L_vv, x.L_vq = memory.scratch_reals(self.nv * self.nv), memory.scratch_reals(self.nv * self.nv)
+        x.L_qq = memory.scratch_reals(self.nv * self.nv)
+        return 0
 
     cdef int coupled_rows(self):
-        return 3 * self.pairs + (self.nv if self.written else 0)
+        return 3 * self.loads.pairs + (self.nv if self.written else 0)
 
     cdef bint dense(self) noexcept nogil:
-        if self.tree and self.solver == AUTO:
+        cdef int solver = self.shared.choices.solver
+        if self.tree and solver == AUTO:
             return self.nv <= DENSE
-        return self.solver == NEWTON or (self.tree and self.solver != RECURSIVE_NEWTON and self.solver != RIQN)
+        return solver == NEWTON or (self.tree and solver != RECURSIVE_NEWTON and solver != RIQN)
 
-    cdef void use(self, int stage) noexcept nogil:
-        VariationalStepper.use(self, stage)
-        self.work = self.all_work + stage * self.nbody
-        self.big = self.all_big + stage * self.model.m.nbig
+    cdef MidSolve* stage_work(self) noexcept nogil:
+        return self.work + self.lane.newton.stage * self.shared.m.nbody
 
-    cdef void pieces(self):
-        VariationalStepper.pieces(self)
-        self.piece(self.all_work, self.stages * self.nbody * sizeof(MidSolve))
-        self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(MidBig))
+    cdef MidBig* stage_big(self) noexcept nogil:
+        return self.big + self.lane.newton.stage * self.shared.m.nbig
 
     cdef int prepare(self) noexcept nogil:
-        return self.predict_middle(self.v, self.a, self.d) if self.asks and not self.implicit else OK
+        cdef Newton* x = &self.lane.newton
+        return self.predict_middle(x.v, x.a, x.d) if self.lane.bodies.predicts else OK
 
     cdef void middle(self) noexcept nogil:
+        # (q_m, y/h)
+        cdef Newton* x = &self.lane.newton
         cdef int k
         for k in range(self.nv):
-            self.v[k] = self.y[k] / self.h
-        advance(&self.model.m, self.q, self.alpha, self.y, self.q2)
+            x.v[k] = x.y[k] / self.lane.now.h
+        advance(self.shared.m, self.lane.state.q, self.alpha, x.y, self.lane.state.q2)
+
+    # ---- residual ------------------------------------------------------------------------------------
 
     cdef void sweep_out(self) noexcept nogil:
-        # poses, twists and momenta at q_m; by the tree its derivatives
-        cdef const vt_model* m = &self.model.m
+        # poses, twists and momenta of the bodies at q_m; by the tree: the Lagrangian's first derivatives
+        cdef double* y = self.lane.newton.y
         cdef int k
         if not self.tree:
-            mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
+            mid_forward(self.shared.m, self.lane.now.h, self.alpha, self.lane.state.q, y, self.qm, self.body)
             return
         for k in range(self.nv):
-            self.qm[k] = self.q[k] + self.alpha * self.y[k]
-            self.rate[k] = self.y[k] / self.h
-        tree_sweep(m, self.qm, self.rate, &self.derivatives, self.L_rate, self.L_q, self.caching)
+            self.qm[k] = self.lane.state.q[k] + self.alpha * y[k]
+            self.rate[k] = y[k] / self.lane.now.h
+        tree_sweep(self.shared.m, self.qm, self.rate, &self.by_tree.derivatives, self.L_rate, self.L_q,
+                   self.by_tree.caching)
 
     cdef double evaluate(self) noexcept nogil:
-        cdef const vt_model* m = &self.model.m
-        cdef double* force = self.tau
+        # r = -(p1 + D1 Ld + f-), from both derivatives of L and the forces at q_m
+        cdef const vt_model* m = self.shared.m
+        cdef Newton* x = &self.lane.newton
         cdef double* wrench = NULL
         cdef int k
         self.sweep_out()
         if self.loaded():
             self.place_middle()
-            self.apply_to_bodies(RESTING | RATES, self.t + self.alpha * self.h, self.qm, self.rate)
+            self.apply_to_bodies(RESTING | RATES, self.lane.clock.t + self.alpha * self.lane.now.h, self.qm, self.rate)
             for k in range(self.nv):
-                self.force[k] = self.tau[k] + self.ltau[k]
-            force, wrench = self.force, self.wrench
+                self.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
+            wrench = self.lane.bodies.wrench
         if not self.tree:
             mid_backward(m, wrench, self.body, self.L_rate, self.L_q)
         elif wrench != NULL:
             self.project_wrenches(self.L_q)
-        mid_residual(m, self.h, self.alpha, self.y, self.x, force, self.L_rate, self.L_q, self.big, self.r)
-        return INFINITY if mid_turned(m, self.y) else largest(self.r, self.nv)
+        mid_residual(m, self.lane.now.h, self.alpha, x.y, self.lane.state.x, self.force, self.L_rate, self.L_q,
+                     self.stage_big(), x.r)
+        return INFINITY if mid_turned(m, x.y) else largest(x.r, self.nv)
 
-    cdef void measure(self) noexcept nogil:
+    cdef double measure(self) noexcept nogil:
+        # max(|p1|, h |dL/dq + force|)
+        cdef double size = largest(self.lane.state.x, self.nv)
         cdef int k
-        self.scale = largest(self.x, self.nv)
         for k in range(self.nv):
-            self.scale = vt_max_nan(self.scale, self.h * fabs(self.L_q[k] + (self.force[k] if self.loaded() else self.tau[k])))
+            size = vt_max_nan(size, self.lane.now.h * fabs(self.L_q[k] + self.force[k]))
+        return size
 
     cdef void place_poses(self) noexcept nogil:
         # of the bodies at q_m, as the sweep has them
+        cdef Pose* pose = self.lane.bodies.pose
+        cdef MidBody* body = self.body
         cdef int i, parent
-        for i in range(self.nbody):
-            parent = self.model.m.body[i].parent
-            self.pose[i].R, self.pose[i].t = self.body[i].R, self.body[i].t
-            self.pose[i].o = self.body[i].t if parent < 0 else add(self.pose[parent].o, self.body[i].t)
+        for i in range(self.shared.m.nbody):
+            parent = self.shared.m.body[i].parent
+            pose[i].R, pose[i].t = body[i].R, body[i].t
+            pose[i].o = body[i].t if parent < 0 else add(pose[parent].o, body[i].t)
 
     cdef void place_middle(self) noexcept nogil:
         # pose and twist of the bodies, and rates, at q_m
+        cdef double* twist = self.lane.bodies.twist
         cdef int i, k
         if self.tree:
             self.place_bodies(self.qm, self.rate)
             return
         for k in range(self.nv):
-            self.rate[k] = self.y[k] / self.h
+            self.rate[k] = self.lane.newton.y[k] / self.lane.now.h
         self.place_poses()
-        for i in range(self.nbody):
-            store3(self.twist + 6 * i, self.body[i].w)
-            store3(self.twist + 6 * i + 3, self.body[i].v)
+        for i in range(self.shared.m.nbody):
+            store3(twist + 6 * i, self.body[i].w)
+            store3(twist + 6 * i + 3, self.body[i].v)
+
+    # ---- operator --------------------------------------------------------------------------------------
 
     cdef int linearise(self) noexcept nogil:
-        return self.linearise_by(&self.model.m, 1.0)
+        return self.linearise_by(self.shared.m, 1.0)
 
     cdef int linearise_by(self, const vt_model* m, double left) noexcept nogil:
-        # with a share of the potential's second derivatives, which m and the bodies' weights have already
-        cdef double share = 1.0 - self.alpha
-        cdef double* turning = NULL
-        cdef double* stiffness = NULL
+        # J = -dr/dy, with a share of the potential's second derivatives, which m and the bodies' weights have already
+        cdef Operator* op = self.lane.operator
         cdef int k, status
-        if self.nload:
-            self.place_middle()
-            turning, stiffness = self.turning, self.stiffness
-            load_tangents(m, self.loads.list, self.nload, self.qm, self.u, self.pose, self.twist,
-                          left * self.alpha * self.h, 1.0, self.big, turning, stiffness, self.C, self.R)
-            if left != 1.0:
-                for k in range(27 * m.nbody):
-                    turning[k] *= left
-                for k in range(self.nv):
-                    stiffness[k] *= left
-        if self.dense() and self.tree:
-            self.tree_matrix(turning, stiffness)
-        else:
-            if self.tree:
-                mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
-                mid_backward(m, self.wrench if self.loaded() else NULL, self.body, self.L_rate, self.L_q)
-            mid_factor(m, self.h, self.alpha, self.y, turning, stiffness, self.body, self.work, self.big,
-                       not self.dense())
-            if self.dense():
-                mid_jacobian(m, self.body, self.work, self.big, self.J)
+        if self.shared.nload:
+            self.load_slopes(m, left)
+        self.operator_at(m)
         if self.dense():
-            self.lock_matrix()
-            status = lu_factor(self.J, self.nv, self.J_order)
+            status = self.factor_dense()
             if status != OK:
                 return status
         if self.written:
-            self.written_tangent(self.alpha * self.h, 1.0)
-            if self.trouble == CALLBACK_FAILED:
+            self.written_tangent(self.alpha * self.lane.now.h, 1.0)
+            if self.lane.now.trouble == CALLBACK_FAILED:
                 return CALLBACK_FAILED
-        for k in range(self.extra):
-            mid_row(m, self.big, True, share, self.C + k * self.nv)
+        for k in range(self.shared.choices.extra):
+            mid_row(m, self.stage_big(), True, 1.0 - self.alpha, op.C + k * self.nv)
         return OK
+
+    cdef void load_slopes(self, const vt_model* m, double left) noexcept nogil:
+        # how the loads change with y: turning, stiffness, and the rows C, R of those between two points
+        cdef Bodies* b = &self.lane.bodies
+        cdef int k
+        self.place_middle()
+        load_tangents(m, self.shared.load, self.shared.nload, self.qm, self.lane.drive.u, b.pose, b.twist,
+                      left * self.alpha * self.lane.now.h, 1.0, self.stage_big(), self.turning, self.stiffness,
+                      self.lane.operator.C, self.lane.operator.R)
+        if left != 1.0:
+            for k in range(27 * m.nbody):
+                self.turning[k] *= left
+            for k in range(self.nv):
+                self.stiffness[k] *= left
+
+    cdef void operator_at(self, const vt_model* m) noexcept nogil:
+        # J, dense or as what the recursive elimination leaves
+        cdef double* turning = self.turning if self.shared.nload else NULL
+        cdef double* stiffness = self.stiffness if self.shared.nload else NULL
+        cdef double* y = self.lane.newton.y
+        cdef double h = self.lane.now.h
+        if self.dense() and self.tree:
+            self.tree_matrix(turning, stiffness)
+            return
+        if self.tree:
+            mid_forward(m, h, self.alpha, self.lane.state.q, y, self.qm, self.body)
+            mid_backward(m, self.lane.bodies.wrench if self.loaded() else NULL, self.body, self.L_rate, self.L_q)
+        mid_factor(m, h, self.alpha, y, turning, stiffness, self.body, self.stage_work(), self.stage_big(),
+                   not self.dense())
+        if self.dense():
+            mid_jacobian(m, self.body, self.stage_work(), self.stage_big(), self.lane.operator.J)
 
     cdef void tree_matrix(self, const double* turning, const double* stiffness) noexcept nogil:
         # J = -dr/dy from the second derivatives of the Lagrangian (Johnson & Murphey 2009, section IV-A)
-        cdef const vt_model* m = &self.model.m
+        cdef const vt_model* m = self.shared.m
+        cdef TreeResidual* x = &self.by_tree
+        cdef double* J = self.lane.operator.J
         cdef int i, j, n = self.nv
-        cdef double a = self.alpha, share = 1.0 - self.alpha, h = self.h
-        tree_second(m, &self.derivatives, self.L_vv, self.L_vq, self.L_qq, self.caching)
+        cdef double a = self.alpha, share = 1.0 - self.alpha, h = self.lane.now.h
+        tree_second(m, &x.derivatives, x.L_vv, x.L_vq, x.L_qq, x.caching)
         for i in range(n):
             for j in range(n):
-                self.J[i * n + j] = share * (h * a * self.L_qq[i * n + j] + self.L_vq[j * n + i]) - (
-                    a * self.L_vq[i * n + j] + self.L_vv[i * n + j] / h)
-            self.J[i * n + i] -= share * (m.damping[i] + friction_slope(m, i, self.rate[i]))
+                J[i * n + j] = share * (h * a * x.L_qq[i * n + j] + x.L_vq[j * n + i]) - (
+                    a * x.L_vq[i * n + j] + x.L_vv[i * n + j] / h)
+            J[i * n + i] -= share * (m.damping[i] + friction_slope(m, i, self.rate[i]))
             if stiffness != NULL:
-                self.J[i * n + i] -= share * a * h * stiffness[i]
+                J[i * n + i] -= share * a * h * stiffness[i]
         if turning != NULL:
             # wrenches of the last residual
-            add_geometric(m, self.pose, self.wrench, turning, share * a * h, self.column, self.J)
+            add_geometric(m, self.lane.bodies.pose, self.lane.bodies.wrench, turning, share * a * h, x.column, J)
 
     cdef void linearise_at_rest(self) noexcept nogil:
-        memset(self.R, 0, self.extra * self.nv * sizeof(double))
+        memset(self.lane.operator.R, 0, self.shared.choices.extra * self.nv * sizeof(double))
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        cdef double none[3]
         cdef int k
-        if self.solver != RIQN:
-            mid_solve(&self.model.m, self.body, r, self.work, self.big, d)
+        if self.shared.choices.solver != RIQN:
+            mid_solve(self.shared.m, self.body, r, self.stage_work(), self.stage_big(), d)
             return
-        memset(none, 0, sizeof(none))
-        aba(&self.model.m, none, self.q, self.zeros, r, NULL, d, self.aba_body)
+        # d = -h M^-1 r
+        aba(self.shared.m, NO_GRAVITY, self.lane.state.q, self.shared.zeros, r, NULL, d, self.lane.bodies.aba)
         for k in range(self.nv):
-            d[k] *= -self.h
-        for k in range(self.nlocked):
-            d[self.model.m.body[self.locked[k]].iv] = 0.0
+            d[k] *= -self.lane.now.h
+        self.clear_locked(d)
 
     cdef void written_tangent(self, double by_q, double by_rate) noexcept nogil:
         # R = -(by_q dQ/dq d(q_m)/dy + by_rate dQ/dv) of the loads written in Python, C = 1
         cdef int k, i, n = self.nv
         cdef double[:, ::1] dq, dv
-        cdef double* R = self.R + 3 * self.pairs * self.nv
-        cdef double* C = self.C + 3 * self.pairs * self.nv
+        cdef double* R = self.lane.operator.R + 3 * self.loads.pairs * n
+        cdef double* C = self.lane.operator.C + 3 * self.loads.pairs * n
         memset(C, 0, n * n * sizeof(double))
         with gil:
             try:
                 by_configuration, by_velocity = self.user.tangent(
-                    self.t + self.alpha * self.h, self.array(self.qm, self.nq), self.array(self.rate, n),
-                    self.array(self.u, self.nu))
+                    self.lane.clock.t + self.alpha * self.lane.now.h, self.array(self.qm, self.nq),
+                    self.array(self.rate, n), self.array(self.lane.drive.u, self.shared.schedule.nu))
                 dq, dv = by_configuration, by_velocity
                 for k in range(n):
                     C[k * n + k] = 1.0
                     for i in range(n):
                         R[k * n + i] = -by_q * dq[k, i]
-                    mid_row(&self.model.m, self.big, False, 1.0, R + k * n)
+                    mid_row(self.shared.m, self.stage_big(), False, 1.0, R + k * n)
                     for i in range(n):
                         R[k * n + i] -= by_rate * dv[k, i]
             except BaseException as error:
                 self.fail(error)
 
-    cdef int finish(self) noexcept nogil:
-        cdef const vt_model* m = &self.model.m
-        cdef int i
-        self.reach_node(self.y, self.q2)
-        mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
-                self.L_rate, self.L_q, self.big, self.x2)
-        for i in range(self.nlocked):
-            # to the last bit
-            self.q2[m.body[self.locked[i]].iq] = self.locked_at(i, 2)
-        return OK
-
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
         cdef int c
-        if self.model.m.nbig:
+        if self.shared.m.nbig:
             for c in range(count):
-                mid_end_row(&self.model.m, self.y, rows + c * self.nv)
+                mid_end_row(self.shared.m, self.lane.newton.y, rows + c * self.nv)
+
+    # ---- node 2 ------------------------------------------------------------------------------------------
+
+    cdef int finish(self) noexcept nogil:
+        # q2 = q1 (+) y, p2 = D2 Ld + f+ - r
+        cdef Newton* x = &self.lane.newton
+        self.reach_node(x.y, self.lane.state.q2)
+        mid_end(self.shared.m, self.lane.now.h, self.alpha, x.y, x.r, self.force, self.L_rate, self.L_q,
+                self.stage_big(), self.lane.state.x2)
+        self.lock_node(SUBSTEP_ROWS)
+        return OK

@@ -125,9 +125,9 @@ cdef class RigidStepper(VehicleStepper):
 
     cdef void drive(self, Six* F) noexcept nogil:
         # add inputs and torque
-        F[0] = axpy6(1.0, load6(self.tau), F[0])
-        if self.nu:
-            F[0] = axpy6(1.0, self.body.control(self.u), F[0])
+        F[0] = axpy6(1.0, load6(self.lane.drive.tau), F[0])
+        if self.shared.schedule.nu:
+            F[0] = axpy6(1.0, self.body.control(self.lane.drive.u), F[0])
 
     cdef int wrench(self, double t, Vec3 x, Mat3 R, Six xi, const Six* F0, const Blocks* S0, Six* F,
                     Blocks* S) noexcept nogil:
@@ -157,7 +157,7 @@ cdef class RigidStepper(VehicleStepper):
                 pose[0, 3], pose[1, 3], pose[2, 3], pose[3, 3] = x.x, x.y, x.z, 1.0
                 store3(&twist[0], xi.a)
                 store3(&twist[3], xi.b)
-                u = self.array(self.u, self.nu)
+                u = self.array(self.lane.drive.u, self.shared.schedule.nu)
                 self.read(self.body.force(t, g, v, u), 6, to, f"force(t, g, xi, u) at t = {t:.9g} s")
                 F[0] = axpy6(1.0, six(load3(to), load3(to + 3)), F[0])
                 if S != NULL and self.body.force_slope is not None:
@@ -191,12 +191,12 @@ cdef class RigidStepper(VehicleStepper):
         cdef Six a
         out = np.empty(6)
         cdef double[::1] view = out
-        self.trouble = OK
+        self.lane.now.trouble = OK
         self.inputs_at(t)
-        if self.asks and self.ask(t, &q[0], &v[0]) != OK:
+        if self.shared.schedule.asks and self.ask(t, &q[0], &v[0]) != OK:
             raise self.exception
         self.acceleration(t, load3(&q[0]), quat_matrix(load_quat(&q[3])), load6(&v[0]), &a)
-        if self.trouble != OK:
+        if self.lane.now.trouble != OK:
             raise self.exception
         store6(&view[0], a)
         return out, np.empty(0)
@@ -209,30 +209,30 @@ cdef class RigidStepper(VehicleStepper):
         cdef Six X, I, r, d = xi[0], kept = d
         cdef Blocks S, A
         cdef bint cut = False
-        self.contraction = NAN
+        self.lane.now.contraction = NAN
         for n in range(self.max_iterations + 1):
             status = self.wrench(t, x, R, xi[0], F0, S0, F, &S if k != 0.0 else NULL)
             if status != OK:
                 return status
-            X, I = scale6(self.h, xi[0]), self.body.momentum(xi[0])
+            X, I = scale6(self.lane.now.h, xi[0]), self.body.momentum(xi[0])
             r = axpy6(-k, F[0], axpy6(-1.0, p, pull(map, X, I)))
             if n == 0:
                 size = vt_max_nan(size, largest6(I))
-            self.error, self.iterations = largest6(r), n
+            self.lane.now.error, self.lane.now.iterations = largest6(r), n
             if n > 0:
-                self.contraction = self.error / e_old if e_old > 0.0 else NAN
-            if n > 0 and not self.error <= 2.0 * e_old:
+                self.lane.now.contraction = self.lane.now.error / e_old if e_old > 0.0 else NAN
+            if n > 0 and not self.lane.now.error <= 2.0 * e_old:
                 # too far
                 d = scale6(0.5, d)
                 xi[0] = axpy6(-1.0, d, kept)
                 continue
-            if not isfinite(self.error):
+            if not isfinite(self.lane.now.error):
                 return NOT_FINITE
-            if (self.error <= self.goal * size
-                    or (self.error > 0.5 * e_old and self.error <= ROUNDING * size)):
+            if (self.lane.now.error <= self.goal * size
+                    or (self.lane.now.error > 0.5 * e_old and self.lane.now.error <= ROUNDING * size)):
                 return TURNED_TOO_FAR if map == EXP and not dot(X.a, X.a) < TURN * TURN else OK
-            e_old = self.error
-            pull_slope(map, X, I, self.body.J, self.body.M, self.h, &A)
+            e_old = self.lane.now.error
+            pull_slope(map, X, I, self.body.J, self.body.M, self.lane.now.h, &A)
             if k != 0.0 and (self.body.moving or self.written):
                 A.aa, A.ab = add_scaled(-k, S.aa, A.aa), add_scaled(-k, S.ab, A.ab)
                 A.ba, A.bb = add_scaled(-k, S.ba, A.ba), add_scaled(-k, S.bb, A.bb)
@@ -240,7 +240,7 @@ cdef class RigidStepper(VehicleStepper):
             xi[0] = axpy6(-1.0, d, kept)
             if map == EXP:
                 # a trial may not leave where the logarithm is defined
-                turn = fabs(self.h) * vt_sqrt(dot(xi.a, xi.a))
+                turn = fabs(self.lane.now.h) * vt_sqrt(dot(xi.a, xi.a))
                 if turn > TURN:
                     xi.a, cut = scale(CUT / turn, xi.a), True
         return TURNED_TOO_FAR if cut else NOT_CONVERGED
@@ -253,6 +253,15 @@ cdef inline void move(const double* q, Quat turn, Vec3 p, double* q2) noexcept n
     store_quat(q2 + 3, quat_normalised(quat_mul(at, turn)))
 
 
+cdef struct Past:               # kept
+    int known                           # twists seen, up to GUESSES
+    double difference[GUESSES * 6]      # backward differences of the last twist
+    double v_last[6]                    # velocity where the last step started
+    int placed                          # what acts where the step starts is known: F + S xi
+    Six here
+    Blocks here_slope
+
+
 cdef class LieStepper(RigidStepper):
     """The variational integrator on SE(3), eqs. 9-10, as a one-step map of (g, momentum) with kicks at both ends.
 
@@ -261,154 +270,146 @@ cdef class LieStepper(RigidStepper):
 
     cdef int map
     cdef double alpha
-    cdef int known                      # twists seen, up to GUESSES
-    cdef double difference[GUESSES * 6]  # backward differences of the last twist
-    cdef double v_last[6]               # velocity where the last step started
-    cdef bint placed                    # what acts where the step starts is known: F + S xi
-    cdef Six here
-    cdef Blocks here_slope
+    cdef Past* past
 
     def __init__(self, *args, int map=EXP, double alpha=0.5, **options):
         super().__init__(*args, **options)
         self.map, self.alpha = map, alpha
+        self.past = <Past*>self.memory.kept(sizeof(Past))
 
     cdef void begin(self) noexcept nogil:
-        self.known = 0
-        self.placed = False
-
-    cdef void pieces(self):
-        RigidStepper.pieces(self)
-        self.piece(&self.known, sizeof(int))
-        self.piece(self.difference, sizeof(self.difference))
-        self.piece(self.v_last, sizeof(self.v_last))
-        self.piece(&self.placed, sizeof(int))
-        self.piece(&self.here, sizeof(Six))
-        self.piece(&self.here_slope, sizeof(Blocks))
+        self.past.known = 0
+        self.past.placed = False
 
     cdef bint extrapolate(self, Six* xi) noexcept nogil:
         # the next twist by the order that would have been the best for the last: its error is the next difference
         cdef int m, k, best = 1
         cdef double size, least = INFINITY
         cdef double y[6]
-        if self.known < 2 or self.h != self.h_last:
+        if self.past.known < 2 or self.lane.now.h != self.lane.clock.h_last:
             return False
-        for m in range(1, self.known):
+        for m in range(1, self.past.known):
             size = 0.0
             for k in range(6):
-                size = max(size, fabs(self.difference[6 * m + k]))
+                size = max(size, fabs(self.past.difference[6 * m + k]))
             if size < least:
                 least, best = size, m
         for k in range(6):
-            y[k] = self.difference[k]
+            y[k] = self.past.difference[k]
             for m in range(1, best):
-                y[k] += self.difference[6 * m + k]
+                y[k] += self.past.difference[6 * m + k]
         xi[0] = load6(y)
         return True
 
     cdef void learn(self, Six xi) noexcept nogil:
-        cdef int m, k, count = self.known if self.h == self.h_last else 0
+        cdef int m, k, count = self.past.known if self.lane.now.h == self.lane.clock.h_last else 0
         cdef double fresh[6]
         cdef double d
         store6(fresh, xi)
         for m in range(min(count + 1, GUESSES)):
             for k in range(6):
                 d = fresh[k]
-                fresh[k] = d - self.difference[6 * m + k]
-                self.difference[6 * m + k] = d
-        self.known = min(count + 1, GUESSES)
+                fresh[k] = d - self.past.difference[6 * m + k]
+                self.past.difference[6 * m + k] = d
+        self.past.known = min(count + 1, GUESSES)
 
     cdef int predict_middle(self, Vec3 x, Mat3 R, Six xi) noexcept nogil:
         # inputs and torque at the predicted middle of the step: one call, second order
+        cdef double t = self.lane.clock.t, h = self.lane.now.h
         cdef int k
         cdef Six a
         cdef Quat turn
         cdef Vec3 p
         cdef double v[6]
         store6(v, xi)
-        if self.h_last == 0.0:
+        if self.lane.clock.h_last == 0.0:
             # no step lies behind: the acceleration under what is asked for at the start
-            if self.ask(self.t, self.q, v) != OK or self.acceleration(self.t, x, R, xi, &a) != OK:
+            if self.ask(t, self.lane.state.q, v) != OK or self.acceleration(t, x, R, xi, &a) != OK:
                 return CALLBACK_FAILED
         else:
             for k in range(6):
-                v[k] = (v[k] - self.v_last[k]) / self.h_last
+                v[k] = (v[k] - self.past.v_last[k]) / self.lane.clock.h_last
             a = load6(v)
-        store6(self.v_last, xi)
-        a = scale6(0.5 * self.h, a)
-        exp_se3(scale(0.5 * self.h, axpy(0.5, a.a, xi.a)), scale(0.5 * self.h, axpy(0.5, a.b, xi.b)), &turn, &p)
-        move(self.q, turn, p, self.q2)
+        store6(self.past.v_last, xi)
+        a = scale6(0.5 * h, a)
+        exp_se3(scale(0.5 * h, axpy(0.5, a.a, xi.a)), scale(0.5 * h, axpy(0.5, a.b, xi.b)), &turn, &p)
+        move(self.lane.state.q, turn, p, self.lane.state.q2)
         store6(v, axpy6(1.0, a, xi))
-        return self.ask(self.t + 0.5 * self.h, self.q2, v)
+        return self.ask(t + 0.5 * h, self.lane.state.q2, v)
 
     cdef int step(self) noexcept nogil:
-        cdef double h = self.h, first = (1.0 - self.alpha) * h, last = self.alpha * h
-        cdef Vec3 x = load3(self.q), p
-        cdef Mat3 R = quat_matrix(load_quat(self.q + 3))
-        cdef Six mu = load6(self.x), node, xi, a, F0, F
+        cdef double h = self.lane.now.h, first = (1.0 - self.alpha) * h, last = self.alpha * h
+        cdef Vec3 x = load3(self.lane.state.q), p
+        cdef Mat3 R = quat_matrix(load_quat(self.lane.state.q + 3))
+        cdef Six mu = load6(self.lane.state.x), node, xi, a, F0, F
         cdef Blocks S
         cdef Quat turn
         cdef int status
         cdef bint guessed
         node = self.body.velocity(mu)
-        if self.asks and self.predict_middle(x, R, node) != OK:
+        if self.shared.schedule.asks and self.predict_middle(x, R, node) != OK:
             return CALLBACK_FAILED
-        if not self.placed:
-            self.body.act(self.t, x, R, &self.here, &self.here_slope)
-        F0, S = self.here, self.here_slope
+        if not self.past.placed:
+            self.body.act(self.lane.clock.t, x, R, &self.past.here, &self.past.here_slope)
+        F0, S = self.past.here, self.past.here_slope
         self.drive(&F0)
         guessed = self.extrapolate(&xi)
-        status = self.solve(self.map, self.t, x, R, mu, first, &F0, &S, &xi, &F) if guessed else NOT_CONVERGED
+        status = self.solve(self.map, self.lane.clock.t, x, R, mu, first, &F0, &S, &xi, &F) if guessed else NOT_CONVERGED
         if status != OK and status != CALLBACK_FAILED:
             # from the dynamics where the step starts
-            status = self.wrench(self.t, x, R, node, &F0, &S, &F, NULL)
+            status = self.wrench(self.lane.clock.t, x, R, node, &F0, &S, &F, NULL)
             if status != OK:
                 return status
             a = self.body.velocity(axpy6(1.0, F, self.fictitious(node)))
             xi = axpy6(0.5 * h, a, node)
-            status = self.solve(self.map, self.t, x, R, mu, first, &F0, &S, &xi, &F)
+            status = self.solve(self.map, self.lane.clock.t, x, R, mu, first, &F0, &S, &xi, &F)
         if status != OK:
             return status
         self.learn(xi)
         displacement(self.map, scale6(h, xi), &turn, &p)
-        move(self.q, turn, p, self.q2)
+        move(self.lane.state.q, turn, p, self.lane.state.q2)
         # C(-h xi) = C(h xi) Ad_tau: what the solver has left over is carried into the momentum
         mu = transport(turn, p, axpy6(first, F, mu))
-        self.placed = last != 0.0
-        if self.placed:
-            x, R = load3(self.q2), quat_matrix(load_quat(self.q2 + 3))
-            self.body.act(self.t + h, x, R, &self.here, &self.here_slope)
-            F0 = self.here
+        self.past.placed = last != 0.0
+        if self.past.placed:
+            x, R = load3(self.lane.state.q2), quat_matrix(load_quat(self.lane.state.q2 + 3))
+            self.body.act(self.lane.clock.t + h, x, R, &self.past.here, &self.past.here_slope)
+            F0 = self.past.here
             self.drive(&F0)
-            status = self.wrench(self.t + h, x, R, xi, &F0, &self.here_slope, &F, NULL)
+            status = self.wrench(self.lane.clock.t + h, x, R, xi, &F0, &self.past.here_slope, &F, NULL)
             if status != OK:
                 return status
             mu = axpy6(last, F, mu)
-        store6(self.x2, mu)
+        store6(self.lane.state.x2, mu)
         return OK
 
 
 cdef class QuaternionStepper(RigidStepper):
     """Baselines on position, quaternion and velocity; the quaternion is normalised after each stage and step."""
 
-    cdef double rate[4 * 13]
-    cdef double trial[13]
+    cdef double* rate                   # (4, 13) of (q, v)
+    cdef double* trial                  # (13,)
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.rate, self.trial = self.memory.scratch_reals(4 * 13), self.memory.scratch_reals(13)
 
     cdef void reconstruct(self, const double* q, Six xi, double* dq) noexcept nogil:
         # dq/dt (eq. 7, by quaternions)
         store3(dq, mul(quat_matrix(load_quat(q + 3)), xi.b))
         store_quat(dq + 3, quat_mul(load_quat(q + 3), quat(scale(0.5, xi.a), 0.0)))
 
-    cdef void advance(self, double h, const double* dq, double* q) noexcept nogil:
+    cdef void displace(self, double h, const double* dq, double* q) noexcept nogil:
         # q = the step's start moved along dq
         cdef int k
         for k in range(7):
-            q[k] = self.q[k] + h * dq[k]
+            q[k] = self.lane.state.q[k] + h * dq[k]
         store_quat(q + 3, quat_normalised(load_quat(q + 3)))
 
     cdef int stage(self, double t, const double* y, double* rate) noexcept nogil:
         # rate of (q, v)
         cdef Six a, xi = load6(y + 7)
-        cdef int status = self.ask(t, y, y + 7) if self.asks else OK
+        cdef int status = self.ask(t, y, y + 7) if self.shared.schedule.asks else OK
         if status == OK:
             status = self.acceleration(t, load3(y), quat_matrix(load_quat(y + 3)), xi, &a)
         self.reconstruct(y, xi, rate)
@@ -434,16 +435,16 @@ cdef class RungeKuttaVehicle(QuaternionStepper):
         cdef int i, k, status
         cdef double w
         cdef double* rate
-        memcpy(self.trial, self.q, 7 * sizeof(double))
-        memcpy(self.trial + 7, self.x, 6 * sizeof(double))
+        memcpy(self.trial, self.lane.state.q, 7 * sizeof(double))
+        memcpy(self.trial + 7, self.lane.state.x, 6 * sizeof(double))
         for i in range(self.stages):
             rate = self.rate + 13 * i
             if i > 0:
-                w = self.c[i] * self.h
-                self.advance(w, rate - 13, self.trial)
+                w = self.c[i] * self.lane.now.h
+                self.displace(w, rate - 13, self.trial)
                 for k in range(6):
-                    self.trial[7 + k] = self.x[k] + w * rate[k - 6]
-            status = self.stage(self.t + self.c[i] * self.h, self.trial, rate)
+                    self.trial[7 + k] = self.lane.state.x[k] + w * rate[k - 6]
+            status = self.stage(self.lane.clock.t + self.c[i] * self.lane.now.h, self.trial, rate)
             if status != OK:
                 return status
         # the weighted rate in place of the first
@@ -452,9 +453,9 @@ cdef class RungeKuttaVehicle(QuaternionStepper):
             for i in range(self.stages):
                 w += self.b[i] * self.rate[13 * i + k]
             self.rate[k] = w
-        self.advance(self.h, self.rate, self.q2)
+        self.displace(self.lane.now.h, self.rate, self.lane.state.q2)
         for k in range(6):
-            self.x2[k] = self.x[k] + self.h * self.rate[7 + k]
+            self.lane.state.x2[k] = self.lane.state.x[k] + self.lane.now.h * self.rate[7 + k]
         return OK
 
 
@@ -462,34 +463,34 @@ cdef class ImplicitMidpointVehicle(QuaternionStepper):
     """Implicit midpoint for the velocity, explicit midpoint with its mean for the pose (section 3.3)."""
 
     cdef int step(self) noexcept nogil:
-        cdef double h = self.h, t = self.t + 0.5 * self.h
-        cdef Six xi = load6(self.x), mean = xi, a, F0, F
+        cdef double h = self.lane.now.h, t = self.lane.clock.t + 0.5 * self.lane.now.h
+        cdef Six xi = load6(self.lane.state.x), mean = xi, a, F0, F
         cdef Blocks S
         cdef Vec3 x
         cdef Mat3 R
         cdef double* y = self.trial
         cdef int status
-        memcpy(y, self.q, 7 * sizeof(double))
-        memcpy(y + 7, self.x, 6 * sizeof(double))
-        if self.asks:
-            status = self.stage(self.t, y, self.rate)
+        memcpy(y, self.lane.state.q, 7 * sizeof(double))
+        memcpy(y + 7, self.lane.state.x, 6 * sizeof(double))
+        if self.shared.schedule.asks:
+            status = self.stage(self.lane.clock.t, y, self.rate)
             if status != OK:
                 return status
             store6(y + 7, axpy6(0.5 * h, load6(self.rate + 7), xi))
-        self.reconstruct(self.q, xi, self.rate)
-        self.advance(0.5 * h, self.rate, y)
-        if self.asks and self.ask(t, y, y + 7) != OK:
+        self.reconstruct(self.lane.state.q, xi, self.rate)
+        self.displace(0.5 * h, self.rate, y)
+        if self.shared.schedule.asks and self.ask(t, y, y + 7) != OK:
             return CALLBACK_FAILED
         x, R = load3(y), quat_matrix(load_quat(y + 3))
         self.surroundings(t, x, R, &F0, &S)
         status = self.solve(TRAPEZOIDAL, t, x, R, self.body.momentum(xi), 0.5 * h, &F0, &S, &mean, &F)
         if status != OK:
             return status
-        store6(self.x2, axpy6(2.0, mean, scale6(-1.0, xi)))
-        self.reconstruct(self.q, mean, self.rate)
-        self.advance(0.5 * h, self.rate, y)
+        store6(self.lane.state.x2, axpy6(2.0, mean, scale6(-1.0, xi)))
+        self.reconstruct(self.lane.state.q, mean, self.rate)
+        self.displace(0.5 * h, self.rate, y)
         self.reconstruct(y, mean, self.rate)
-        self.advance(h, self.rate, self.q2)
+        self.displace(h, self.rate, self.lane.state.q2)
         return OK
 
 
@@ -497,32 +498,32 @@ cdef class NewmarkVehicle(QuaternionStepper):
     """Explicit Newmark for the pose by the exponential, implicit trapezoid for the velocity (Krysl & Endres 2005)."""
 
     cdef int step(self) noexcept nogil:
-        cdef double h = self.h, t = self.t + self.h
-        cdef Six xi = load6(self.x), next, a, F0, F, d
+        cdef double h = self.lane.now.h, t = self.lane.clock.t + self.lane.now.h
+        cdef Six xi = load6(self.lane.state.x), next, a, F0, F, d
         cdef Blocks S
         cdef Vec3 x, p
         cdef Mat3 R
         cdef Quat turn
         cdef double* y = self.trial
         cdef int status
-        memcpy(y, self.q, 7 * sizeof(double))
-        memcpy(y + 7, self.x, 6 * sizeof(double))
-        status = self.stage(self.t, y, self.rate)
+        memcpy(y, self.lane.state.q, 7 * sizeof(double))
+        memcpy(y + 7, self.lane.state.x, 6 * sizeof(double))
+        status = self.stage(self.lane.clock.t, y, self.rate)
         if status != OK:
             return status
         a = load6(self.rate + 7)
         d = scale6(h, axpy6(0.5 * h, a, xi))
         exp_se3(d.a, d.b, &turn, &p)
-        move(self.q, turn, p, self.q2)
+        move(self.lane.state.q, turn, p, self.lane.state.q2)
         next = axpy6(h, a, xi)
         store6(y + 7, next)
-        if self.asks and self.ask(t, self.q2, y + 7) != OK:
+        if self.shared.schedule.asks and self.ask(t, self.lane.state.q2, y + 7) != OK:
             return CALLBACK_FAILED
-        x, R = load3(self.q2), quat_matrix(load_quat(self.q2 + 3))
+        x, R = load3(self.lane.state.q2), quat_matrix(load_quat(self.lane.state.q2 + 3))
         self.surroundings(t, x, R, &F0, &S)
         status = self.solve(TRAPEZOIDAL, t, x, R, self.body.momentum(axpy6(0.5 * h, a, xi)), 0.5 * h, &F0, &S, &next,
                             &F)
         if status != OK:
             return status
-        store6(self.x2, next)
+        store6(self.lane.state.x2, next)
         return OK

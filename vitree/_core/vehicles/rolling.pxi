@@ -39,25 +39,25 @@ cdef class RollingStepper(VehicleStepper):
 
     cdef int order, size                # entries of y
     cdef double alpha, limit
-    cdef double y[LONGEST]
+    cdef double* y                      # (size,) the state as the equations have it
 
     def __init__(self, nq, nv, nu, h, inputs=None, torque=None, *, parameters, double limit, int order=0,
                  double alpha=0.5):
         self.order, self.alpha, self.limit = order, alpha, limit
+        self.y = self.memory.scratch_reals(LONGEST)
+        # the answers of the user's functions begin the prediction of the next step's middle
+        if self.ask_inputs is not None:
+            self.lane.drive.u = self.memory.kept_reals(nu)
+        if self.ask_torque is not None:
+            self.lane.drive.tau = self.memory.kept_reals(nv)
         self.set(*parameters)
-
-    cdef void pieces(self):
-        # what the callables answered begins the prediction of the next step's middle
-        VehicleStepper.pieces(self)
-        self.piece(self.u, self.nu * sizeof(double))
-        self.piece(self.tau, self.nv * sizeof(double))
 
     cdef void begin(self) noexcept nogil:
         with gil:
-            if self.ask_u is not None:
-                memset(self.u, 0, self.nu * sizeof(double))
-            if self.ask_tau is not None:
-                memset(self.tau, 0, self.nv * sizeof(double))
+            if self.ask_inputs is not None:
+                memset(self.lane.drive.u, 0, self.shared.schedule.nu * sizeof(double))
+            if self.ask_torque is not None:
+                memset(self.lane.drive.tau, 0, self.nv * sizeof(double))
 
     cdef void open(self, const double* q, const double* v, double* y) noexcept nogil:
         pass
@@ -82,8 +82,8 @@ cdef class RollingStepper(VehicleStepper):
     def closed(self, double t, const double[::1] y):
         """Return (q, v) of y, under the inputs at a time."""
         self.under(t, &y[0])
-        self.close(&y[0], self.q2, self.x2)
-        return self.array(self.q2, self.nq), self.array(self.x2, self.nv)
+        self.close(&y[0], self.lane.state.q2, self.lane.state.x2)
+        return self.array(self.lane.state.q2, self.nq), self.array(self.lane.state.x2, self.nv)
 
     def rate_at(self, double t, const double[::1] y):
         """Return the rate of y under the inputs at a time."""
@@ -95,25 +95,25 @@ cdef class RollingStepper(VehicleStepper):
     cdef int under(self, double t, const double* y) except -1:
         # u and tau of a time and state
         self.inputs_at(t)
-        if self.asks:
-            self.close(y, self.q2, self.x2)
-            if self.ask(t, self.q2, self.x2) != OK:
+        if self.shared.schedule.asks:
+            self.close(y, self.lane.state.q2, self.lane.state.x2)
+            if self.ask(t, self.lane.state.q2, self.lane.state.x2) != OK:
                 raise self.exception
         return 0
 
     cdef int step(self) noexcept nogil:
         cdef int status
-        self.open(self.q, self.x, self.y)
+        self.open(self.lane.state.q, self.lane.state.x, self.y)
         if self.order:
             status = self.runge_kutta()
         else:
-            status = self.ask_ahead() if self.asks else OK
+            status = self.ask_ahead() if self.shared.schedule.asks else OK
             if status == OK:
                 status = self.update()
         if status != OK:
             return status
-        self.close(self.y, self.q2, self.x2)
-        return BEYOND_LIMIT if fabs(self.q2[1]) > self.limit else OK
+        self.close(self.y, self.lane.state.q2, self.lane.state.x2)
+        return BEYOND_LIMIT if fabs(self.lane.state.q2[1]) > self.limit else OK
 
     cdef int along(self, double share, const double* slope, double* y) noexcept nogil:
         # y at a share of the step along a slope, and what the callables answer there
@@ -121,11 +121,11 @@ cdef class RollingStepper(VehicleStepper):
         for k in range(self.size):
             y[k] = self.y[k]
             if slope != NULL:
-                y[k] += share * self.h * slope[k]
-        if not self.asks:
+                y[k] += share * self.lane.now.h * slope[k]
+        if not self.shared.schedule.asks:
             return OK
-        self.close(y, self.q2, self.x2)
-        return self.ask(self.t + share * self.h, self.q2, self.x2)
+        self.close(y, self.lane.state.q2, self.lane.state.x2)
+        return self.ask(self.lane.clock.t + share * self.lane.now.h, self.lane.state.q2, self.lane.state.x2)
 
     cdef int ask_ahead(self) noexcept nogil:
         # ask the callables once, at the quadrature point as the rate at the node predicts it; their answers of the step
@@ -141,7 +141,7 @@ cdef class RollingStepper(VehicleStepper):
         cdef double k2[LONGEST]
         cdef double k3[LONGEST]
         cdef double k4[LONGEST]
-        cdef double h = self.h
+        cdef double h = self.lane.now.h
         cdef int k, n = self.size
         if self.stage(0.0, NULL, k1) != OK or self.stage(0.5, k1, k2) != OK:
             return CALLBACK_FAILED
@@ -181,24 +181,25 @@ cdef class CarStepper(RollingStepper):
 
     cdef void close(self, const double* y, double* q, double* v) noexcept nogil:
         memcpy(q, y, 5 * sizeof(double))
-        v[0], v[1], v[2], v[3], v[4] = y[5], self.u[1], self.turn * y[1] * y[5], self.rho * y[5], 0.0
+        v[0], v[1], v[2], v[3], v[4] = y[5], self.lane.drive.u[1], self.turn * y[1] * y[5], self.rho * y[5], 0.0
 
     cdef inline double force(self, double sigma) noexcept nogil:
-        return self.u[0] + self.tau[0] + self.turn * sigma * self.tau[2] + self.rho * self.tau[3]
+        cdef double* tau = self.lane.drive.tau
+        return self.lane.drive.u[0] + tau[0] + self.turn * sigma * tau[2] + self.rho * tau[3]
 
     cdef void rate(self, const double* y, double* dy) noexcept nogil:
         # (B + c sigma^2) u' + c sigma sigma' u = f - drag u
-        cdef double s, c, sigma = y[1], u = y[5]
+        cdef double s, c, sigma = y[1], u = y[5], turning = self.lane.drive.u[1]
         vt_sincos(y[2], &s, &c)
-        dy[0], dy[1], dy[2] = u, self.u[1], self.turn * sigma * u
+        dy[0], dy[1], dy[2] = u, turning, self.turn * sigma * u
         dy[3], dy[4] = self.rho * u * c, self.rho * u * s
-        dy[5] = (self.force(sigma) - (self.drag + self.c * sigma * self.u[1]) * u) / (self.B + self.c * sigma * sigma)
+        dy[5] = (self.force(sigma) - (self.drag + self.c * sigma * turning) * u) / (self.B + self.c * sigma * sigma)
 
     cdef int update(self) noexcept nogil:
         # (B + c sigma_k sa_k) u_k = (B + c sigma_k sa_{k-1}) u_{k-1} + h (alpha f_{k-1} + (1 - alpha) f_k), sa_k being
         # sigma at the quadrature point; a node has P = (B + c sigma^2) u
-        cdef double h = self.h, a = self.alpha, sigma = self.y[1], at = sigma + a * h * self.u[1]
-        cdef double sigma2 = sigma + h * self.u[1], p, u, D = self.B + self.c * sigma * at
+        cdef double h = self.lane.now.h, a = self.alpha, sigma = self.y[1], at = sigma + a * h * self.lane.drive.u[1]
+        cdef double sigma2 = sigma + h * self.lane.drive.u[1], p, u, D = self.B + self.c * sigma * at
         if not D > 0.0:
             return STEERED_TOO_FAR
         p = (self.B + self.c * sigma * sigma) * self.y[5] + (1.0 - a) * h * self.force(sigma)
@@ -243,7 +244,7 @@ cdef class SnakeboardStepper(RollingStepper):
 
     cdef inline double push(self, double s, double c) noexcept nogil:
         # e . (torque, force) on the board
-        return s * self.tau[2] - self.l * c * self.tau[3]
+        return s * self.lane.drive.tau[2] - self.l * c * self.lane.drive.tau[3]
 
     cdef void rate(self, const double* y, double* dy) noexcept nogil:
         # P_psi' = f_psi, P_phi' = f_phi, P' = I cos(phi) phi' psi'
@@ -252,15 +253,15 @@ cdef class SnakeboardStepper(RollingStepper):
         vt_sincos(y[2], &st, &ct)
         self.rates(y, s, dy, &lam)
         dy[1], dy[2], dy[3], dy[4] = y[6] / self.J2, lam * s, -lam * self.l * c * ct, -lam * self.l * c * st
-        dy[5], dy[6] = self.u[0] + self.tau[0], self.u[1] + self.tau[1]
+        dy[5], dy[6] = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
         dy[7] = self.I * c * dy[1] * dy[0] + self.push(s, c)
 
     cdef int update(self) noexcept nogil:
         # with phi_a at the quadrature point: I (psi' + lam sin phi_a) = P_psi, and
         # m l^2 cos(phi - phi_a) lam + I sin(phi) psi' = P at either end
-        cdef double h = self.h, a = self.alpha, phi = self.y[1], turn, at, lam, u, D, s, c, sa, ca, f0, f1
+        cdef double h = self.lane.now.h, a = self.alpha, phi = self.y[1], turn, at, lam, u, D, s, c, sa, ca, f0, f1
         cdef double* y = self.y
-        f0, f1 = self.u[0] + self.tau[0], self.u[1] + self.tau[1]
+        f0, f1 = self.lane.drive.u[0] + self.lane.drive.tau[0], self.lane.drive.u[1] + self.lane.drive.tau[1]
         turn = (y[6] + (1.0 - a) * h * f1) / self.J2
         at = phi + a * h * turn
         vt_sincos(phi, &s, &c)

@@ -1,0 +1,140 @@
+# Whole steps made of variational substeps: compositions of higher order (Suzuki 1990; Kahan & Li 1997), halves of a step
+# that cannot be solved, and steps that choose their own length.
+
+cdef enum:              # how steps adapt themselves
+    DENSITY = 1         # by a step density that follows the velocities (Hairer & Soederlind 2005): reversible
+    SUNDMAN = 2         # time is part of the discrete action: symplectic
+
+ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
+
+
+cdef class ComposedStepper(VariationalStepper):
+    """Base of the discretisations; a step has `stages` substeps, each with shares of the step and histories."""
+
+    cdef double* q_start                # (nq,) the state where the step starts
+    cdef double* x_start                # (nv,)
+
+    def __init__(self, model, h, torque=None, **options):
+        VariationalStepper.__init__(self, model, h, torque, **options)
+        self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
+
+    cdef int rows_each(self) noexcept nogil:
+        return SUBSTEP_ROWS * self.shared.choices.stages
+
+    cdef int advance(self) noexcept nogil:
+        # a whole step, of the length that the density says if steps adapt
+        cdef Choices* c = &self.shared.choices
+        cdef double density = NAN
+        cdef int status
+        self.lane.newton.share = 1.0
+        if c.adapt == DENSITY:
+            status = self.next_density(0.5, &density)
+            if status != OK:
+                return status
+            self.lane.now.h = c.pace / density
+            if not self.lane.clock.t + self.lane.now.h > self.lane.clock.t:
+                return NO_STEP
+        status = self.step_or_halves()
+        if status == OK:
+            self.lane.progress.density = density
+        return status
+
+    cdef int next_density(self, double share, double* density) noexcept nogil:
+        # the density rho a share of a step ahead of the state: a step of pace/rho changes it by G,
+        #     rho^2 ~ rate0^2 + |v|^2,    G = pace v.a/(rate0^2 + |v|^2)
+        # (Hairer & Soederlind 2005, "Explicit, time reversible, adaptive step size control")
+        cdef Newton* x = &self.lane.newton
+        cdef Choices* c = &self.shared.choices
+        cdef State* at = &self.lane.state
+        cdef double square, growth
+        self.velocity(at.q, at.x, x.v)
+        if self.shared.schedule.asks and self.ask(self.lane.clock.t, at.q, x.v) != OK:
+            return CALLBACK_FAILED
+        self.acceleration(self.lane.clock.t, at.q, x.v, x.a)
+        square = c.rate0 * c.rate0 + inner(x.v, x.v, self.nv)
+        growth = c.pace * inner(x.v, x.a, self.nv) / square
+        if self.lane.progress.opening:
+            density[0] = vt_sqrt(square) if c.density_given != c.density_given else c.density_given
+        else:
+            density[0] = self.lane.progress.density + 0.5 * growth
+        density[0] += share * growth
+        return OK if density[0] > 0.0 and isfinite(density[0]) else NO_STEP
+
+    def density_here(self):
+        """Step density [1/s] at the state; None if it cannot be told."""
+        cdef double density = NAN
+        if self.shared.choices.adapt != DENSITY:
+            return None
+        self.lane.now.trouble = OK
+        return density if self.next_density(0.0, &density) == OK else None
+
+    cdef int step_or_halves(self) noexcept nogil:
+        # a whole step; where it cannot be solved, two of half the length, and so on
+        cdef Choices* c = &self.shared.choices
+        cdef int status
+        if c.stages == 1:
+            status = self.substep(True)
+            if status == OK or c.halvings == 0:
+                return status
+        memcpy(self.q_start, self.lane.state.q, self.nq * sizeof(double))
+        memcpy(self.x_start, self.lane.state.x, self.nv * sizeof(double))
+        if c.stages > 1:
+            status = self.substeps(1)
+        if (status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == NOT_FINITE) and self.lane.now.trouble == OK:
+            status = self.halve(status)
+        return status
+
+    cdef int halve(self, int status) noexcept nogil:
+        cdef Now* now = self.lane.now
+        cdef int k, count = 1, spent = now.iterations
+        cdef double error = now.error
+        if self.shared.m.nlocked:
+            return status       # the motion is known at the steps' ends only
+        for k in range(self.shared.choices.halvings):
+            count *= 2
+            if self.substeps(count) == OK:
+                self.lane.progress.halved += 1
+                now.iterations += spent
+                # increments of another step lie behind
+                self.forget()
+                return OK
+            spent += now.iterations
+            if now.trouble != OK:
+                break
+        now.iterations, now.error = spent, error
+        return status
+
+    cdef int substeps(self, int count) noexcept nogil:
+        # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails
+        cdef Choices* c = &self.shared.choices
+        cdef Clock before = self.lane.clock[0]
+        cdef Clock* clock = self.lane.clock
+        cdef Now* now = self.lane.now
+        cdef double whole = now.h, error = 0.0, passed = 0.0
+        cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
+        if count > 1:
+            self.forget()
+        for n in range(count * c.stages):
+            self.use(n % c.stages)
+            self.lane.newton.share = c.share[n % c.stages] / count
+            now.h = c.share[n % c.stages] * (whole / count)
+            status = self.substep(n == 0)
+            spent += now.iterations
+            error = max(error, now.error) if status == OK else now.error
+            if status != OK:
+                break
+            clock.t += now.h
+            passed += now.h
+            now.moment += SUBSTEP_ROWS
+        clock.t = before.t
+        now.h, now.iterations, now.error = whole, spent, error
+        self.lane.newton.share = 1.0
+        if c.adapt == SUNDMAN and status == OK:
+            now.h = passed
+        if status != OK and n > 0:
+            memcpy(self.lane.state.q, self.q_start, self.nq * sizeof(double))
+            memcpy(self.lane.state.x, self.x_start, self.nv * sizeof(double))
+            clock.h_last, clock.restarted = before.h_last, True
+            self.lane.progress.opening = opening
+            self.forget()
+        return status

@@ -1,0 +1,110 @@
+# Whether the operator at hand or an exact factorisation is the cheaper way to a step's goal.
+#
+# The operator's contraction is taken to grow with the number of steps since it was made, Newton's contraction to be
+# proportional to the residual. Both constants are learnt from the passes.
+
+cdef enum:              # solvers
+    AUTO = 0
+    RECURSIVE_NEWTON = 1
+    FROZEN = 2
+    RIQN = 3
+    NEWTON = 4
+    BROYDEN = 5
+
+SOLVERS = {"auto": AUTO, "recursive-newton": RECURSIVE_NEWTON, "frozen": FROZEN, "riqn": RIQN, "newton": NEWTON,
+           "broyden": BROYDEN}
+
+cdef enum:              # what to do after a pass
+    DONE = 0            # the residual is below the goal
+    REUSE = 1           # correct with the operator at hand
+    FACTOR = 2          # factor an operator, and correct with it
+    FAIL = 3
+
+VERDICTS = {"done": DONE, "reuse": REUSE, "factor": FACTOR, "fail": FAIL}
+
+
+cdef struct Pass:               # scratch: a pass of the solver, in plain numbers
+    int solver
+    int k                       # corrections so far
+    int most                    # corrections allowed
+    double error                # the residual
+    double error_before         # that of the pass before
+    double goal                 # residual accepted
+    double scale                # of the residual: the largest momentum or impulse
+    int turned                  # a body turned by half a turn or more
+
+
+cdef struct Costs:      # in evaluations of the residual
+    double correction   # of a correction, with the residual after it
+    double factor       # of a factorisation
+
+
+cdef struct Economy:    # kept
+    int have                        # an operator is at hand
+    int reused                      # the last correction was made with it
+    int age                         # steps since it was made
+    double contraction              # of the operator at hand, per step of age
+    double newton_constant          # of an exact direction: its contraction is this times residual over scale
+    double first                    # residual of the last guess
+
+
+cdef void economy_begin(Economy* x) noexcept nogil:
+    x.have = x.reused = False
+    x.age = 0
+    x.contraction = 0.01
+    x.newton_constant = 1.0
+    x.first = INFINITY
+
+
+cdef double passes(double contraction, double goal, double e) noexcept nogil:
+    # corrections needed from e to the goal: n with contraction^n e = goal, rounded up
+    cdef double c = min(max(contraction, 1e-9), 0.9), n = log(goal / e) / log(c)
+    return 1.0 if n <= 1.0 else <double>(<int>n + (1 if n > <int>n else 0))
+
+
+cdef void economy_learn(Economy* x, const Pass* p) noexcept nogil:
+    # the constants, from the pass that took the residual to where it is
+    cdef double q = p.error / p.error_before
+    if x.reused and x.age > 0:
+        q = q / x.age
+        x.contraction = max(q, 0.8 * x.contraction + 0.2 * q)
+    elif not x.reused:
+        q = q * p.scale / p.error_before
+        x.newton_constant = max(q, 0.8 * x.newton_constant + 0.2 * q)
+
+
+cdef bint reuse_is_cheaper(const Pass* p, const Economy* x, const Costs* cost) noexcept nogil:
+    # cost of the corrections with the operator at hand <= cost of a factorisation and of the corrections after it
+    cdef double q = p.error / p.error_before if p.k > 0 else x.contraction * x.age if x.have else 1.0
+    cdef double exact = min(x.newton_constant * p.error / p.scale, 0.5)
+    return q <= 0.5 and (cost.correction * passes(q, p.goal, p.error)
+                         <= cost.factor + cost.correction * passes(exact, p.goal, p.error))
+
+
+cdef int judge(const Pass* p, const Economy* x, const Costs* cost) noexcept nogil:
+    # what to do after a pass. Nothing is changed: a verdict depends on these numbers and on nothing else
+    if p.error <= p.goal:
+        return DONE
+    if not isfinite(p.error) or p.k == p.most:
+        return FAIL
+    if p.solver == RECURSIVE_NEWTON or p.solver == NEWTON:
+        return FACTOR
+    if p.solver == AUTO:
+        return REUSE if reuse_is_cheaper(p, x, cost) else FACTOR
+    # frozen, Broyden, RIQN: the first operator serves the whole step
+    return FACTOR if p.k == 0 else REUSE
+
+
+cdef void economy_note(Economy* x, const Pass* p, int verdict) noexcept nogil:
+    # what a verdict means for the operator at hand
+    if p.solver != AUTO:
+        return
+    x.reused = verdict == REUSE
+    if p.k == 0 and x.have and not x.reused:
+        # the learnt contraction grows old: the operator is tried again some time
+        x.contraction *= 0.998
+
+
+def judged(Pass p, Economy economy, Costs cost):
+    """The verdict after a pass, one of the values of VERDICTS; the arguments are mappings of the structs' fields."""
+    return judge(&p, &economy, &cost)

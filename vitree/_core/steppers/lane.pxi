@@ -1,0 +1,185 @@
+# What a stepper of a model holds, by owner. A `Lane` has all that differs between two instances of a batch, `Shared`
+# all that they have in common. A function beside each struct makes its arrays, and says which of them a run resumes
+# from (memory.kept), which each step writes before it reads them (memory.scratch), and which are arguments
+# (memory.given).
+
+# ---- bodies, loads and accelerations ---------------------------------------------------------------
+
+cdef struct Bodies:
+    Pose* pose                  # (nbody,)
+    AbaBody* aba
+    RneaBody* rnea              # NULL without prescribed coordinates
+    double* wrench              # (nbody, 6) of the loads
+    double* twist               # (nbody, 6)
+    double* bias                # (nbody, 6) accelerations where the coordinates do not accelerate
+    double* load_force          # (nv,) joint forces of the loads
+    double* force               # (nv,) joint forces of the accelerations at hand
+    double* inertial            # (nv,) joint forces of M a, or of a load written in Python
+    double* v_node              # (nv,) velocity where the step starts
+    double* v_last              # and where the step before started
+    bint predicts               # steps ask at their predicted middle, which takes v_last
+
+
+cdef int bodies_make(Bodies* x, Memory memory, const vt_model* m) except -1:
+    x.pose = <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+    x.aba = <AbaBody*>memory.scratch(m.nbody * sizeof(AbaBody))
+    x.rnea = <RneaBody*>memory.scratch(m.nbody * sizeof(RneaBody)) if m.nlocked else NULL
+    x.wrench, x.twist = memory.scratch_reals(6 * m.nbody), memory.scratch_reals(6 * m.nbody)
+    x.bias = memory.scratch_reals(6 * m.nbody)
+    x.load_force, x.force = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
+    x.inertial, x.v_node = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
+    x.v_last = memory.kept_reals(m.nv)
+    return 0
+
+
+cdef struct Prescribed:         # rates of the prescribed coordinates, zero elsewhere
+    double* v                   # (nv,)
+    double* a
+
+
+cdef int prescribed_make(Prescribed* x, Memory memory, int nv) except -1:
+    x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    return 0
+
+
+# ---- constraints -----------------------------------------------------------------------------------
+
+cdef struct Holonomic:          # h(q) = 0
+    double* h                   # (count,)
+    double* Dh1                 # (count, nv) at node 1
+    double* Dh2                 # at node 2
+    double* push                # (count,) multipliers of accelerations and velocities
+    double* response            # (count, nv) M^-1 Dh^T
+    double* schur               # (count, count) Dh M^-1 Dh^T
+    int* order                  # (count,) its pivots
+    int* columns                # (nv,) where a row has entries
+    double* lam                 # (count,) multipliers of the step: impulses at node 1
+    double* tangent             # (count,) what makes the start's momentum tangent to the constraints
+    double* force               # (count,) multipliers as forces at the last step's start
+
+
+cdef int holonomic_make(Holonomic* x, Memory memory, int count, int nv) except -1:
+    x.h, x.push = memory.scratch_reals(count), memory.scratch_reals(count)
+    x.Dh1, x.Dh2 = memory.kept_reals(count * nv), memory.scratch_reals(count * nv)
+    x.response, x.schur = memory.scratch_reals(count * nv), memory.scratch_reals(count * count)
+    x.order = <int*>memory.scratch(count * sizeof(int))
+    x.columns = <int*>memory.scratch(nv * sizeof(int))
+    x.lam = memory.kept_reals(count)
+    x.tangent, x.force = memory.scratch_reals(count), memory.scratch_reals(count)
+    return 0
+
+
+# ---- the solution of a step's equations --------------------------------------------------------------
+
+cdef struct Progress:           # kept: what a run of variational steps has come to
+    int opening                 # no step lies behind
+    int have_Dh                 # Dh1 is that of the state
+    long halved                 # steps that were taken in halves
+    double density              # [1/s] half a step before the state, or at it if none lies behind
+    long residuals              # evaluations since the state was set
+    long factorisations
+    long solves
+
+
+cdef struct Newton:
+    Pass* now
+    double* y                   # (nv,) the unknown increment
+    double* spare               # (nv,) another one
+    double* r                   # (nv,) the residual
+    double* d                   # (nv,) the correction of y
+    double* v                   # (nv,) velocity and acceleration that guesses are made of
+    double* a
+    double* z                   # (rows,) corrections of the multipliers, and R d
+    double* A                   # (rows, rows) the Schur complement; rows = count + extra
+    int* order                  # (rows,) its pivots
+    double* past                # Broyden's corrections, and their squared lengths
+    double* past_size
+    double share                # of the pace, in the substep at hand
+    int stage                   # the substep at hand
+
+
+cdef int newton_make(Newton* x, Memory memory, int nv, int rows, int broyden) except -1:
+    # broyden: numbers that one of its corrections has, times the corrections, or 0
+    x.now = <Pass*>memory.scratch(sizeof(Pass))
+    x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.z, x.A = memory.scratch_reals(rows), memory.scratch_reals(rows * rows)
+    x.order = <int*>memory.scratch(rows * sizeof(int))
+    x.past, x.past_size = memory.scratch_reals(broyden), memory.scratch_reals(broyden)
+    return 0
+
+
+cdef struct Operator:           # of a substep: J - C^T R, and what it answers; steps to come may use it again
+    double* C                   # (extra, nv) rows by which loads couple the joints
+    double* R                   # (extra, nv)
+    double* response            # (count + extra, nv) J^-1 of Dh1^T and of C^T
+    double* J                   # (nv, nv) factors of a dense J, or NULL
+    int* order                  # (nv,) its pivots
+
+
+cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense) except -1:
+    x.C, x.R = memory.kept_reals(extra * nv), memory.kept_reals(extra * nv)
+    x.response = memory.kept_reals((count + extra) * nv)
+    if dense:
+        x.J, x.order = memory.kept_reals(nv * nv), <int*>memory.kept(nv * sizeof(int))
+    return 0
+
+
+# ---- all of it ---------------------------------------------------------------------------------------
+
+cdef struct Choices:            # how a variational step is solved
+    int solver
+    int guess
+    double tolerance
+    int max_iterations
+    int halvings                # most times that a step which cannot be solved is halved
+    int stages                  # substeps of a composition
+    double* share               # (stages,) of the step
+    bint implicit               # forces that depend on velocities are taken at the solved-for middle
+    int extra                   # rows by which loads couple the joints
+    Costs costs
+    int adapt                   # how steps adapt themselves, or 0
+    double pace                 # [1] step times density
+    double rate0                # [1/s] speed below which steps stay as they are
+    double density_given        # [1/s] at the start, or NaN: the density of the speed there
+
+
+cdef struct Locked:             # a prescribed coordinate
+    int iq
+    int iv
+
+
+cdef struct Shared:
+    const vt_model* m
+    Schedule schedule
+    Locked* locked              # (nlocked,)
+    const double* motion        # (motion_count, 3, nlocked) q, v, a of the prescribed coordinates, or NULL
+    long motion_count
+    const vt_load* load
+    int nload
+    const vt_constraint* constraint
+    int count                   # of constraints
+    bint user_rests             # loads and constraints written in Python: potentials,
+    bint user_moves             # forces,
+    bint user_constrains        # constraints
+    double* zeros               # (max(nv, 6 nbody),)
+    Choices choices
+
+
+cdef struct Lane:
+    Clock* clock
+    Now* now
+    State state
+    Drive drive
+    Bodies bodies
+    Prescribed prescribed
+    Holonomic held
+    Newton newton
+    Progress* progress
+    Guess* guess                # of the substep at hand
+    Economy* economy
+    Operator* operator
+    Guess* guesses              # (stages,): each substep has its own
+    Economy* economies
+    Operator* operators

@@ -1,0 +1,337 @@
+# The mechanics that every stepper of a model needs: loads, prescribed motion, constraints, accelerations. One lane.
+
+cdef double NO_GRAVITY[3]       # zeros
+
+
+cdef class ModelStepper(Stepper):
+    """Base of the compiled integrators of models.
+
+    ``user`` is None, or holds loads and constraints written in Python (``WrittenParts``).
+    """
+
+    cdef readonly CoreModel model
+    cdef readonly LoadList loads
+    cdef readonly ConstraintList constraints
+    cdef object user
+    cdef object motion_owner
+
+    def __cinit__(self, CoreModel model, double h, torque=None, LoadList loads=LoadList(),
+                  ConstraintList constraints=ConstraintList(), int nu=0, inputs=None, user=None, **options):
+        cdef const vt_model* m = &model.m
+        cdef Shared* s = &self.shared
+        cdef int i, k = 0
+        self.model, self.loads, self.constraints, self.user = model, loads, constraints, user
+        self.set_up(m.nq, m.nv, nu, h, inputs, torque)
+        s.m, s.load, s.nload = m, loads.list, loads.count
+        s.constraint, s.count = constraints.list, constraints.count
+        if user is not None:
+            s.user_rests, s.user_moves, s.user_constrains = user.resting, user.moving, bool(user.constraints)
+        s.zeros = self.memory.given_reals(max(m.nv, 6 * m.nbody))
+        s.locked = <Locked*>self.memory.given(m.nlocked * sizeof(Locked))
+        for i in range(m.nbody):
+            if m.body[i].locked:
+                s.locked[k].iq, s.locked[k].iv = m.body[i].iq, m.body[i].iv
+                k += 1
+        bodies_make(&self.lane.bodies, self.memory, m)
+        prescribed_make(&self.lane.prescribed, self.memory, m.nv)
+        holonomic_make(&self.lane.held, self.memory, s.count, m.nv)
+
+    def set_motion(self, rows):
+        """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
+        cdef const double[:, :, ::1] moved
+        self.shared.motion = NULL
+        if self.shared.m.nlocked:
+            moved = self.motion_owner = np.ascontiguousarray(rows, dtype=float)
+            self.shared.motion, self.shared.motion_count = &moved[0, 0, 0], moved.shape[0]
+
+    def require_rows(self, long steps):
+        """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""
+        if self.shared.motion != NULL:
+            self.require_steps(steps, (self.shared.motion_count - 1) // self.rows_each(), "prescribed motion")
+        Stepper.require_rows(self, steps)
+
+    def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
+        """Acceleration (nv,) at a time and state, and multipliers (count,) [N or N m] with the force Dh^T lam.
+
+        Under gravity, loads, damping, friction, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
+        coordinates, the others' entries are not used.
+        """
+        cdef int k, iv
+        cdef const double[::1] a
+        out = np.empty(self.nv)
+        cdef double[::1] view = out
+        self.lane.now.trouble = OK
+        memset(self.lane.prescribed.a, 0, self.nv * sizeof(double))
+        if prescribed is not None:
+            a = np.ascontiguousarray(prescribed, dtype=float)
+            for k in range(self.shared.m.nlocked):
+                iv = self.shared.locked[k].iv
+                self.lane.prescribed.a[iv] = a[iv]
+        self.inputs_at(t)
+        if self.shared.schedule.asks and self.ask(t, &q[0], &v[0]) != OK:
+            raise self.exception
+        self.acceleration(t, &q[0], &v[0], &view[0])
+        if self.lane.now.trouble == CALLBACK_FAILED:
+            raise self.exception
+        return out, self.array(self.lane.held.push, self.shared.count)
+
+    cdef int constraint_count(self) noexcept nogil:
+        return self.shared.count
+
+    cdef double multiplier(self, int c) noexcept nogil:
+        return self.lane.held.push[c]
+
+    cdef void accept(self) noexcept nogil:
+        Stepper.accept(self)
+        if self.lane.bodies.predicts:
+            memcpy(self.lane.bodies.v_last, self.lane.bodies.v_node, self.nv * sizeof(double))
+
+    # ---- loads and constraints written in Python -----------------------------------------------------
+
+    cdef bint may_ask(self, const double* q, const double* v) noexcept nogil:
+        # whether a function written in Python can be asked: nothing failed before, and the state is finite
+        return (self.lane.now.trouble != CALLBACK_FAILED and all_finite(q, self.nq)
+                and (v == NULL or all_finite(v, self.nv)))
+
+    cdef void written_loads(self, int which, double t, const double* q, const double* v, double* tau) noexcept nogil:
+        # tau += the loads written in Python; NaN if they fail
+        cdef int k
+        if not self.may_ask(q, v):
+            for k in range(self.nv):
+                tau[k] = NAN
+            return
+        with gil:
+            try:
+                if which & RESTING and self.shared.user_rests:
+                    self.add_written(self.user.rest(self.array(q, self.nq)), t, "a potential's gradient", tau)
+                if which & RATES and self.shared.user_moves:
+                    self.add_written(
+                        self.user.move(t, self.array(q, self.nq), self.array(v, self.nv),
+                                       self.array(self.lane.drive.u, self.shared.schedule.nu)), t, "a force", tau)
+            except BaseException as error:
+                self.fail(error)
+                for k in range(self.nv):
+                    tau[k] = NAN
+
+    cdef int add_written(self, force, double t, what, double* tau) except -1:
+        cdef int k
+        self.read(force, self.nv, self.lane.bodies.inertial, f"{what} at t = {t:.9g} s")
+        for k in range(self.nv):
+            tau[k] += self.lane.bodies.inertial[k]
+        return 0
+
+    cdef void written_constraints(self, const double* q, double* h, double* Dh) noexcept nogil:
+        # the rows of constraints written in Python; NaN if they fail
+        cdef int c, k
+        cdef double[::1] row
+        if not self.may_ask(q, NULL):
+            self.no_constraints(h)
+            return
+        with gil:
+            try:
+                at = self.array(q, self.nq)
+                for c, one in self.user.constraints:
+                    value, gradient = one(at)
+                    h[c] = value
+                    row = gradient
+                    for k in range(self.nv):
+                        Dh[c * self.nv + k] = row[k]
+            except BaseException as error:
+                self.fail(error)
+                self.no_constraints(h)
+
+    cdef void written_accelerations(self, const double* q, const double* v, double* out) noexcept nogil:
+        # D2h(v, v) of constraints written in Python; NaN if they fail
+        cdef int c
+        if not self.may_ask(q, v):
+            self.no_constraints(out)
+            return
+        with gil:
+            try:
+                for c, value in self.user.constraint_accelerations(self.array(q, self.nq), self.array(v, self.nv)):
+                    out[c] = value
+            except BaseException as error:
+                self.fail(error)
+                self.no_constraints(out)
+
+    cdef void no_constraints(self, double* out) noexcept nogil:
+        cdef int c
+        for c in range(self.shared.count):
+            out[c] = NAN
+
+    # ---- loads ---------------------------------------------------------------------------------------
+
+    cdef bint loaded(self) noexcept nogil:
+        return self.shared.nload > 0 or self.shared.user_rests or self.shared.user_moves
+
+    cdef void place_bodies(self, const double* q, const double* v) noexcept nogil:
+        # pose and twist of the bodies at (q, v)
+        cdef int i
+        forward_kinematics(self.shared.m, q, self.lane.bodies.pose)
+        for i in range(self.shared.m.nbody):
+            twist_of(self.shared.m, i, v, self.lane.bodies.pose, self.lane.bodies.twist)
+
+    cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
+        # wrenches and joint forces of all loads, where pose and twist are those of (q, v)
+        cdef Bodies* b = &self.lane.bodies
+        memset(b.wrench, 0, 6 * self.shared.m.nbody * sizeof(double))
+        memset(b.load_force, 0, self.nv * sizeof(double))
+        apply_loads(self.shared.m, self.shared.load, self.shared.nload, which, q, self.lane.drive.u, b.pose, b.twist,
+                    b.wrench, b.load_force)
+        if self.shared.user_rests or self.shared.user_moves:
+            self.written_loads(which, t, q, v, b.load_force)
+
+    cdef void project_wrenches(self, double* tau) noexcept nogil:
+        # tau += J^T wrench of each body
+        cdef Bodies* b = &self.lane.bodies
+        cdef int i
+        for i in range(self.shared.m.nbody):
+            add_wrench_row(self.shared.m, b.pose, i, load3(b.wrench + 6 * i), load3(b.wrench + 6 * i + 3), tau)
+
+    # ---- prescribed motion ---------------------------------------------------------------------------
+
+    cdef const double* motion_row(self, int ahead) noexcept nogil:
+        # (3, nlocked) of the row so many behind the first of the step, or NULL
+        cdef long row = min(self.lane.now.moment + ahead, self.shared.motion_count - 1)
+        return NULL if self.shared.motion == NULL else self.shared.motion + row * 3 * self.shared.m.nlocked
+
+    cdef void lock_rates(self, int ahead) noexcept nogil:
+        # rates of the prescribed coordinates; they rest where no motion is given
+        cdef const double* row = self.motion_row(ahead)
+        cdef int k, n = self.shared.m.nlocked
+        if n:
+            memset(self.lane.prescribed.v, 0, self.nv * sizeof(double))
+            memset(self.lane.prescribed.a, 0, self.nv * sizeof(double))
+        if row != NULL:
+            for k in range(n):
+                self.lane.prescribed.v[self.shared.locked[k].iv] = row[n + k]
+                self.lane.prescribed.a[self.shared.locked[k].iv] = row[2 * n + k]
+
+    cdef double locked_at(self, int k, int ahead) noexcept nogil:
+        # the k-th prescribed coordinate
+        cdef const double* row = self.motion_row(ahead)
+        return self.lane.state.q[self.shared.locked[k].iq] if row == NULL else row[k]
+
+    cdef void lock_node(self, int ahead) noexcept nogil:
+        # the prescribed coordinates of q2, to the last bit
+        cdef int k
+        for k in range(self.shared.m.nlocked):
+            self.lane.state.q2[self.shared.locked[k].iq] = self.locked_at(k, ahead)
+
+    cdef void lock_end(self) noexcept nogil:
+        # the trial (q2, v2) moves as prescribed
+        cdef int k
+        if self.shared.m.nlocked:
+            self.lock_rates(self.rows_each())
+            self.lock_node(self.rows_each())
+            self.copy_locked(self.lane.prescribed.v, self.lane.state.x2)
+
+    cdef void copy_locked(self, const double* rates, double* to) noexcept nogil:
+        cdef int k
+        for k in range(self.shared.m.nlocked):
+            to[self.shared.locked[k].iv] = rates[self.shared.locked[k].iv]
+
+    cdef void clear_locked(self, double* row) noexcept nogil:
+        cdef int k
+        for k in range(self.shared.m.nlocked):
+            row[self.shared.locked[k].iv] = 0.0
+
+    # ---- velocities and accelerations ----------------------------------------------------------------
+
+    cdef void acceleration(self, double t, const double* q, const double* v, double* out) noexcept nogil:
+        # M a = tau - damping v - friction + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v)
+        # (Johnson & Murphey 2009, eqs. 28, 29, 36)
+        cdef const vt_model* m = self.shared.m
+        cdef Bodies* b = &self.lane.bodies
+        cdef double* wrench = NULL
+        cdef int k
+        for k in range(self.nv):
+            b.force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
+        if m.rubbing:
+            add_friction(m, 1.0, v, -1.0, b.force)
+        if self.loaded() or self.shared.count:
+            self.place_bodies(q, v)
+        if self.loaded():
+            self.apply_to_bodies(RESTING | RATES, t, q, v)
+            for k in range(self.nv):
+                b.force[k] += b.load_force[k]
+            wrench = b.wrench
+        if m.nlocked:
+            # what the prescribed accelerations and the velocities take, on the right
+            if wrench != NULL:
+                self.project_wrenches(b.force)
+            rnea(m, m.g, q, v, self.lane.prescribed.a, b.inertial, b.rnea)
+            self.respond(q, b.force, self.lane.prescribed.a, out)
+        else:
+            aba(m, m.g, q, v, b.force, wrench, out, b.aba)
+        if self.shared.count:
+            self.hold_accelerations(q, v, out)
+
+    cdef void respond(self, const double* q, const double* force, const double* rates, double* out) noexcept nogil:
+        # M out = force - inertial on the coordinates that are not prescribed; `rates` on those that are
+        cdef Bodies* b = &self.lane.bodies
+        cdef int k
+        for k in range(self.nv):
+            b.force[k] = force[k] - b.inertial[k]
+        aba(self.shared.m, NO_GRAVITY, q, self.shared.zeros, b.force, NULL, out, b.aba)
+        self.copy_locked(rates, out)
+
+    cdef void hold_accelerations(self, const double* q, const double* v, double* out) noexcept nogil:
+        # out += M^-1 Dh^T lam so that Dh out = -D2h(v, v)
+        cdef Bodies* b = &self.lane.bodies
+        cdef Holonomic* c = &self.lane.held
+        cdef int k
+        constraint_accelerations(self.shared.m, self.shared.constraint, self.shared.count, q, v, b.pose, b.twist, b.bias,
+                                 c.push)
+        if self.shared.user_constrains:
+            self.written_accelerations(q, v, c.push)
+        self.constrain_at(q, c.h, c.Dh1)
+        for k in range(self.shared.count):
+            c.h[k] = -c.push[k]
+        self.reach(c.Dh1, c.h, out)
+
+    cdef void constrain_at(self, const double* q, double* h, double* Dh) noexcept nogil:
+        # poses, h and Dh at q
+        constraints(self.shared.m, self.shared.constraint, self.shared.count, q, self.lane.bodies.pose, h, Dh)
+        if self.shared.user_constrains:
+            self.written_constraints(q, h, Dh)
+
+    cdef void reach(self, const double* Dh, const double* goal, double* x) noexcept nogil:
+        # x += M^-1 Dh^T lam with (Dh M^-1 Dh^T) lam = goal - Dh x; NaN where the constraints depend on each other.
+        # M is that of the `aba` before
+        cdef Holonomic* held = &self.lane.held
+        cdef int c, e, k, entries, n = self.nv, count = self.shared.count
+        cdef const double* row
+        for c in range(count):
+            aba_response(self.shared.m, Dh + c * n, held.response + c * n, self.lane.bodies.aba)
+        for c in range(count):
+            row = Dh + c * n
+            entries = nonzeros(row, n, held.columns)
+            held.push[c] = goal[c] - inner_at(row, x, held.columns, entries)
+            for e in range(count):
+                held.schur[c * count + e] = inner_at(row, held.response + e * n, held.columns, entries)
+        if not all_finite(held.push, count) or lu_factor(held.schur, count, held.order) != OK:
+            if self.lane.now.trouble == OK and all_finite(held.schur, count * count):
+                self.lane.now.trouble = DEPENDENT
+            x[0] = NAN
+            return
+        lu_solve(held.schur, count, held.order, held.push)
+        for c in range(count):
+            for k in range(n):
+                x[k] += held.push[c] * held.response[c * n + k]
+
+    cdef void velocity(self, const double* q, const double* p, double* out) noexcept nogil:
+        # M v = p + Dh^T nu with Dh v = 0 and prescribed rates
+        cdef const vt_model* m = self.shared.m
+        cdef Holonomic* held = &self.lane.held
+        if m.nlocked:
+            self.lock_rates(0)
+            rnea(m, NO_GRAVITY, q, self.shared.zeros, self.lane.prescribed.v, self.lane.bodies.inertial,
+                 self.lane.bodies.rnea)
+            self.respond(q, p, self.lane.prescribed.v, out)
+        else:
+            aba(m, NO_GRAVITY, q, self.shared.zeros, p, NULL, out, self.lane.bodies.aba)
+        if self.shared.count:
+            self.constrain_at(q, held.h, held.Dh1)
+            memset(held.h, 0, self.shared.count * sizeof(double))
+            self.reach(held.Dh1, held.h, out)

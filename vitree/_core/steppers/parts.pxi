@@ -1,0 +1,52 @@
+# The parts of a stepper that models and vehicles have in common.
+
+cdef struct Clock:          # kept: a run resumes from it
+    double t                # [s] time of the state
+    double t0               # [s] time of the state that was set
+    double h_last           # [s] the step or substep before, 0 if there is none
+    long steps              # taken since the state was set
+    long total_iterations   # of these steps
+    int most_iterations
+    int restarted           # v_last does not belong to the step before
+
+
+cdef struct Now:            # scratch: the step at hand
+    double h                # [s]
+    double error            # the last residual
+    double contraction      # the last residual over the one before
+    int iterations          # corrections
+    int trouble             # the status that a NaN stands for
+    long moment             # the row of prescribed motion where the step starts
+
+
+cdef struct State:          # x is p of variational integrators, v of the others
+    vt_real* q              # (nq,) kept
+    vt_real* x              # (nv,) kept
+    vt_real* q2             # the trial state: scratch
+    vt_real* x2
+
+
+cdef struct Drive:          # the answers of the user's functions, the row of the step, or constants
+    vt_real* u              # (nu,) inputs
+    vt_real* tau            # (nv,) [N or N m] joint forces
+
+
+cdef struct Schedule:       # the arguments of a run
+    double span             # [s] the step, if all are equal
+    const double* spans     # else (span_count,) [s], and (span_count + 1,): the times when they begin and end
+    const double* ends
+    long span_count
+    long begun              # `steps` where the run, its rows of inputs and its rows of motion begin
+    const double* u_rows    # (u_count, nu) inputs, a row a step, or NULL
+    long u_count
+    int nu
+    bint asks               # the user's functions are asked in each step
+    bint adaptive           # each step says itself how long it is
+    double until            # [s] an adaptive run ends with a recorded step at or beyond this time
+    bint arrived            # the run did
+
+
+cdef int state_make(State* x, Memory memory, int nq, int nv) except -1:
+    x.q, x.x = memory.kept_reals(nq), memory.kept_reals(nv)
+    x.q2, x.x2 = memory.scratch_reals(nq), memory.scratch_reals(nv)
+    return 0

@@ -1,0 +1,11 @@
+# What a stepper of a vehicle holds: the parts that it shares with models.
+
+cdef struct Shared:
+    Schedule schedule
+
+
+cdef struct Lane:
+    Clock* clock
+    Now* now
+    State state
+    Drive drive
