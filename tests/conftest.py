@@ -4,3 +4,21 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import pytest
+
+from vitree.integrators.base import CompiledIntegrator
+
+
+@pytest.fixture(autouse=True)
+def runs_resume_from_kept_memory_alone(monkeypatch):
+    """Wherever a test resumes a run, all memory of the stepper that is not kept for that is NaN."""
+    resume = CompiledIntegrator.resume
+
+    def resumed(self, checkpoint):
+        state = resume(self, checkpoint)
+        if hasattr(self.stepper, "spoil"):
+            self.stepper.spoil()
+        return state
+
+    monkeypatch.setattr(CompiledIntegrator, "resume", resumed)

@@ -659,7 +659,7 @@ class Model(System):
             if name not in self.kinematic_names:
                 raise UnknownNameError("prescribed joint", name, self.kinematic_names)
             locked[self.joint(name).v_slice] = a
-        field = core.Stepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
+        field = core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
                              user=self.written, nu=len(self.input_names), inputs=u)  # fmt: skip
         a, multipliers = field.acceleration_at(float(t), q, v, locked)
         if not np.isfinite(a).all():
@@ -672,7 +672,7 @@ class Model(System):
     def static_force(self, q: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
         kept = self._potentials()
-        field = core.Stepper(self.core, 1.0, loads=loads.compiled(self, kept), user=self._written_of(kept, ()))
+        field = core.ModelStepper(self.core, 1.0, loads=loads.compiled(self, kept), user=self._written_of(kept, ()))
         q = self.validate_configuration(q)
         return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
 

@@ -1,5 +1,5 @@
-# Whole steps made of variational substeps: compositions of higher order (Suzuki 1990; Kahan & Li 1997), halves of a step
-# that cannot be solved, and steps that choose their own length.
+# Whole steps made of variational substeps: compositions of higher order (Suzuki 1990; Kahan & Li 1997), halves of a
+# step that cannot be solved, and steps that choose their own length.
 
 cdef enum:              # how steps adapt themselves
     DENSITY = 1         # by a step density that follows the velocities (Hairer & Soederlind 2005): reversible
@@ -14,8 +14,8 @@ cdef class ComposedStepper(VariationalStepper):
     cdef double* q_start                # (nq,) the state where the step starts
     cdef double* x_start                # (nv,)
 
-    def __init__(self, model, h, torque=None, **options):
-        VariationalStepper.__init__(self, model, h, torque, **options)
+    def __init__(self, *args, **options):
+        VariationalStepper.__init__(self, **options)
         self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
 
     cdef int rows_each(self) noexcept nogil:
@@ -80,8 +80,8 @@ cdef class ComposedStepper(VariationalStepper):
         memcpy(self.x_start, self.lane.state.x, self.nv * sizeof(double))
         if c.stages > 1:
             status = self.substeps(1)
-        if (status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == NOT_FINITE) and self.lane.now.trouble == OK:
-            status = self.halve(status)
+        if status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == NOT_FINITE:
+            return self.halve(status) if self.lane.now.trouble == OK else status
         return status
 
     cdef int halve(self, int status) noexcept nogil:

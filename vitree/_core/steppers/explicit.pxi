@@ -7,7 +7,7 @@ cdef class EulerStepper(ModelStepper):
     cdef double* a                      # (nv,)
     cdef double* dq                     # (nv,)
 
-    def __init__(self, model, h, torque=None, bint semi_implicit=False, **options):
+    def __init__(self, *args, bint semi_implicit=False, **options):
         self.semi_implicit = semi_implicit
         self.a, self.dq = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
 
@@ -53,7 +53,7 @@ cdef class RungeKuttaStepper(ModelStepper):
     cdef double* u_rate                 # (stages, nv)
     cdef double* v_rate
 
-    def __init__(self, model, h, torque=None, *, tableau, moments, **options):
+    def __init__(self, *args, tableau, moments, **options):
         cdef Tableau* made = &self.tableau
         cdef int i, j, n
         a, b, c = tableau

@@ -16,10 +16,10 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef double* force                  # (nv,) joint forces in the middle
     cdef double* rhs                    # (nv,) p1 + (h/2) forces at node 1
 
-    def __init__(self, model, h, torque=None, **options):
+    def __init__(self, *args, **options):
         cdef Memory memory = self.memory
         cdef int nb = self.shared.m.nbody, nv = self.nv
-        ComposedStepper.__init__(self, model, h, torque, **options)
+        ComposedStepper.__init__(self, **options)
         self.shared.choices.costs.correction, self.shared.choices.costs.factor = 1.7, 1.9
         self.started = <int*>memory.kept(sizeof(int))
         self.node1, self.node2 = <Node*>memory.kept(nb * sizeof(Node)), <Node*>memory.scratch(nb * sizeof(Node))

@@ -56,7 +56,7 @@ cdef class Memory:
         return b"".join([(<char*>block.at)[: block.size] for block in self.kept_blocks])
 
     def restore(self, bytes content):
-        """Write the bytes that :meth:`content` returned, of a stepper made with the same arguments, to the kept blocks."""
+        """Write to the kept blocks the :meth:`content` of a stepper that was made with the same arguments."""
         cdef Block block
         cdef const char* source = content
         cdef size_t size = 0

@@ -31,13 +31,13 @@ cdef class MidpointStepper(ComposedStepper):
     cdef double* turning                # (nbody, 27) how the loads change: see load_tangents
     cdef double* stiffness              # (nv,)
 
-    def __init__(self, model, h, torque=None, double alpha=0.5, bint tree=False, bint caching=True, **options):
+    def __init__(self, *args, double alpha=0.5, bint tree=False, bint caching=True, **options):
         cdef Memory memory = self.memory
         cdef const vt_model* m = self.shared.m
         cdef int rows, nv = self.nv
         self.alpha, self.tree, self.by_tree.caching = alpha, tree, caching
         self.written = self.shared.user_rests or self.shared.user_moves
-        ComposedStepper.__init__(self, model, h, torque, **options)
+        ComposedStepper.__init__(self, **options)
         self.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
         self.work = <MidSolve*>memory.kept(self.shared.choices.stages * m.nbody * sizeof(MidSolve))
         self.big = <MidBig*>memory.kept(self.shared.choices.stages * m.nbig * sizeof(MidBig))

@@ -281,8 +281,8 @@ cdef class ModelStepper(Stepper):
         cdef Bodies* b = &self.lane.bodies
         cdef Holonomic* c = &self.lane.held
         cdef int k
-        constraint_accelerations(self.shared.m, self.shared.constraint, self.shared.count, q, v, b.pose, b.twist, b.bias,
-                                 c.push)
+        constraint_accelerations(self.shared.m, self.shared.constraint, self.shared.count, q, v, b.pose, b.twist,
+                                 b.bias, c.push)
         if self.shared.user_constrains:
             self.written_accelerations(q, v, c.push)
         self.constrain_at(q, c.h, c.Dh1)

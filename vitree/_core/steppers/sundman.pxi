@@ -17,11 +17,11 @@ cdef class SundmanStepper(MidpointStepper):
     cdef double* V_q                    # (nv,)
     cdef double* b                      # (nv,)
 
-    def __init__(self, model, h, torque=None, double inertia=1.0, double energy=NAN, **options):
+    def __init__(self, *args, double inertia=1.0, double energy=NAN, **options):
         self.inertia, self.E0_given = inertia, energy
         self.E0, self.paced = self.memory.kept_reals(1), <Paced*>self.memory.scratch(sizeof(Paced))
         self.V_q, self.b = self.memory.scratch_reals(self.nv), self.memory.scratch_reals(self.nv)
-        MidpointStepper.__init__(self, model, h, torque, **options)
+        MidpointStepper.__init__(self, **options)
 
     cdef int coupled_rows(self):
         return MidpointStepper.coupled_rows(self) + 2
@@ -49,10 +49,11 @@ cdef class SundmanStepper(MidpointStepper):
         cdef const vt_model* m = self.shared.m
         cdef Pose* pose = self.lane.bodies.pose
         cdef int i
+        cdef double V = load_potential(self.shared.load, self.shared.nload, q, pose, self.shared.zeros)
         cdef Vec3 first = zero3()
         for i in range(m.nbody):
             first = axpy(m.body[i].mass, add(pose[i].o, mul(pose[i].R, constant3(m.body[i].com))), first)
-        return load_potential(self.shared.load, self.shared.nload, q, pose, self.shared.zeros) - dot(constant3(m.g), first)
+        return V - dot(constant3(m.g), first)
 
     cdef double density_by(self, double V) noexcept nogil:
         # 1/g, kept from zero where V rises far above E0

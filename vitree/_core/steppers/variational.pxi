@@ -32,22 +32,17 @@ cdef class VariationalStepper(ModelStepper):
     """Steps whose unknown is the increment y that leads from q1 to q2; the state is (q, p).
 
     A discretisation says what its residual is and how to solve with its derivative; the rest is here and in
-    :class:`ComposedStepper`.
+    :class:`ComposedStepper`. Options: ``solver``, ``guess`` and ``adapt`` (values of SOLVERS, GUESSES, ADAPTATIONS),
+    ``tolerance``, ``max_iterations``, ``halvings``, ``shares`` of the substeps, ``rate`` and ``density`` [1/s].
     """
 
-    def __init__(self, model, h, torque=None, int solver=AUTO, int guess=GUESS_AUTO, double tolerance=1e-9,
-                 int max_iterations=30, shares=(1.0,), int halvings=0, int adapt=0, double rate=1.0,
-                 double density=NAN, **options):
+    def __init__(self, *args, **options):
         cdef Choices* c = &self.shared.choices
         cdef Lane* lane = &self.lane
         cdef int k, rows, broyden, n = self.nv
-        c.solver, c.guess, c.tolerance, c.max_iterations = solver, guess, tolerance, max_iterations
-        c.adapt, c.rate0, c.pace, c.density_given, c.halvings = adapt, rate, rate * h, density, halvings
-        self.shared.schedule.adaptive = adapt != 0
-        c.stages, c.share = len(shares), self.memory.given_reals(len(shares))
-        c.implicit, c.extra = c.stages > 1, self.coupled_rows()
+        self.choose(options)
         rows = self.shared.count + c.extra
-        broyden = (max_iterations + 2) * (n + self.shared.count) if solver == BROYDEN else 0
+        broyden = (c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
         lane.progress = <Progress*>self.memory.kept(sizeof(Progress))
         newton_make(&lane.newton, self.memory, n, rows, broyden)
         lane.newton.share = 1.0
@@ -55,10 +50,26 @@ cdef class VariationalStepper(ModelStepper):
         lane.economies = <Economy*>self.memory.kept(c.stages * sizeof(Economy))
         lane.operators = <Operator*>self.memory.given(c.stages * sizeof(Operator))
         for k in range(c.stages):
-            c.share[k] = shares[k]
             guess_make(&lane.guesses[k], self.memory, n)
             operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense())
         self.use(0)
+
+    cdef int choose(self, dict options) except -1:
+        # how the step is solved; the step `span` is that of a system at rest if steps adapt
+        cdef Choices* c = &self.shared.choices
+        cdef int k
+        c.solver, c.guess = options.get("solver", AUTO), options.get("guess", GUESS_AUTO)
+        c.tolerance, c.max_iterations = options.get("tolerance", 1e-9), options.get("max_iterations", 30)
+        c.halvings, c.adapt = options.get("halvings", 0), options.get("adapt", 0)
+        c.rate0, c.density_given = options.get("rate", 1.0), options.get("density", NAN)
+        c.pace = c.rate0 * self.shared.schedule.span
+        self.shared.schedule.adaptive = c.adapt != 0
+        shares = options.get("shares", (1.0,))
+        c.stages, c.share = len(shares), self.memory.given_reals(len(shares))
+        for k in range(c.stages):
+            c.share[k] = shares[k]
+        c.implicit, c.extra = c.stages > 1, self.coupled_rows()
+        return 0
 
     # ---- what a discretisation says ------------------------------------------------------------------
 

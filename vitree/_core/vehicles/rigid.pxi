@@ -107,6 +107,17 @@ cdef void pull_slope(int map, Six x, Six p, Sym3 J, Sym3 M, double h, Blocks* A)
 
 # ---- steppers --------------------------------------------------------------------------------------
 
+cdef struct Balance:            # C(h xi)^T I xi = p + k (F0 + S0 xi + what is written in Python), at a time and pose
+    int map
+    double t
+    Vec3 x
+    Mat3 R
+    Six p
+    double k
+    Six F0
+    Blocks S0
+
+
 cdef class RigidStepper(VehicleStepper):
     """Base of the steppers of rigid bodies; made as RigidStepper(7, 6, nu, h, body=..., ...)."""
 
@@ -201,49 +212,55 @@ cdef class RigidStepper(VehicleStepper):
         store6(&view[0], a)
         return out, np.empty(0)
 
-    cdef int solve(self, int map, double t, Vec3 x, Mat3 R, Six p, double k, const Six* F0, const Blocks* S0,
-                   Six* xi, Six* F) noexcept nogil:
-        # xi with C(h xi)^T I xi = p + k F(xi), by Newton's method from a guess; F at it
+    cdef int solve(self, const Balance* b, Six* xi, Six* F) noexcept nogil:
+        # xi of a balance, by Newton's method from a guess; F is the wrench at xi
+        cdef Now* now = self.lane.now
         cdef int n, status
-        cdef double e_old = INFINITY, turn, size = vt_max_nan(largest6(p), fabs(k) * largest6(F0[0]))
+        cdef double h = now.h, e_old = INFINITY, turn, size = vt_max_nan(largest6(b.p), fabs(b.k) * largest6(b.F0))
         cdef Six X, I, r, d = xi[0], kept = d
-        cdef Blocks S, A
+        cdef Blocks S
         cdef bint cut = False
-        self.lane.now.contraction = NAN
+        now.contraction = NAN
         for n in range(self.max_iterations + 1):
-            status = self.wrench(t, x, R, xi[0], F0, S0, F, &S if k != 0.0 else NULL)
+            # r = C(h xi)^T I xi - p - k F
+            status = self.wrench(b.t, b.x, b.R, xi[0], &b.F0, &b.S0, F, &S if b.k != 0.0 else NULL)
             if status != OK:
                 return status
-            X, I = scale6(self.lane.now.h, xi[0]), self.body.momentum(xi[0])
-            r = axpy6(-k, F[0], axpy6(-1.0, p, pull(map, X, I)))
+            X, I = scale6(h, xi[0]), self.body.momentum(xi[0])
+            r = axpy6(-b.k, F[0], axpy6(-1.0, b.p, pull(b.map, X, I)))
             if n == 0:
                 size = vt_max_nan(size, largest6(I))
-            self.lane.now.error, self.lane.now.iterations = largest6(r), n
+            now.error, now.iterations = largest6(r), n
             if n > 0:
-                self.lane.now.contraction = self.lane.now.error / e_old if e_old > 0.0 else NAN
-            if n > 0 and not self.lane.now.error <= 2.0 * e_old:
-                # too far
+                now.contraction = now.error / e_old if e_old > 0.0 else NAN
+            if n > 0 and not now.error <= 2.0 * e_old:
+                # the correction went too far: take half of it
                 d = scale6(0.5, d)
                 xi[0] = axpy6(-1.0, d, kept)
                 continue
-            if not isfinite(self.lane.now.error):
+            if not isfinite(now.error):
                 return NOT_FINITE
-            if (self.lane.now.error <= self.goal * size
-                    or (self.lane.now.error > 0.5 * e_old and self.lane.now.error <= ROUNDING * size)):
-                return TURNED_TOO_FAR if map == EXP and not dot(X.a, X.a) < TURN * TURN else OK
-            e_old = self.lane.now.error
-            pull_slope(map, X, I, self.body.J, self.body.M, self.lane.now.h, &A)
-            if k != 0.0 and (self.body.moving or self.written):
-                A.aa, A.ab = add_scaled(-k, S.aa, A.aa), add_scaled(-k, S.ab, A.ab)
-                A.ba, A.bb = add_scaled(-k, S.ba, A.ba), add_scaled(-k, S.bb, A.bb)
-            d, kept = solve6(&A, r), xi[0]
+            if (now.error <= self.goal * size
+                    or (now.error > 0.5 * e_old and now.error <= ROUNDING * size)):
+                return TURNED_TOO_FAR if b.map == EXP and not dot(X.a, X.a) < TURN * TURN else OK
+            e_old = now.error
+            d, kept = self.direction(b, X, I, &S, r), xi[0]
             xi[0] = axpy6(-1.0, d, kept)
-            if map == EXP:
+            if b.map == EXP:
                 # a trial may not leave where the logarithm is defined
-                turn = fabs(self.lane.now.h) * vt_sqrt(dot(xi.a, xi.a))
+                turn = fabs(h) * vt_sqrt(dot(xi.a, xi.a))
                 if turn > TURN:
                     xi.a, cut = scale(CUT / turn, xi.a), True
         return TURNED_TOO_FAR if cut else NOT_CONVERGED
+
+    cdef Six direction(self, const Balance* b, Six X, Six I, const Blocks* S, Six r) noexcept nogil:
+        # A^-1 r, A = d(C(h xi)^T I xi)/dxi - k dF/dxi
+        cdef Blocks A
+        pull_slope(b.map, X, I, self.body.J, self.body.M, self.lane.now.h, &A)
+        if b.k != 0.0 and (self.body.moving or self.written):
+            A.aa, A.ab = add_scaled(-b.k, S.aa, A.aa), add_scaled(-b.k, S.ab, A.ab)
+            A.ba, A.bb = add_scaled(-b.k, S.ba, A.ba), add_scaled(-b.k, S.bb, A.bb)
+        return solve6(&A, r)
 
 
 cdef inline void move(const double* q, Quat turn, Vec3 p, double* q2) noexcept nogil:
@@ -338,48 +355,54 @@ cdef class LieStepper(RigidStepper):
         return self.ask(t + 0.5 * h, self.lane.state.q2, v)
 
     cdef int step(self) noexcept nogil:
-        cdef double h = self.lane.now.h, first = (1.0 - self.alpha) * h, last = self.alpha * h
-        cdef Vec3 x = load3(self.lane.state.q), p
-        cdef Mat3 R = quat_matrix(load_quat(self.lane.state.q + 3))
-        cdef Six mu = load6(self.lane.state.x), node, xi, a, F0, F
-        cdef Blocks S
+        cdef Balance b
+        cdef double h = self.lane.now.h
+        cdef Six node, xi, F
         cdef Quat turn
+        cdef Vec3 p
         cdef int status
-        cdef bint guessed
-        node = self.body.velocity(mu)
-        if self.shared.schedule.asks and self.predict_middle(x, R, node) != OK:
+        # the kick at the start: C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi)
+        b.map, b.t, b.k, b.p = self.map, self.lane.clock.t, (1.0 - self.alpha) * h, load6(self.lane.state.x)
+        b.x, b.R = load3(self.lane.state.q), quat_matrix(load_quat(self.lane.state.q + 3))
+        node = self.body.velocity(b.p)
+        if self.shared.schedule.asks and self.predict_middle(b.x, b.R, node) != OK:
             return CALLBACK_FAILED
         if not self.past.placed:
-            self.body.act(self.lane.clock.t, x, R, &self.past.here, &self.past.here_slope)
-        F0, S = self.past.here, self.past.here_slope
-        self.drive(&F0)
-        guessed = self.extrapolate(&xi)
-        status = self.solve(self.map, self.lane.clock.t, x, R, mu, first, &F0, &S, &xi, &F) if guessed else NOT_CONVERGED
+            self.body.act(b.t, b.x, b.R, &self.past.here, &self.past.here_slope)
+        b.F0, b.S0 = self.past.here, self.past.here_slope
+        self.drive(&b.F0)
+        status = self.solve(&b, &xi, &F) if self.extrapolate(&xi) else NOT_CONVERGED
         if status != OK and status != CALLBACK_FAILED:
             # from the dynamics where the step starts
-            status = self.wrench(self.lane.clock.t, x, R, node, &F0, &S, &F, NULL)
+            status = self.wrench(b.t, b.x, b.R, node, &b.F0, &b.S0, &F, NULL)
             if status != OK:
                 return status
-            a = self.body.velocity(axpy6(1.0, F, self.fictitious(node)))
-            xi = axpy6(0.5 * h, a, node)
-            status = self.solve(self.map, self.lane.clock.t, x, R, mu, first, &F0, &S, &xi, &F)
+            xi = axpy6(0.5 * h, self.body.velocity(axpy6(1.0, F, self.fictitious(node))), node)
+            status = self.solve(&b, &xi, &F)
         if status != OK:
             return status
         self.learn(xi)
+        # g_2 = g_1 tau(h xi). C(-h xi) = C(h xi) Ad_tau: what the solver has left over is carried into the momentum
         displacement(self.map, scale6(h, xi), &turn, &p)
         move(self.lane.state.q, turn, p, self.lane.state.q2)
-        # C(-h xi) = C(h xi) Ad_tau: what the solver has left over is carried into the momentum
-        mu = transport(turn, p, axpy6(first, F, mu))
-        self.past.placed = last != 0.0
+        return self.kick(b.t + h, xi, transport(turn, p, axpy6(b.k, F, b.p)))
+
+    cdef int kick(self, double t, Six xi, Six mu) noexcept nogil:
+        # the kick at the end: mu_2 = mu + alpha h F(g_2, xi)
+        cdef double share = self.alpha * self.lane.now.h
+        cdef Vec3 x = load3(self.lane.state.q2)
+        cdef Mat3 R = quat_matrix(load_quat(self.lane.state.q2 + 3))
+        cdef Six F0, F
+        cdef int status
+        self.past.placed = share != 0.0
         if self.past.placed:
-            x, R = load3(self.lane.state.q2), quat_matrix(load_quat(self.lane.state.q2 + 3))
-            self.body.act(self.lane.clock.t + h, x, R, &self.past.here, &self.past.here_slope)
+            self.body.act(t, x, R, &self.past.here, &self.past.here_slope)
             F0 = self.past.here
             self.drive(&F0)
-            status = self.wrench(self.lane.clock.t + h, x, R, xi, &F0, &self.past.here_slope, &F, NULL)
+            status = self.wrench(t, x, R, xi, &F0, &self.past.here_slope, &F, NULL)
             if status != OK:
                 return status
-            mu = axpy6(last, F, mu)
+            mu = axpy6(share, F, mu)
         store6(self.lane.state.x2, mu)
         return OK
 
@@ -415,6 +438,15 @@ cdef class QuaternionStepper(RigidStepper):
         self.reconstruct(y, xi, rate)
         store6(rate + 7, a)
         return status
+
+    cdef int trapezoid(self, double t, const double* q, Six p, Six* xi) noexcept nogil:
+        # C(h xi)^T I xi = p + (h/2) F(q, xi), C = 1 - ad/2
+        cdef Balance b
+        cdef Six F
+        b.map, b.t, b.k, b.p = TRAPEZOIDAL, t, 0.5 * self.lane.now.h, p
+        b.x, b.R = load3(q), quat_matrix(load_quat(q + 3))
+        self.surroundings(t, b.x, b.R, &b.F0, &b.S0)
+        return self.solve(&b, xi, &F)
 
 
 cdef class RungeKuttaVehicle(QuaternionStepper):
@@ -464,10 +496,7 @@ cdef class ImplicitMidpointVehicle(QuaternionStepper):
 
     cdef int step(self) noexcept nogil:
         cdef double h = self.lane.now.h, t = self.lane.clock.t + 0.5 * self.lane.now.h
-        cdef Six xi = load6(self.lane.state.x), mean = xi, a, F0, F
-        cdef Blocks S
-        cdef Vec3 x
-        cdef Mat3 R
+        cdef Six xi = load6(self.lane.state.x), mean = xi
         cdef double* y = self.trial
         cdef int status
         memcpy(y, self.lane.state.q, 7 * sizeof(double))
@@ -481,9 +510,7 @@ cdef class ImplicitMidpointVehicle(QuaternionStepper):
         self.displace(0.5 * h, self.rate, y)
         if self.shared.schedule.asks and self.ask(t, y, y + 7) != OK:
             return CALLBACK_FAILED
-        x, R = load3(y), quat_matrix(load_quat(y + 3))
-        self.surroundings(t, x, R, &F0, &S)
-        status = self.solve(TRAPEZOIDAL, t, x, R, self.body.momentum(xi), 0.5 * h, &F0, &S, &mean, &F)
+        status = self.trapezoid(t, y, self.body.momentum(xi), &mean)
         if status != OK:
             return status
         store6(self.lane.state.x2, axpy6(2.0, mean, scale6(-1.0, xi)))
@@ -499,10 +526,8 @@ cdef class NewmarkVehicle(QuaternionStepper):
 
     cdef int step(self) noexcept nogil:
         cdef double h = self.lane.now.h, t = self.lane.clock.t + self.lane.now.h
-        cdef Six xi = load6(self.lane.state.x), next, a, F0, F, d
-        cdef Blocks S
-        cdef Vec3 x, p
-        cdef Mat3 R
+        cdef Six xi = load6(self.lane.state.x), next, a, d
+        cdef Vec3 p
         cdef Quat turn
         cdef double* y = self.trial
         cdef int status
@@ -519,10 +544,7 @@ cdef class NewmarkVehicle(QuaternionStepper):
         store6(y + 7, next)
         if self.shared.schedule.asks and self.ask(t, self.lane.state.q2, y + 7) != OK:
             return CALLBACK_FAILED
-        x, R = load3(self.lane.state.q2), quat_matrix(load_quat(self.lane.state.q2 + 3))
-        self.surroundings(t, x, R, &F0, &S)
-        status = self.solve(TRAPEZOIDAL, t, x, R, self.body.momentum(axpy6(0.5 * h, a, xi)), 0.5 * h, &F0, &S, &next,
-                            &F)
+        status = self.trapezoid(t, self.lane.state.q2, self.body.momentum(axpy6(0.5 * h, a, xi)), &next)
         if status != OK:
             return status
         store6(self.lane.state.x2, next)

@@ -21,7 +21,7 @@ cdef inline double sinc(double x) noexcept nogil:
     return s / x
 
 
-cdef inline void glide(const double* g, double angle, double length, double* g2) noexcept nogil:
+cdef inline void along_arc(const double* g, double angle, double length, double* g2) noexcept nogil:
     # g2 = g exp((angle, length, 0)) in coordinates (theta, x, y): along a circular arc
     cdef double s, c, middle = g[0] + 0.5 * angle
     vt_sincos(middle, &s, &c)
@@ -41,15 +41,14 @@ cdef class RollingStepper(VehicleStepper):
     cdef double alpha, limit
     cdef double* y                      # (size,) the state as the equations have it
 
-    def __init__(self, nq, nv, nu, h, inputs=None, torque=None, *, parameters, double limit, int order=0,
-                 double alpha=0.5):
+    def __init__(self, *args, parameters, double limit, int order=0, double alpha=0.5, **options):
         self.order, self.alpha, self.limit = order, alpha, limit
         self.y = self.memory.scratch_reals(LONGEST)
         # the answers of the user's functions begin the prediction of the next step's middle
         if self.ask_inputs is not None:
-            self.lane.drive.u = self.memory.kept_reals(nu)
+            self.lane.drive.u = self.memory.kept_reals(self.shared.schedule.nu)
         if self.ask_torque is not None:
-            self.lane.drive.tau = self.memory.kept_reals(nv)
+            self.lane.drive.tau = self.memory.kept_reals(self.nv)
         self.set(*parameters)
 
     cdef void begin(self) noexcept nogil:
@@ -207,7 +206,7 @@ cdef class CarStepper(RollingStepper):
         p = (self.B + self.c * sigma2 * at) * u + a * h * (self.force(sigma2) - self.drag * u)
         self.y[0] += h * u
         self.y[1] = sigma2
-        glide(self.y + 2, h * self.turn * at * u, h * self.rho * u, self.y + 2)
+        along_arc(self.y + 2, h * self.turn * at * u, h * self.rho * u, self.y + 2)
         self.y[5] = p / (self.B + self.c * sigma2 * sigma2)
         return OK
 
@@ -275,7 +274,7 @@ cdef class SnakeboardStepper(RollingStepper):
         u = y[5] / self.I - lam * sa
         y[0] += h * u
         y[1] = phi + h * turn
-        glide(y + 2, h * lam * sa, -h * lam * self.l * ca, y + 2)
+        along_arc(y + 2, h * lam * sa, -h * lam * self.l * ca, y + 2)
         vt_sincos(y[1], &s, &c)
         y[5] += a * h * f0
         y[6] += h * f1
