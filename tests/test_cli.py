@@ -12,12 +12,13 @@ import sys
 import numpy as np
 import pytest
 
-from vitree import cli, cli_show
-from vitree.cli_names import VEHICLES
-from vitree.cli_words import spoken
+from vitree import cli
+from vitree.cli import console as cli_show
+from vitree.cli.names import VEHICLES
+from vitree.cli.words import spoken
 from vitree.errors import ConvergenceError
 from vitree.integrators import METHODS
-from vitree.trajectory import Trajectory
+from vitree.run.trajectory import Trajectory
 from vitree.urdf.rules import RULES
 
 URDF = """<robot name="two">

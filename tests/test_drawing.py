@@ -12,7 +12,9 @@ from scipy.spatial.transform import Rotation
 
 import vitree as vt
 from vitree import vehicles
-from vitree.drawing import WORLD, Drawing, Film, drawing_of, film_of, poses
+from vitree.results.drawing import WORLD, Drawing, drawing_of, poses
+from vitree.results.film import Film
+from vitree.results.filming import film_of
 from vitree.errors import InputError
 
 

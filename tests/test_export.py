@@ -16,12 +16,14 @@ from scipy.spatial.transform import Rotation
 from test_trajectory import make
 
 import vitree as vt
-from vitree import export, vehicles
-from vitree.drawing import drawing_of
+from vitree import vehicles
+from vitree.results import export
+from vitree.results.drawing import drawing_of
 from vitree.errors import InputError, MissingExtraError
-from vitree.model import Model
-from vitree.simulate import simulate
-from vitree.trajectory import Trajectory, versions
+from vitree.model.model import Model
+from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory
+from vitree.results.plain import versions
 
 ROOT = pathlib.Path(__file__).parent.parent
 OLD = runpy.run_path(str(ROOT / "tools" / "make_old_runs.py"))

@@ -14,13 +14,17 @@ import pytest
 from random_models import chain_flat
 from test_trajectory import make
 
-from vitree import plot, plot_parts
-from vitree.compare import compare, momentum_departure
+from vitree import plot
+from vitree.plot import parts as plot_parts
+from vitree.run.compare import compare
+from vitree.results.series import momentum_departure
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
-from vitree.model import Model
-from vitree.simulate import simulate
-from vitree.trajectory import Trajectory, versions
-from vitree.tree import Tree, body, free, ry
+from vitree.model.model import Model
+from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory
+from vitree.results.plain import versions
+from vitree.tree.tree import Tree
+from vitree.tree.elements import body, free, ry
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 to_rgb = pytest.importorskip("matplotlib.colors").to_rgb

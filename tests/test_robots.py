@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from vitree import robots
+from vitree.urdf import robots
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError
-from vitree.robots import ALIASES, BASES, find_robot, list_descriptions, list_robots, own_robots, suggest_base
+from vitree.urdf.robots import ALIASES, BASES, find_robot, list_descriptions, list_robots, own_robots, suggest_base
 from vitree.urdf.paths import resolve
 
 

@@ -12,10 +12,10 @@ from random_models import random_state
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree import euler as euler_angles
+from vitree.mechanism import euler as euler_angles
 from vitree.errors import InputError, ModelError, UrdfError
-from vitree.robots import example_robots, find_robot, own_robots
-from vitree.tree import rotation_about, rotation_rpy
+from vitree.urdf.robots import example_robots, find_robot, own_robots
+from vitree.spatial.rotations import rotation_about, rotation_rpy
 from vitree.urdf import load_urdf, read_urdf
 
 X, Y, Z = np.eye(3)

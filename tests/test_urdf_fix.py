@@ -11,7 +11,7 @@ from urdf_faults.expected import EXPECTED
 
 import vitree as vt
 from vitree.errors import InputError, UrdfError
-from vitree.robots import example_robots
+from vitree.urdf.robots import example_robots
 from vitree.urdf.inertia import inertia_faults
 
 FOLDER = pathlib.Path(__file__).parent / "urdf_faults"

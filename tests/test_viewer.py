@@ -16,7 +16,7 @@ from random_models import random_flat
 
 import vitree as vt
 from vitree import vehicles
-from vitree.drawing import drawing_of, poses
+from vitree.results.drawing import drawing_of, poses
 from vitree.errors import InputError
 from vitree.viewer import show, view, write_html
 from vitree.viewer.dials import Dials

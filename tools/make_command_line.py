@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from vitree import cli_options
+from vitree.cli import options as cli_options
 from vitree.cli import COMMANDS
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
