@@ -124,7 +124,7 @@ def simulate(
         return simulate_reduced(model, simulate, given)
     if resume is not None:
         method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
-    kind = methods[method or next(iter(methods))]
+    kind: type[Integrator] = methods[method or next(iter(methods))]
     spans: np.ndarray | None = None
     adaptive = options.get("adapt") is not None and "adapt" in kind.options
     if isinstance(dt, np.ndarray | list | tuple):
