@@ -33,6 +33,7 @@ from vitree.model.euler import EulerModel
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
+from vitree.moved import know_old_names as _know_old_names
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.simulate import simulate
@@ -167,3 +168,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_PARTS})
+
+
+_know_old_names()
