@@ -35,8 +35,8 @@ URDF = """<robot name="two">
     <origin xyz="0 0 -1"/><axis xyz="0 1 0"/></joint>
 </robot>"""
 # the modules, which vitree hides behind functions of the same names
-compare_module = importlib.import_module("vitree.compare")
-simulate_module = importlib.import_module("vitree.simulate")
+compare_module = importlib.import_module("vitree.run.compare")
+simulate_module = importlib.import_module("vitree.run.simulate")
 SHORT = ["--duration", "0.1", "--dt", "0.01"]
 
 

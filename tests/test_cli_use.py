@@ -21,7 +21,7 @@ from vitree import cli
 from vitree.cli import console as cli_show
 from vitree.cli.names import VEHICLES, vehicle
 
-bench_module = importlib.import_module("vitree.bench")
+bench_module = importlib.import_module("vitree.run.bench")
 CLOSED = pathlib.Path(__file__).parent.parent / "examples/papers/johnson_murphey_2009/closed_chain.sexpr"
 SHORT = ["--duration", "0.1", "--dt", "0.01"]
 

@@ -15,16 +15,16 @@ from random_models import chain_flat
 from test_trajectory import make
 
 from vitree import plot
-from vitree.plot import parts as plot_parts
-from vitree.run.compare import compare
-from vitree.results.series import momentum_departure
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.model.model import Model
+from vitree.plot import parts as plot_parts
+from vitree.results.plain import versions
+from vitree.results.series import momentum_departure
+from vitree.run.compare import compare
 from vitree.run.simulate import simulate
 from vitree.run.trajectory import Trajectory
-from vitree.results.plain import versions
-from vitree.tree.tree import Tree
 from vitree.tree.elements import body, free, ry
+from vitree.tree.tree import Tree
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 to_rgb = pytest.importorskip("matplotlib.colors").to_rgb

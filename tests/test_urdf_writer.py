@@ -8,8 +8,8 @@ import pytest
 from random_models import random_flat, random_rotation, random_state
 
 import vitree as vt
-from vitree.urdf.robots import example_robots, own_robots
 from vitree.spatial.rotations import rotation_rpy
+from vitree.urdf.robots import example_robots, own_robots
 from vitree.urdf.writer import UNLIMITED, _rpy, _unit, write_urdf
 
 MOVING = ("revolute", "prismatic", "free")

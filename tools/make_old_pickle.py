@@ -1,4 +1,4 @@
-"""Write tests/data/vitree-0.1.0.pickle and tests/data/run-0.1.0.npz: what vitree 0.1.0 pickled and saved.
+"""Write tests/data/vitree-0.1.0.pickle and tests/data/saved-0.1.0.npz: what vitree 0.1.0 pickled and saved.
 
     python tools/make_old_pickle.py
 
@@ -36,7 +36,7 @@ def main() -> None:
     tree = arm()
     model, drone = tree.compile(), vt.vehicles.helicopter()
     run = vt.simulate(model, duration=0.02, dt=0.01, inputs=[0.1])
-    saved = run.save(DATA / "run-0.1.0.npz")
+    saved = run.save(DATA / "saved-0.1.0.npz")
     content = {
         "tree": tree, "model": model, "euler": model.euler(), "reduced": model.reduced(), "run": run, "state": run[1],
         "comparison": vt.compare(drone, ["lie"], drone.neutral(), duration=0.02, dt=0.01, reference=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +29,7 @@ class _Before(ModuleType):
 
     def __init__(self, name: str, now: tuple[str, ...]):
         super().__init__(f"vitree.{name}", f"What pickles of vitree 0.1.0 call vitree.{now[0]}.")
+        self.__spec__ = ModuleSpec(f"vitree.{name}", None)
         self._now = now
 
     def __getattr__(self, name: str) -> Any:

@@ -34,7 +34,7 @@ def test_a_pickled_model_is_the_one_made_now(old):
 
 
 def test_a_saved_run_goes_on_bit_for_bit(old):
-    saved = vt.Trajectory.load(DATA / "run-0.1.0.npz")
+    saved = vt.Trajectory.load(DATA / "saved-0.1.0.npz")
     assert np.array_equal(saved.q, old["run"].q)
     more = vt.simulate(old["model"], resume=saved, duration=0.02, inputs=[0.1])
     whole = vt.simulate(old["model"], duration=0.04, dt=0.01, inputs=[0.1])

@@ -76,7 +76,7 @@ def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
 
     Raises
     ------
-    InputError
+    InputError, UnknownNameError
         As :func:`dynamics_of`, or :func:`vitree.simulate`.
     """
     v = plan.v_ends[0]

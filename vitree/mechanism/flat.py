@@ -136,8 +136,8 @@ class Flat:
     link_inertia: tuple = ()  # (3, 3) each, about the COM, axes of the link's frame
     joints: tuple[JointInfo, ...] = ()
     geometry: tuple[Geometry, ...] = ()
-    constraints: tuple = ()  # of vitree.constraints
-    loads: tuple = ()  # of vitree.loads
+    constraints: tuple = ()  # of mechanism.constraints
+    loads: tuple = ()  # of mechanism.loads
     report: Report = field(default_factory=Report)  # what a reader found in the file, and did with it
 
     def __post_init__(self):
