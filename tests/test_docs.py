@@ -88,7 +88,7 @@ def test_the_api_has_every_public_name(built):
         public |= {f"{part.__name__}.{name}" for name in part.__all__}
     own = (name for name, value in vars(vt.lie).items() if getattr(value, "__module__", "") == "vitree.lie")
     public |= {f"vitree.lie.{name}" for name in own if not name.startswith("_")}
-    assert {"vitree.run.simulate", "vitree.lie.SE3", "vitree.control.solve"} <= public
+    assert {"vitree.simulate", "vitree.lie.SE3", "vitree.control.solve"} <= public
     assert sorted(public - documented) == []
 
 

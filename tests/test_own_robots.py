@@ -10,9 +10,9 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from vitree.urdf.robots import own_robots
 
 import vitree as vt
+from vitree.urdf.robots import own_robots
 
 URDF = pathlib.Path(__file__).parent.parent / "urdf"
 DEGREES = {"pendulum": 1, "double_pendulum": 2, "chain10": 10, "arm6": 6, "human": 35}
