@@ -5,7 +5,7 @@ import platform
 import sys
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -54,6 +54,7 @@ if X86:  # one lane again, with twice the registers
     extensions.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
 parallel = 0 if sys.platform == "win32" else min(len(extensions), os.cpu_count() or 1)
 setup(
+    packages=[*find_packages(include=["vitree*"]), "vitree.own_robots"],
     ext_modules=cythonize(
         extensions,
         nthreads=0,

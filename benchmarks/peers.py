@@ -69,7 +69,7 @@ def without_damping(text: str) -> str:
 
 def robots() -> dict[str, tuple[str, bool]]:
     """Name -> (URDF text, whether its base is free) of the robots that are timed."""
-    from vitree.robots import find_robot
+    from vitree.urdf.robots import find_robot
 
     return {
         "chain10": (chain_urdf(10), False),

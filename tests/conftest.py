@@ -3,11 +3,11 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
 import pytest
 
-from vitree.integrators.base import CompiledIntegrator
+from vitree.integrators.compiled import CompiledIntegrator
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitree.flat import BALL, FREE, KIND_NQ, KIND_NV, KINDS, PRISMATIC, Flat, JointInfo
+from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV, KINDS, PRISMATIC, Flat, JointInfo
 
 GRAVITY = (0.3, -0.2, -9.81)  # oblique, so that no axis is privileged
 

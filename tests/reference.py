@@ -25,7 +25,7 @@ from math import factorial
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 
-from vitree.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, Flat
+from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, Flat
 
 # --------------------------------------------------------------------------- rotations
 

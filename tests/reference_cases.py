@@ -15,7 +15,7 @@ import numpy as np
 import reference as ref
 from random_models import build_flat
 
-from vitree.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
+from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
 
 DATA = Path(__file__).parent / "data"
 

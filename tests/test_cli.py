@@ -12,12 +12,13 @@ import sys
 import numpy as np
 import pytest
 
-from vitree import cli, cli_show
-from vitree.cli_names import VEHICLES
-from vitree.cli_words import spoken
+from vitree import cli
+from vitree.cli import console as cli_show
+from vitree.cli.names import VEHICLES
+from vitree.cli.words import spoken
 from vitree.errors import ConvergenceError
 from vitree.integrators import METHODS
-from vitree.trajectory import Trajectory
+from vitree.run.trajectory import Trajectory
 from vitree.urdf.rules import RULES
 
 URDF = """<robot name="two">
@@ -34,8 +35,8 @@ URDF = """<robot name="two">
     <origin xyz="0 0 -1"/><axis xyz="0 1 0"/></joint>
 </robot>"""
 # the modules, which vitree hides behind functions of the same names
-compare_module = importlib.import_module("vitree.compare")
-simulate_module = importlib.import_module("vitree.simulate")
+compare_module = importlib.import_module("vitree.run.compare")
+simulate_module = importlib.import_module("vitree.run.simulate")
 SHORT = ["--duration", "0.1", "--dt", "0.01"]
 
 

@@ -14,7 +14,8 @@ import time
 import pytest
 
 import vitree as vt
-from vitree import cli, cli_names
+from vitree import cli
+from vitree.cli import names as cli_names
 from vitree.integrators.variational import SOLVERS
 
 ROOT = pathlib.Path(__file__).parent.parent

@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 import vitree as vt
-from vitree import cli, cli_show
-from vitree.cli_names import VEHICLES, vehicle
+from vitree import cli
+from vitree.cli import console as cli_show
+from vitree.cli.names import VEHICLES, vehicle
 
-bench_module = importlib.import_module("vitree.bench")
+bench_module = importlib.import_module("vitree.run.bench")
 CLOSED = pathlib.Path(__file__).parent.parent / "examples/papers/johnson_murphey_2009/closed_chain.sexpr"
 SHORT = ["--duration", "0.1", "--dt", "0.01"]
 
@@ -385,7 +386,7 @@ def test_runs_are_known_by_what_is_in_them(run, tmp_path):
 
 
 def test_bench_checks_where_it_starts():
-    from vitree.bench import bench
+    from vitree.run.bench import bench
 
     model = vt.load_urdf(vt.find_robot("pendulum"))
     for start in (([0.0, 0.0],), (None, [0.0, 0.0])):

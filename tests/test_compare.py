@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from random_models import chain_flat, random_flat, random_state
 
-from vitree.compare import compare
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.model import Model
-from vitree.simulate import simulate
-from vitree.tree import Tree, body, rx, rz, tz
+from vitree.model.model import Model
+from vitree.run.compare import compare
+from vitree.run.simulate import simulate
+from vitree.tree.elements import body, rx, rz, tz
+from vitree.tree.tree import Tree
 
 # the modules, which vitree hides behind functions of the same names
-compare_module = importlib.import_module("vitree.compare")
+compare_module = importlib.import_module("vitree.run.compare")
 METHODS = ["linear-time", "midpoint", "semi-implicit-euler", "rk4"]
 Q0 = np.array([2.1, 0.4])
 

@@ -28,6 +28,7 @@ from random_models import random_flat, random_state
 
 import vitree as vt
 from vitree._core import WIDTHS, _cpu, lanes
+from vitree.model.closure import dependent
 
 REFERENCE = json.loads((pathlib.Path(__file__).parent / "data" / "closed_chain_and_scissor.json").read_text())
 BOTH = [(1, 0, 0), (0, 0, 1)]
@@ -329,7 +330,7 @@ def test_second_derivatives_of_every_kind(seed, name):
     for one in [[x] for x in full] if name != "weld" else [full]:
         model = vt.Model(replace(flat, constraints=tuple(one)))
         Dh = model.constraint_rows(q[None])[1][0]
-        if vt.constraints.dependent(Dh):
+        if dependent(Dh):
             continue
         rates = [model.constraint_rows(model.integrate(q, k * 1e-3 * v)[None])[1][0] @ v for k in PLACES]
         bend = STENCIL @ rates / 1e-3

@@ -11,7 +11,7 @@ import reference
 from random_models import random_flat, random_state
 
 from vitree._core import WIDTHS, _cpu, lanes
-from vitree.model import Model
+from vitree.model.model import Model
 
 KINDS = ("revolute", "prismatic", "helical", "ball", "free")
 BUILT = [w for w in WIDTHS if _cpu.runs(w)]

@@ -12,7 +12,7 @@ from test_readme import python_blocks, run_block
 
 import vitree as vt
 from vitree import cli
-from vitree.sexpr import COMPONENTS, JOINT_OPTIONS, OPTIONS, TRANSFORMS
+from vitree.tree.sexpr import COMPONENTS, JOINT_OPTIONS, OPTIONS, TRANSFORMS
 
 FOLDER = pathlib.Path(__file__).parent.parent / "docs"
 PAGES = sorted(FOLDER.rglob("*.md"))

@@ -12,8 +12,10 @@ from scipy.spatial.transform import Rotation
 
 import vitree as vt
 from vitree import vehicles
-from vitree.drawing import WORLD, Drawing, Film, drawing_of, film_of, poses
 from vitree.errors import InputError
+from vitree.results.drawing import WORLD, Drawing, drawing_of, poses
+from vitree.results.film import Film
+from vitree.results.filming import film_of
 
 
 def matrix(pose):
@@ -176,7 +178,7 @@ def test_a_run_backwards_has_the_same_film():
 
 
 def test_films_of_many_bodies_stay_small(monkeypatch):
-    monkeypatch.setattr("vitree.drawing.MOST_POSES", 100)
+    monkeypatch.setattr("vitree.results.filming.MOST_POSES", 100)
     film = film_of(swing(duration=10.0))
     assert len(film.t) == 100 and film.t[-1] == 10.0
 

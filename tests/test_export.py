@@ -16,12 +16,14 @@ from scipy.spatial.transform import Rotation
 from test_trajectory import make
 
 import vitree as vt
-from vitree import export, vehicles
-from vitree.drawing import drawing_of
+from vitree import vehicles
 from vitree.errors import InputError, MissingExtraError
-from vitree.model import Model
-from vitree.simulate import simulate
-from vitree.trajectory import Trajectory, versions
+from vitree.model.model import Model
+from vitree.results import export, mcap, units
+from vitree.results.drawing import drawing_of
+from vitree.results.plain import versions
+from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory, convert
 
 ROOT = pathlib.Path(__file__).parent.parent
 OLD = runpy.run_path(str(ROOT / "tools" / "make_old_runs.py"))
@@ -81,7 +83,7 @@ def test_versions_name_what_a_result_depends_on():
 
 def test_columns_have_names_and_units():
     traj = run()
-    found = export.columns(traj)
+    found = units.columns(traj)
     assert all(values.shape == (11,) and unit for values, unit in found.values())
     assert len(found) == 1 + 4 + 3 + 3 + 3 + 6 + 2 + 2 + 2
     expected = {
@@ -95,29 +97,29 @@ def test_columns_have_names_and_units():
 
 def test_constraints_of_one_name_are_all_there():
     traj = run(constraint_names=("rod", "rod"))
-    found = export.columns(traj)
+    found = units.columns(traj)
     for k, name in enumerate(("rod", "rod (2)")):
         assert np.array_equal(found[f"constraint.{name}"][0], traj.constraint[:, k])
 
 
 def test_units_of_joints_are_those_of_the_system():
     traj = scalar()
-    assert set(export.units_of(traj)["q"]) == {"rad or m"}
+    assert set(units.units_of(traj)["q"]) == {"rad or m"}
     kinds = dict(zip(traj.joint_names, ("revolute", "helical", "prismatic"), strict=True))
     joints = [types.SimpleNamespace(name=name, kind=kind) for name, kind in kinds.items()]
     system = types.SimpleNamespace(joints=joints, gravity=np.zeros(3), total_mass=1, only_falls=0, conservative=0)
     object.__setattr__(traj, "system", system)
-    assert export.units_of(traj) == {"q": ("rad", "rad", "m"), "v": ("rad/s", "rad/s", "m/s"),
+    assert units.units_of(traj) == {"q": ("rad", "rad", "m"), "v": ("rad/s", "rad/s", "m/s"),
                                      "p": ("kg m^2/s", "kg m^2/s", "kg m/s")}  # fmt: skip
 
 
 def test_names_alone_tell_the_units_of_free_joints_and_vehicles_only():
     free = make(nq=2, nv=2, joint_names=("base",), q_names=("base.x", "base.qw"), v_names=("base.vx", "base.wz"))
-    assert export.units_of(free)["q"] == ("m", "1") and export.units_of(free)["v"] == ("m/s", "rad/s")
+    assert units.units_of(free)["q"] == ("m", "1") and units.units_of(free)["v"] == ("m/s", "rad/s")
     car = make(nq=2, nv=2, joint_names=("psi", "body"), q_names=("psi", "theta"), v_names=("psi", "vx"))
-    assert export.units_of(car)["q"] == ("rad or m", "rad") and export.units_of(car)["v"] == ("rad/s or m/s", "m/s")
+    assert units.units_of(car)["q"] == ("rad or m", "rad") and units.units_of(car)["v"] == ("rad/s or m/s", "m/s")
     joint = make(nq=1, nv=1, joint_names=("x",), q_names=("x",), v_names=("x",))
-    assert export.units_of(joint)["q"] == ("rad or m",)
+    assert units.units_of(joint)["q"] == ("rad or m",)
 
 
 @pytest.mark.parametrize("system", [
@@ -125,14 +127,14 @@ def test_names_alone_tell_the_units_of_free_joints_and_vehicles_only():
     vehicles.car(), vehicles.helicopter()])  # fmt: skip
 def test_a_file_knows_of_the_system_what_the_run_did(system, tmp_path):
     live = simulate(system, duration=0.02, dt=0.01)
-    known = export.about(live)
+    known = units.about(live)
     assert known["gravity"] == system.gravity.tolist() and known["total_mass"] == system.total_mass
     assert (known["only_falls"], known["conservative"]) == (system.only_falls, system.conservative)
     loaded = Trajectory.load(live.save(tmp_path / "run.npz"))
     again = Trajectory.load(loaded[:2].save(tmp_path / "again.npz"))
-    assert loaded.system is None and export.about(loaded) == export.about(again) == known
-    assert {name: unit for name, (_, unit) in export.columns(loaded).items()} == {
-        name: unit for name, (_, unit) in export.columns(live).items()}  # fmt: skip
+    assert loaded.system is None and units.about(loaded) == units.about(again) == known
+    assert {name: unit for name, (_, unit) in units.columns(loaded).items()} == {
+        name: unit for name, (_, unit) in units.columns(live).items()}  # fmt: skip
 
 
 SIX = "tx ty tz rz ry rx".split()
@@ -174,7 +176,7 @@ def test_csv_reads_back_exactly(traj, tmp_path):
     path = export.to_csv(traj, tmp_path / "run.csv")
     with open(path, newline="", encoding="utf-8") as stream:
         head, *rows = csv.reader(stream)
-    found = export.columns(traj)
+    found = units.columns(traj)
     assert head == [f"{name} [{unit}]" for name, (_, unit) in found.items()]
     read = np.array(rows, dtype=float).reshape(len(traj), len(head))
     for k, (values, _) in enumerate(found.values()):
@@ -186,7 +188,7 @@ def test_a_table_has_the_same_columns():
     traj = run()
     table = traj.to_pandas()
     assert isinstance(table, pandas.DataFrame) and table.index.name == "t" and np.array_equal(table.index, traj.t)
-    for name, (values, unit) in export.columns(traj).items():
+    for name, (values, unit) in units.columns(traj).items():
         assert name == "t" or np.array_equal(table[name], values)
         assert table.attrs["units"][name] == unit
     assert table["iterations"].dtype == int and json.loads(table.attrs["settings"]) == traj.settings
@@ -242,7 +244,7 @@ def film(monkeypatch):
     made = types.SimpleNamespace(
         drawing=types.SimpleNamespace(bodies=("pelvis", "arm")), t=np.array([0.0, 0.5, 1.0]), poses=poses
     )
-    monkeypatch.setattr("vitree.drawing.film_of", lambda traj: made)
+    monkeypatch.setattr("vitree.results.mcap.film_of", lambda traj: made)
     return made
 
 
@@ -359,11 +361,11 @@ def test_the_ending_chooses_the_format(tmp_path):
         pytest.importorskip(package)
     starts = {".npz": b"PK", ".nc": b"CDF\x02", ".csv": b"t [s]", ".json": b"{", ".mcap": b"\x89MCAP"}
     for ending, start in starts.items():
-        path = export.convert(run(), str(tmp_path / f"run{ending.upper()}"))
+        path = convert(run(), str(tmp_path / f"run{ending.upper()}"))
         assert path.read_bytes().startswith(start)
     for name in ("run.xyz", "run"):
         with pytest.raises(InputError, match=r"\.npz, \.nc, \.csv, \.json, \.mcap"):
-            export.convert(run(), tmp_path / name)
+            convert(run(), tmp_path / name)
     assert len(list(tmp_path.iterdir())) == len(starts)
 
 
@@ -371,7 +373,7 @@ def test_the_ending_chooses_the_format(tmp_path):
 def test_what_cannot_be_written_is_named(ending, tmp_path):
     pytest.importorskip({".nc": "xarray", ".mcap": "mcap"}.get(ending, "csv"))
     with pytest.raises(InputError, match="absent"):
-        export.convert(run(), tmp_path / "absent" / f"run{ending}")
+        convert(run(), tmp_path / "absent" / f"run{ending}")
 
 
 def test_an_interrupted_write_leaves_the_old_file(film, tmp_path, monkeypatch):
@@ -383,7 +385,7 @@ def test_an_interrupted_write_leaves_the_old_file(film, tmp_path, monkeypatch):
         yield 0, "/state", {}
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(export, "_states", interrupted)
+    monkeypatch.setattr(mcap, "_states", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run().to_mcap(path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

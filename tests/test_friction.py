@@ -27,9 +27,9 @@ from test_cli import URDF as TWO
 import vitree as vt
 from vitree import cli
 from vitree._core import _cpu
-from vitree.flat import KIND_NV
 from vitree.integrators.variational import INEXACT, SOLVERS
-from vitree.sexpr import read_sexpr, write_sexpr
+from vitree.mechanism.flat import KIND_NV
+from vitree.tree.sexpr import read_sexpr, write_sexpr
 
 ALL = (*SINGLE, "ball", "free")
 VARIATIONAL = ("midpoint", "linear-time")

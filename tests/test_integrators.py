@@ -8,7 +8,7 @@ import reference
 from random_models import chain_flat, pendulum_flat, random_flat, random_state
 
 import vitree as vt
-from vitree.flat import FREE
+from vitree.mechanism.flat import FREE
 
 COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
 VARIATIONAL = [name for name, kind in vt.METHODS.items() if kind.uses_momentum]

@@ -19,7 +19,7 @@ from random_models import random_flat, random_state
 from test_directions import ALL, INPUTS, H, slopes
 
 import vitree as vt
-from vitree.robots import example_robots
+from vitree.urdf.robots import example_robots
 
 # ---- steps ------------------------------------------------------------------------------------------------
 

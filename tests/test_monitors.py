@@ -8,7 +8,7 @@ from loaded_models import constrained_tree
 from random_models import chain_flat
 
 import vitree as vt
-from vitree.monitors import MONITORS
+from vitree.run.monitors import MONITORS
 
 COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
 

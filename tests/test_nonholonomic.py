@@ -10,7 +10,7 @@ import pytest
 
 import vitree as vt
 from vitree import vehicles
-from vitree.integrators import written_steps
+from vitree.vehicles.methods import written as written_steps
 
 CASES = {
     "sleigh": cases.sleigh, "rotor": cases.rotor, "glider": lambda: cases.rotor(cases.Glider), "car": cases.car_case,

@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 
 import vitree as vt
-from vitree.robots import own_robots
+from vitree.urdf.robots import own_robots
 
 URDF = pathlib.Path(__file__).parent.parent / "urdf"
 DEGREES = {"pendulum": 1, "double_pendulum": 2, "chain10": 10, "arm6": 6, "human": 35}

@@ -11,7 +11,7 @@ import pytest
 
 import vitree as vt
 from vitree.errors import ModelError
-from vitree.robots import example_robots, find_robot
+from vitree.urdf.robots import example_robots, find_robot
 
 #: name, whether its base floats
 ROBOTS = [

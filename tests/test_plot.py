@@ -14,13 +14,17 @@ import pytest
 from random_models import chain_flat
 from test_trajectory import make
 
-from vitree import plot, plot_parts
-from vitree.compare import compare, momentum_departure
+from vitree import plot
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
-from vitree.model import Model
-from vitree.simulate import simulate
-from vitree.trajectory import Trajectory, versions
-from vitree.tree import Tree, body, free, ry
+from vitree.model.model import Model
+from vitree.plot import parts as plot_parts
+from vitree.results.plain import versions
+from vitree.results.series import momentum_departure
+from vitree.run.compare import compare
+from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory
+from vitree.tree.elements import body, free, ry
+from vitree.tree.tree import Tree
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 to_rgb = pytest.importorskip("matplotlib.colors").to_rgb
@@ -422,7 +426,7 @@ def test_a_picture_that_cannot_be_made_says_why(found, run, tmp_path, monkeypatc
     with pytest.raises(InputError, match="No space left"):
         plot.save(figure, path)
     assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == before
-    monkeypatch.delitem(sys.modules, "vitree.plot_figure")
+    monkeypatch.delitem(sys.modules, "vitree.plot.figure")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for draw in (found.plot, run.plot):
         with pytest.raises(MissingExtraError, match=r"vitree\[plot\]"):

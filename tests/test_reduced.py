@@ -13,7 +13,7 @@ from random_models import random_flat, random_state
 
 import vitree as vt
 from vitree.errors import ConvergenceError, InputError, ModelError
-from vitree.tree import tz
+from vitree.tree.elements import tz
 
 SINGLE = ("revolute", "prismatic", "helical")
 KINDS = (*SINGLE, "ball")

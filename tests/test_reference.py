@@ -10,7 +10,7 @@ import reference as ref
 from random_models import chain_flat, pendulum_flat, random_flat, random_state
 from reference_cases import drnea_cases, lie_vectors, midpoint_cases, pinocchio_model
 
-from vitree.flat import FREE, KINDS
+from vitree.mechanism.flat import FREE, KINDS
 
 EPS = float(np.finfo(np.longdouble).eps)
 # sixth-order differences in the widest float: truncation and rounding balance at eps^(6/7)

@@ -8,10 +8,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from vitree import robots
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError
-from vitree.robots import ALIASES, BASES, find_robot, list_descriptions, list_robots, own_robots, suggest_base
+from vitree.urdf import robots
 from vitree.urdf.paths import resolve
+from vitree.urdf.robots import ALIASES, BASES, find_robot, list_descriptions, list_robots, own_robots, suggest_base
 
 
 @pytest.fixture(autouse=True)

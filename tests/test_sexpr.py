@@ -7,7 +7,16 @@ import pytest
 from test_constraints import REFERENCE, closed_chain
 
 import vitree as vt
-from vitree.sexpr import COMPONENTS, JOINT_OPTIONS, OPTIONS, TRANSFORMS, SexprError, load_sexpr, read_sexpr, write_sexpr
+from vitree.tree.sexpr import (
+    COMPONENTS,
+    JOINT_OPTIONS,
+    OPTIONS,
+    TRANSFORMS,
+    SexprError,
+    load_sexpr,
+    read_sexpr,
+    write_sexpr,
+)
 
 LISTING = """
 ; Johnson & Murphey 2009, Listing 1, the device of Fig. 6

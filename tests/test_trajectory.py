@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from vitree.errors import InputError, VitreeError
-from vitree.trajectory import FORMAT, UNITS, Trajectory
+from vitree.results.files import FORMAT, UNITS
+from vitree.run.trajectory import Trajectory
 
 ARRAYS = ("t", "q", "v", "p", "kinetic", "potential", "momentum", "iterations", "residual",
           "constraint", "multipliers")  # fmt: skip

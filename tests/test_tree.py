@@ -9,29 +9,14 @@ import pytest
 import reference
 from random_models import random_flat, random_inertia, random_rotation, random_state
 
-from vitree import euler as euler_angles
-from vitree import pairs
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.flat import FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Geometry
-from vitree.flatten import turn_z_to
-from vitree.regular import why_singular
-from vitree.tree import (
-    Tree,
-    ball,
-    body,
-    fixed,
-    frame,
-    free,
-    rotation_about,
-    rotation_rpy,
-    rx,
-    ry,
-    rz,
-    screw,
-    tx,
-    ty,
-    tz,
-)
+from vitree.mechanism import euler as euler_angles
+from vitree.mechanism.flat import FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, REVOLUTE, Geometry
+from vitree.mechanism.regular import why_singular
+from vitree.spatial.rotations import rotation_about, rotation_rpy, turn_z_to
+from vitree.tree import pairs
+from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree.tree import Tree
 
 X, Y, Z = np.eye(3)
 

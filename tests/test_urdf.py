@@ -12,11 +12,11 @@ from random_models import random_state
 from scipy.spatial.transform import Rotation
 
 import vitree as vt
-from vitree import euler as euler_angles
 from vitree.errors import InputError, ModelError, UrdfError
-from vitree.robots import example_robots, find_robot, own_robots
-from vitree.tree import rotation_about, rotation_rpy
+from vitree.mechanism import euler as euler_angles
+from vitree.spatial.rotations import rotation_about, rotation_rpy
 from vitree.urdf import load_urdf, read_urdf
+from vitree.urdf.robots import example_robots, find_robot, own_robots
 
 X, Y, Z = np.eye(3)
 INERTIAL = "<inertial><mass value='1'/><inertia ixx='1' ixy='0' ixz='0' iyy='1' iyz='0' izz='1'/></inertial>"

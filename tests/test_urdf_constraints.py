@@ -10,7 +10,7 @@ import pytest
 
 import vitree as vt
 from vitree.errors import ConvergenceError, InputError, ModelError, UrdfError
-from vitree.robots import example_robots, suggest_base
+from vitree.urdf.robots import example_robots, suggest_base
 
 X, Y, Z = np.eye(3)
 

@@ -162,7 +162,7 @@ def test_nothing_outside_the_file_is_opened(tmp_path):
 
 def test_numbers_without_a_result(monkeypatch):
     """Arrays that are not finite, and algebra that fails, are said to be so."""
-    from vitree.tree import Tree
+    from vitree.tree.tree import Tree
 
     flatten = Tree.flatten
     monkeypatch.setattr(Tree, "flatten", lambda tree: replace(flatten(tree), mass=np.array([np.nan])))

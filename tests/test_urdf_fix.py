@@ -11,8 +11,8 @@ from urdf_faults.expected import EXPECTED
 
 import vitree as vt
 from vitree.errors import InputError, UrdfError
-from vitree.robots import example_robots
 from vitree.urdf.inertia import inertia_faults
+from vitree.urdf.robots import example_robots
 
 FOLDER = pathlib.Path(__file__).parent / "urdf_faults"
 

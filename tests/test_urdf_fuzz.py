@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import vitree as vt
 from vitree.errors import VitreeError
-from vitree.robots import example_robots, own_robots
+from vitree.urdf.robots import example_robots, own_robots
 
 #: Files of up to this size [bytes] are mutated, lest a run be all parsing.
 LARGEST = 60_000

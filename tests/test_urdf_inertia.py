@@ -9,8 +9,8 @@ from random_models import random_inertia, random_rotation
 
 import vitree as vt
 from vitree.errors import InputError, MissingExtraError, ModelError
-from vitree.flat import Geometry
-from vitree.tree import inertia_tensor
+from vitree.mechanism.flat import Geometry
+from vitree.spatial.inertia import inertia_tensor
 from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
 
 

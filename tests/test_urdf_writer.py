@@ -8,8 +8,8 @@ import pytest
 from random_models import random_flat, random_rotation, random_state
 
 import vitree as vt
-from vitree.robots import example_robots, own_robots
-from vitree.tree import rotation_rpy
+from vitree.spatial.rotations import rotation_rpy
+from vitree.urdf.robots import example_robots, own_robots
 from vitree.urdf.writer import UNLIMITED, _rpy, _unit, write_urdf
 
 MOVING = ("revolute", "prismatic", "free")
@@ -475,7 +475,7 @@ def test_angles_that_people_write_come_back():
 
 
 def test_axes_keep_their_direction():
-    from vitree.tree import direction
+    from vitree.spatial.checks import direction
 
     rng = np.random.default_rng(11)
     for axis in (*rng.normal(size=(500, 3)), (1, 1, 0), (0, 0, -1), (1, 1, 1)):

@@ -9,8 +9,8 @@ from random_models import random_flat, random_state
 from reference_cases import drnea_cases, midpoint_cases
 
 from vitree._core import WIDTHS, _cpu, lanes
-from vitree.flat import BALL, FREE
-from vitree.model import Model
+from vitree.mechanism.flat import BALL, FREE
+from vitree.model.model import Model
 
 SCALAR = ("revolute", "prismatic", "helical")
 BUILT = [w for w in WIDTHS if _cpu.runs(w)]

@@ -16,8 +16,8 @@ from random_models import random_flat
 
 import vitree as vt
 from vitree import vehicles
-from vitree.drawing import drawing_of, poses
 from vitree.errors import InputError
+from vitree.results.drawing import drawing_of, poses
 from vitree.viewer import show, view, write_html
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import energies_of, goes_far, travel_of, view_of_runs, what_to_show

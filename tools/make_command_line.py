@@ -11,8 +11,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from vitree import cli_options
 from vitree.cli import COMMANDS
+from vitree.cli import options as cli_options
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
 GROUPS = {group.__name__.lower(): group for group in (cli_options.Reading, cli_options.World, cli_options.Run,

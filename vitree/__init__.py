@@ -3,21 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from vitree._core import width as cpu_width
-from vitree.compare import Comparison, compare
-from vitree.constraints import (
-    AxisConstraint,
-    Cam,
-    Coupling,
-    Distance,
-    PointConstraint,
-    gear,
-    independent_constraints,
-    joint_constraints,
-    point_constraint,
-    satisfy_constraints,
-    screw_pair,
-    weld,
-)
 from vitree.errors import (
     ConvergenceError,
     InputError,
@@ -28,60 +13,47 @@ from vitree.errors import (
     VitreeError,
 )
 from vitree.findings import Finding, Report
-from vitree.flat import Geometry, JointInfo
 from vitree.integrators import METHODS, Integrator
-from vitree.loads import (
-    Attraction,
-    Damper,
-    Gravity,
-    JointForce,
-    JointSpring,
-    NonlinearSpring,
-    Spring,
-    Wrench,
+from vitree.mechanism.constraints import (
+    AxisConstraint,
+    Cam,
+    Coupling,
+    Distance,
+    PointConstraint,
+    gear,
+    joint_constraints,
+    point_constraint,
+    screw_pair,
+    weld,
 )
-from vitree.model import EulerModel, Model
-from vitree.pairs import (
-    cylindrical,
-    helical,
-    planar,
-    prismatic,
-    revolute,
-    spherical,
-    universal,
-)
-from vitree.reduced import ReducedModel
-from vitree.simulate import simulate
-from vitree.trajectory import Trajectory
-from vitree.tree import (
-    Frame,
-    Tree,
-    ball,
-    body,
-    fixed,
-    frame,
-    free,
-    rx,
-    ry,
-    rz,
-    screw,
-    tx,
-    ty,
-    tz,
-)
-from vitree.written import Constraint, Force, Potential, check_derivatives
+from vitree.mechanism.flat import Geometry, JointInfo
+from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
+from vitree.model.closure import independent_constraints, satisfy_constraints
+from vitree.model.euler import EulerModel
+from vitree.model.model import Model
+from vitree.model.reduced import ReducedModel
+from vitree.model.written import Constraint, Force, Potential, check_derivatives
+from vitree.moved import know_old_names as _know_old_names
+from vitree.run.compare import compare
+from vitree.run.comparison import Comparison
+from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory
+from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
+from vitree.tree.frames import Frame
+from vitree.tree.pairs import cylindrical, helical, planar, prismatic, revolute, spherical, universal
+from vitree.tree.tree import Tree
+from vitree.version import __version__ as __version__
 
 if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import control as control
     from vitree import lie as lie
     from vitree import vehicles as vehicles
-    from vitree.equilibrium import minimize_potential_energy
-    from vitree.robots import find_robot, list_robots
-    from vitree.sexpr import load_sexpr, read_sexpr, write_sexpr
+    from vitree.model.equilibrium import minimize_potential_energy
+    from vitree.tree import pairs as pairs
+    from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
     from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
+    from vitree.urdf.robots import find_robot, list_robots
     from vitree.viewer import view
-
-__version__ = "0.1.0"
 
 __all__ = [
     "METHODS",
@@ -171,23 +143,23 @@ _LAZY = {
     "fix_urdf": "vitree.urdf",
     "write_urdf": "vitree.urdf",
     "read_urdf": "vitree.urdf",
-    "load_sexpr": "vitree.sexpr",
-    "read_sexpr": "vitree.sexpr",
-    "write_sexpr": "vitree.sexpr",
-    "minimize_potential_energy": "vitree.equilibrium",
-    "find_robot": "vitree.robots",
-    "list_robots": "vitree.robots",
+    "load_sexpr": "vitree.tree.sexpr",
+    "read_sexpr": "vitree.tree.sexpr",
+    "write_sexpr": "vitree.tree.sexpr",
+    "minimize_potential_energy": "vitree.model.equilibrium",
+    "find_robot": "vitree.urdf.robots",
+    "list_robots": "vitree.urdf.robots",
     "view": "vitree.viewer",
 }
-#: Packages of their own, likewise.
-_PARTS = ("control", "lie", "vehicles")
+#: Modules, likewise.
+_PARTS = {"control": "vitree.control", "lie": "vitree.lie", "pairs": "vitree.tree.pairs", "vehicles": "vitree.vehicles"}
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _PARTS:
-        return importlib.import_module(f"vitree.{name}")
+        return importlib.import_module(_PARTS[name])
     if name in _LAZY:
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value
@@ -197,3 +169,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_PARTS})
+
+
+_know_old_names()

@@ -27,7 +27,7 @@ from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
-from vitree.tree import UNIT_TOLERANCE
+from vitree.spatial.rotations import UNIT_TOLERANCE
 
 #: Entries must be smaller than this: products of six of them are numbers.
 LARGEST = 1e50

@@ -13,7 +13,7 @@ import numpy as np
 from rotations import ROTATIONS, about
 
 import vitree as vt
-from vitree.flat import KINDS
+from vitree.mechanism.flat import KINDS
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.flat import Flat
+from vitree.mechanism.flat import Flat
 
 class CoreModel:
     def __init__(self, flat: Flat, iq: np.ndarray, iv: np.ndarray, nq: int, nv: int) -> None: ...

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from vitree import vehicles
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.plan import Plan
 from vitree.errors import InputError
 from vitree.lie import SE3
-from vitree.trajectory import Trajectory
+from vitree.run.simulate import simulate
+from vitree.run.trajectory import Trajectory
 
 
 def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
@@ -31,8 +33,6 @@ def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
     """
     if isinstance(vehicle, Dynamics):
         return vehicle
-    from vitree import vehicles
-
     if isinstance(vehicle, vehicles.Car):
         names = ("mass", "inertia", "wheel_inertia", "wheelbase", "wheel_radius", "rolling_resistance", "max_steering")
         return CarDynamics(**{name: getattr(vehicle, name) for name in names})
@@ -76,11 +76,9 @@ def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
 
     Raises
     ------
-    InputError
+    InputError, UnknownNameError
         As :func:`dynamics_of`, or :func:`vitree.simulate`.
     """
-    from vitree.simulate import simulate
-
     v = plan.v_ends[0]
     if isinstance(dynamics_of(vehicle), CarDynamics):
         turning = vehicle.wheel_radius / vehicle.wheelbase * plan["sigma"][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vitree.integrators import explicit, scipy_ode, variational
 from vitree.integrators.base import Integrator
+from vitree.model.system import METHODS_OF
 
 _KINDS: tuple[type[Integrator], ...] = (
     variational.LinearTime,
@@ -16,5 +17,6 @@ _KINDS: tuple[type[Integrator], ...] = (
 )
 #: name -> class; a new integrator is one file and one entry above.
 METHODS: dict[str, type[Integrator]] = {kind.name: kind for kind in _KINDS}
+METHODS_OF["mechanism"] = METHODS
 
 __all__ = ["METHODS", "Integrator"]

@@ -1,33 +1,25 @@
-"""What every integrator is: a model, a step, a state, and steps taken in compiled code."""
+"""What every integrator is: a model, a step, a state."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree import loads
 from vitree._core import scalar
-from vitree.constraints import dependent
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.signals import Motion, resolve_inputs
-from vitree.system import System
+from vitree.mechanism.loads import Wrench
+from vitree.model.lower import lower_loads, lower_wrench
+from vitree.model.signals import Motion, resolve_inputs
+from vitree.model.system import System
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
-
-#: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
-CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
-#: What checkpoints begin with; another number when the kept memory of the steppers changes.
-CHECKPOINT = "vitree checkpoint 2"
-#: Most steps between two looks where every step is monitored.
-CHUNK_STEPS = 1024
-
 
 #: What records have a row of for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
@@ -147,7 +139,7 @@ class Integrator:
         self.dt = float(dt)
         if torque is not None and not callable(torque):
             torque = model.validate_velocity(torque, "torque")
-        self.wrenches = [loads.Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
+        self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
         self.torque = torque
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)
@@ -248,9 +240,9 @@ class Integrator:
     def _driven(self) -> dict[str, Any]:
         """What a stepper is told of the loads and constraints."""
         model = self.model
-        more = [row for wrench in self.wrenches for row in loads.wrench_rows(model, wrench, {})]
+        more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
         return {
-            "loads": loads.compiled(model, model.loads, tuple(more)) if more else model.load_list,
+            "loads": lower_loads(model.index, model.loads, tuple(more)) if more else model.load_list,
             "constraints": model.constraint_list, "user": model.written,
             "nu": len(model.input_names), "inputs": self.inputs,
         }  # fmt: skip
@@ -329,122 +321,6 @@ class Integrator:
     def most_iterations(self) -> int:
         """Most corrections that one step took."""
         return 0
-
-
-class CompiledIntegrator(Integrator):
-    """An integrator whose steps are taken by a stepper of the compiled core."""
-
-    stepper: Any
-    #: where in a step the stepper asks for prescribed motion, as shares of it
-    moments: Sequence[float] | np.ndarray = (0.0, 0.5)
-    #: what to try when a step fails
-    remedy: str = "halve dt"
-
-    def _make(self, kind: str, **options) -> Any:
-        return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
-
-    def plan(self, q0, ends):
-        super().plan(q0, ends)
-        if self.motion.names:
-            self.stepper.set_motion(self.motion.rows(self.moments))
-
-    def vary(self, spans, ends):
-        self.stepper.set_steps(spans, ends)
-
-    def checkpoint(self):
-        return self._mark() + self.stepper.history()
-
-    def _mark(self) -> bytes:
-        return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
-
-    def resume(self, checkpoint):
-        mark = self._mark()
-        try:
-            if not checkpoint.startswith(mark):
-                raise ValueError(f"it does not begin with {mark.decode()!r}")
-            self.stepper.set_history(checkpoint[len(mark) :])
-        except ValueError as error:
-            raise InputError(f"the checkpoint is of another version of vitree, or damaged ({error})") from None
-        return self.stepper.t0, self.stepper.steps, self.stepper.state()
-
-    def _field(self):
-        return self.stepper
-
-    def start(self, t, q, x):
-        self.stepper.set_state(float(t), q, x)
-
-    def run(self, records, steps, every, progress, monitors=None):
-        done, chunk, until, begun = 0, 16, None, self.stepper.steps
-        if self.adaptive:
-            until, steps = steps, CHUNK_STEPS
-            self.stepper.set_end(until)
-            t0 = self.stepper.t
-        every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
-        while done < steps:
-            count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
-            if until is not None:
-                records.grow(records.rows + count // every + 1)
-            if monitors:
-                every_state.rows = 0
-                self.stepper.watch(monitors.contraction)
-            began = time.perf_counter()
-            status, rows = self.stepper.run(
-                count, 1 if monitors else every, every_state.rows, every_state.t, every_state.q, every_state.x,
-                every_state.iterations, every_state.residual, every_state.multipliers, every if monitors else 1,
-            )  # fmt: skip
-            took = time.perf_counter() - began
-            records.seconds += took
-            every_state.rows += rows
-            if monitors:
-                monitors.take(self, every_state, records, every)
-            if status == CALLBACK_FAILED:
-                raise self.stepper.exception
-            if status:
-                raise self._failure(status)
-            done = self.stepper.steps - begun
-            if until is not None:
-                # as many more as the time left takes at the mean step so far
-                left = (until - t0) / (self.stepper.t - t0) * done
-                steps = done if self.stepper.arrived else max(int(np.ceil(left)), done + every)
-            chunk = int(np.clip(CHUNK_SECONDS / max(took / count, 1e-9), 1, 2 * chunk))
-            if progress is not None:
-                progress(done, steps)
-
-    def _failure(self, status: int) -> ConvergenceError:
-        stepper = self.stepper
-        tolerance = getattr(stepper, "tolerance", None)
-        numbers = (
-            f" (residual {stepper.error:.3g} after {stepper.iterations} iterations, "
-            f"tolerance {tolerance:.3g} of the momentum)" if tolerance is not None else ""
-        )  # fmt: skip
-        return ConvergenceError(
-            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: "
-            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; {self.remedy}",
-            time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
-        )  # fmt: skip
-
-    def _tied(self, status: int) -> str:
-        """Which constraints depend on each other where the step began, if that is what the status says."""
-        if status != DEPENDENT:
-            return ""
-        model = self.model
-        if not model.constraints:
-            return ": there are none, so the step's equations are singular"
-        _, Dh = model.constraint_rows(self.stepper.state()[1][None])
-        names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
-        return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"
-
-    @property
-    def steps(self):
-        return self.stepper.steps
-
-    @property
-    def total_iterations(self):
-        return self.stepper.total_iterations
-
-    @property
-    def most_iterations(self):
-        return self.stepper.most_iterations
 
 
 def _halves(frame: str, wrench) -> tuple[tuple, tuple]:

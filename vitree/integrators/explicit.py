@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitree.integrators.base import CompiledIntegrator
+from vitree.integrators.compiled import CompiledIntegrator
 
 
 class ExplicitEuler(CompiledIntegrator):

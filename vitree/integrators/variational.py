@@ -9,9 +9,9 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.errors import InputError, UnknownNameError
-from vitree.integrators.base import CompiledIntegrator
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
-from vitree.loads import CONSERVATIVE
+from vitree.mechanism.loads import CONSERVATIVE
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES

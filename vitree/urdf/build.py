@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from vitree.constraints import gear, independent_constraints, joint_constraints
 from vitree.errors import ModelError
-from vitree.flat import Geometry
-from vitree.model import Model
-from vitree.pairs import euler, planar, prismatic, revolute
-from vitree.tree import Coordinate, Element, Fixed, Frame, Tree, body, direction, fixed, free, rotation_rpy
+from vitree.mechanism.constraints import gear, joint_constraints
+from vitree.mechanism.flat import Geometry
+from vitree.model.closure import independent_constraints
+from vitree.model.model import Model
+from vitree.spatial.checks import direction
+from vitree.spatial.rotations import rotation_rpy
+from vitree.tree.elements import Coordinate, Element, Fixed, body, fixed, free
+from vitree.tree.frames import Frame
+from vitree.tree.pairs import euler, planar, prismatic, revolute
+from vitree.tree.tree import Tree
 from vitree.urdf.checks import few
 from vitree.urdf.layout import Layout
 from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE

@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
-from vitree.flat import Geometry
-from vitree.tree import rotation_rpy
+from vitree.mechanism.flat import Geometry
+from vitree.spatial.rotations import rotation_rpy
 from vitree.urdf.paths import Places
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import SHAPES

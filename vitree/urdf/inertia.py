@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from vitree.errors import InputError, MissingExtraError, ModelError
-from vitree.flat import Geometry
+from vitree.mechanism.flat import Geometry
 
 #: A moment may be wrong by this much of the largest one. Moments rounded to 4 digits are wrong by up to
 #: 6e-4. Of the 1711 inertias in the files of example-robot-data 6.0.0, those that no body has are wrong by

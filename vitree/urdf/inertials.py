@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element as Node
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.flat import Geometry
+from vitree.mechanism.flat import Geometry
 from vitree.urdf.checks import values
 from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
 from vitree.urdf.rules import RULES

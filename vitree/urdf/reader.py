@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.constraints import Coupling
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
-from vitree.model import Model
-from vitree.tree import Tree
+from vitree.mechanism.constraints import Coupling
+from vitree.model.model import Model
+from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, moves
 from vitree.urdf.checks import check_elements, check_mimics
 from vitree.urdf.geometry import read_colours, read_shapes

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from vitree.flat import FREE, HELICAL, KIND_NV, PRISMATIC, Flat, JointInfo
-from vitree.flatten import turn_z_to
-from vitree.pairs import planar
+from vitree.mechanism.flat import FREE, HELICAL, KIND_NV, PRISMATIC, Flat, JointInfo
+from vitree.spatial.rotations import turn_z_to
+from vitree.tree.pairs import planar
 
 #: Frames nearer than this are one: in angle, and in lengths of the size of the mechanism.
 NEAR = 4e-14

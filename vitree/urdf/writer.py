@@ -12,11 +12,13 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from vitree.constraints import Coupling
 from vitree.errors import InputError, ModelError
-from vitree.flat import Flat, Geometry
-from vitree.model import Model
-from vitree.tree import Tree, rotation_about
+from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.flat import Flat, Geometry
+from vitree.model.model import Model
+from vitree.results.plain import replacing
+from vitree.spatial.rotations import rotation_about
+from vitree.tree.tree import Tree
 from vitree.urdf.build import UNLIMITED
 from vitree.urdf.schema import SHAPES
 from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
@@ -83,8 +85,6 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
     if path is not None:
-        from vitree.trajectory import replacing
-
         with replacing(Path(path).expanduser()) as stream:
             stream.write(text.encode())
     return text

@@ -1,11 +1,12 @@
 """Vehicles on Lie groups: what they are made of, and builders of the common ones."""
 
+from vitree.vehicles import methods as methods  # they are known from here on
 from vitree.vehicles.base import Vehicle
 from vitree.vehicles.boat import Boat, boat
 from vitree.vehicles.car import Car, car
 from vitree.vehicles.helicopter import Helicopter, helicopter
-from vitree.vehicles.nonholonomic import NonholonomicVehicle
 from vitree.vehicles.rigid import RigidVehicle
+from vitree.vehicles.rolling import NonholonomicVehicle
 from vitree.vehicles.snakeboard import Snakeboard, snakeboard
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.flat import Geometry
-from vitree.system import System
+from vitree.mechanism.flat import Geometry
+from vitree.model.system import System
 
 #: Standard gravity in world axes, z up [m/s^2].
 GRAVITY = (0.0, 0.0, -9.81)
@@ -19,8 +19,8 @@ GRAVITY = (0.0, 0.0, -9.81)
 class Vehicle(System):
     """A vehicle that never changes: safe to share between threads, picklable, hashable by content.
 
-    A kind of vehicle passes what it is made of to this constructor, says what :class:`vitree.system.System` asks for,
-    and gives ``compiled`` and ``configuration_rate``.
+    A kind of vehicle passes what it is made of to this constructor, says what :class:`vitree.model.system.System`
+    asks for, and gives ``compiled`` and ``configuration_rate``.
 
     Parameters
     ----------
@@ -79,12 +79,17 @@ class Vehicle(System):
         return f"<vitree.vehicles.{type(self).__name__} {self.name!r}: nq={self.nq}, nv={self.nv}>"
 
 
+#: Modules that had other names when digests, which tell whether a run can go on, were first written down.
+_KNOWN_AS = {"vitree.vehicles.rolling": "vitree.vehicles.nonholonomic"}
+
+
 def _content(value: Any) -> str:
     """What a value says, in the same words however it was given; of functions their code and what it closes over."""
     code = getattr(value, "__code__", None)
     if code is not None:
         kept = [cell.cell_contents for cell in value.__closure__ or ()]
-        words = value.__module__, value.__qualname__, code.co_code.hex(), code.co_names
+        module = _KNOWN_AS.get(value.__module__, value.__module__)
+        words = module, value.__qualname__, code.co_code.hex(), code.co_names
         return repr((*words, [_content(x) for x in (*code.co_consts, *(value.__defaults__ or ()), *kept)]))
     if value is None or isinstance(value, str):
         return repr(value)
@@ -94,67 +99,3 @@ def _content(value: Any) -> str:
         return repr(np.asarray(value, dtype=float).tolist())
     except (TypeError, ValueError):
         return type(value).__qualname__
-
-
-def positive(value, what: str) -> float:
-    """Return a number above zero, or raise a ModelError that names it."""
-    number = array(value, (), what)
-    if not number > 0:
-        raise ModelError(f"{what} is {number:g}; it must be positive")
-    return float(number)
-
-
-def not_negative(value, what: str) -> float:
-    """Return a number of at least zero, or raise a ModelError that names it."""
-    number = array(value, (), what)
-    if not number >= 0:
-        raise ModelError(f"{what} is {number:g}; it must be zero or more")
-    return float(number)
-
-
-def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
-    """Return a symmetric positive (or, if not ``definite``, not negative) matrix.
-
-    Parameters
-    ----------
-    value : number, (size,) or (size, size) array
-        A multiple of the identity, a diagonal, or all of it.
-
-    Raises
-    ------
-    ModelError
-        If it is not symmetric, or has an eigenvalue that is not positive.
-    """
-    given = np.ndim(value) if not isinstance(value, str) else 0
-    if given == 0:
-        A = array(value, (), what) * np.eye(size)
-    elif given == 1:
-        A = np.diag(array(value, (size,), what))
-    else:
-        A = array(value, (size, size), what)
-    largest = np.abs(A).max()
-    if np.abs(A - A.T).max() > 1e-9 * largest:
-        i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
-        raise ModelError(f"{what} is not symmetric: entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}")
-    A = 0.5 * (A + A.T)
-    least = float(np.linalg.eigvalsh(A)[0])
-    if least <= 0 if definite else least < -1e-12 * largest:
-        raise ModelError(f"{what} has the eigenvalue {least:g}; all must be positive{'' if definite else ' or zero'}")
-    A.setflags(write=False)
-    return A
-
-
-def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
-    try:
-        result = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; it must be {_numbers(shape)}") from None
-    if result.shape != shape or not np.isfinite(result).all():
-        raise ModelError(f"{what} is {np.array2string(result)}; it must be {_numbers(shape)}, finite")
-    result.setflags(write=False)
-    return result
-
-
-def _numbers(shape: tuple[int, ...]) -> str:
-    return f"an array of shape {shape}" if shape else "a number"

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
-from vitree.flat import Geometry
-from vitree.vehicles.base import array, not_negative, positive, symmetric
+from vitree.mechanism.flat import Geometry
+from vitree.spatial.checks import array, not_negative, positive, symmetric
 from vitree.vehicles.rigid import RigidVehicle
 
 #: Inputs: forces of the thrusters along x [N].

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
-from vitree.flat import Geometry
-from vitree.vehicles.base import array, not_negative, positive
-from vitree.vehicles.nonholonomic import NonholonomicVehicle, placed
+from vitree.mechanism.flat import Geometry
+from vitree.spatial.checks import array, not_negative, positive
+from vitree.vehicles.rolling import NonholonomicVehicle, placed
 
 
 class Car(NonholonomicVehicle):

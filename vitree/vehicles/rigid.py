@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike
 
 from vitree._core import _vehicles
 from vitree.errors import ModelError
-from vitree.euler import rotate
-from vitree.flat import Geometry
-from vitree.model import Model
-from vitree.tree import Tree, body, free
-from vitree.vehicles.base import GRAVITY, Vehicle, array, not_negative, symmetric
+from vitree.mechanism.flat import Geometry
+from vitree.model.model import Model
+from vitree.model.system import METHODS_OF
+from vitree.spatial.checks import array, not_negative, symmetric
+from vitree.spatial.rotations import rotate
+from vitree.tree.elements import body, free
+from vitree.tree.tree import Tree
+from vitree.vehicles.base import GRAVITY, Vehicle
 
 
 class RigidVehicle(Vehicle):
@@ -161,11 +164,9 @@ class RigidVehicle(Vehicle):
         return self.mass
 
     @property
-    def methods(self) -> Mapping[str, type]:
+    def methods(self) -> Mapping[str, type[Any]]:
         """The integrators, the default first."""
-        from vitree.integrators.vehicles import RIGID_METHODS
-
-        return RIGID_METHODS
+        return METHODS_OF["rigid"]
 
     @property
     def conservative(self) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from vitree.constraints import satisfy_constraints
 from vitree.errors import VitreeError
-from vitree.flat import HELICAL, REVOLUTE
-from vitree.model import Model
-from vitree.reduced import ReducedModel
-from vitree.system import System
+from vitree.mechanism.flat import HELICAL, REVOLUTE
+from vitree.model.closure import satisfy_constraints
+from vitree.model.model import Model
+from vitree.model.reduced import ReducedModel
+from vitree.model.system import System
 
 TURNS = ("roll", "pitch", "yaw")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from vitree.drawing import poses
-from vitree.plot_parts import COLOURS
-from vitree.system import System, freedom_of
-from vitree.trajectory import replacing
+from vitree.model.system import System, freedom_of
+from vitree.plot.parts import COLOURS
+from vitree.results.drawing import poses
+from vitree.results.plain import replacing
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.drawing import poses
-from vitree.system import System
+from vitree.model.system import System
+from vitree.results.drawing import poses
 from vitree.viewer.page import colour_of, page_of, write_html
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on

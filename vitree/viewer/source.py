@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from vitree.compare import Comparison
-from vitree.drawing import Drawing, Film, film_of
 from vitree.errors import InputError
-from vitree.system import System
-from vitree.trajectory import Trajectory
-from vitree.tree import Tree
+from vitree.model.system import System
+from vitree.results.drawing import Drawing
+from vitree.results.film import Film
+from vitree.results.filming import film_of
+from vitree.run.comparison import Comparison
+from vitree.run.trajectory import Trajectory
+from vitree.tree.tree import Tree
 
 #: Points of an energy curve at most.
 POINTS = 600

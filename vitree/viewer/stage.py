@@ -15,9 +15,9 @@ from unittest import mock
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, drawing_of, poses
 from vitree.errors import InputError, MissingExtraError
-from vitree.system import System
+from vitree.model.system import System
+from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, drawing_of, poses
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
 

@@ -1,0 +1,68 @@
+"""The command ``vitree``. Needs Typer and Rich (extra "cli")."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+from vitree.cli.base import grouped, option
+from vitree.cli.console import say
+from vitree.cli.convert import convert
+from vitree.cli.robot import check, fix, info, robots
+from vitree.cli.run import bench, compare, simulate
+from vitree.cli.view import plot, view
+from vitree.cli.words import spoken
+from vitree.errors import MissingExtraError, VitreeError
+from vitree.version import __version__
+
+try:
+    import typer
+except ImportError:  # main() says what to install
+    typer = None  # type: ignore[assignment]
+
+COMMANDS = (info, check, fix, simulate, compare, view, plot, convert, bench, robots)
+
+
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, option("--version", text="Print the version and leave.")] = False,
+) -> None:
+    """Variational integrators for articulated robots, from URDF to trajectory."""
+    if version:
+        print(f"vitree {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def application() -> typer.Typer:
+    """Return the commands as Typer has them."""
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True)(_root)
+    for command in COMMANDS:
+        app.command()(grouped(command))
+    return app
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit status: 2 after an error, said in one line; 130 if interrupted."""
+    if typer is None:
+        return _fail(MissingExtraError("typer", "cli", "the command line"))
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {spoken(message)}")
+            code = application()(args=argv, prog_name="vitree", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return 130
+    except (VitreeError, OSError) as error:
+        return _fail(error)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # what Typer raises for wrong usage
+            return _fail(error.format_message() + " (--help lists what there is)")
+        raise
+
+
+def _fail(text: object) -> int:
+    say(spoken(text))
+    return 2

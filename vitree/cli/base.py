@@ -1,0 +1,70 @@
+"""How commands are written: options, arguments, and groups of options as dataclasses."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Annotated, Any, Optional, get_type_hints
+
+from vitree.cli.console import say
+
+try:
+    import typer
+except ImportError:  # main() says what to install
+    typer = None  # type: ignore[assignment]
+
+
+def option(*names: str, text: str, complete: Any = None) -> Any:
+    """An option of a command."""
+    return typer.Option(*names, help=text, show_default=True, autocompletion=complete) if typer else None
+
+
+def argument(text: str, name: str, complete: Any = None) -> Any:
+    """An argument of a command."""
+    return typer.Argument(help=text, metavar=name, show_default=False, autocompletion=complete) if typer else None
+
+
+def grouped(command: Callable) -> Callable:
+    """Return a command whose parameters that are groups of options became options of their own.
+
+    Interrupted, it says so and ends with 130.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    parameters, groups = [], {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not is_dataclass(hints[name]):
+            parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        group, own = hints[name], get_type_hints(hints[name], include_extras=True)
+        groups[name] = group
+        for field in fields(group):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            kind, hint = inspect.Parameter.KEYWORD_ONLY, own[field.name]
+            parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=hint))
+
+    @functools.wraps(command)
+    def run(**given):
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        try:
+            return command(**given)
+        except KeyboardInterrupt:  # which some versions of Typer end without a word
+            say("interrupted")
+            raise typer.Exit(130) from None
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+Json = Annotated[bool, option("--json", text="Print JSON instead of text.")]
+Progress = Annotated[
+    Optional[bool],  # noqa: UP045 (older Typer)
+    option(
+        "--progress/--no-progress",
+        text="Show a progress bar on stderr; by default on a terminal, after one second, and elsewhere a line a stage, "
+        "after three.",
+    ),
+]

@@ -1,0 +1,292 @@
+"""What the commands print: lines on stderr, JSON, a system as a tree; and their progress."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitree.cli.words import spoken
+from vitree.errors import InputError
+from vitree.findings import SEVERITIES, Finding
+from vitree.model.model import Model
+from vitree.model.system import freedom_of
+from vitree.results.plain import no_nan, plain
+
+#: Seconds that something may take before it says so.
+PATIENCE = 1.0
+#: The same of lines where there is no terminal, and seconds from one to the next.
+PATIENCE_OF_LINES = 3.0
+#: Kinds of findings shown below the tree of ``info``.
+MOST_TOLD = 12
+
+
+def say(text: object) -> None:
+    """Print a line on stderr."""
+    print("vitree: " + " ".join(str(text).split()), file=sys.stderr)
+
+
+def print_json(content: Any) -> None:
+    """Print strict JSON, with null for NaN."""
+    print(json.dumps(no_nan(plain(content)), indent=1, allow_nan=False))
+
+
+def facts_of_findings(findings) -> list[dict[str, Any]]:
+    """Return findings, for JSON."""
+    return [asdict(finding) for finding in findings]
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number of things in words."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def check_writable(path: Path, *endings: str) -> None:
+    """Raise an InputError if there cannot be a file of that path, or of that ending."""
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no directory {path.parent}")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a directory; give a file's name")
+    if endings and path.suffix.lower() not in endings:
+        raise InputError(f"cannot write {path}: its ending must be {' or '.join(endings)}")
+
+
+def wrote(path: Path) -> str:
+    """Return what to say of a file once it is written; ask before."""
+    return f"{'replaced' if path.exists() else 'wrote'} {path}"
+
+
+class Busy:
+    """What is being done, on stderr, once it takes over a second (no terminal: three); it cannot tell how far it is."""
+
+    def __init__(self, what: str):
+        self.what = what
+        self.shown: Any = None
+
+    def __enter__(self) -> Busy:
+        terminal = sys.stderr.isatty()
+        self.timer = threading.Timer(*((PATIENCE, self._show) if terminal else (PATIENCE_OF_LINES, self._tell)))
+        self.timer.start()
+        return self
+
+    def _tell(self) -> None:
+        say(f"{self.what} ...")
+
+    def _show(self) -> None:
+        from rich.console import Console
+
+        self.shown = Console(stderr=True).status(self.what)
+        self.shown.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+        self.timer.join()
+        if self.shown is not None:
+            self.shown.stop()
+
+
+class Bar:
+    """A progress bar on stderr, started once something takes over a second; without a terminal, a line a stage."""
+
+    def __init__(self, wanted: bool | None):
+        self.wanted = sys.stderr.isatty() if wanted is None else wanted
+        self.lines = wanted is None and not self.wanted
+        self.what = ""
+        self.patience = 0.0 if wanted else PATIENCE
+        self.rich: Any = None
+
+    def __enter__(self) -> Bar:
+        self.start = self.told = time.monotonic()
+        return self
+
+    def _tell(self, what: str) -> None:
+        if what != self.what and time.monotonic() - self.told >= PATIENCE_OF_LINES:
+            say(f"{what} ...")
+            self.what, self.told = what, time.monotonic()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        if self.lines and done < total:
+            self._tell(what)
+        if not self.wanted or time.monotonic() - self.start < self.patience:
+            return
+        if self.rich is None:
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            columns = TextColumn("{task.description}", markup=False), BarColumn()
+            percent = TextColumn("{task.percentage:>3.0f}%")
+            console = Console(stderr=True, force_terminal=True)
+            self.rich = Progress(
+                *columns, percent, TimeRemainingColumn(), console=console, transient=True
+            )
+            self.task = self.rich.add_task(what, total=total)
+            self.what = what
+            self.rich.start()
+        if what != self.what:  # the next run: a new estimate of the time
+            self.rich.reset(self.task, total=total, description=what)
+            self.what = what
+        self.rich.update(self.task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if self.rich is not None:
+            self.rich.stop()
+
+
+def facts_of(system) -> dict[str, Any]:
+    """Return what ``info`` shows, for JSON."""
+    facts = {
+        "name": system.name,
+        "degrees_of_freedom": system.degrees_of_freedom,
+        "nq": system.nq,
+        "nv": system.nv,
+        "q_names": system.q_names,
+        "v_names": system.v_names,
+        "total_mass": system.total_mass,
+        "gravity": system.gravity,
+        "constraints": [c.name for c in system.constraints],
+        "loads": [load.name for load in system.loads],
+        "inputs": system.input_names,
+        "prescribed": system.kinematic_names,
+        "methods": list(system.methods),
+        "units": "kg, m, rad, s, N",
+    }
+    return facts | (_facts_of_model(system) if isinstance(system, Model) else {})
+
+
+def _facts_of_model(model) -> dict[str, Any]:
+    flat = model.flat
+    joints = []
+    for joint in model.joints:
+        facts = {key: getattr(joint, key) for key in ("name", "kind", "parent", "child", "axis")}
+        facts |= {key: getattr(joint, key) for key in ("lower", "upper", "velocity", "effort")}
+        facts["damping"] = model.damping[joint.v_slice]
+        facts["friction"] = model.friction[joint.v_slice]
+        facts["q"] = [joint.q_slice.start, joint.q_slice.stop]
+        facts["v"] = [joint.v_slice.start, joint.v_slice.stop]
+        facts["mimic"] = joint.mimic
+        joints.append(facts)
+    links = [
+        {"name": name, "parent": parent, "mass": mass}
+        for name, parent, mass in zip(
+            model.link_names, flat.link_parent, flat.link_mass, strict=True
+        )
+    ]
+    return {"links": links, "joints": joints, "notes": [finding.text for finding in _gravest_first(model)]}
+
+
+def _gravest_first(model) -> list[Finding]:
+    return sorted(model.report, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _told(model) -> list[str]:
+    """A line for each rule: its first finding, and how many more there are."""
+    rules: dict[tuple[str, str], list[Finding]] = {}
+    for finding in _gravest_first(model):
+        rules.setdefault((finding.severity, finding.id), []).append(finding)
+    return [
+        f"{severity}: {found[0].text}" + (f" (and {len(found) - 1} more such)" if len(found) > 1 else "")
+        for (severity, _), found in rules.items()
+    ]
+
+
+def print_columns(words: Iterable[str]) -> None:
+    """Print words in columns, down each, as wide as the terminal, or of 80 characters."""
+    from rich.columns import Columns
+    from rich.console import Console
+    from rich.text import Text
+
+    Console(highlight=False).print(Columns(map(Text, words), padding=(0, 2), column_first=True))
+
+
+def print_tree(system) -> None:
+    """Print links and joints of a model as a tree, or what there is to say of a vehicle."""
+    from rich.console import Console
+    from rich.text import Text
+
+    tree = _tree_of_model(system) if isinstance(system, Model) else _tree_of_vehicle(system)
+    for what, some in (("constraint", system.constraints), ("load", system.loads)):
+        for each in some:
+            tree.add(Text(f"{what}: {each.name}"))
+    for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
+        if names:
+            tree.add(Text(f"{what}: {', '.join(names)}"))
+    told = _told(system) if isinstance(system, Model) else []
+    for line in told[:MOST_TOLD]:
+        tree.add(Text(spoken(line)))
+    if len(told) > MOST_TOLD:
+        tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
+    wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
+    Console(width=wide, highlight=False).print(tree)
+
+
+def _tree_of_vehicle(vehicle):
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(f"{vehicle.name}: {freedom_of(vehicle)}, {vehicle.total_mass:.6g} kg"))
+    tree.add(Text(summary(type(vehicle))))
+    for what, names in (("q", vehicle.q_names), ("v", vehicle.v_names), ("methods", vehicle.methods)):
+        tree.add(Text(f"{what}: {', '.join(names)}"))
+    return tree
+
+
+def summary(thing: Any) -> str:
+    """Return the first sentence of a docstring."""
+    first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+    return re.sub(r"(; (see|made by) )?:\w+:`[^`]*`", "", first).rstrip(".")
+
+
+def _tree_of_model(model):
+    from rich.text import Text
+    from rich.tree import Tree
+
+    into: dict[str, str] = {}  # link to the joints that lead to it
+    pending = ""
+    for joint in model.joints:
+        pending += f"{_describe(joint, model)} -> "
+        if joint.child in model.link_names:  # else it leads to a frame, and the next joint on
+            into[joint.child], pending = pending, ""
+    moving = len(model.joints)
+    title = (
+        f"{model.name}: {freedom_of(model)}, {moving} joints, "
+        f"{len(model.link_names)} links, {model.total_mass:.6g} kg moving"
+    )
+    tree = Tree(Text(title))
+    nodes: dict[str | None, Any] = {None: tree}
+    flat = model.flat
+    for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
+        text = Text(f"{into.get(name, '')}{name}, {mass:.4g} kg")
+        nodes[name] = nodes.get(parent, tree).add(text)
+    return tree
+
+
+def _describe(joint, model) -> str:
+    unit = "m" if joint.kind == "prismatic" else "rad"
+    parts = [joint.kind]
+    if joint.axis is not None:
+        parts.append("axis " + " ".join(f"{x:.3g}" for x in joint.axis))
+    if len(joint.lower) == 1 and (np.isfinite(joint.lower[0]) or np.isfinite(joint.upper[0])):
+        parts.append(f"{joint.lower[0]:.4g} .. {joint.upper[0]:.4g} {unit}")
+    count = joint.v_slice.stop - joint.v_slice.start
+    if count > 1:
+        parts.append(f"{count} degrees of freedom")
+    for what, values in (("damping", model.damping[joint.v_slice]), ("friction", model.friction[joint.v_slice])):
+        if values.any():
+            parts.append(f"{what} " + " ".join(f"{x:g}" for x in values))
+    if joint.mimic is not None:
+        parts.append(f"mimics {joint.mimic[0]}")
+    return f"{joint.name} ({', '.join(parts)})"

@@ -1,0 +1,103 @@
+"""The command that writes runs and robots for others: convert."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from vitree.cli.base import Json, argument, option
+from vitree.cli.console import Busy, check_writable, print_json
+from vitree.cli.names import is_run, sources
+from vitree.cli.options import GRAVITY, Reading, find
+from vitree.errors import InputError, ModelError
+from vitree.results.plain import replacing
+from vitree.run.trajectory import LEFT_OUT, Trajectory
+from vitree.run.trajectory import convert as convert_run
+
+#: What a robot's file may be written as, and the gravity that URDF files are read with.
+_WRITTEN = (".urdf", ".sexpr")
+STANDARD = tuple(map(float, GRAVITY.split(",")))
+
+
+def convert(
+    reading: Reading,
+    source: Annotated[
+        str,
+        argument("The .npz file of a run; or a robot: its name, or the path of its file.", "SOURCE", sources),
+    ],
+    target: Annotated[
+        Path,
+        argument("File to write: of a run .csv, .json, .mcap, .nc or .npz; of a robot .urdf or .sexpr.", "TARGET"),
+    ],
+    lossy: Annotated[
+        bool, option("--lossy", text="Leave out what URDF has no words for, such as loads, instead of refusing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a run or a robot in another format.
+
+    Says what the format does not hold.
+    """
+    check_writable(target)
+    if is_run(source):
+        reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
+        with Busy(f"writing {target}"):
+            convert_run(Trajectory.load(source), target)
+        lost = LEFT_OUT[target.suffix.lower()]
+    else:
+        lost = _write_robot(_tree(reading, source), target, lossy)
+    if as_json:
+        print_json({"file": str(target), "source": source, "left_out": lost or None})
+    else:
+        print(f"wrote {target}" + (f"; left out: {lost}" if lost else ""))
+
+
+def _tree(reading: Reading, source: str) -> Any:
+    from vitree.tree.sexpr import read_sexpr
+    from vitree.urdf import read_urdf
+
+    if source.endswith(".sexpr"):
+        reading.refuse(f"{source} says this itself; leave it out")
+        return read_sexpr(source)
+    path = find(source)
+    return read_urdf(path, **reading.options(path))
+
+
+def _write_robot(tree: Any, target: Path, lossy: bool) -> str:
+    """Write a tree to a file and return what it does not hold."""
+    from vitree.tree.sexpr import write_sexpr
+
+    ending = target.suffix.lower()
+    if ending not in _WRITTEN:
+        raise InputError(f'{target} has the ending "{ending}"; a robot is written as one of {", ".join(_WRITTEN)}')
+    if ending == ".sexpr":
+        if lossy:
+            raise InputError("--lossy is for .urdf; an s-expression says all but shapes, leave it out")
+        text = write_sexpr(tree)
+        lost = ["shapes"] if tree.compile().geometry else []
+    else:
+        text, lost = _urdf(tree, lossy)
+    with replacing(target) as stream:
+        stream.write(text.encode())
+    return ", ".join(lost)
+
+
+def _urdf(tree: Any, lossy: bool) -> tuple[str, list[str]]:
+    """Return the text of a URDF file, and what it does not hold."""
+    from vitree.urdf import write_urdf
+
+    lost = []
+    try:
+        text = write_urdf(tree)
+    except ModelError as refusal:
+        if not lossy:
+            raise
+        text = write_urdf(tree, lossy=True)
+        lost = [str(refusal).partition('": ')[2].partition(". Remedy")[0]]
+    model = tree.compile()
+    if any(joint.kind == "free" for joint in model.joints) and 'type="floating"' not in text:
+        lost.append("the free joint of the base (--base free makes it)")
+    x, y, z = model.gravity
+    if (x, y, z) != STANDARD:
+        lost.append(f"gravity (--gravity={x:g},{y:g},{z:g} gives it)")
+    return text, lost

@@ -1,0 +1,111 @@
+"""Names that the commands take, and how a shell completes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from vitree.errors import InputError
+
+#: Vehicles with builders of these names in ``vitree.vehicles``.
+VEHICLES = ("boat", "car", "helicopter", "snakeboard")
+#: Methods that ``vitree.METHODS`` has not.
+OF_VEHICLES = ("lie", "lie-implicit", "rk2", "implicit-rk2", "lie-newmark")
+METHOD_NAMES = (
+    "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, rk8, scipy-rk45, scipy-dop853, "
+    f"scipy-radau, scipy-bdf, scipy-lsoda; of vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
+)
+#: Pictures of runs, as ``vitree.plot.PLOTS`` has them.
+PLOTS = ("energy", "energy-error", "momentum", "coordinates", "phase", "constraint", "iterations", "residual")
+#: Pictures of comparisons.
+OF_COMPARISONS = ("comparison", "error", "order", "work-precision")
+#: Options of methods that no option of the command line has the name of.
+METHOD_OPTIONS = (
+    "tolerance", "max_iterations", "guess", "alpha", "residual", "caching", "adapt", "rate", "density", "inertia",
+    "energy", "map", "tangent", "rtol", "atol", "max_step",
+)  # fmt: skip
+SOLVERS = ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn")
+ROBOT_FILES = (".urdf", ".xacro", ".sexpr")
+
+
+def is_run(name: str) -> bool:
+    """Whether a name is a run's, by its first bytes, or by its ending where there is no such file.
+
+    Raises
+    ------
+    InputError
+        If there is such a file, and it is neither a run nor a robot.
+    """
+    path = Path(name)
+    if not path.is_file():
+        return path.suffix.lower() == ".npz"
+    with open(path, "rb") as stream:
+        start = stream.read(256)
+    if start.startswith(b"PK"):  # a zip archive
+        return True
+    if path.suffix.lower() in (*ROBOT_FILES, ".xml") or start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return False
+    raise InputError(f"{name} is neither a run, as 'vitree simulate' writes it, nor a robot (URDF, xacro or .sexpr)")
+
+
+def is_vehicle(name: str) -> bool:
+    """Whether a name is a vehicle's; a file wins over a name."""
+    return name in VEHICLES and not Path(name).is_file()
+
+
+def vehicle(name: str) -> Any:
+    """Return the vehicle of a name, with the numbers that its builder gives it."""
+    from vitree import vehicles
+
+    return getattr(vehicles, name)()
+
+
+def files(word: str, endings: Iterable[str]) -> list[str]:
+    """Return the files of the working directory that begin with a word; a shell knows what is in others."""
+    if "/" in word:
+        return []
+    return sorted(path.name for path in Path().glob("*") if path.name.startswith(word) and path.suffix in endings)
+
+
+def robots(incomplete: str) -> list[str]:
+    """Complete a robot: its name or file."""
+    from vitree.urdf.robots import list_robots
+
+    names = [name for name in (*list_robots(), *VEHICLES) if name.startswith(incomplete)]
+    return sorted(names) + robot_files(incomplete)
+
+
+def robot_files(incomplete: str) -> list[str]:
+    """Complete the file of a robot."""
+    return files(incomplete, ROBOT_FILES)
+
+
+def runs(incomplete: str) -> list[str]:
+    """Complete the file of a run."""
+    return files(incomplete, (".npz",))
+
+
+def sources(incomplete: str) -> list[str]:
+    """Complete what can be viewed or converted: the file of a run, or a robot."""
+    return runs(incomplete) + robots(incomplete)
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """Return what completes one of some words."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
+
+
+def methods(ctx, incomplete: str) -> list[str]:
+    """Complete a method of the command's robot, or the last of several separated by commas."""
+    from vitree.integrators import METHODS
+
+    begun, comma, last = incomplete.rpartition(",")
+    known = METHODS
+    for word in (ctx.params.get("robot"), *ctx.args):  # behind an option without its value words are not parsed
+        known = vehicle(word).methods if word in VEHICLES else known
+    return [begun + comma + name for name in known if name.startswith(last) and name not in begun.split(",")]

@@ -1,0 +1,325 @@
+"""Groups of options that several commands share, and what is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+
+from vitree.cli.base import Progress, argument, option
+from vitree.cli.console import counted, say
+from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
+from vitree.errors import InputError, UnknownNameError
+from vitree.model.model import Model
+
+ROBOT = (
+    "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF or xacro file or of a "
+    "mechanism in s-expressions (.sexpr)."
+)
+GRAVITY = "0,0,-9.81"
+
+
+@dataclass(kw_only=True)
+class Reading:
+    """How a robot file is read."""
+
+    base: Annotated[
+        str,
+        option(
+            "--base",
+            text="How the root link is held: free (6 degrees of freedom), fixed, or euler (free, by "
+            "six one-coordinate joints). auto: free for robots with two or more limbs on the root "
+            "link, such as talos, else fixed.",
+            complete=one_of("auto", "free", "fixed", "euler"),
+        ),
+    ] = "auto"
+    mimic: Annotated[
+        str,
+        option(
+            "--mimic",
+            text="Joints that mimic others in a URDF file: reduced (without a coordinate of their own), made to follow "
+            "by constraints, or independent.",
+            complete=one_of("reduced", "constraints", "independent"),
+        ),
+    ] = "reduced"
+    loops: Annotated[
+        str,
+        option(
+            "--loops",
+            text="A link with several parent joints in a URDF file: error, or closed loops by constraints.",
+            complete=one_of("error", "constraints"),
+        ),
+    ] = "error"
+    root: Annotated[
+        Optional[str],  # noqa: UP045 (older Typer)
+        option("--root", text="Name of the link to take as the root of a URDF file."),
+    ] = None
+    inertia: Annotated[
+        str,
+        option(
+            "--inertia",
+            text="Inertias in a URDF file that no body has: strict (an error), warn, repair (the nearest of a body), "
+            "or geometry (those of the link's shapes).",
+            complete=one_of("strict", "warn", "repair", "geometry"),
+        ),
+    ] = "warn"
+    density: Annotated[
+        float, option("--density", text="Density of shapes for --inertia geometry, in kg/m^3.")
+    ] = 1000.0
+    packages: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option("--package", text="NAME=FOLDER of a package, or a FOLDER that holds packages; may be repeated."),
+    ] = None
+    xacro: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option("--xacro", text="NAME=VALUE of an argument of a xacro file; may be repeated."),
+    ] = None
+
+    def options(self, path: Any) -> dict[str, Any]:
+        """Return the options of ``load_urdf`` for a file."""
+        from vitree.urdf.robots import suggest_base
+
+        if self.base not in ("auto", "free", "fixed", "euler"):
+            raise InputError(f'--base "{self.base}" is not known; choose from auto, free, fixed, euler')
+        return {
+            "base": suggest_base(path) if self.base == "auto" else self.base, "mimic": self.mimic, "loops": self.loops,
+            "root": self.root, "inertia": self.inertia, "density": self.density,
+            "packages": _folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
+        }  # fmt: skip
+
+    def given(self) -> dict[str, Any]:
+        """Return those of these options that are not their defaults, as a person writes them."""
+        values = {field: getattr(self, field.name) or field.default for field in fields(Reading)}
+        return {
+            f"--{'package' if field.name == 'packages' else field.name}": value
+            for field, value in values.items() if value != field.default
+        }  # fmt: skip
+
+    def refuse(self, why: str, **others: Any) -> None:
+        """Raise an InputError if one of these options, or of others by their defaults, was given in vain."""
+        given = [*self.given(), *(f"--{name}" for name, (value, default) in others.items() if value != default)]
+        if given:
+            raise InputError(f"{', '.join(given)}: {why}")
+
+    def load(self, name: str, gravity: str = GRAVITY) -> Any:
+        """Return the model of a robot or vehicle, under a gravity x,y,z [m/s^2] if it is a robot file.
+
+        Says on stderr if there are warnings of the file.
+        """
+        from vitree.tree.sexpr import load_sexpr
+        from vitree.urdf import load_urdf
+
+        own = {"gravity": (gravity, GRAVITY)}
+        if is_vehicle(name):
+            self.refuse(f'"{name}" is a vehicle, which is not read from a file; leave it out', **own)
+            return vehicle(name)
+        if name.endswith(".sexpr"):
+            self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
+            return load_sexpr(name)
+        path = find(name)
+        model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+        if warnings := model.report.of("warning"):
+            options = [
+                word for key, value in self.given().items()
+                for each in (value if isinstance(value, list) else [value]) for word in (key, str(each))
+            ]  # fmt: skip
+            say(f"{counted(len(warnings), 'warning')}, see: {shlex.join(['vitree', 'check', name, *options])}")
+        return model
+
+
+def find(name: str) -> Path:
+    """Return the file of a robot; the error of one that is not known has vehicles among its choices."""
+    from vitree.urdf.robots import find_robot
+
+    if is_vehicle(name):
+        raise InputError(f'"{name}" is a vehicle, which has no robot file; give a robot')
+    try:
+        return find_robot(name)
+    except UnknownNameError as error:
+        raise UnknownNameError("robot", name, [*error.choices, *VEHICLES]) from None
+
+
+@dataclass(kw_only=True)
+class Robot(Reading):
+    """A robot, and how its file is read."""
+
+    robot: Annotated[str, argument(ROBOT, "ROBOT", robots)]
+
+
+@dataclass(kw_only=True)
+class OptionalRobot(Reading):
+    """The same, where there is a robot by default."""
+
+    robot: Annotated[str, argument(ROBOT + " By default human.", "ROBOT", robots)] = "human"
+
+
+@dataclass(kw_only=True)
+class Start:
+    """The state at the start."""
+
+    q0: Annotated[
+        str,
+        option(
+            "--q0",
+            text="Configuration at the start: neutral (all zeros, quaternions 0,0,0,1), random (within "
+            "the joints' limits, by --seed), or nq numbers separated by commas, in m, rad and "
+            "quaternions x,y,z,w.",
+        ),
+    ] = "neutral"
+    v0: Annotated[
+        str,
+        option(
+            "--v0",
+            text="Velocity at the start: random (each entry normal with deviation --speed, by --seed), "
+            "zero, or nv numbers separated by commas, in m/s and rad/s.",
+        ),
+    ] = "random"
+    speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
+    seed: Annotated[int, option("--seed", text="Seed of what is random at the start, a number.")] = 0
+
+    def of(self, system) -> tuple[np.ndarray, np.ndarray]:
+        """Return q and v; each draws from its own stream, so neither depends on the other.
+
+        A start that is not given in numbers is brought to satisfy the system's constraints.
+        """
+        q = self.configuration(system)
+        if self.v0 == "zero":
+            return q, system.zero_velocity()
+        if self.v0 != "random":
+            return q, np.array(numbers("--v0", self.v0))
+        v = self.speed * np.random.default_rng([self.seed, 1]).standard_normal(system.nv)
+        if system.kinematic_names:
+            v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
+        return q, v if system.degrees_of_freedom == system.nv else system.project_velocity(q, v)
+
+    def configuration(self, system) -> np.ndarray:
+        """Return q (nq,)."""
+        from vitree.model.closure import satisfy_constraints
+
+        if self.seed < 0:
+            raise InputError(f"--seed {self.seed} must be zero or above")
+        if self.q0 == "random":
+            if not hasattr(system, "random_configuration"):
+                raise InputError(f'--q0 random: "{system.name}" has no limits to draw from; give neutral, or numbers')
+            q = system.random_configuration(np.random.default_rng([self.seed, 0]))
+        elif self.q0 == "neutral":
+            q = system.neutral()
+        else:
+            return system.validate_configuration(numbers("--q0", self.q0), "--q0")
+        return satisfy_constraints(system, q) if system.constraints else q
+
+
+@dataclass(kw_only=True)
+class World:
+    """What acts on a robot."""
+
+    gravity: Annotated[
+        str,
+        option("--gravity", text="Gravity in world axes x,y,z, in m/s^2; .sexpr files and vehicles have their own."),
+    ] = GRAVITY
+    damping: Annotated[
+        bool,
+        option(
+            "--damping/--no-damping",
+            text="Keep the joint damping (N m s/rad or N s/m) and friction (N m or N) of the file, or set both "
+            "to zero, so that energy is conserved.",
+        ),
+    ] = True
+
+    def system(self, robot: Robot | OptionalRobot) -> Any:
+        """Return the model of a robot, or a vehicle, as it is to be simulated."""
+        system = robot.load(robot.robot, self.gravity)
+        if self.damping:
+            return system
+        if not isinstance(system, Model):
+            raise InputError(f'--no-damping: "{system.name}" is a vehicle, which has no joint damping; leave it out')
+        from vitree.run.bench import undamped
+
+        return undamped(system)
+
+
+@dataclass(kw_only=True)
+class Run(World):
+    """What is simulated, and for how long."""
+
+    duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
+    solver: Annotated[
+        str,
+        option("--solver", text="Solver of linear-time and midpoint; auto chooses.", complete=one_of(*SOLVERS)),
+    ] = "auto"
+    order: Annotated[
+        int,
+        option("--order", text="Order of linear-time and midpoint, a number: 2, or 4, 6, 8 by compositions of steps."),
+    ] = 2
+    others: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option(
+            "--option",
+            text="NAME=VALUE of another option of the methods, a number or a word, such as tolerance=1e-6; may be "
+            f"repeated. NAME is one of {', '.join(METHOD_OPTIONS)}, as the method has it.",
+            complete=one_of(*(f"{name}=" for name in METHOD_OPTIONS)),
+        ),
+    ] = None
+    inputs: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option("--input", text="NAME=NUMBER of an input, such as torque=500 of car; may be repeated, others are zero."),
+    ] = None
+    every: Annotated[int, option("--every", text="Record each n-th step, a number of steps.")] = 1
+    progress: Progress = None
+
+    def driven(self) -> dict[str, float] | None:
+        """Return the inputs by their names."""
+        pairs = _pairs("--input", self.inputs or [])
+        try:
+            return {name: float(text) for name, text in pairs.items()} or None
+        except ValueError as error:
+            raise InputError(f"--input is NAME=NUMBER: {error}") from None
+
+    def chosen(self, **more: Any) -> dict[str, Any]:
+        """Return the options of a method that were given, by their names, and of ``more`` those that are not None."""
+        own = {name: getattr(self, name) for name in ("solver", "order")}
+        own = {name: value for name, value in own.items() if value != getattr(Run, name)}
+        own |= {name: value for name, value in more.items() if value is not None}
+        others = {name: _value(text) for name, text in _pairs("--option", self.others or []).items()}
+        for name in own.keys() & others.keys():
+            raise InputError(f"--{name} and --option {name}= say the same; give one")
+        return own | others
+
+
+def numbers(name: str, text: str) -> list[float]:
+    """Return what an option says as numbers separated by commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f'{name} "{text}" must be numbers separated by commas') from None
+
+
+def _value(text: str) -> Any:
+    """A number, a truth value or a word."""
+    for kind in (int, float, {"true": True, "false": False}.__getitem__):
+        with contextlib.suppress(ValueError, KeyError):
+            return kind(text.lower())
+    return text
+
+
+def _pairs(name: str, texts: list[str]) -> dict[str, str]:
+    """What an option says as NAME=VALUE."""
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise InputError(f'{name} "{text}" must be NAME=VALUE')
+        pairs[key] = value
+    return pairs
+
+
+def _folders(texts: list[str]) -> dict[str, str] | list[str] | None:
+    """Folders of packages by name, or folders that hold packages."""
+    named = [text for text in texts if "=" in text]
+    if named and len(named) < len(texts):
+        raise InputError("--package is given as NAME=FOLDER or as FOLDER, not as both")
+    return _pairs("--package", named) if named else texts or None

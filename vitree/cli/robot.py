@@ -1,0 +1,135 @@
+"""Commands about robots and their files: info, check, fix, robots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from vitree.cli.base import Json, argument, option
+from vitree.cli.console import (
+    check_writable,
+    counted,
+    facts_of,
+    facts_of_findings,
+    print_columns,
+    print_json,
+    print_tree,
+    say,
+    summary,
+)
+from vitree.cli.names import VEHICLES, robot_files, vehicle
+from vitree.cli.names import robots as complete_robots
+from vitree.cli.options import Reading, Robot, find
+from vitree.cli.words import spoken
+from vitree.findings import SEVERITIES, Finding
+
+try:
+    import typer
+except ImportError:  # main() says what to install
+    typer = None  # type: ignore[assignment]
+
+
+def info(robot: Robot, as_json: Json = False) -> None:
+    """Print links, joints, masses and degrees of freedom as a tree."""
+    system = robot.load(robot.robot)
+    if as_json:
+        print_json(facts_of(system))
+    else:
+        print_tree(system)
+
+
+def check(
+    reading: Reading,
+    robots: Annotated[
+        list[str],
+        argument(
+            "Robot files (URDF or xacro), or names of robots; several may be given.", "ROBOT", complete_robots
+        ),
+    ],
+    strict: Annotated[bool, option("--strict", text="Exit with 1 if there are warnings.")] = False,
+    notes: Annotated[bool, option("--notes", text="Print notes, too: what was done with the file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with robot files.
+
+    Prints a line for each fault: file:line: severity id: text.
+    Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
+    """
+    from vitree.urdf import check_urdf
+
+    found: list[Finding] = []
+    for name in robots:
+        path = find(name)
+        found += [replace(finding, file=str(path)) for finding in check_urdf(path, **reading.options(path))]
+    counts = {severity: sum(finding.severity == severity for finding in found) for severity in SEVERITIES}
+    if as_json:
+        print_json({"files": robots, "counts": counts, "findings": facts_of_findings(found)})
+    else:
+        for finding in found:
+            if notes or finding.severity != "note":
+                print(spoken(finding))
+        text = ", ".join(counted(count, severity) for severity, count in counts.items())
+        text += " (--notes shows them)" if counts["note"] and not notes else ""
+        say(text + ("; what builds on the errors was not checked yet" if counts["error"] else ""))
+    raise typer.Exit(2 if counts["error"] else 1 if strict and counts["warning"] else 0)
+
+
+def fix(
+    robot: Robot,
+    output: Annotated[
+        Path,
+        option("--output", "-o", text="File for the repaired robot (.urdf).", complete=robot_files),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Repair inertias that no body has, and axes not of length one.
+
+    All else of the file stays.
+    Prints each change, and the errors and warnings that remain. By default --inertia is repair.
+    """
+    from vitree.results.plain import replacing
+    from vitree.urdf import fix_urdf
+
+    check_writable(output)
+    path = find(robot.robot)
+    options = robot.options(path)
+    fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
+    with replacing(output) as stream:
+        stream.write(fixed.text.encode())
+    changes = [replace(finding, file=str(path)) for finding in fixed.changes]
+    remaining = [replace(finding, file=str(output)) for finding in fixed.remaining.of("error", "warning")]
+    if as_json:
+        found = {"changes": facts_of_findings(changes), "remaining": facts_of_findings(remaining)}
+        print_json({"file": str(output), **found})
+        return
+    for finding in (*changes, *remaining):
+        print(spoken(finding))
+    say(f"{counted(len(changes), 'change')}; wrote {output}")
+
+
+def robots(
+    paths: Annotated[bool, option("--paths", text="Print a line each, with the path of the robot's file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the robots and vehicles known by name."""
+    from vitree.urdf.robots import list_robots
+
+    found = list_robots()
+    built = {name: summary(type(vehicle(name))) for name in VEHICLES}
+    if as_json:
+        print_json({"robots": {name: str(path) for name, path in found.items()}, "vehicles": built})
+        return
+    if paths:
+        _print_pairs(found)
+    else:
+        print_columns(found)
+    print("\nvehicles")
+    _print_pairs(built)
+
+
+def _print_pairs(lines: Mapping[str, object]) -> None:
+    width = max(map(len, lines))
+    for name, text in lines.items():
+        print(f"{name.ljust(width)}  {text}")

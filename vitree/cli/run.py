@@ -1,0 +1,281 @@
+"""Commands that run integrators: simulate, compare, bench."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+
+from vitree.cli.base import Json, Progress, option
+from vitree.cli.console import Bar, check_writable, counted, print_json, say, wrote
+from vitree.cli.names import METHOD_NAMES, methods, runs
+from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
+from vitree.cli.words import spoken
+from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+
+try:
+    import typer
+except ImportError:  # main() says what to install
+    typer = None  # type: ignore[assignment]
+
+#: What ``compare`` runs of a mechanism by default.
+COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
+
+
+def simulate(
+    robot: Robot,
+    run: Run,
+    start: Start,
+    method: Annotated[
+        Optional[str],  # noqa: UP045 (older Typer)
+        option(
+            "--method",
+            "-m",
+            text=f"Integrator, one of {METHOD_NAMES}; by default linear-time, of vehicles lie.",
+            complete=methods,
+        ),
+    ] = None,
+    dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
+    output: Annotated[
+        Path, option("--output", "-o", text="File for the trajectory (.npz).", complete=runs)
+    ] = Path("run.npz"),
+    halvings: Annotated[
+        Optional[int],  # noqa: UP045
+        option(
+            "--halvings",
+            text="How often a step that cannot be solved is halved, a number; by default 3 with the solver auto.",
+        ),
+    ] = None,
+    monitor: Annotated[
+        str,
+        option(
+            "--monitor",
+            text="What to keep of every step, recorded or not, separated by commas: energy, momentum, constraint, "
+            "residual, iterations, contraction.",
+        ),
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Run one method and write the trajectory to a file."""
+    from vitree.run.simulate import simulate
+
+    check_writable(output, ".npz")
+    system = run.system(robot)
+    method = method or next(iter(system.methods))
+    options = run.chosen(halvings=halvings)
+    inputs = run.driven()
+    keeps = system.conservative and inputs is None
+    try:
+        with Bar(run.progress) as bar:
+            traj = simulate(
+                system, *start.of(system), duration=run.duration, dt=dt, method=method, every=run.every,
+                inputs=inputs, monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
+                progress=lambda done, total: bar(done, total, f"{method}, dt = {dt:g} s"), **options,
+            )  # fmt: skip
+    except (ConvergenceError, KeyboardInterrupt) as error:
+        kept = getattr(error, "trajectory", None)
+        if kept is None:
+            raise
+        kept.save(output)
+        text = f"wrote the {counted(len(kept), 'record')} before it to {output}"
+        if isinstance(error, ConvergenceError):
+            error.args = (f"{error}; {text}",)
+            raise
+        if as_json:
+            print_json(_facts_of_run(kept, dt, output, keeps))
+        say(f"interrupted; {text}")
+        raise typer.Exit(130) from None
+    traj.save(output)
+    facts = _facts_of_run(traj, dt, output, keeps)
+    if as_json:
+        print_json(facts)
+        return
+    energy = f"within {facts['energy_error']:.2e}" if keeps else f"changed by {facts['energy_change']:.3g}"
+    rest = " at rest" if "adapt" in options else ""
+    print(
+        f"{system.name} by {method}: {counted(traj.steps, 'step')} of {dt:g} s{rest} in {traj.seconds:.3g} s "
+        f"({facts['us_per_step']:.1f} us/step), energy {energy} J; wrote {counted(len(traj), 'record')} to {output}"
+    )
+    print(f"see it: vitree view {shlex.quote(str(output))}")
+
+
+def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
+    """What there is to say of a run; its energy has an error only if nothing but the method changes it."""
+    change = traj.energy - traj.energy[0]
+    return {
+        "file": str(output), "model": traj.model_name, "method": traj.method, "dt": dt, "duration": traj.t[-1],
+        "steps": traj.steps, "records": len(traj), "seconds": traj.seconds,
+        "us_per_step": 1e6 * traj.seconds / max(traj.steps, 1),
+        "energy_error": np.abs(change).max() if keeps else None, "energy_change": change[-1],
+        "iterations_total": traj.iterations_total,
+    }  # fmt: skip
+
+
+def compare(
+    robot: Robot,
+    run: Run,
+    start: Start,
+    methods: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--methods",
+            "-m",
+            text="Methods separated by commas, each a NAME, or NAME:SOLVER, NAME:order=4, or NAME:SOLVER:order=4; "
+            f"NAME is one of {METHOD_NAMES}. By default {', '.join(COMPARED)}; of vehicles all but SciPy's.",
+            complete=methods,
+        ),
+    ] = None,
+    dt: Annotated[
+        str, option("--dt", text="Time step in s; several, separated by commas, give orders.")
+    ] = "0.001",
+    reference: Annotated[
+        str,
+        option(
+            "--reference",
+            text="SciPy method for the solution that errors are measured against, run at a "
+            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none.",
+        ),
+    ] = "scipy-dop853",
+    repeats: Annotated[
+        int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
+    ] = 3,
+    plot: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--plot",
+            text="File for the picture (.png, .pdf, .svg); by default compare-ROBOT.png.",
+        ),
+    ] = None,
+    no_plot: Annotated[bool, option("--no-plot", text="Draw no picture.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run several methods from one state; print and plot a comparison."""
+    from vitree.run.compare import compare
+    from vitree.run.comparison import Comparison
+
+    steps = numbers("--dt", dt)
+    system = run.system(robot)
+    picture = None if no_plot else _picture(plot, robot.robot)
+    jobs, known = {}, set()
+    for label in _split(methods, system, COMPARED):
+        name, *own = label.split(":")
+        if label in jobs:
+            raise InputError(f'--methods has "{label}" twice; name each once')
+        if name not in system.methods:
+            raise UnknownNameError("method", name, system.methods)
+        takes = system.methods[name].options
+        known |= set(takes)
+        chosen = {key: value for key, value in run.chosen().items() if key in takes}
+        jobs[label] = (name, chosen | dict(_own(label, part) for part in own))
+    for key in (key for key in run.chosen() if key not in known):
+        given = f"--{key}" if key in ("solver", "order") else f"--option {key}="
+        raise InputError(f"{given}: none of these methods takes it; they take {', '.join(sorted(known)) or 'none'}")
+    result: Comparison | None
+    interrupted = False
+    with Bar(run.progress) as bar:
+        try:
+            result = compare(
+                system,
+                jobs,
+                *start.of(system),
+                duration=run.duration,
+                dt=steps,
+                reference=False if reference == "none" else reference,
+                inputs=run.driven(),
+                every=run.every,
+                repeats=repeats,
+                progress=bar,
+            )
+        except KeyboardInterrupt as interrupt:
+            result, interrupted = getattr(interrupt, "comparison", None), True
+    if result is not None and not result.table:
+        result = None
+    if result is not None:
+        print(result.to_json() if as_json else spoken(result))
+        if picture is not None and result.series:
+            text = wrote(picture)
+            result.plot(picture)
+            say(text)
+    if interrupted:
+        shown = "; what was finished is shown" if result is not None else " before anything was finished"
+        say(f"interrupted{shown}")
+        raise typer.Exit(130)
+
+
+def _split(methods: str | None, system, usual=()) -> list[str]:
+    """The methods of an option, or those of a system by default."""
+    if methods is not None:
+        return [part for part in (part.strip() for part in methods.split(",")) if part]
+    if usual and set(usual) <= set(system.methods):
+        return list(usual)
+    return [name for name in system.methods if not name.startswith("scipy-")]
+
+
+def _own(label: str, part: str) -> tuple[str, Any]:
+    """What a part of NAME:SOLVER:order=4 behind the name says."""
+    key, given, value = part.rpartition("=")
+    if not given:
+        return "solver", part
+    if key != "order" or not value.isdigit():
+        raise InputError(f'--methods has "{label}"; behind the name give :SOLVER, or :order= and 2, 4, 6 or 8')
+    return key, int(value)
+
+
+def _picture(plot: str | None, robot: str) -> Path | None:
+    """Return where the picture goes; without matplotlib none, unless it was asked for."""
+    from vitree.plot import check_format
+
+    name = re.sub(r"[^\w.-]+", "-", Path(robot).stem if Path(robot).is_file() else robot)
+    path = Path(plot or f"compare-{name}.png")
+    check_writable(path)
+    try:
+        check_format(path)
+    except MissingExtraError as missing:
+        if plot is not None:
+            raise
+        say(f"no picture: {missing}")
+        return None
+    return path
+
+
+def bench(
+    robot: OptionalRobot,
+    world: World,
+    start: Start,
+    methods: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--methods",
+            "-m",
+            text=f"Methods separated by commas, each one of {METHOD_NAMES}. By default all but SciPy's.",
+            complete=methods,
+        ),
+    ] = None,
+    dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
+    steps: Annotated[int, option("--steps", text="Steps of a run, a number.")] = 200,
+    repeats: Annotated[
+        int, option("--repeats", text="Runs of each, a number; the smallest time in us counts.")
+    ] = 20,
+    peers: Annotated[
+        bool,
+        option(
+            "--peers/--no-peers",
+            text="Time Pinocchio and MuJoCo beside, if installed; all without damping and friction, then.",
+        ),
+    ] = True,
+    progress: Progress = None,
+    as_json: Json = False,
+) -> None:
+    """Time steps of the methods and calls of the kernels."""
+    from vitree.run.bench import bench
+
+    system = world.system(robot)
+    with Bar(progress) as bar:
+        found = bench(
+            system, _split(methods, system), *start.of(system), dt=dt, steps=steps, repeats=repeats, peers=peers,
+            progress=bar,
+        )  # fmt: skip
+    print(found.to_json() if as_json else found)

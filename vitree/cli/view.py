@@ -1,0 +1,189 @@
+"""Commands that show runs and robots: view, plot."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+from vitree.cli.base import Json, argument, option
+from vitree.cli.console import Busy, check_writable, print_json, say, wrote
+from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
+from vitree.cli.options import ROBOT, Reading, Start
+from vitree.errors import InputError, UnknownNameError, VitreeError
+from vitree.run.trajectory import Trajectory
+
+
+def load_runs(paths: list[str]) -> dict[str, Trajectory]:
+    """Return the runs of files by labels: the files' stems, or their paths where stems are the same."""
+    stems = [Path(path).stem for path in paths]
+    if len(set(paths)) < len(paths):
+        raise InputError("a run is given twice; give each once")
+    labels = stems if len(set(stems)) == len(stems) else paths
+    return {label: Trajectory.load(path) for label, path in zip(labels, paths, strict=True)}
+
+
+def view(
+    reading: Reading,
+    source: Annotated[
+        list[str],
+        argument(ROBOT + " Or the .npz file of a run, or several, laid over each other.", "SOURCE", sources),
+    ],
+    html: Annotated[
+        Optional[Path],  # noqa: UP045 (older Typer)
+        option("--html", text="Write one self-contained page to this file (.html) instead of serving one."),
+    ] = None,
+    host: Annotated[
+        str, option("--host", text="Address to serve at; only this machine can open the default.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, option("--port", text="Port to serve at, a number; if it is taken, the next that is free.")
+    ] = 8080,
+    browser: Annotated[
+        Optional[bool],  # noqa: UP045
+        option("--browser/--no-browser", text="Open a browser; by default on a terminal with a display."),
+    ] = None,
+    speed: Annotated[float, option("--speed", text="How fast a run is played, in s of the run a second.")] = 1.0,
+    spread: Annotated[float, option("--spread", text="Distance between runs along y, in m.")] = 0.0,
+    follow: Annotated[
+        Optional[bool],  # noqa: UP045
+        option("--follow/--no-follow", text="Keep the first run in the picture; by default if it goes far."),
+    ] = None,
+    robot: Annotated[
+        Optional[str],  # noqa: UP045
+        option("--robot", text="Robot of runs from files that have no pictures.", complete=robots),
+    ] = None,
+    q0: Annotated[
+        str,
+        option("--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas."),
+    ] = "neutral",
+) -> None:
+    """Show a robot with sliders, or play runs, in a web page.
+
+    Ctrl-C ends it.
+    """
+    from vitree.viewer.page import page_of, write_page
+    from vitree.viewer.show import Viewer
+    from vitree.viewer.source import what_to_show
+
+    if not 0 < speed < float("inf"):
+        raise InputError(f"--speed {speed} must be a positive number")
+    if html is not None:
+        check_writable(html, ".html", ".htm")
+    q = None
+    if all([is_run(name) for name in source]):  # of each, since it may be neither run nor robot
+        if q0 != "neutral":
+            raise InputError("--q0 is for a robot; runs begin where they began")
+        if robot is None:
+            reading.refuse("this is of robots; give runs their --robot, or leave it out")
+        shown = what_to_show(load_runs(source), reading.load(robot) if robot else None)
+    elif len(source) > 1:
+        raise InputError(f"cannot show {' and '.join(source)} together; give one robot, or runs (.npz)")
+    elif robot is not None:
+        raise InputError(f"--robot {robot} is for runs (.npz); {source[0]} is a robot itself")
+    else:
+        shown = reading.load(source[0])
+        q = None if q0 == "neutral" else Start(q0=q0).configuration(shown)
+    if html is not None:
+        with Busy(f"writing {html}"):
+            write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow))
+        print(f"wrote {html}")
+        return
+    viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
+    try:
+        print(viewer.url, flush=True)
+        say("Ctrl-C ends it")
+        if _has_display() if browser is None else browser:
+            import webbrowser
+
+            webbrowser.open(viewer.url)
+        viewer.wait()
+    except KeyboardInterrupt:  # before it waited
+        viewer.stop()
+
+
+def _has_display() -> bool:
+    """Whether a person sits there who can see a window."""
+    display = sys.platform in ("win32", "darwin") or any(os.environ.get(x) for x in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return display and sys.stdout.isatty()
+
+
+def plot(
+    what: Annotated[str, argument(f"What to draw: {', '.join(PLOTS)}.", "WHAT", one_of(*PLOTS))],
+    run: Annotated[list[str], argument("The .npz file of a run, or several, in one picture.", "RUN", runs)],
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        option(
+            "--output", "-o", text="File for the picture (.png, .pdf, .svg); by default WHAT-RUN.png, naming each run."
+        ),
+    ] = None,
+    coordinates: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option("--coordinate", text="NAME of a coordinate, for coordinates (may be repeated) and phase."),
+    ] = None,
+    of: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--of",
+            text="What of the coordinates: q, v or p; for phase, v or p against q. By default q, and v.",
+            complete=one_of("q", "v", "p"),
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw runs into a picture.
+
+    It carries the settings that made them.
+    """
+    from vitree.plot import check_format, figure_of, save
+
+    name = what.replace("_", "-")
+    if name not in PLOTS:
+        raise _not_a_plot(what, run)
+    path = output or Path("-".join([name, *_some([Path(each).stem for each in run])]) + ".png")
+    check_writable(path)
+    check_format(path)
+    options = _plot_options(name, coordinates, of)
+    found = load_runs(run)
+    source = found if len(run) > 1 else next(iter(found.values()))
+    text = wrote(path)
+    with Busy(f"drawing {path}"):
+        save(figure_of(name.replace("-", "_"), source, **options), path)
+    if as_json:
+        print_json({"file": str(path), "plot": name, "runs": run})
+    else:
+        print(text)
+
+
+def _some(names: list[str], most: int = 4) -> list[str]:
+    """The first of some names, and how many more there are."""
+    return names if len(names) <= most + 1 else [*names[:most], f"and-{len(names) - most}-more"]
+
+
+def _not_a_plot(what: str, run: list[str]) -> VitreeError:
+    """The error of what is no plot of runs."""
+    if (name := what.replace("_", "-")) in OF_COMPARISONS:
+        by = "vitree.plot.work_precision, in Python" if name == "work-precision" else "vitree compare --plot"
+        return InputError(f'"{what}" is drawn of comparisons, not of runs: by {by}')
+    if not (Path(what).is_file() or is_run(what)):
+        return UnknownNameError("plot of runs", what, PLOTS)
+    named = [word for word in run if word in PLOTS] or ["energy"]
+    runs = [what, *(word for word in run if word not in PLOTS)]
+    return InputError(f"the plot's name comes first: {shlex.join(['vitree', 'plot', named[0], *runs])}")
+
+
+def _plot_options(name: str, coordinates: list[str] | None, of: str | None) -> dict[str, Any]:
+    known = {"coordinates": ("q", "v", "p"), "phase": ("v", "p")}.get(name)
+    if known is None:
+        if coordinates or of:
+            raise InputError(f"--coordinate and --of are for coordinates and phase; leave them out of {name}")
+        return {}
+    if of is not None and of not in known:
+        raise InputError(f'--of "{of}" is not known of {name}; choose from {", ".join(known)}')
+    if name == "phase" and len(coordinates or []) > 1:
+        raise InputError("phase draws one coordinate; give --coordinate once")
+    names, against = ("names", "of") if name == "coordinates" else ("name", "against")
+    chosen = coordinates if name == "coordinates" or not coordinates else coordinates[0]
+    return {key: value for key, value in {names: chosen, against: of}.items() if value}

@@ -1,0 +1,263 @@
+"""Holonomic constraints between named frames and coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import ModelError
+from vitree.mechanism.tables import tabulated
+from vitree.spatial.checks import direction, finite
+from vitree.spatial.rotations import turn_z_to
+
+
+@dataclass(frozen=True)
+class PointConstraint:
+    """The origins of two frames keep an equal coordinate along an axis: axis . (a - b) = offset.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames; "world" is the origin of the world.
+    axis : (3,) array
+        Direction; normalised.
+    axes : {"world", "local"}
+        Whether the axis is fixed in the world or turns with frame a. With "local" it says that b moves in
+        a plane of a (point on plane).
+    offset : float [m]
+
+    References
+    ----------
+    Johnson & Murphey 2009, section IV-D.
+    """
+
+    a: str
+    b: str
+    axis: tuple[float, float, float]
+    axes: str = "world"
+    offset: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'point constraint "{self.a}" - "{self.b}" along {tuple(self.axis)}'
+
+
+@dataclass(frozen=True)
+class Distance:
+    """The origins of two frames keep a distance (a wire or a massless rod).
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames; "world" is the origin of the world.
+    length : float [m] or str
+        Positive; or the joint whose coordinate it is, as of a string that is let out.
+
+    References
+    ----------
+    Johnson & Murphey 2009, section IV-D.
+    """
+
+    a: str
+    b: str
+    length: float | str
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'distance "{self.a}" - "{self.b}"'
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Two one-coordinate joints move in proportion: sum of factor q = value (gears, screws, mimics).
+
+    Parameters
+    ----------
+    factors : mapping of two joint names to floats
+    value : float
+        Of the sum, in units of factor times q.
+    """
+
+    factors: Mapping[str, float]
+    value: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
+
+
+@dataclass(frozen=True)
+class AxisConstraint:
+    """A direction of frame a and one of frame b keep their angle: axis_a . axis_b = cosine.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames.
+    axis_a, axis_b : (3,) arrays
+        Directions in the frames' own axes; normalised.
+    cosine : float [-]
+        0 holds them at right angles.
+    """
+
+    a: str
+    b: str
+    axis_a: tuple[float, float, float]
+    axis_b: tuple[float, float, float]
+    cosine: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'axis constraint "{self.a}" {tuple(self.axis_a)} - "{self.b}" {tuple(self.axis_b)}'
+
+
+@dataclass(frozen=True)
+class Cam:
+    """One joint follows another by a profile: q_follower = profile(q_driver), a higher pair.
+
+    Parameters
+    ----------
+    follower, driver : str
+        Names of one-coordinate joints.
+    positions : (n,) array
+        Of the driver [m or rad], increasing.
+    profile : (n,) array or callable
+        Of the follower [m or rad]: a table, or a function that is tabulated at ``positions``; the cubic
+        spline through it is used.
+    periodic : bool
+        Whether it repeats.
+
+    References
+    ----------
+    Johnson & Murphey 2008, section on higher pairs.
+    """
+
+    follower: str
+    driver: str
+    positions: tuple
+    profile: Any
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        for field, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
+            object.__setattr__(self, field, values)
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'cam "{self.follower}" by "{self.driver}"'
+
+
+def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
+    """Return the constraint of a gear between two joints: q_a = ratio q_b + value.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of one-coordinate joints.
+    ratio : float [-]
+        Negative where they turn against each other.
+    value : float [m or rad]
+
+    Raises
+    ------
+    ModelError
+        If the ratio is not a finite number.
+    """
+    return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value)
+
+
+def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupling:
+    """Return the constraint of a nut on a screw: q_slide = pitch q_turn + value.
+
+    Parameters
+    ----------
+    slide, turn : str
+        Names of one-coordinate joints.
+    pitch : float [m/rad]
+    value : float [m]
+
+    Raises
+    ------
+    ModelError
+        If the pitch is not a finite number.
+    """
+    return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value)
+
+
+def weld(a: str, b: str) -> list[PointConstraint | AxisConstraint]:
+    """Return the six constraints that hold the frame ``b`` where the frame ``a`` is, and turned as it is."""
+    x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w) for u, w in ((x, y), (y, z), (z, x)))]
+
+
+def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str = "world") -> list[PointConstraint]:
+    """Return the constraints that hold the origin of frame b at that of frame a, along 1, 2 or 3 directions.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames; "world" is the origin of the world.
+    directions : int or sequence of (3,) arrays
+        3 for all, or the directions along which they are held.
+    axes : {"world", "local"}
+        As of :class:`PointConstraint`.
+
+    Raises
+    ------
+    ModelError
+        If the directions are not one to three vectors.
+    """
+    rows = np.eye(3) if isinstance(directions, int) and directions == 3 else np.atleast_2d(np.array(directions, float))
+    if rows.shape not in ((1, 3), (2, 3), (3, 3)):
+        raise ModelError(f"directions must be 3, or up to three such as [(1, 0, 0), (0, 0, 1)], not {directions!r}")
+    return [PointConstraint(a, b, (float(x), float(y), float(z)), axes) for x, y, z in rows]
+
+
+def joint_constraints(
+    kind: str, a: str, b: str, axis: ArrayLike = (0.0, 0.0, 1.0)
+) -> list[PointConstraint | AxisConstraint]:
+    """Return the constraints that let frame b move in frame a as by a joint; they close a loop.
+
+    Parameters
+    ----------
+    kind : {"fixed", "revolute", "prismatic", "cylindrical", "spherical", "planar", "free"}
+        6, 5, 5, 4, 3, 3 and no constraints.
+    a, b : str
+        Names of frames; they coincide where a joint's coordinates would be zero.
+    axis : (3,) array
+        Direction of the joint, in both frames; of a planar one its normal.
+
+    Raises
+    ------
+    ModelError
+        If the kind is not known, or the axis not a direction.
+    """
+    R = turn_z_to(direction(axis, f'axis between "{a}" and "{b}"'))
+    # + 0.0: no -0.0 in names
+    triad: Any = [tuple(float(e) + 0.0 for e in u) for u in R.T]
+    x, y, z = triad
+    across = [PointConstraint(a, b, u, "local") for u in (x, y)]
+    along = [PointConstraint(a, b, z, "local")]
+    tilt = [AxisConstraint(a, b, u, z) for u in (x, y)]
+    spin = [AxisConstraint(a, b, x, y)]
+    kinds: dict[str, list] = {
+        "fixed": [*across, *along, *tilt, *spin],
+        "revolute": [*across, *along, *tilt],
+        "prismatic": [*across, *tilt, *spin],
+        "cylindrical": [*across, *tilt],
+        "spherical": [*across, *along],
+        "planar": [*along, *tilt],
+        "free": [],
+    }
+    if kind not in kinds:
+        raise ModelError(f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds))
+    return kinds[kind]

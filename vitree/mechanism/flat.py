@@ -1,0 +1,177 @@
+"""The flat arrays a tree is compiled to: the contract between ``tree`` and ``model``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from vitree.findings import Report
+
+#: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
+KINDS = ("revolute", "prismatic", "helical", "ball", "free")
+REVOLUTE, PRISMATIC, HELICAL, BALL, FREE = range(5)
+
+#: Entries of q and of v per joint kind.
+KIND_NQ = np.array([1, 1, 1, 4, 7])
+KIND_NV = np.array([1, 1, 1, 3, 6])
+#: Speed below which friction is linear in the velocity, if no other is given [m/s or rad/s].
+FRICTION_VELOCITY = 0.01
+
+
+@dataclass(frozen=True)
+class JointInfo:
+    """What a person knows of one named joint (one or more consecutive moving bodies).
+
+    Attributes
+    ----------
+    name, kind : str
+        ``kind`` is the word of the modelling language: "revolute", "prismatic", "helical",
+        "ball", "free", or a lower pair made of several ("planar", "universal", "cylindrical").
+    parent, child : str
+        Names of the links (or frames) that the joint connects.
+    q_slice, v_slice : slice
+        Where its coordinates are in q and v.
+    axis : tuple of float or None
+        Direction in the joint's frame, for one-coordinate joints.
+    lower, upper : (nv of the joint,) tuples
+        Position limits, -inf and inf where there are none [m or rad].
+    velocity, effort : tuples
+        Limits of speed [m/s or rad/s] and effort [N or N m], inf where there are none.
+    mimic : (joint name, multiplier, offset) or None
+        What the file says of a follower; kept as data.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    q_slice: slice
+    v_slice: slice
+    axis: tuple | None = None
+    lower: tuple = ()
+    upper: tuple = ()
+    velocity: tuple = ()
+    effort: tuple = ()
+    mimic: tuple | None = None
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape fixed to a frame, kept for viewers; no part in the dynamics.
+
+    Parameters
+    ----------
+    frame : str
+        Name of the frame.
+    kind : {"box", "cylinder", "sphere", "capsule", "mesh"}
+    size : tuple of float
+        Three edges [m] of a box; radius and length along z [m] of a cylinder or capsule; radius [m] of a sphere;
+        scale of a mesh along its axes [-].
+    rotation : (3, 3) array
+        Rotation of the shape in the frame.
+    position : (3,) array
+        Its origin in the frame [m].
+    filename : str, optional
+        Of a mesh.
+    rgba : tuple of float, optional
+        Colour, four shares from 0 to 1.
+    role : {"visual", "collision"}
+    found : bool
+        False for a mesh whose file is not there, or not where a robot file may have it opened: do not open it.
+    """
+
+    frame: str
+    kind: str
+    size: tuple
+    rotation: np.ndarray
+    position: np.ndarray
+    filename: str | None = None
+    rgba: tuple | None = None
+    role: str = "visual"
+    found: bool = True
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A mechanism as flat arrays, topologically ordered (parents before children).
+
+    Body i is the rigid cluster that moves with joint i. Its *core frame* sits at the joint, turned
+    so that a one-coordinate joint's axis is local z (a helical joint's frame is on its axis). At
+    q = 0 the core frame is at rotation ``E[i]``, position ``p[i]`` in the parent's core frame
+    (world for parent -1). The joint then moves it: revolute Rz(q); prismatic z q; helical Rz(q) and
+    z pitch q; ball R(quaternion); free position and quaternion, both as (x, y, z, w), where for
+    free ``E`` is the identity and ``p`` zero unless the parent is a moving body.
+
+    All lengths in m, masses in kg, inertias in kg m^2.
+    """
+
+    name: str
+    gravity: np.ndarray  # (3,) [m/s^2], world
+    kind: np.ndarray  # (nbody,) int32, codes of KINDS
+    parent: np.ndarray  # (nbody,) int32
+    E: np.ndarray  # (nbody, 3, 3) columns = axes of the core frame in the parent's, at q = 0
+    p: np.ndarray  # (nbody, 3)
+    pitch: np.ndarray  # (nbody,) [m/rad], zero unless helical
+    mass: np.ndarray  # (nbody,)
+    com: np.ndarray  # (nbody, 3) in the core frame (zero where mass is zero)
+    inertia: np.ndarray  # (nbody, 3, 3) about the COM, axes of the core frame
+    damping: np.ndarray  # (nv,) [N s/m or N m s/rad]
+    kinematic: np.ndarray  # (nv,) bool: prescribed over time, not solved for
+    # Coulomb friction, of joints of one coordinate: -friction v/sqrt(v^2 + friction_velocity^2)
+    friction: np.ndarray = None  # type: ignore[assignment]  # (nv,) [N or N m], zero if not given
+    friction_velocity: np.ndarray = None  # type: ignore[assignment]  # (nv,) [m/s or rad/s], FRICTION_VELOCITY if not
+    # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
+    frame_names: tuple[str, ...] = ()
+    frame_body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    frame_E: np.ndarray = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    frame_p: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    # For people
+    link_names: tuple[str, ...] = ()  # those frames that carry a body
+    link_parent: tuple[str | None, ...] = ()  # name of the parent link, None for a root
+    link_mass: tuple[float, ...] = ()  # as declared, before merging
+    link_com: tuple = ()  # (3,) each, in the link's frame
+    link_inertia: tuple = ()  # (3, 3) each, about the COM, axes of the link's frame
+    joints: tuple[JointInfo, ...] = ()
+    geometry: tuple[Geometry, ...] = ()
+    constraints: tuple = ()  # of mechanism.constraints
+    loads: tuple = ()  # of mechanism.loads
+    report: Report = field(default_factory=Report)  # what a reader found in the file, and did with it
+
+    def __post_init__(self):
+        for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(len(self.damping), value))
+
+
+@dataclass
+class Row:
+    """One body of a :class:`Flat`, before there are arrays: the fields of that name, and one entry a velocity of it."""
+
+    kind: int
+    parent: int
+    E: np.ndarray
+    p: np.ndarray
+    pitch: float
+    damping: Iterable[float]
+    friction: Iterable[float]
+    friction_velocity: Iterable[float]
+    kinematic: Iterable[bool]
+    mass: float = 0.0
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+#: Fields of a Row that have an entry for each velocity.
+_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "kinematic")
+
+
+def columns_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the arrays of a :class:`Flat` that have a row for each body or each of its velocities."""
+    columns = {f.name: [getattr(row, f.name) for row in rows] for f in fields(Row)}
+    for name in _OF_VELOCITIES:
+        columns[name] = [entry for entries in columns[name] for entry in entries]
+    types = {"kind": np.int32, "parent": np.int32}
+    return {name: np.array(column, types.get(name)) for name, column in columns.items()}

@@ -1,0 +1,111 @@
+"""Index: where the joints and frames of a mechanism are in its arrays, by their names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree.errors import ModelError, UnknownNameError
+from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, JointInfo
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
+
+
+def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
+    """Return the pose (4, 4) [m] of the frame of a row, the bodies being at poses (nbody, 4, 4) [m]."""
+    local = np.eye(4)
+    local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
+    body = int(flat.frame_body[frame])
+    return local if body < 0 else bodies[body] @ local
+
+
+class Index:
+    """Names to numbers.
+
+    Parameters
+    ----------
+    flat : Flat
+
+    Attributes
+    ----------
+    nq, nv : int
+        Numbers of entries of a configuration and of a velocity.
+    iq, iv : (nbody,) arrays of int32
+        Where the coordinates and velocities of each body's joint start.
+    quaternions : (n,) array of int
+        Where quaternions (x, y, z, w) start in q.
+    joints : dict of str to JointInfo
+    frames : dict of str to int
+        Rows of the frames in ``flat``.
+    """
+
+    def __init__(self, flat: Flat):
+        self.flat = flat
+        kinds = np.asarray(flat.kind, dtype=np.int32)
+        self.iq, self.iv = _starts(KIND_NQ[kinds]), _starts(KIND_NV[kinds])
+        self.nq, self.nv = int(KIND_NQ[kinds].sum()), int(KIND_NV[kinds].sum())
+        self.quaternions = np.array(
+            [start + (3 if kind == FREE else 0) for kind, start in zip(kinds, self.iq, strict=True)
+             if kind in (BALL, FREE)],
+            dtype=int,
+        )  # fmt: skip
+        self.joints = {joint.name: joint for joint in flat.joints}
+        self.frames = {name: k for k, name in enumerate(flat.frame_names)}
+
+    def joint(self, name: str) -> JointInfo:
+        """Return what is known of the joint ``name``.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no joint of that name.
+        """
+        try:
+            return self.joints[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("joint", name, self.joints) from None
+
+    def frame(self, name: str) -> int:
+        """Return the row of the frame ``name``.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        """
+        try:
+            return self.frames[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("frame", name, self.frames) from None
+
+    def place(self, name: str) -> tuple[int, np.ndarray, np.ndarray]:
+        """Return the body (-1: world) that a frame is fixed to, and its rotation and position in the core frame.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such frame.
+        """
+        if name == "world" and "world" not in self.frames:
+            return -1, np.eye(3), np.zeros(3)
+        if name not in self.frames:
+            raise UnknownNameError("frame", name, ["world", *self.flat.frame_names])
+        k = self.frames[name]
+        return int(self.flat.frame_body[k]), self.flat.frame_E[k], self.flat.frame_p[k]
+
+    def one_coordinate(self, name: str, what: str) -> dict[str, int]:
+        """Return where the coordinate of a joint is.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such joint.
+        ModelError
+            If it has several coordinates.
+        """
+        joint = self.joint(name)
+        count = joint.v_slice.stop - joint.v_slice.start
+        if count != 1:
+            raise ModelError(f'the {what}: "{name}" has {count} coordinates, not one')
+        return {"iq": joint.q_slice.start, "iv": joint.v_slice.start}

@@ -1,0 +1,216 @@
+"""Loads: potentials, forces and inputs that act on a mechanism beside its gravity, damping and torque.
+
+Those of this module run in compiled code. For others subclass :class:`vitree.Potential` or
+:class:`vitree.Force`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from vitree.mechanism.tables import tabulated
+
+#: Newton's constant [m^3/(kg s^2)], CODATA 2018.
+GRAVITATIONAL_CONSTANT = 6.67430e-11
+
+
+class _Between:
+    """A load between two frames, a and b."""
+
+    a: str
+    b: str
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'{type(self).__name__.lower()} "{self.a}" - "{self.b}"'
+
+
+class _OnJoint:
+    """A load on a joint."""
+
+    joint: str
+    word: ClassVar[str]
+
+    def __init_subclass__(cls, word: str) -> None:
+        cls.word = word
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'{self.word} on joint "{self.joint}"'
+
+
+@dataclass(frozen=True)
+class Spring(_Between):
+    """A linear spring between the origins of two frames, V = k (|a - b| - length)^2 / 2.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames; "world" is the origin of the world.
+    stiffness : float [N/m]
+    length : float [m]
+        At which it pulls nothing.
+
+    References
+    ----------
+    Johnson & Murphey 2009, section IV-C.2.
+    """
+
+    a: str
+    b: str
+    stiffness: float
+    length: float = 0.0
+
+
+@dataclass(frozen=True)
+class Damper(_Between):
+    """A linear damper between the origins of two frames: it resists the rate of their distance.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames.
+    coefficient : float [N s/m]
+    """
+
+    a: str
+    b: str
+    coefficient: float
+
+
+@dataclass(frozen=True)
+class Attraction(_Between):
+    """Newtonian gravity between masses at the origins of two frames, V = -G m_a m_b / |a - b|.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames.
+    mass_a, mass_b : float [kg], optional
+        Those of the links of these names if not given.
+    constant : float [m^3/(kg s^2)]
+    """
+
+    a: str
+    b: str
+    mass_a: float | None = None
+    mass_b: float | None = None
+    constant: float = GRAVITATIONAL_CONSTANT
+
+
+@dataclass(frozen=True)
+class Gravity:
+    """Uniform gravity on some links only, beside that of the whole tree.
+
+    Parameters
+    ----------
+    links : sequence of str
+    acceleration : (3,) array [m/s^2]
+        In world axes.
+    """
+
+    links: tuple[str, ...]
+    acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return "gravity on " + ", ".join(f'"{link}"' for link in self.links)
+
+
+@dataclass(frozen=True)
+class Wrench:
+    """A torque and a force on a frame; each component a number or the name of an input.
+
+    Parameters
+    ----------
+    frame : str
+        Its name.
+    torque : 3 of float [N m] or str
+    force : 3 of float [N] or str
+    axes : {"world", "local", "spatial"}
+        "world": world axes, about the frame's origin (a hybrid wrench); "local": the frame's axes and
+        origin (a body wrench); "spatial": world axes, about the world's origin.
+    """
+
+    frame: str
+    torque: tuple = (0.0, 0.0, 0.0)
+    force: tuple = (0.0, 0.0, 0.0)
+    axes: str = "world"
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return f'wrench on "{self.frame}"'
+
+
+@dataclass(frozen=True)
+class JointForce(_OnJoint, word="force"):
+    """A force or torque on a one-coordinate joint.
+
+    Parameters
+    ----------
+    joint : str
+    force : float [N or N m] or str
+        A number, or the name of an input.
+    """
+
+    joint: str
+    force: Any
+
+
+@dataclass(frozen=True)
+class JointSpring(_OnJoint, word="spring"):
+    """A linear spring on a one-coordinate joint, V = k (q - rest)^2 / 2 (torsional on a hinge).
+
+    Parameters
+    ----------
+    joint : str
+    stiffness : float [N/m or N m/rad]
+    rest : float [m or rad]
+    """
+
+    joint: str
+    stiffness: float
+    rest: float = 0.0
+
+
+@dataclass(frozen=True)
+class NonlinearSpring(_OnJoint, word="nonlinear spring"):
+    """A conservative force on a one-coordinate joint by a table or a function of its coordinate.
+
+    Parameters
+    ----------
+    joint : str
+    positions : (n,) array [m or rad]
+        Increasing; the cubic spline through the table is used, straight on beyond its ends.
+    force : (n,) array or callable [N or N m]
+        On the joint, so a spring has negative slope. A callable is tabulated at ``positions``.
+    """
+
+    joint: str
+    positions: tuple
+    force: Any
+
+    def __post_init__(self) -> None:
+        for field, values in zip(("positions", "force"), tabulated(self.positions, self.force), strict=True):
+            object.__setattr__(self, field, values)
+
+
+Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring
+#: Those that have a potential energy.
+CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring)
+
+
+def input_names(loads: tuple) -> tuple[str, ...]:
+    """Return the names of the inputs that loads take, in the order of their first use."""
+    names: dict[str, None] = {}
+    for load in loads:
+        parts = (*load.torque, *load.force) if isinstance(load, Wrench) else ()
+        if isinstance(load, JointForce):
+            parts = (load.force,)
+        names |= dict.fromkeys(part for part in parts if isinstance(part, str))
+    return tuple(names)

@@ -1,0 +1,115 @@
+"""Is the mass matrix regular? Asked of every model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
+
+#: Least inertia felt by a joint, relative to the inertia that it carries.
+LEAST = 1e-12
+
+
+def why_singular(flat: Flat) -> str | None:
+    """Say why the mass matrix is singular in every configuration; None if it is not.
+
+    Prescribed coordinates are not solved for, and may carry nothing.
+
+    The mass matrix is regular where all pivots of its factorisation, the inertias that the joints
+    feel, are; they are analytic in q, so one configuration in general position decides.
+
+    References
+    ----------
+    Featherstone 2008, ch. 7 (articulated-body inertia).
+    """
+    rng = np.random.default_rng(0)
+    count = len(flat.kind)
+    felt = np.array([_spatial_inertia(*body) for body in zip(flat.mass, flat.com, flat.inertia, strict=True)])
+    carried = felt.copy()
+    for i in reversed(range(count)):
+        S, R, p = _joint(int(flat.kind[i]), float(flat.pitch[i]), rng)
+        # sizes of a rotation and of a translation, in roots of kinetic energy
+        turning, moving = np.trace(carried[i, :3, :3]), carried[i, 5, 5]
+        locked = flat.kinematic[int(KIND_NV[flat.kind[:i]].sum())]
+        if not locked and not (turning > 0 or moving > 0):
+            return (
+                f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
+                f"give a body below it a mass, or make it fixed"
+            )
+        scale = np.sqrt((S[:3] ** 2).sum(axis=0) * turning + (S[3:] ** 2).sum(axis=0) * moving)
+        U = felt[i] @ S
+        D = S.T @ U
+        if not locked and _least(D, scale) <= LEAST:
+            return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
+        k = int(flat.parent[i])
+        if k >= 0:
+            X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
+            left = X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
+            # by symmetry: else rounding grows threefold from body to body
+            felt[k] += 0.5 * (left + left.T)
+            carried[k] += X.T @ carried[i] @ X
+    return None
+
+
+def joint_of(flat: Flat, body: int) -> str:
+    """Name of the joint that a body belongs to."""
+    start = int(KIND_NV[flat.kind[:body]].sum())
+    return next((j.name for j in flat.joints if j.v_slice.start <= start < j.v_slice.stop), f"body {body}")
+
+
+def _least(D: np.ndarray, scale: np.ndarray) -> float:
+    """Smallest eigenvalue of a joint's inertia in units of what it carries."""
+    if not (scale > 0).all():
+        return 0.0
+    if len(scale) == 1:
+        return float(D[0, 0] / scale[0] ** 2)
+    return float(np.linalg.eigvalsh(D / np.outer(scale, scale))[0])
+
+
+def _reason(name: str, alone: bool) -> str:
+    if alone:
+        return (
+            f'the joint "{name}" feels no inertia, which makes the mass matrix singular: all mass that it moves lies '
+            f"on its axis; give a body below it an inertia or a mass off the axis, or make it fixed"
+        )
+    return (
+        f'the joint "{name}" can move with the joints below it so that no mass moves, which makes the mass matrix '
+        f"singular (two hinges on one line do that); give the bodies between them mass, or make one fixed"
+    )
+
+
+def _hat(x: np.ndarray) -> np.ndarray:
+    return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
+
+
+def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """Inertia (6, 6) about the core frame's origin, for twists (angular, linear)."""
+    c = _hat(com)
+    out = np.zeros((6, 6))
+    out[:3, :3], out[:3, 3:], out[3:, :3] = inertia - mass * c @ c, mass * c, -mass * c
+    out[3, 3] = out[4, 4] = out[5, 5] = mass
+    return out
+
+
+def _joint(kind: int, pitch: float, rng: np.random.Generator):
+    """Motion subspace (6, nv), and a rotation and position that the joint may reach."""
+    if kind in (BALL, FREE):
+        Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        return np.eye(6)[:, : 6 if kind == FREE else 3], Q * np.linalg.det(Q), np.zeros(3)
+    angle = rng.uniform(0.3, 2.8)
+    S = np.zeros((6, 1))
+    S[5 if kind == PRISMATIC else 2] = 1.0
+    if kind == PRISMATIC:
+        return S, np.eye(3), np.array([0, 0, angle])
+    if kind == HELICAL:
+        S[5] = pitch
+    c, s = np.cos(angle), np.sin(angle)
+    return S, np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]]), np.array([0, 0, pitch * angle])
+
+
+def _child_from_parent(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Matrix (6, 6) that takes a twist of the parent to the child's frame."""
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R.T
+    X[3:, :3] = -R.T @ _hat(p)
+    return X

@@ -1,0 +1,45 @@
+"""EulerModel: a model whose ball and free joints are primitives of one coordinate."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.mechanism.euler import expand, from_euler, to_euler
+from vitree.model.model import Model
+from vitree.model.written import Mapped, written_parts
+
+
+class EulerModel(Model, made_by="euler"):
+    """A model with ball and free joints expanded into primitives; made by :meth:`vitree.Model.euler`.
+
+    Attributes
+    ----------
+    native : Model
+        The model as it was.
+    """
+
+    def __init__(self, native: Model):
+        self.native = native
+        super().__init__(expand(native.flat))
+
+    def _written_of(self, loads, constraints):
+        # what is written in Python speaks of the native coordinates
+        return Mapped(self, loads, constraints) if written_parts(self.native, loads, constraints) else None
+
+    def __reduce__(self):
+        return (EulerModel, (self.native,))
+
+    def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coordinates and velocities (..., nv) [m or rad, m/s or rad/s] of native q (..., nq), v (..., nv).
+
+        Raises
+        ------
+        InputError
+            If v turns a ball or free joint by yaw where its pitch is +-90 degrees.
+        """
+        return to_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
+
+    def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the native configuration and velocity of this model's q (..., nv) [m or rad], v (..., nv)."""
+        return from_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))

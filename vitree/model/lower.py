@@ -1,0 +1,199 @@
+"""What a mechanism has beside its bodies, as the compiled core takes it: loads and constraints as rows of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from vitree._core.types import ConstraintList, LoadList
+from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
+from vitree.mechanism.index import Index
+from vitree.mechanism.loads import (
+    Attraction,
+    Damper,
+    Gravity,
+    JointForce,
+    JointSpring,
+    Load,
+    NonlinearSpring,
+    Spring,
+    Wrench,
+    input_names,
+)
+from vitree.mechanism.tables import pieces
+from vitree.model.written import Constraint as WrittenConstraint
+from vitree.model.written import Force, Potential
+from vitree.spatial.checks import direction, finite, vector
+
+#: Codes of loads of ``_core/types.pxd``.
+_WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
+_AXES = {"world": 0, "local": 1, "spatial": 2}
+#: Codes of constraints of ``_core/types.pxd``.
+_POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
+_KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
+
+
+def lower_loads(index: Index, loads: tuple, more: tuple = ()) -> LoadList:
+    """Return loads as the core takes them, those written in Python left out; ``more`` follow as they are.
+
+    Raises
+    ------
+    UnknownNameError
+        If a frame, link or joint is not known.
+    ModelError
+        If a load cannot be what it says.
+    """
+    inputs = {name: k for k, name in enumerate(input_names(loads))}
+    rows: list[dict] = []
+    for load in loads:
+        if not isinstance(load, Potential | Force):
+            rows += _rows(index, load, inputs)
+    return LoadList([*rows, *more])
+
+
+def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:
+    if isinstance(load, Spring | Damper | Attraction):
+        return [_pair(index, load)]
+    if isinstance(load, Gravity):
+        g = vector(load.acceleration, f"acceleration of {load.name}")
+        rows = []
+        for link, mass, com in _links(index, load):
+            rows.append({"kind": _UNIFORM, "wrench": (0, 0, 0, *(mass * g)), **_place(index, load, link, "a", com)})
+        return [row for row in rows if row["body_a"] >= 0]
+    if isinstance(load, Wrench):
+        return lower_wrench(index, load, inputs)
+    if isinstance(load, JointForce | JointSpring | NonlinearSpring):
+        where = index.one_coordinate(load.joint, load.name)
+        if isinstance(load, JointForce):
+            named = isinstance(load.force, str)
+            number = 1.0 if named else finite(load.force, f"value of the {load.name}")
+            return [{"kind": _JOINT_FORCE, "factor": number, "input": inputs[load.force] if named else -1, **where}]
+        if isinstance(load, NonlinearSpring):
+            return [{"kind": _JOINT_TABLE, "table": pieces(load.positions, load.force, load.name), **where}]
+        k, rest = finite(load.stiffness, f"stiffness of the {load.name}"), finite(load.rest, f"rest of the {load.name}")
+        return [{"kind": _JOINT_SPRING, "factor": k, "rest": rest, **where}]
+    raise ModelError(f"a load is one of {_KINDS}, or a Potential or Force of your own, not {load!r}")
+
+
+def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[dict]:
+    """Return a wrench as the core takes it: a row of the constants, and one an input; none if nothing moves."""
+    if load.axes not in _AXES:
+        raise InputError(f'{load.name}: axes="{load.axes}" is not known; choose from {", ".join(_AXES)}')
+    parts = (*load.torque, *load.force)
+    if len(load.torque) != 3 or len(load.force) != 3:
+        raise ModelError(f"the {load.name} takes three torques and three forces, not {parts}")
+    body, R, point = index.place(load.frame)
+    columns = np.kron(np.eye(2), R if load.axes == "local" else np.eye(3))
+    numbers = [0.0 if isinstance(part, str) else finite(part, f"value of the {load.name}") for part in parts]
+    common = {"kind": _WRENCH, "body_a": body, "point_a": point, "axes": _AXES[load.axes]}
+    rows = [{"wrench": columns @ numbers, **common}] if np.any(numbers) else []
+    rows += [{"wrench": columns[:, k], "input": inputs[part], **common}
+             for k, part in enumerate(parts) if isinstance(part, str)]  # fmt: skip
+    return rows if body >= 0 else []
+
+
+def _place(index: Index, load, name: str, end: str, shift=(0.0, 0.0, 0.0)) -> dict:
+    body, R, point = index.place(name)
+    return {f"body_{end}": body, f"point_{end}": point + R @ np.array(shift, dtype=float)}
+
+
+def _links(index: Index, load) -> list[tuple[str, float, np.ndarray]]:
+    links = {name: (mass, com) for name, mass, com in zip(
+        index.flat.link_names, index.flat.link_mass, index.flat.link_com, strict=True)}  # fmt: skip
+    for name in load.links:
+        if name not in links:
+            raise UnknownNameError("link", name, links)
+    return [(name, *links[name]) for name in load.links]
+
+
+def _pair(index: Index, load) -> dict:
+    row = {**_place(index, load, load.a, "a"), **_place(index, load, load.b, "b")}
+    if row["body_a"] == row["body_b"]:
+        raise ModelError(f"{load.name}: both frames are fixed to the same body, so that it does nothing")
+    if isinstance(load, Spring):
+        rest = finite(load.length, f"length of the {load.name}")
+        if rest < 0:
+            raise ModelError(f"the length of the {load.name} is {rest:g}; it must be zero or more [m]")
+        return {"kind": _SPRING, "factor": finite(load.stiffness, f"stiffness of the {load.name}"), "rest": rest, **row}
+    if isinstance(load, Damper):
+        return {"kind": _DAMPER, "factor": finite(load.coefficient, f"coefficient of the {load.name}"), **row}
+    factor = finite(load.constant, f"constant of the {load.name}")
+    masses = dict(zip(index.flat.link_names, index.flat.link_mass, strict=True))
+    for frame, mass in ((load.a, load.mass_a), (load.b, load.mass_b)):
+        if mass is None and frame not in masses:
+            raise ModelError(f'{load.name}: "{frame}" is no link; give its mass (mass_a=, mass_b=)')
+        factor *= masses[frame] if mass is None else finite(mass, f"mass of the {load.name}")
+    return {"kind": _ATTRACTION, "factor": factor, **row}
+
+
+Constraint = PointConstraint | Distance | Coupling | AxisConstraint | Cam | WrittenConstraint
+
+
+def lower_constraints(index: Index, constraints: tuple) -> ConstraintList:
+    """Return constraints as the core takes them.
+
+    Raises
+    ------
+    UnknownNameError
+        If a frame or joint is not known.
+    ModelError
+        If a constraint cannot be what it says.
+    """
+    return ConstraintList([_constraint(index, c) for c in constraints])
+
+
+def _coordinate(index: Index, joint: str, what: str) -> tuple[int, int]:
+    where = index.one_coordinate(joint, what)
+    return where["iq"], where["iv"]
+
+
+def _constraint(index: Index, constraint: Constraint) -> dict:
+    name = constraint.name if isinstance(constraint, Constraint) else ""
+    if isinstance(constraint, WrittenConstraint):
+        return {"kind": _USER}
+    if isinstance(constraint, Coupling):
+        if len(constraint.factors) != 2:
+            raise ModelError(f"a {name} takes two joints, not {len(constraint.factors)}")
+        (a, factor_a), (b, factor_b) = constraint.factors.items()
+        return {
+            "kind": _COUPLING, "a": _coordinate(index, a, name), "b": _coordinate(index, b, name),
+            "factor_a": finite(factor_a, f"factor of {name}"), "factor_b": finite(factor_b, f"factor of {name}"),
+            "value": finite(constraint.value, f"value of {name}"),
+        }  # fmt: skip
+    if isinstance(constraint, Cam):
+        if constraint.follower == constraint.driver:
+            raise ModelError(f"the {name}: a joint cannot follow itself")
+        return {
+            "kind": _PROFILE, "a": _coordinate(index, constraint.follower, name),
+            "b": _coordinate(index, constraint.driver, name),
+            "table": pieces(constraint.positions, constraint.profile, f"the {name}", constraint.periodic),
+        }  # fmt: skip
+    if not isinstance(constraint, PointConstraint | Distance | AxisConstraint):
+        raise ModelError(
+            f"a constraint is a PointConstraint, Distance, Coupling, AxisConstraint, Cam, or a Constraint of your own, "
+            f"not {constraint!r}"
+        )
+    body_a, R, point_a = index.place(constraint.a)
+    body_b, Rb, point_b = index.place(constraint.b)
+    row = {"body_a": body_a, "body_b": body_b, "point_a": point_a, "point_b": point_b}
+    if body_a == body_b:
+        raise ModelError(f"{name}: both frames are fixed to the same body, so that it says nothing")
+    if isinstance(constraint, Distance):
+        if isinstance(constraint.length, str):
+            return {"kind": _DISTANCE, "a": _coordinate(index, constraint.length, name), "factor_a": 1.0, **row}
+        if not (np.isfinite(constraint.length) and constraint.length > 0):
+            raise ModelError(f"{name}: the length is {constraint.length}; it must be positive [m]")
+        return {"kind": _DISTANCE, "value": float(constraint.length), **row}
+    if isinstance(constraint, AxisConstraint):
+        one, other = (direction(x, f"axis of {name}") for x in (constraint.axis_a, constraint.axis_b))
+        if not -1.0 < constraint.cosine < 1.0:
+            raise ModelError(f"{name}: the cosine is {constraint.cosine}; it must lie between -1 and 1")
+        return {"kind": _ANGLE, "direction": R @ one, "other": Rb @ other, "value": float(constraint.cosine), **row}
+    if constraint.axes not in ("world", "local"):
+        raise ModelError(f'{name}: axes="{constraint.axes}" is not known; choose "world" or "local"')
+    axis = direction(constraint.axis, f"axis of the {name}")
+    local = constraint.axes == "local"
+    return {"kind": _POINTS, "local": int(local), "direction": R @ axis if local else axis,
+            "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip

@@ -1,0 +1,846 @@
+"""Model: a mechanism compiled to flat arrays; kinematics and dynamics of one state at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree._core import scalar, wide
+from vitree._core.types import CoreModel
+from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
+from vitree.findings import Report
+from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry, JointInfo
+from vitree.mechanism.index import Index, pose_of
+from vitree.mechanism.loads import CONSERVATIVE, input_names
+from vitree.mechanism.regular import why_singular
+from vitree.model import derivatives
+from vitree.model.lower import lower_constraints, lower_loads
+from vitree.model.signals import resolve_inputs
+from vitree.model.system import METHODS_OF, System
+from vitree.model.written import Potential, Written, WrittenParts, written_parts
+from vitree.spatial.rotations import rotate
+
+#: The kernels for one state at a time.
+core = scalar()
+#: A quaternion may be this far from unit length; it is then normalised, never silently kept.
+QUATERNION_TOLERANCE = 1e-6
+#: Kinds of the joints, one after another, by which a root moves freely in space.
+_FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
+
+
+class Accelerations(NamedTuple):
+    """Accelerations (nv,) [m/s^2 or rad/s^2] and multipliers (m,) [N or N m] of the constraints."""
+
+    acceleration: np.ndarray
+    multipliers: np.ndarray
+
+
+class LagrangianDerivatives(NamedTuple):
+    """A Lagrangian [J] and its derivatives: by_q, by_v (nv,); by_qq, by_vq (first index v), by_vv (nv, nv)."""
+
+    value: float
+    by_q: np.ndarray
+    by_v: np.ndarray
+    by_qq: np.ndarray
+    by_vq: np.ndarray
+    by_vv: np.ndarray
+
+
+def _content(x):
+    """What a load or constraint says, in types whose repr does not depend on how a number was given."""
+    if isinstance(x, Written):
+        return x.content
+    if is_dataclass(x):
+        return type(x).__name__, *(_content(getattr(x, field.name)) for field in fields(x))
+    if isinstance(x, Mapping):
+        return [(key, _content(value)) for key, value in x.items()]
+    if isinstance(x, list | tuple | np.ndarray):
+        return [_content(value) for value in x]
+    return float(x) if isinstance(x, Real) and not isinstance(x, bool) else x
+
+
+def _quaternion_rate(turn, omega):
+    """Half the product of a quaternion (x, y, z, w) and the body angular velocity."""
+    u, w = turn[:3], turn[3]
+    return 0.5 * np.append(w * omega + np.cross(u, omega), -u @ omega)
+
+
+class Model(System):
+    """A mechanism that never changes: safe to share between threads, picklable, hashable by content.
+
+    Parameters
+    ----------
+    flat : Flat
+        The arrays a ``Tree`` compiles to.
+
+    Raises
+    ------
+    ModelError
+        If the arrays are those of a reduced model, or a load or constraint does not fit the mechanism.
+
+    Notes
+    -----
+    Arguments of the methods have their entries joint after joint, and are, if they do not say otherwise:
+
+    q, q0, q1 : (nq,) array
+        Configurations. Joints of one coordinate have one entry [m or rad], ``ball`` a quaternion (x, y, z, w),
+        ``free`` position and quaternion.
+    v : (nv,) array
+        Velocity [m/s or rad/s]: of ``ball`` the angular one in body axes, of ``free`` (linear, angular) in body axes.
+    a : (nv,) array
+        Acceleration, the rate of v [m/s^2 or rad/s^2].
+    dq : (nv,) array
+        Displacement, v times a time [m or rad].
+    p : (nv,) array
+        Momentum [kg m/s or kg m^2/s].
+    tau : (nv,) array
+        Joint forces [N or N m].
+
+    Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, and those that
+    need accelerations a ModelError where the mass matrix is singular. Those that take several states at once, with
+    leading axes, check nothing.
+
+    References
+    ----------
+    Featherstone 2008, "Rigid body dynamics algorithms"; Johnson & Murphey 2009.
+    """
+
+    #: subclasses that a method of this class makes, by its name
+    _kinds: ClassVar[dict[str, type[Any]]] = {}
+
+    def __init_subclass__(cls, made_by: str | None = None, **more: Any):
+        super().__init_subclass__(**more)
+        if made_by is not None:
+            Model._kinds[made_by] = cls
+
+    def __init__(self, flat: Flat):
+        self.flat = flat
+        self.index = Index(flat)
+        self._iq, self._iv = self.index.iq, self.index.iv
+        self._nq, self._nv = self.index.nq, self.index.nv
+        if len(flat.damping) != self._nv:
+            raise ModelError(
+                f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
+                f"reduced model take model.full.flat"
+            )
+        self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+        self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
+        self._quaternions = self.index.quaternions
+        self._joints, self._frames = self.index.joints, self.index.frames
+        self._hash: str | None = None
+        self.singular = why_singular(flat)
+        self.constraint_list = lower_constraints(self.index, flat.constraints)
+        self.load_list = lower_loads(self.index, flat.loads)
+        self.written = self._written_of(flat.loads, flat.constraints)
+
+    def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
+        """Those loads and constraints that are written in Python."""
+        return written_parts(self, loads, constraints)
+
+    def require_regular(self) -> None:
+        """Raise a ModelError that names the joint if the mass matrix is singular.
+
+        Kinematics and :meth:`rnea` work all the same; accelerations do not exist.
+        """
+        if self.singular is not None:
+            raise ModelError(self.singular)
+
+    # ---- what it is -----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism."""
+        return self.flat.name
+
+    @property
+    def nq(self) -> int:
+        """Number of entries of a configuration."""
+        return self._nq
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom."""
+        return self._nv
+
+    @property
+    def nbody(self) -> int:
+        """Number of moving rigid bodies, after merging what is fixed together."""
+        return len(self.flat.kind)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """Gravity in world axes, (3,) [m/s^2]."""
+        return self._gravity.copy()
+
+    @property
+    def total_mass(self) -> float:
+        """Mass of everything that moves [kg]."""
+        return float(np.sum(self.flat.mass))
+
+    @property
+    def joints(self) -> tuple[JointInfo, ...]:
+        """The joints, in the order of their coordinates."""
+        return self.flat.joints
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of their coordinates."""
+        return tuple(self._joints)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the links (frames that were given a body)."""
+        return self.flat.link_names
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Names of all frames: links, joints and frames that were named."""
+        return self.flat.frame_names
+
+    @property
+    def geometry(self) -> tuple[Geometry, ...]:
+        """Shapes fixed to frames, for viewers."""
+        return self.flat.geometry
+
+    @property
+    def damping(self) -> np.ndarray:
+        """Viscous damping of each velocity, (nv,) [N s/m or N m s/rad]."""
+        return np.array(self.flat.damping, dtype=float)
+
+    @property
+    def friction(self) -> np.ndarray:
+        """Coulomb friction f of each velocity, (nv,) [N or N m]: the force is -f v/sqrt(v^2 + e^2).
+
+        e, ``model.flat.friction_velocity`` [m/s or rad/s], is the speed below which it is linear.
+        """
+        return np.array(self.flat.friction, dtype=float)
+
+    @property
+    def constraints(self) -> tuple:
+        """The holonomic constraints, in the order of their multipliers."""
+        return self.flat.constraints
+
+    @property
+    def loads(self) -> tuple:
+        """The loads that act beside gravity, damping, friction and torque."""
+        return self.flat.loads
+
+    @property
+    def methods(self) -> Mapping[str, type[Any]]:
+        """The integrators, the default first."""
+        return METHODS_OF["mechanism"]
+
+    @property
+    def conservative(self) -> bool:
+        """Whether its energy stays as it is while nothing drives it."""
+        return not (self.damping.any() or self.friction.any()) and len(self._potentials()) == len(self.flat.loads)
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether nothing but gravity changes its spatial momentum while nothing drives it.
+
+        Every root moves freely in space, by joints without damping, friction, coupling or prescribed motion, and there
+        are no loads and no constraints.
+        """
+        roots, full = self._free_roots(), self.full
+        if roots is None or self.loads or self.constraints:
+            return False
+        held = (full.flat.damping != 0) | (full.flat.friction != 0) | full.flat.kinematic
+        for coupling in full.constraints:  # those that are reduced
+            for name in coupling.factors:
+                held[full.joint(name).v_slice] = True
+        return not held[roots].any()
+
+    def _free_roots(self) -> np.ndarray | None:
+        """Which velocities of ``full`` are of roots, (nv of ``full``,) bool; None if a root does not move freely."""
+        flat, found = self.full.flat, np.zeros(self.full.nv, dtype=bool)
+        kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
+        for root in np.flatnonzero(parent < 0):
+            chain = [int(root)]
+            while tuple(kind[chain]) not in _FREELY:
+                children = np.flatnonzero(parent == chain[-1])
+                if flat.mass[chain[-1]] or len(children) != 1 or len(chain) == 6:
+                    return None
+                chain.append(int(children[0]))
+            for i in chain:
+                found[self.full._iv[i] : self.full._iv[i] + KIND_NV[kind[i]]] = True
+        return found
+
+    def _potentials(self) -> tuple:
+        """The loads that have a potential."""
+        return tuple(x for x in self.flat.loads if isinstance(x, (*CONSERVATIVE, Potential)))
+
+    @property
+    def report(self) -> Report:
+        """What was found in the file it comes from, and what was done with it."""
+        return self.flat.report
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that the loads take, in their order."""
+        return input_names(self.flat.loads)
+
+    @property
+    def kinematic_names(self) -> tuple[str, ...]:
+        """Names of the joints that are prescribed over time, in the order of their coordinates."""
+        return tuple(j.name for j in self.flat.joints if self.flat.kinematic[j.v_slice.start])
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        """A name for each entry of q."""
+        return self._entry_names("q_slice", {4: "qx qy qz qw", 7: "x y z qx qy qz qw"})
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        """A name for each entry of v."""
+        return self._entry_names("v_slice", {3: "wx wy wz", 6: "vx vy vz wx wy wz"})
+
+    def _entry_names(self, which: str, parts: dict[int, str]) -> tuple[str, ...]:
+        """Joint names, with a suffix for each coordinate of a joint that has several."""
+        names: list[str] = []
+        for joint in self.flat.joints:
+            place = getattr(joint, which)
+            count = place.stop - place.start
+            known = parts.get(count) if joint.kind in ("ball", "free") else None
+            suffixes = known.split() if known else map(str, range(count))
+            names += [joint.name] if count == 1 else [f"{joint.name}.{suffix}" for suffix in suffixes]
+        return tuple(names)
+
+    def joint(self, name: str) -> JointInfo:
+        """Return what is known of the joint ``name``.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no joint of that name.
+        """
+        try:
+            return self._joints[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("joint", name, self._joints) from None
+
+    def _frame(self, name: str) -> int:
+        try:
+            return self._frames[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError("frame", name, self._frames) from None
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything the dynamics depend on, a hexadecimal string."""
+        if self._hash is None:
+            h = hashlib.sha256()
+            for field in fields(Flat):
+                value = getattr(self.flat, field.name)
+                if isinstance(value, np.ndarray):
+                    h.update(np.ascontiguousarray(value).tobytes())
+                elif field.name in ("frame_names", "constraints", "loads"):
+                    h.update(repr(_content(value)).encode())
+            self._hash = h.hexdigest()
+        return self._hash
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.digest == other.digest
+
+    def __reduce__(self):
+        return (type(self), (self.flat,))
+
+    def __repr__(self) -> str:
+        return (
+            f"<vitree.Model {self.name!r}: {self.nbody} moving bodies, nq={self.nq}, nv={self.nv}, "
+            f"{self.total_mass:.6g} kg>"
+        )
+
+    # ---- states ---------------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """Return the configuration of all zeros and unit quaternions, (nq,) [m or rad]."""
+        q = np.zeros(self.nq)
+        q[self._quaternions + 3] = 1.0
+        return q
+
+    def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
+        """Return a configuration (nq,) [m or rad] drawn by ``rng`` (a new generator if None).
+
+        Coordinates with limits are uniform within them, angles without in [-pi, pi], lengths
+        without in [-1, 1] m, orientations uniform on SO(3).
+        """
+        rng = np.random.default_rng() if rng is None else rng
+        angular = np.zeros(self.nq, dtype=bool)
+        angular[self._iq] = np.isin(self.flat.kind, (0, 2))
+        low, high = np.where(angular, -np.pi, -1.0), np.where(angular, np.pi, 1.0)
+        for joint in self.flat.joints:
+            if len(joint.lower) == joint.q_slice.stop - joint.q_slice.start:
+                lower, upper = np.array(joint.lower, float), np.array(joint.upper, float)
+                finite = np.isfinite(lower) & np.isfinite(upper)
+                low[joint.q_slice] = np.where(finite, lower, low[joint.q_slice])
+                high[joint.q_slice] = np.where(finite, upper, high[joint.q_slice])
+        q = rng.uniform(low, high)
+        for i in self._quaternions:
+            x = rng.standard_normal(4)
+            q[i : i + 4] = x / np.linalg.norm(x)
+        return q
+
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """Return a checked copy of one configuration (nq,) [m or rad]; ``name`` is what errors call it.
+
+        Quaternions within 1e-6 of unit length are normalised.
+
+        Raises
+        ------
+        InputError
+            For a wrong shape, NaN or infinity, or a quaternion that is not normalised.
+        """
+        q = self._checked(q, self.nq, name).copy()
+        for i in self._quaternions:
+            norm = np.linalg.norm(q[i : i + 4])
+            if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+                raise InputError(
+                    f"{name}[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
+                    f"divide it by its length"
+                )
+            if abs(norm - 1.0) > 4e-16:
+                q[i : i + 4] /= norm
+        return q
+
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
+        """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to.
+
+        On ball and free joints that is by the exponential map.
+        """
+        q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
+        out = np.empty(self.nq)
+        core.batch_integrate(self.core, q[None], dq[None], out[None])
+        return out
+
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return dq/dt (nq,) [m/s or rad/s] for ordinary solvers, unchecked."""
+        rate = np.empty(self.nq)
+        for kind, iq, iv in zip(self.flat.kind, self._iq, self._iv, strict=True):
+            if kind == BALL:
+                rate[iq : iq + 4] = _quaternion_rate(q[iq : iq + 4], v[iv : iv + 3])
+            elif kind == FREE:
+                turn = q[iq + 3 : iq + 7]
+                rate[iq : iq + 3] = rotate(turn, v[iv : iv + 3])
+                rate[iq + 3 : iq + 7] = _quaternion_rate(turn, v[iv + 3 : iv + 6])
+            else:
+                rate[iq] = v[iv]
+        return rate
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
+
+        Rotations are taken by the shorter way.
+        """
+        q0 = self.validate_configuration(q0, "q0")
+        q1 = self.validate_configuration(q1, "q1")
+        out = np.empty(self.nv)
+        core.batch_difference(self.core, q0[None], q1[None], out[None])
+        return out
+
+    # ---- kinematics -----------------------------------------------------------------------------
+
+    def body_poses(self, q: ArrayLike) -> np.ndarray:
+        """Return the pose X_WB in the world of each moving body's core frame, (nbody, 4, 4) [m]."""
+        q = self.validate_configuration(q)
+        out = np.zeros((self.nbody, 4, 4))
+        out[:, :3] = self.pose_rows(q[None])[0]
+        out[:, 3, 3] = 1.0
+        return out
+
+    def pose_rows(self, q: np.ndarray) -> np.ndarray:
+        """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
+        rows = np.empty((len(q), 12 * self.nbody))
+        core.batch_poses(self.core, np.ascontiguousarray(q, dtype=float), rows)
+        return rows.reshape(len(q), self.nbody, 3, 4)
+
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of every named frame."""
+        bodies = self.body_poses(q)
+        return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
+
+    def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
+        """Return the pose of the frame ``name`` in the world, (4, 4) [m].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        """
+        k = self._frame(name)
+        return self._frame_pose(k, self.body_poses(q))
+
+    def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
+        return pose_of(self.flat, k, bodies)
+
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
+        """Return the Jacobian (6, nv) of a frame's velocity by v [rad and m, per rad or m].
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local"}
+            Rows are (angular, linear) velocity of the frame's origin, in world axes or in the
+            frame's own (Pinocchio's LOCAL_WORLD_ALIGNED and LOCAL, which put linear rows first).
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
+        """
+        if axes not in ("world", "local"):
+            raise InputError(f'axes="{axes}" is not known; choose "world" or "local"')
+        k = self._frame(name)
+        q = self.validate_configuration(q)
+        body = int(self.flat.frame_body[k])
+        out = np.zeros((6, self.nv))
+        point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
+        core.batch_jacobian(self.core, q[None], body, point, axes == "local", out.reshape(1, -1))
+        if axes == "local":
+            E = self.flat.frame_E[k]
+            out[:3], out[3:] = E.T @ out[:3], E.T @ out[3:]
+        return out
+
+    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+        """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
+        return self._energies(q, None)[8:]
+
+    def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
+
+        (4, 4), (nv, 4, 4), (nv, nv, 4, 4) [m, and per m or rad].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-4.
+        """
+        return derivatives.pose_derivatives(self, name, q)
+
+    def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the position of the frame ``name`` in the world, and its first and second derivatives by q.
+
+        (3,), (nv, 3), (nv, nv, 3) [m, and per m or rad].
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-4.
+        """
+        return derivatives.position_derivatives(self, name, q)
+
+    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> derivatives.TwistDerivatives:
+        """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If the frame moves with a ball or free joint; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 5-10.
+        """
+        return derivatives.twist_derivatives(self, name, q, v)
+
+    # ---- dynamics -------------------------------------------------------------------------------
+
+    def lagrangian(self, q: ArrayLike, v: ArrayLike) -> float:
+        """Return kinetic minus potential energy [J]."""
+        energies = self._energies(q, v)
+        return float(energies[0] - energies[1])
+
+    def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
+        """Return L = T - V [J], with the potentials of the loads, and its derivatives by q and v.
+
+        Raises
+        ------
+        InputError
+            If there are ball or free joints; take ``model.euler()``.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 2-10, 16-19.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        if self.nq != self.nv or len(self.flat.kind) != self.nv:
+            raise InputError(
+                f'"{self.name}" has ball or free joints, by which L has no plain derivatives; take model.euler()'
+            )
+        value, by_q, by_v, by_qq, by_vq, by_vv = core.lagrangian_derivatives(self.core, q, v)
+        if self.flat.loads:
+            rows = lower_loads(self.index, tuple(x for x in self.flat.loads if isinstance(x, CONSERVATIVE)))
+            forces, slopes = core.load_derivatives(self.core, rows, q)
+            by_q, by_qq = by_q + forces, by_qq + slopes
+            value -= float(core.load_potentials(self.core, rows, q[None])[0])
+        if self.written is not None and self.written.resting:
+            value -= self.written.energy(q)
+            by_q = by_q + self.written.rest(q)
+            by_qq = by_qq + self.written.hessian(q)
+        return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> Accelerations:
+        """Return the acceleration under everything the model has, and the multipliers of its constraints.
+
+        Gravity, damping, friction, loads, constraints and prescribed coordinates; for use with any ODE solver.
+        (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers, with d2h/dt2 = 0.
+
+        Parameters
+        ----------
+        tau : (nv,) array, optional
+            Joint forces [N or N m].
+        t : float
+            Time, for forces written in Python [s].
+        inputs : (nu,) array or mapping of names to numbers, optional
+            Values of ``input_names``, units as the loads take them; zero if not given.
+        prescribed : mapping of joint name to float, optional
+            Accelerations of prescribed coordinates [m/s^2 or rad/s^2]; zero if not given.
+
+        Raises
+        ------
+        UnknownNameError
+            If an input, or a prescribed joint, is not known.
+        ConvergenceError
+            If the constraints depend on each other at q.
+
+        References
+        ----------
+        Johnson & Murphey 2009, eqs. 28, 29 and 36.
+        """
+        self.require_regular()
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        tau = None if tau is None else self._checked(tau, self.nv, "tau")
+        u = resolve_inputs(self, inputs)
+        locked = np.zeros(self.nv)
+        for name, a in (prescribed or {}).items():
+            if name not in self.kinematic_names:
+                raise UnknownNameError("prescribed joint", name, self.kinematic_names)
+            locked[self.joint(name).v_slice] = a
+        field = core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
+                             user=self.written, nu=len(self.input_names), inputs=u)  # fmt: skip
+        a, multipliers = field.acceleration_at(float(t), q, v, locked)
+        if not np.isfinite(a).all():
+            raise ConvergenceError(
+                "no acceleration exists: the constraints depend on each other at q, or two frames of a load coincide",
+                time=t, residual=np.nan, iterations=0,
+            )  # fmt: skip
+        return Accelerations(a, multipliers)
+
+    def static_force(self, q: ArrayLike) -> np.ndarray:
+        """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
+        kept = self._potentials()
+        field = core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
+        q = self.validate_configuration(q)
+        return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
+
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
+
+        Joint damping, friction and loads are left out, as :meth:`aba` leaves them out.
+
+        References
+        ----------
+        Luh, Walker & Paul 1980; Featherstone 2008, ch. 5.
+        """
+        q = self.validate_configuration(q)
+        v, a = self._checked(v, self.nv, "v"), self._checked(a, self.nv, "a")
+        out = np.empty(self.nv)
+        core.batch_rnea(self.core, self._gravity, q[None], v[None], a[None], out[None])
+        return out
+
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return the acceleration (nv,) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
+
+        References
+        ----------
+        Featherstone 2008, ch. 7.
+        """
+        self.require_regular()
+        q = self.validate_configuration(q)
+        v, tau = self._checked(v, self.nv, "v"), self._checked(tau, self.nv, "tau")
+        out = np.empty(self.nv)
+        core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
+        return out
+
+    def crba(self, q: ArrayLike) -> np.ndarray:
+        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2].
+
+        References
+        ----------
+        Featherstone 2008, ch. 6.
+        """
+        q = self.validate_configuration(q)
+        out = np.empty((self.nv, self.nv))
+        core.batch_crba(self.core, q[None], out.reshape(1, -1))
+        return out
+
+    def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
+        """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
+        self.require_regular()
+        return self.velocities(self.validate_configuration(q)[None], self._checked(p, self.nv, "p")[None])[0]
+
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
+        """Return the kinetic energy [J]."""
+        return float(self._energies(q, v)[0])
+
+    def potential_energy(self, q: ArrayLike) -> float:
+        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'."""
+        return float(self._energies(q, None)[1])
+
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes."""
+        return self._energies(q, v)[2:8]
+
+    def _energies(self, q, v) -> np.ndarray:
+        v = self.zero_velocity() if v is None else v
+        return self.energies(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+
+    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
+        n, m = len(q), len(self.constraints)
+        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
+        if m:
+            wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, -1))
+        for k, row in self.written.constraints if self.written is not None else ():
+            for i in range(n):
+                h[i, k], Dh[i, k] = row(q[i])
+        return h, Dh
+
+    def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
+
+        Rates of prescribed coordinates stay as they are in v.
+        """
+        self.require_regular()
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
+
+    def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
+        """Return v = M^-1 (p + Dh^T nu), with Dh v = 0, for rows q (n, nq), p (n, nv): (n, nv) [m/s or rad/s].
+
+        ``rates`` (n, nv): its entries of prescribed coordinates are those of v.
+        """
+        locked = np.asarray(self.flat.kinematic, dtype=bool)
+        if not self.constraints and not locked.any():
+            return self.velocities(q, p)
+        M, free = self.mass_matrices(q), ~locked
+        v = np.zeros_like(p) if rates is None else np.where(locked, rates, 0.0)
+        inner = M[:, free][:, :, free]
+        rest = p[:, free] - (M[:, free][:, :, locked] @ v[:, locked, None])[:, :, 0]
+        v[:, free] = np.linalg.solve(inner, rest[:, :, None])[:, :, 0]
+        if self.constraints:
+            _, Dh = self.constraint_rows(q)
+            Y = np.linalg.solve(inner, np.swapaxes(Dh[:, :, free], 1, 2))
+            # by the pseudo-inverse: where constraints depend on each other any multipliers do
+            nu = np.linalg.pinv(Dh[:, :, free] @ Y, rcond=1e-13, hermitian=True) @ (Dh @ v[:, :, None])
+            v[:, free] -= (Y @ nu)[:, :, 0]
+        return v
+
+    # ---- many states at once, in lanes -----------------------------------------------------------
+
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        out = np.empty((len(q), 11))
+        wide().batch_energy(self.core, q, v, out)
+        if self.flat.loads:
+            out[:, 1] += core.load_potentials(self.core, self.load_list, q)
+            if self.written is not None and self.written.resting:
+                out[:, 1] += [self.written.energy(row) for row in q]
+        return out
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # inverse dynamics at rest, without gravity
+        out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
+        wide().batch_rnea(self.core, np.zeros(3), q, zero, v, out)
+        return out
+
+    def mass_matrices(self, q: np.ndarray) -> np.ndarray:
+        """Return the mass matrices (n, nv, nv) [kg, kg m or kg m^2] at rows of configurations q (n, nq)."""
+        M = np.empty((len(q), self.nv**2))
+        wide().batch_crba(self.core, q, M)
+        return M.reshape(-1, self.nv, self.nv)
+
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        out, zero = np.empty((len(q), self.nv)), np.zeros((len(q), self.nv))
+        wide().batch_aba(self.core, np.zeros(3), q, zero, p, out)
+        return out
+
+    @property
+    def full(self) -> Model:
+        """The model with a coordinate for each joint: this one, unless :meth:`reduced` made it."""
+        return self
+
+    def expand(self, q: ArrayLike) -> np.ndarray:
+        """Return the coordinates of all joints, (..., nq of ``full``) [m or rad], for q (..., nq)."""
+        return np.asarray(q, dtype=float)
+
+    def expand_velocity(self, v: ArrayLike) -> np.ndarray:
+        """Return the velocities of all joints, (..., nv of ``full``) [m/s or rad/s], for v (..., nv)."""
+        return np.asarray(v, dtype=float)
+
+    def reduced(self) -> Any:
+        """Return the same mechanism without coordinates for joints that follow others.
+
+        Each :class:`vitree.Coupling` between two joints (:func:`vitree.gear`, a URDF's mimic) is solved for the
+        first of them, which then has no coordinate. Other constraints stay.
+
+        Returns
+        -------
+        ReducedModel
+            With ``full``, this model; ``expand(q)`` gives the coordinates of all joints.
+
+        Raises
+        ------
+        ModelError
+            If a joint follows two others, or joints follow each other in a circle.
+        """
+        return self._kinds["reduced"](self)
+
+    def euler(self) -> Any:
+        """Return the same robot with ball and free joints expanded into one-coordinate primitives.
+
+        Returns
+        -------
+        EulerModel
+            Ball joints as rz ry rx, free joints as tx ty tz rz ry rx, as Johnson & Murphey (2009)
+            have it; ``from_native(q, v)`` and ``to_native(q, v)`` carry states both ways.
+
+        Raises
+        ------
+        ModelError
+            If a ball or free joint is damped in a way that Euler angles do not have.
+        """
+        return self._kinds["euler"](self)

@@ -1,0 +1,308 @@
+"""Followers without a coordinate of their own: a model whose gears and mimic joints are reduced exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import ModelError
+from vitree.mechanism.constraints import Coupling
+from vitree.model.derivatives import TwistDerivatives
+from vitree.model.euler import EulerModel
+from vitree.model.model import Accelerations, LagrangianDerivatives, Model
+
+
+class ReducedModel(Model, made_by="reduced"):
+    """A model in the coordinates that its couplings leave; made by :meth:`vitree.Model.reduced`.
+
+    With q' = G q + g the coordinates of all joints, everything follows by the chain rule: the mass matrix
+    is G^T M G, inverse dynamics G^T rnea(G q + g, G v, G a), a joint force G^T tau. Its energies, momenta,
+    variational steps and accelerations are those of ``full`` with the couplings as constraints.
+
+    Attributes
+    ----------
+    full : Model
+        The model with a coordinate for each joint, and the couplings as constraints.
+    """
+
+    def __init__(self, full: Model):
+        self._full = full
+        self._couplings = np.array([isinstance(c, Coupling) for c in full.constraints], dtype=bool)
+        follows = _followed(full)
+        followers = np.array(sorted(follows), dtype=int)
+        # entries of v, and of q, that stay
+        self._own_v = np.setdiff1d(np.arange(full.nv), followers)
+        iq = dict(zip(full._iv.tolist(), full._iq.tolist(), strict=True))
+        self._own_q = np.setdiff1d(np.arange(full.nq), [iq[k] for k in follows])
+        self._nq, self._nv = len(self._own_q), len(self._own_v)
+        new_q, new_v = (np.full(n, -1) for n in (full.nq, full.nv))
+        new_q[self._own_q], new_v[self._own_v] = np.arange(self._nq), np.arange(self._nv)
+        # where each entry of the full q and v comes from, its factor and its offset
+        self._lead_v, self._gain_v = new_v, np.ones(full.nv)
+        self._lead_q, self._gain_q, self._offset_q = new_q, np.ones(full.nq), np.zeros(full.nq)
+        self._followers: list[tuple[int, int, float]] = []
+        for k, (leader, gain, offset) in follows.items():
+            self._lead_v[k], self._gain_v[k] = new_v[leader], gain
+            self._lead_q[iq[k]], self._gain_q[iq[k]], self._offset_q[iq[k]] = new_q[iq[leader]], gain, offset
+            self._followers.append((k, int(new_v[leader]), gain))
+        self._quaternions = new_q[full._quaternions]
+        self.flat = replace(
+            full.flat,
+            joints=self._joints_of(full, follows),
+            constraints=tuple(c for c in full.constraints if not isinstance(c, Coupling)),
+            damping=full.flat.damping[self._own_v],
+            friction=full.flat.friction[self._own_v],
+            friction_velocity=full.flat.friction_velocity[self._own_v],
+            kinematic=full.flat.kinematic[self._own_v],
+        )
+        for k, leader, gain in self._followers:
+            self.flat.damping[leader] += gain**2 * full.flat.damping[k]
+            self.flat.friction[leader] += abs(gain) * full.flat.friction[k]
+        self._gravity = full.gravity
+        self._joints = {joint.name: joint for joint in self.flat.joints}
+        self._frames = full._frames
+        self._hash: str | None = None
+        self.singular = full.singular
+
+    def _joints_of(self, full: Model, follows):
+        """The joints, with the leader's place in q and v for those that follow."""
+        by_start = {joint.v_slice.start: joint for joint in full.joints}
+        joints = []
+        for joint in full.joints:
+            q, v = joint.q_slice, joint.v_slice
+            first_q, first_v = int(self._lead_q[q.start]), int(self._lead_v[v.start])
+            mimic = joint.mimic
+            if v.start in follows:
+                leader, gain, offset = follows[v.start]
+                if joint.v_slice.stop - v.start > 1 or leader not in by_start:
+                    raise ModelError(
+                        f'the coupling of "{joint.name}" is of a coordinate of a joint that has several; '
+                        f"keep it as a constraint"
+                    )
+                mimic = (by_start[leader].name, gain, offset)
+            joints.append(
+                replace(
+                    joint,
+                    q_slice=slice(first_q, first_q + q.stop - q.start),
+                    v_slice=slice(first_v, first_v + v.stop - v.start),
+                    mimic=mimic,
+                )
+            )
+        return tuple(joints)
+
+    # ---- coordinates ------------------------------------------------------------------------------
+
+    @property
+    def full(self) -> Model:
+        return self._full
+
+    def expand(self, q: ArrayLike) -> np.ndarray:
+        return np.ascontiguousarray(np.asarray(q, float)[..., self._lead_q] * self._gain_q + self._offset_q)
+
+    def expand_velocity(self, v: ArrayLike) -> np.ndarray:
+        return np.ascontiguousarray(np.asarray(v, float)[..., self._lead_v] * self._gain_v)
+
+    def contract(self, q: ArrayLike) -> np.ndarray:
+        """Return the coordinates (..., nq) [m or rad] of those that do not follow, of a ``q`` of ``full``."""
+        return np.ascontiguousarray(np.asarray(q)[..., self._own_q])
+
+    def contract_velocity(self, v: ArrayLike) -> np.ndarray:
+        """Return the velocities (..., nv) [m/s or rad/s] of those that do not follow, of a ``v`` of ``full``."""
+        return np.ascontiguousarray(np.asarray(v)[..., self._own_v])
+
+    def contract_force(self, f: ArrayLike, axes: int = 1) -> np.ndarray:
+        """Return G^T f, units as of f, along the last axes.
+
+        Parameters
+        ----------
+        f : (..., nv of ``full``) array
+            A force, a momentum or derivatives by coordinates of ``full``, units as they are.
+        axes : int
+            How many of the last axes go by the coordinates.
+        """
+        f = np.asarray(f)
+        for axis in range(-axes, 0):
+            f = np.moveaxis(f, axis, -1)
+            out = np.array(f[..., self._own_v])
+            for k, leader, gain in self._followers:
+                out[..., leader] += gain * f[..., k]
+            f = np.moveaxis(out, -1, axis)
+        return np.ascontiguousarray(f)
+
+    def _force_on_leaders(self, tau):
+        out = np.zeros(self.full.nv)
+        out[self._own_v] = tau
+        return out
+
+    def _entry_names(self, which, parts):
+        names = self.full._entry_names(which, parts)
+        return tuple(names[k] for k in (self._own_q if which == "q_slice" else self._own_v))
+
+    @property
+    def kinematic_names(self) -> tuple[str, ...]:
+        return self.full.kinematic_names
+
+    @property
+    def digest(self) -> str:
+        return f"reduced {self.full.digest}"
+
+    def __reduce__(self):
+        return (ReducedModel, (self.full,))
+
+    def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
+        return self.contract(self.full.random_configuration(rng))
+
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
+        q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
+        return self.contract(self.full.integrate(self.expand(q), self.expand_velocity(dq)))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        q0, q1 = self.validate_configuration(q0, "q0"), self.validate_configuration(q1, "q1")
+        return self.contract_velocity(self.full.difference(self.expand(q0), self.expand(q1)))
+
+    # ---- kinematics and dynamics --------------------------------------------------------------------
+
+    def _q(self, q):
+        return self.expand(self.validate_configuration(q))
+
+    def _v(self, v, name):
+        return self.expand_velocity(self._checked(v, self.nv, name))
+
+    def pose_rows(self, q: np.ndarray) -> np.ndarray:
+        return self.full.pose_rows(self.expand(q))
+
+    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
+        return self.contract_force(self.full.frame_jacobian(name, self._q(q), axes))
+
+    def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._by_coordinates(self.full.pose_derivatives(name, self._q(q)))
+
+    def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self._by_coordinates(self.full.position_derivatives(name, self._q(q)))
+
+    def _by_coordinates(self, derivatives):
+        return tuple(self._leading(x, k) for k, x in enumerate(derivatives))
+
+    def _leading(self, x, axes):
+        """G^T along the leading axes."""
+        last = range(-axes, 0)
+        return np.moveaxis(self.contract_force(np.moveaxis(x, range(axes), last), axes), last, range(axes))
+
+    def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
+        of_all = self.full.twist_derivatives(name, self._q(q), self._v(v, "v"))
+        axes = {"twist": 0, "by_q": 1, "by_v": 1, "by_qq": 2, "by_vq": 2}
+        return TwistDerivatives(**{key: self._leading(getattr(of_all, key), n) for key, n in axes.items()})
+
+    def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
+        value, *slopes = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
+        return LagrangianDerivatives(value, *map(self.contract_force, slopes, (1, 1, 2, 2, 2)))
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> Accelerations:
+        q, v = self._q(q), self._v(v, "v")
+        tau = None if tau is None else self._force_on_leaders(self._checked(tau, self.nv, "tau"))
+        a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
+        return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
+
+    def static_force(self, q: ArrayLike) -> np.ndarray:
+        return self.contract_force(self.full.static_force(self._q(q)))
+
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
+
+    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        self.require_regular()
+        tau = self._checked(tau, self.nv, "tau")
+        return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
+
+    def crba(self, q: ArrayLike) -> np.ndarray:
+        return self.mass_matrices(self.validate_configuration(q)[None])[0]
+
+    # ---- many states at once ------------------------------------------------------------------------
+
+    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        h, Dh = self.full.constraint_rows(self.expand(q))
+        return h[:, ~self._couplings], self.contract_force(Dh[:, ~self._couplings])
+
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.full.energies(self.expand(q), self.expand_velocity(v))
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.contract_force(self.full.momenta(self.expand(q), self.expand_velocity(v)))
+
+    def mass_matrices(self, q: np.ndarray) -> np.ndarray:
+        return self.contract_force(self.full.mass_matrices(self.expand(q)), axes=2)
+
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(self.mass_matrices(q), p[..., None])[..., 0]
+
+    def euler(self) -> ReducedEulerModel:
+        return ReducedEulerModel(self)
+
+
+class ReducedEulerModel(ReducedModel):
+    """A reduced model with ball and free joints expanded; made by :meth:`vitree.Model.euler`."""
+
+    def __init__(self, native: ReducedModel):
+        self.native, self._expanded = native, EulerModel(native.full)
+        super().__init__(self._expanded)
+
+    def __reduce__(self):
+        return (ReducedEulerModel, (self.native,))
+
+    def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`vitree.EulerModel.from_native` does, in the coordinates that do not follow."""
+        q, v = self._expanded.from_native(self.native.expand(q), self.native.expand_velocity(v))
+        return self.contract(q), self.contract_velocity(v)
+
+    def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return what :meth:`vitree.EulerModel.to_native` does, from the coordinates that do not follow."""
+        q, v = self._expanded.to_native(self.expand(q), self.expand_velocity(v))
+        return self.native.contract(q), self.native.contract_velocity(v)
+
+
+def _followed(full: Model) -> dict[int, tuple[int, float, float]]:
+    """Entry of v that follows -> (the entry of v that leads, factor, offset), through chains.
+
+    Raises
+    ------
+    ModelError
+        If a joint follows two others, or joints follow each other in a circle.
+    """
+    direct: dict[int, tuple[int, float, float]] = {}
+    names = full.v_names
+    for coupling in full.constraints:
+        if not isinstance(coupling, Coupling):
+            continue
+        (a, factor_a), (b, factor_b) = coupling.factors.items()
+        ia, ib = (full.joint(name).v_slice.start for name in (a, b))
+        if factor_a == 0:
+            raise ModelError(f'the {coupling.name} has the factor 0 for "{a}", so nothing says where it is')
+        if ia in direct:
+            raise ModelError(f'"{names[ia]}" follows two joints, "{names[direct[ia][0]]}" and "{b}"; take one out')
+        if full.flat.kinematic[ia] and not full.flat.kinematic[ib]:
+            raise ModelError(f'"{a}" is prescribed and cannot follow "{b}"; couple them the other way round')
+        direct[ia] = (ib, -factor_b / factor_a, coupling.value / factor_a)
+    resolved = {}
+    for k in direct:
+        leader, gain, offset = direct[k]
+        passed = [k]
+        while leader in direct:
+            passed.append(leader)
+            if leader == k or len(passed) > len(direct):
+                raise ModelError("joints follow each other in a circle: " + ", ".join(f'"{names[x]}"' for x in passed))
+            above, g, c = direct[leader]
+            leader, gain, offset = above, gain * g, offset + gain * c
+        resolved[k] = (leader, gain, offset)
+    return resolved

@@ -1,0 +1,223 @@
+"""What a simulation is driven by over time: inputs of loads, and the motion of prescribed coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import InputError, UnknownNameError
+from vitree.model.system import System
+
+
+def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
+    """Return inputs as steppers take them: None, (nu,), (steps, nu) or a callable (t, q, v) -> (nu,).
+
+    Parameters
+    ----------
+    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping
+        A mapping takes names to numbers, arrays (steps,) or callables of t; inputs that it leaves out are zero.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+    """
+    names = model.input_names
+    if inputs is None or callable(inputs):
+        return inputs
+    if isinstance(inputs, Mapping):
+        for name in inputs:
+            if name not in names:
+                raise UnknownNameError("input", name, names)
+        given = [inputs.get(name, 0.0) for name in names]
+        if any(callable(x) for x in given):
+            if any(np.ndim(x) for x in given if not callable(x)):
+                raise InputError("inputs mixes callables with arrays over time; give one kind of them")
+            return lambda t, q, v: np.array([x(t) if callable(x) else x for x in given], dtype=float)
+        inputs = np.column_stack(np.broadcast_arrays(*given)) if any(np.ndim(x) for x in given) else given
+    try:
+        array = np.array(inputs, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"inputs must be numbers: {error}") from None
+    if array.ndim not in (1, 2) or array.shape[-1] != len(names):
+        listed = f" ({', '.join(names)})" if names else ""
+        raise InputError(
+            f"inputs has shape {array.shape}; it must be ({len(names)},) or (steps, {len(names)}) for "
+            f"{len(names)} inputs{listed}"
+        )
+    if not np.isfinite(array).all():
+        raise InputError("inputs must be finite; they hold NaN or infinity")
+    return array
+
+
+class LimitedTorque:
+    """Joint forces, each cut to the effort limit of its joint.
+
+    Parameters
+    ----------
+    model : System
+        Its ``joints`` have the limits, inf where there is none.
+    torque : (nv,) array or callable (t, q, v) -> (nv,) array
+        Joint forces [N or N m].
+
+    Attributes
+    ----------
+    torque : (nv,) array or callable
+        The same within the limits.
+    asked : int
+        How many joint forces (nv,) were asked for so far; one, if they are constant.
+    cut : (nv,) array
+        In how many of them each entry was cut.
+
+    Raises
+    ------
+    InputError
+        If there is torque on a joint whose effort limit is not positive; a callable then raises when it is asked.
+    """
+
+    def __init__(self, model: System, torque: ArrayLike | Callable):
+        self.limits = np.full(model.nv, np.inf)
+        for joint in model.joints:
+            if joint.effort:
+                self.limits[joint.v_slice] = joint.effort
+        self.names = model.v_names
+        self.asked, self.cut = 0, np.zeros(model.nv, dtype=int)
+        if callable(torque):
+            self._given = torque
+            self.torque: np.ndarray | Callable = self._ask
+        else:
+            self.torque = self._within(model.validate_velocity(torque, "torque"))
+
+    def _within(self, torque: np.ndarray) -> np.ndarray:
+        idle = np.flatnonzero((self.limits <= 0) & (torque != 0))
+        if len(idle):
+            names = ", ".join(f'"{self.names[k]}"' for k in idle[:10])
+            names += f" and {len(idle) - 10} more" * (len(idle) > 10)
+            raise InputError(
+                f"effort_limits=True, and there is torque on joints whose effort limit is not positive, {names}: "
+                f"give them limits where they are made (effort=, or <limit effort>), inf for none, or leave "
+                f"effort_limits out"
+            )
+        self.asked += 1
+        self.cut += np.abs(torque) > self.limits
+        return np.clip(torque, -self.limits, self.limits)
+
+    def _ask(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        torque = np.asarray(self._given(t, q, v), dtype=float)
+        # what has another shape the stepper refuses
+        return self._within(torque) if torque.shape == self.limits.shape else torque
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of the joint forces asked for in which an entry was cut, by name, where any was."""
+        return {name: float(cut / self.asked) for name, cut in zip(self.names, self.cut, strict=True) if cut}
+
+
+class Motion:
+    """The motion of a model's prescribed coordinates.
+
+    Parameters
+    ----------
+    model : System
+    prescribed : mapping of joint name to array or callable
+        An array has the coordinate at each step's ends, (steps + 1,) or more. A callable takes t [s] and returns the
+        coordinate, or (coordinate, rate, acceleration); what it leaves out is taken by differences.
+        Coordinates that are not named rest where they start.
+
+    Raises
+    ------
+    UnknownNameError, InputError
+    """
+
+    def __init__(self, model: Any, prescribed: Mapping[str, Any] | None):
+        self.names = model.kinematic_names
+        self.iq = np.array([model.joint(name).q_slice.start for name in self.names], dtype=int)
+        self.iv = np.array([model.joint(name).v_slice.start for name in self.names], dtype=int)
+        self.prescribed = dict(prescribed or {})
+        for name in self.prescribed:
+            if name not in self.names:
+                model.joint(name)
+                raise InputError(
+                    f'"{name}" is not prescribed in "{model.name}"; make it so where it is built, as in '
+                    f'tx("{name}", kinematic=True)'
+                )
+        self.functions: list[Callable] = []
+
+    def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
+        """Fix the times at which steps begin and end, (steps + 1,), and where unnamed coordinates rest."""
+        self.ends = ends
+        self.shortest = float(np.diff(ends).min())
+        self.functions = [self._function(name, q0[iq]) for name, iq in zip(self.names, self.iq, strict=True)]
+
+    def _function(self, name: str, rest: float) -> Callable:
+        motion = self.prescribed.get(name)
+        if motion is None:
+            return lambda t: (rest, 0.0, 0.0)
+        if callable(motion):
+            return lambda t: _with_rates(name, motion, t, min(1e-3, max(self.shortest, 2e-4)))
+        nodes = np.array(motion, dtype=float)
+        steps = len(self.ends) - 1
+        if nodes.ndim != 1 or len(nodes) < steps + 1 or not np.isfinite(nodes).all():
+            raise InputError(
+                f'the motion of "{name}" must be {steps + 1} finite numbers, one at each end of {steps} '
+                f"steps (or more); it has shape {nodes.shape}"
+            )
+        nodes = nodes[: steps + 1]
+        from scipy.interpolate import make_interp_spline
+
+        spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 1) | 1))
+        rate, acceleration = spline.derivative(1), spline.derivative(2)
+
+        def sampled(t):
+            k = int(np.abs(self.ends - t).argmin())
+            q = nodes[k] if abs(self.ends[k] - t) < 1e-9 * max(self.shortest, abs(t)) else float(spline(t))
+            return q, float(rate(t)), float(acceleration(t))
+
+        return sampled
+
+    def at(self, t: float) -> np.ndarray:
+        """Return (3, n) of coordinates, rates and accelerations at a time."""
+        return np.array([f(t) for f in self.functions], dtype=float).reshape(-1, 3).T
+
+    def rows(self, within: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Return (len(within) steps + 1, 3, n): the motion at these shares of each step, and at the end."""
+        times = np.append((self.ends[:-1, None] + np.diff(self.ends)[:, None] * within).ravel(), self.ends[-1])
+        return np.ascontiguousarray([self.at(t) for t in times]).reshape(len(times), 3, len(self.names))
+
+    def start(self, q0: np.ndarray, v0: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (q0, v0) with the prescribed rates; check that q0 is where the motion starts.
+
+        Raises
+        ------
+        InputError
+        """
+        q, v, _ = self.at(self.ends[0])
+        v0 = v0.copy()
+        for k, name in enumerate(self.names):
+            if abs(q0[self.iq[k]] - q[k]) > 1e-9 * max(1.0, abs(q[k])):
+                raise InputError(f'q0 has "{name}" at {q0[self.iq[k]]:.9g}, but its motion starts at {q[k]:.9g}')
+            if v0[self.iv[k]] != 0.0 and abs(v0[self.iv[k]] - v[k]) > 1e-6 * max(1.0, abs(v[k])):
+                raise InputError(
+                    f'v0 gives "{name}" the rate {v0[self.iv[k]]:.6g}, but it moves as prescribed, by {v[k]:.6g}; '
+                    f"leave it zero"
+                )
+        v0[self.iv] = v
+        return q0, v0
+
+
+def _with_rates(name: str, motion: Callable, t: float, e: float) -> tuple[float, float, float]:
+    """Coordinate, rate and acceleration of a callable, by fourth-order differences where it gives no rates."""
+    value = motion(t)
+    if np.ndim(value) == 1:
+        if len(value) != 3:
+            raise InputError(f'the motion of "{name}" returned {value!r}; return q or (q, rate, acceleration)')
+        result = float(value[0]), float(value[1]), float(value[2])
+    else:
+        q = [float(motion(t + k * e)) for k in (-2, -1)] + [float(value)] + [float(motion(t + k * e)) for k in (1, 2)]
+        rate = (q[0] - 8 * q[1] + 8 * q[3] - q[4]) / (12 * e)
+        acceleration = (-q[0] + 16 * q[1] - 30 * q[2] + 16 * q[3] - q[4]) / (12 * e * e)
+        result = (q[2], rate, acceleration)
+    if not np.isfinite(result).all():
+        raise InputError(f'the motion of "{name}" is {result} at t = {t:.9g} s; it must be finite')
+    return result

@@ -1,0 +1,237 @@
+"""System: what can be simulated, compared and recorded; a Model of a mechanism is one, a vehicle another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import InputError
+
+#: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
+METHODS_OF: dict[str, dict[str, type[Any]]] = {}
+
+
+class System(ABC):
+    """What ``simulate``, ``compare`` and trajectories ask of what moves.
+
+    The contract, for those who write one:
+
+    1. A state is (q, v): ``q`` (nq,) may hold quaternions and angles, ``v`` (nv,) is free; ``integrate`` and
+       ``difference`` are the retraction and its inverse, and nobody adds to q.
+    2. ``p = momenta(q, v)`` and ``v = velocities(q, p)`` are inverse to each other, row by row.
+    3. ``energies`` has, in each row, kinetic and potential energy [J], angular momentum about the world's origin
+       and linear momentum in world axes, and the centre of mass [m].
+    4. ``digest`` changes with everything the motion depends on.
+    5. A system never changes.
+
+    Notes
+    -----
+    Arguments of the methods are, if they do not say otherwise:
+
+    q, q0, q1 : (nq,) array
+        Configurations [m or rad]; orientations in space as quaternions (x, y, z, w).
+    v : (nv,) array
+        Velocity [m/s or rad/s].
+    dq : (nv,) array
+        Displacement, a velocity times a time [m or rad].
+    p : (nv,) array
+        Momentum [kg m/s or kg m^2/s].
+
+    Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite. Those that take
+    rows of states (n, nq), (n, nv) check nothing.
+    """
+
+    #: where quaternions (x, y, z, w) start in q
+    _quaternions: np.ndarray = np.zeros(0, dtype=int)
+
+    # ---- what it is -------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    @abstractmethod
+    def nq(self) -> int:
+        """Number of entries of a configuration."""
+
+    @property
+    @abstractmethod
+    def nv(self) -> int:
+        """Number of entries of a velocity."""
+
+    @property
+    @abstractmethod
+    def q_names(self) -> tuple[str, ...]:
+        """A name for each entry of q."""
+
+    @property
+    @abstractmethod
+    def v_names(self) -> tuple[str, ...]:
+        """A name for each entry of v."""
+
+    @property
+    @abstractmethod
+    def gravity(self) -> np.ndarray:
+        """Gravity in world axes, (3,) [m/s^2]."""
+
+    @property
+    @abstractmethod
+    def total_mass(self) -> float:
+        """Mass of everything that moves [kg]."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Hash of everything the dynamics depend on, a hexadecimal string."""
+
+    @property
+    @abstractmethod
+    def methods(self) -> Mapping[str, type[Any]]:
+        """The integrators it can be stepped by, the default first."""
+
+    # of what only some have
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that drive it over time, in their order."""
+        return ()
+
+    @property
+    def joints(self) -> tuple:
+        """Its joints, with their limits."""
+        return ()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of what its coordinates belong to."""
+        return ()
+
+    @property
+    def kinematic_names(self) -> tuple[str, ...]:
+        """Names of the joints that are prescribed over time."""
+        return ()
+
+    @property
+    def constraints(self) -> tuple:
+        """Its holonomic constraints, in the order of their multipliers."""
+        return ()
+
+    @property
+    def loads(self) -> tuple:
+        """The loads that act beside gravity, damping and torque."""
+        return ()
+
+    @property
+    def full(self) -> System:
+        """The system that is stepped: itself, unless it is a reduced model."""
+        return self
+
+    @property
+    def conservative(self) -> bool:
+        """Whether its energy stays as it is while nothing drives it."""
+        return False
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
+        return False
+
+    @property
+    def degrees_of_freedom(self) -> int | None:
+        """Number of its independent velocities; None with holonomic constraints, which may repeat each other."""
+        return None if self.constraints else self.nv
+
+    def require_regular(self) -> None:  # noqa: B027 (most have accelerations)
+        """Raise a ModelError if accelerations do not exist."""
+
+    # ---- states -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def neutral(self) -> np.ndarray:
+        """Return a configuration to start from, (nq,) [m or rad]."""
+
+    @abstractmethod
+    def validate_configuration(self, q: Any, name: str = "q") -> np.ndarray:
+        """Return a checked copy of one configuration (nq,) [m or rad]; ``name`` is what errors call it."""
+
+    def validate_velocity(self, v: Any, name: str = "v") -> np.ndarray:
+        """Return a checked copy (nv,), units as given, of a velocity, momentum or force; errors call it ``name``."""
+        return self._checked(v, self.nv, name).copy()
+
+    def zero_velocity(self) -> np.ndarray:
+        """Return a velocity of zeros, (nv,) [m/s or rad/s]."""
+        return np.zeros(self.nv)
+
+    def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
+        try:
+            x = np.ascontiguousarray(x, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} must be an array of {size} numbers: {error}") from None
+        if x.shape != (size,):
+            raise InputError(f"{name} has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})")
+        if not np.isfinite(x).all():
+            bad = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise InputError(f"{name}[{bad}] is {x[bad]}; all entries must be finite")
+        return x
+
+    @abstractmethod
+    def integrate(self, q: Any, dq: Any) -> np.ndarray:
+        """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to."""
+
+    @abstractmethod
+    def difference(self, q0: Any, q1: Any) -> np.ndarray:
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
+
+    def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of each frame by name; what has none is not drawn."""
+        return {}
+
+    # ---- many states at once ----------------------------------------------------------------------
+
+    @abstractmethod
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return energies, momentum and centre of mass of rows of states q (n, nq), v (n, nv).
+
+        Returns
+        -------
+        (n, 11) array
+            Kinetic and potential energy [J]; angular momentum about the world's origin [kg m^2/s] and linear momentum
+            [kg m/s], world axes; centre of mass [m].
+        """
+
+    @abstractmethod
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the momenta (n, nv) [kg m/s or kg m^2/s] of rows of states q (n, nq), v (n, nv)."""
+
+    @abstractmethod
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
+
+    def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
+        """Return the momentum (nv,) [kg m/s or kg m^2/s] of a velocity."""
+        return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+
+    def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return h (n, m) [m or rad] and its slopes Dh (n, m, nv) of the holonomic constraints at rows q (n, nq)."""
+        return np.zeros((len(q), 0)), np.zeros((len(q), 0, self.nv))
+
+    def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
+        """Return the velocities (n, nv) [m/s or rad/s] that the constraints allow, of rows q (n, nq) and p (n, nv).
+
+        ``rates`` (n, nv): its entries of prescribed coordinates are those of the result.
+        """
+        return self.velocities(q, p)
+
+
+def freedom_of(system: System) -> str:
+    """Say how freely a system moves, for people: its degrees of freedom, or its velocities and what restricts them."""
+    count, held = system.degrees_of_freedom, len(system.constraints)
+    if count is None:
+        return f"{system.nv} velocities under {held} constraint{'s' * (held != 1)}"
+    free = f"{count} degree{'s' * (count != 1)} of freedom"
+    return free if count == system.nv else f"{system.nv} velocities, {free}"

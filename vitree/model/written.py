@@ -1,0 +1,312 @@
+"""Loads and constraints written in Python: potentials, forces, constraints, and a check of their derivatives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import InputError
+from vitree.model.mechanism import Mechanism
+
+#: Step of the central differences where a derivative is not given.
+STEP = 6e-6
+
+
+class Written(ABC):  # noqa: B024
+    """What they have in common. ``model`` is the one that the tree was compiled to."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in messages."""
+        return type(self).__name__
+
+    @property
+    def content(self) -> str:
+        """What tells it from others: its class and attributes, for the model's digest."""
+        values = {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in vars(self).items()}
+        return f"{type(self).__module__}.{type(self).__qualname__} {sorted(values.items())!r}"
+
+
+class Potential(Written):
+    """A potential energy V(q) of your own; give ``energy``, and the derivatives if you can.
+
+    Notes
+    -----
+    Methods are given
+
+    model : Model
+        The one that the tree was compiled to.
+    q : (nq,) array
+        Configuration [m or rad].
+    """
+
+    @abstractmethod
+    def energy(self, model: Any, q: np.ndarray) -> float:
+        """Return V [J]."""
+
+    def gradient(self, model: Any, q: np.ndarray) -> np.ndarray:
+        """Return dV/dq by body displacements, (nv,) [N or N m]."""
+        return by_displacement(model, q, lambda at: self.energy(model, at))
+
+    def hessian(self, model: Any, q: np.ndarray) -> np.ndarray:
+        """Return the derivative of the gradient by displacements, (nv, nv) [N or N m, per m or rad]."""
+        return by_displacement(model, q, lambda at: self.gradient(model, at)).T
+
+
+class Force(Written):
+    """A generalised force of your own; give ``force``, and the derivatives if you can.
+
+    Notes
+    -----
+    Methods are given
+
+    model : Model
+        The one that the tree was compiled to.
+    t : float
+        Time [s].
+    q : (nq,) array
+        Configuration [m or rad].
+    v : (nv,) array
+        Velocity [m/s or rad/s].
+    u : (nu,) array
+        Values of ``model.input_names``, units as you take them.
+    """
+
+    @abstractmethod
+    def force(self, model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the force on the joints, (nv,) [N or N m]; its power is force @ v."""
+
+    def by_q(self, model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return d force / dq by body displacements, (nv, nv) [N or N m, per m or rad]: row i is of force i."""
+        return by_displacement(model, q, lambda at: self.force(model, t, at, v, u)).T
+
+    def by_v(self, model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return d force / dv, (nv, nv) [N s/m or N m s/rad]."""
+        columns = [self.force(model, t, q, v + s * e, u) for e in STEP * np.eye(model.nv) for s in (1, -1)]
+        return (np.array(columns[::2]) - np.array(columns[1::2])).T / (2 * STEP)
+
+
+class Constraint(Written):
+    """A holonomic constraint value(q) = 0 of your own; give ``value``, and the gradient if you can.
+
+    Notes
+    -----
+    Methods are given
+
+    model : Model
+        The one that the tree was compiled to.
+    q : (nq,) array
+        Configuration [m or rad].
+    """
+
+    @abstractmethod
+    def value(self, model: Any, q: np.ndarray) -> float:
+        """Return h, how far the constraint is off [m, rad or -]."""
+
+    def gradient(self, model: Any, q: np.ndarray) -> np.ndarray:
+        """Return dh/dq by body displacements, (nv,), in units of h per m or rad."""
+        return by_displacement(model, q, lambda at: self.value(model, at))
+
+
+def checked(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return what a user's method gave as an array of this shape, or raise an InputError that names it."""
+    try:
+        array = np.ascontiguousarray(value, dtype=float).reshape(np.shape(value))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is {value!r}; it must be numbers of shape {shape}: {error}") from None
+    if array.shape != shape:
+        raise InputError(f"{what} has shape {array.shape}; it must be {shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} is NaN or infinite")
+    return array
+
+
+def by_displacement(model: Mechanism, q: np.ndarray, f: Callable) -> np.ndarray:
+    """Return the derivatives of f(q) by the body displacements of q, (nv, ...), by central differences."""
+    moved = [np.asarray(f(model.integrate(q, s * e)), float) for e in STEP * np.eye(model.nv) for s in (1, -1)]
+    return (np.array(moved[::2]) - np.array(moved[1::2])) / (2 * STEP)
+
+
+def check_derivatives(
+    written: Written,
+    model: Mechanism,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    t: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> None:
+    """Compare the derivatives that a load or constraint of your own gives with differences.
+
+    Parameters
+    ----------
+    written : Potential, Force or Constraint
+    model : Model
+    q : (nq,) array, optional [m or rad]
+        Where; at random if not given.
+    v : (nv,) array, optional [m/s or rad/s]
+        Likewise.
+    u : (nu,) array, optional
+        Inputs, units as the force takes them; zero if not given.
+    t : float
+        Time [s].
+    rng : numpy.random.Generator, optional
+        What draws q and v.
+
+    Raises
+    ------
+    InputError
+        If one is off by more than 1e-5; the text names the derivative, its worst entry, and both values.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    q = model.random_configuration(rng) if q is None else model.validate_configuration(q)
+    v = rng.standard_normal(model.nv) if v is None else model.validate_velocity(v)
+    u = np.zeros(len(model.input_names)) if u is None else np.asarray(u, dtype=float)
+    pairs: list[tuple[str, Callable, Callable]]
+    if isinstance(written, Potential):
+        pairs = [
+            ("gradient", lambda: written.gradient(model, q), lambda: Potential.gradient(written, model, q)),
+            ("hessian", lambda: written.hessian(model, q), lambda: Potential.hessian(written, model, q)),
+        ]
+    elif isinstance(written, Force):
+        pairs = [
+            ("by_q", lambda: written.by_q(model, t, q, v, u), lambda: Force.by_q(written, model, t, q, v, u)),
+            ("by_v", lambda: written.by_v(model, t, q, v, u), lambda: Force.by_v(written, model, t, q, v, u)),
+        ]
+    elif isinstance(written, Constraint):
+        pairs = [("gradient", lambda: written.gradient(model, q), lambda: Constraint.gradient(written, model, q))]
+    else:
+        raise InputError(f"give a Potential, Force or Constraint to check, not {written!r}")
+    for what, given, differences in pairs:
+        a, b = np.asarray(given(), dtype=float), np.asarray(differences(), dtype=float)
+        if a.shape != b.shape:
+            raise InputError(f"{what} of {written.name} has shape {a.shape}; it must be {b.shape}")
+        wrong = ~(np.abs(a - b) <= 1e-5 * max(1.0, np.abs(b).max(initial=0.0)))
+        if wrong.any():
+            at = tuple(int(k) for k in np.unravel_index(np.where(wrong, np.abs(a - b), 0.0).argmax(), a.shape))
+            names = ", ".join(model.v_names[k] for k in at)
+            raise InputError(
+                f"{what} of {written.name}: entry {list(at)} ({names}) is {a[at]:.9g}, but differences give {b[at]:.9g}"
+            )
+
+
+class WrittenParts:
+    """Loads and constraints written in Python, as the steppers ask them."""
+
+    def __init__(self, model: Any, loads: tuple, constraints: tuple):
+        self.model = model
+        self.potentials = [x for x in loads if isinstance(x, Potential)]
+        self.forces = [x for x in loads if isinstance(x, Force)]
+        self.resting, self.moving = bool(self.potentials), bool(self.forces)
+        own = [(k, c) for k, c in enumerate(constraints) if isinstance(c, Constraint)]
+        self.constraints: list[Any] = [(k, self._rows_of(c)) for k, c in own]
+        #: steps of differences along v; wider where the gradient is one by differences itself
+        self.steps = {k: 1e-5 if type(c).gradient is not Constraint.gradient else 3e-4 for k, c in own}
+
+    def _rows_of(self, constraint: Constraint) -> Callable:
+        def row(q):
+            value = checked(constraint.value(self.model, q), (), f"value of {constraint.name}")
+            gradient = constraint.gradient(self.model, q)
+            return float(value), checked(gradient, (self.model.nv,), f"gradient of {constraint.name}")
+
+        return row
+
+    def _sum(self, shape: tuple[int, ...], parts: list, method: str, *state) -> np.ndarray:
+        """Sum of what a method of several parts returns, each checked."""
+        total = np.zeros(shape)
+        for part in parts:
+            total += checked(getattr(part, method)(self.model, *state), shape, f"{method} of {part.name}")
+        return total
+
+    def rest(self, q: np.ndarray) -> np.ndarray:
+        """Forces of the potentials, (nv,)."""
+        return -self._sum((self.model.nv,), self.potentials, "gradient", q)
+
+    def move(self, t, q, v, u) -> np.ndarray:
+        """Sum of the forces, (nv,)."""
+        return self._sum((self.model.nv,), self.forces, "force", t, q, v, u)
+
+    def energy(self, q: np.ndarray) -> float:
+        """Sum of the potentials [J]."""
+        return float(self._sum((), self.potentials, "energy", q))
+
+    def hessian(self, q) -> np.ndarray:
+        """Derivatives of the potentials' forces by q, (nv, nv)."""
+        return -self._sum((self.model.nv, self.model.nv), self.potentials, "hessian", q)
+
+    def tangent(self, t, q, v, u) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of all forces by q and by v, (nv, nv) each."""
+        square = (self.model.nv, self.model.nv)
+        by_q = self.hessian(q) + self._sum(square, self.forces, "by_q", t, q, v, u)
+        return by_q, self._sum(square, self.forces, "by_v", t, q, v, u)
+
+    def constraint_accelerations(self, q, v) -> list[tuple[int, float]]:
+        """D2h(v, v) of each constraint, by differences of its gradient along v."""
+        out = []
+        for k, row in self.constraints:
+            e = self.steps[k] / max(float(np.abs(v).max(initial=0.0)), 1e-300)
+            ahead, behind = (row(self._moved(q, s * e * v))[1] for s in (1, -1))
+            out.append((k, float((ahead - behind) @ v) / (2 * e)))
+        return out
+
+    def _moved(self, q, step) -> np.ndarray:
+        return self.model.integrate(q, step)
+
+
+def written_parts(model: Mechanism, loads: tuple, constraints: tuple) -> WrittenParts | None:
+    """Return the parts written in Python, or None if there are none."""
+    if any(isinstance(x, Written) for x in (*loads, *constraints)):
+        return WrittenParts(model, loads, constraints)
+    return None
+
+
+class Mapped(WrittenParts):
+    """The same for a model in Euler angles: asked in the native model's coordinates."""
+
+    def __init__(self, euler, loads: tuple, constraints: tuple):
+        super().__init__(euler.native, loads, constraints)
+        self.euler = euler
+        self.constraints = [(k, self._mapped_row(row)) for k, row in self.constraints]
+
+    def _mapped_row(self, row: Callable) -> Callable:
+        def mapped(q):
+            at, B = self._native(q)
+            value, gradient = row(at)
+            return value, np.ascontiguousarray(B.T @ gradient)
+
+        return mapped
+
+    def _native(self, qe):
+        """The native configuration, and the matrix of native velocities by expanded ones."""
+        n = self.euler.nv
+        q, v = self.euler.to_native(np.broadcast_to(qe, (n, len(qe))), np.eye(n))
+        return np.ascontiguousarray(q[0]), v.T
+
+    def rest(self, q):
+        at, B = self._native(q)
+        return B.T @ super().rest(at)
+
+    def move(self, t, q, v, u):
+        at, B = self._native(q)
+        return B.T @ super().move(t, at, B @ v, u)
+
+    def energy(self, q):
+        return super().energy(self._native(q)[0])
+
+    def hessian(self, q):
+        e = STEP * np.eye(len(q))
+        return np.array([self.rest(q + d) - self.rest(q - d) for d in e]).T / (2 * STEP)
+
+    def tangent(self, t, q, v, u):
+        total = lambda at, rate: self.rest(at) + self.move(t, at, rate, u)  # noqa: E731
+        e = STEP * np.eye(len(v))
+        by_q = np.array([total(q + d, v) - total(q - d, v) for d in e]).T / (2 * STEP)
+        by_v = np.array([total(q, v + d) - total(q, v - d) for d in e]).T / (2 * STEP)
+        return np.ascontiguousarray(by_q), np.ascontiguousarray(by_v)
+
+    def _moved(self, q, step):
+        return q + step

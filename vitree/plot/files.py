@@ -1,0 +1,147 @@
+"""Pictures in files, with the settings that made them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+from xml.etree import ElementTree
+
+from vitree.errors import InputError, MissingExtraError
+from vitree.results.plain import no_nan, plain, replacing, versions
+
+#: What was drawn into each figure.
+_drawn: WeakKeyDictionary[Any, dict[str, list]] = WeakKeyDictionary()
+#: The formats that take the settings, and where: the key of a title, that of the settings, and that of a date to leave
+#: out, so that equal pictures are equal files.
+_KEYS = {"png": ("Title", "Description", None), "svg": ("Title", "Description", "Date"),
+         "pdf": ("Title", "Subject", "CreationDate")}  # fmt: skip
+
+
+def note(figure, what: str, source: Any) -> None:
+    """Note on a figure that a plot of a trajectory or comparison (or a mapping of them) was drawn into it."""
+    notes = _drawn.setdefault(figure, {"plots": [], "sources": []})
+    sources = source if isinstance(source, Mapping) else {None: source}
+    for label, part in sources.items():
+        facts = {"label": label, "model": part.model_name, "method": getattr(part, "method", None)}
+        facts = {key: value for key, value in facts.items() if value is not None}
+        facts["settings"] = no_nan(plain(part.settings))
+        if facts not in notes["sources"]:
+            notes["sources"].append(facts)
+    if what not in notes["plots"]:
+        notes["plots"].append(what)
+
+
+def check_format(path: str | os.PathLike) -> str:
+    """Return the format that a file's ending names ("png" without one).
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If matplotlib cannot write that format.
+    """
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "plotting") from None
+    kind = Path(path).suffix.lower().lstrip(".") or "png"
+    known = FigureCanvasBase.get_supported_filetypes()
+    if kind not in known:
+        raise InputError(f"{path} has the ending .{kind}; choose from {', '.join(sorted(known))}")
+    return kind
+
+
+def save(figure, path: str | os.PathLike) -> Path:
+    """Write a figure to a file, at once or not at all, with the settings of the runs it shows.
+
+    PNG, SVG and PDF files carry the settings, as JSON, and the versions of what made them;
+    :func:`settings_of` reads them. Other formats carry none.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    path : path
+        Its ending is the format: .png, .pdf, .svg ...; PNG without one.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    MissingExtraError
+        If matplotlib is not installed.
+    InputError
+        If the file cannot be written, or its ending is of no known format.
+    """
+    path, kind = Path(path), check_format(path)
+    notes = _drawn.get(figure, {"plots": [], "sources": []})
+    metadata: dict[str, str | None] | None = None
+    if kind in _KEYS:
+        title, settings, date = _KEYS[kind]
+        models = ", ".join(dict.fromkeys(source["model"] for source in notes["sources"]))
+        metadata = {title: f"vitree: {', '.join(notes['plots'])} of {models}"}
+        metadata[settings] = json.dumps({**notes, "versions": versions()}, allow_nan=False)
+        if date is not None:
+            metadata[date] = None
+    from matplotlib import rc_context
+
+    # the names of an SVG file's parts are hashes, salted at random by default
+    with replacing(path) as stream, rc_context({"svg.hashsalt": "vitree"}):
+        figure.savefig(stream, format=kind, dpi=150, metadata=metadata)
+    return path
+
+
+def settings_of(path: str | os.PathLike) -> dict[str, Any]:
+    """Return what :func:`save` noted in a PNG, SVG or PDF file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+        ``plots``: their names; ``sources``: model, method, label and settings of each run or comparison;
+        ``versions``.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or has no such settings.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x89PNG"):
+            from PIL import Image
+
+            with Image.open(path) as picture:
+                text = picture.text["Description"]  # type: ignore[attr-defined]
+        elif data.startswith(b"%PDF"):
+            # a PDF string in parentheses, in which a backslash stands before those and before itself
+            (found,) = re.findall(rb"/Subject \(((?:[^\\()]|\\.)*)\)", data)
+            text = re.sub(rb"\\(.)", rb"\1", found).decode()
+        else:
+            (found,) = ElementTree.fromstring(data).iter("{http://purl.org/dc/elements/1.1/}description")
+            text = found.text
+        notes = json.loads(text)
+        return {key: notes[key] for key in ("plots", "sources", "versions")}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, ElementTree.ParseError, ImportError):
+        raise InputError(f"{path} has no settings; give a PNG, SVG or PDF file written by vitree.plot.save") from None

@@ -1,0 +1,330 @@
+"""What the pictures of ``vitree.plot`` are made of: styles of lines, what is drawn of a source, axes and scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import InputError, MissingExtraError, UnknownNameError
+from vitree.plot.files import note
+from vitree.results.comparison import Compared
+from vitree.results.recording import Recording
+from vitree.results.series import Series, series_against
+from vitree.results.units import units_of
+
+#: Okabe & Ito's colours without yellow and purple (jfly.uni-koeln.de/color), dark and light in turn, and a dash
+#: pattern for each, so that the lines are told apart in grey as well.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#000000", "#D55E00", "#56B4E9")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (2, 4)), (0, (10, 3)))
+MARKERS = "os^Dv<>"
+#: So many lines are told apart without colour.
+GREY = 14
+#: Of more errors than twice this, the largest of each of so many stretches is drawn.
+STRETCHES = 400
+#: A line's label, the label of the run it is of, times [s] and values.
+Lines = Mapping[str, tuple[str, np.ndarray, np.ndarray]]
+#: So many coordinates are drawn if none is named.
+SHOWN = len(DASHES)
+#: A run has failed where a velocity is this large [m/s or rad/s]; or the second of these, if its kinetic energy is so
+#: many times that of another run that should be the same.
+FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
+#: It is drawn until its kinetic energy stays above so many times that of the others, or of its own median if there are
+#: none.
+BEYOND, BEYOND_ITSELF = 10.0, 30.0
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Return colour, dashes and width of the line of that index; 42 differ, the first 14 without colour.
+
+    Parameters
+    ----------
+    index : int
+
+    Returns
+    -------
+    dict
+        Keywords of matplotlib's ``plot``.
+    """
+    colour = COLOURS[index % len(COLOURS)]
+    return {"color": colour, "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.4}
+
+
+def marker_style(index: int) -> dict[str, Any]:
+    """Return the marker of the line of that index."""
+    return {"marker": MARKERS[index % len(MARKERS)], "markersize": 5}
+
+
+# ---- what is drawn --------------------------------------------------------------------------------
+
+
+def step_of(found: Compared, dt: float | None) -> float:
+    """Return the time step that was asked for, or the smallest of the runs that did not fail [s]."""
+    steps = sorted({key[1] for key in found.trajectories})
+    if not steps:
+        raise InputError(f"the comparison of {found.model_name} has no run to draw")
+    if dt is None:
+        return min((key[1] for key in found.series), default=steps[0])
+    if dt not in steps:
+        raise InputError(f"dt = {dt} s was not run; choose from {', '.join(map(str, steps))}")
+    return dt
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Trajectories to draw, by label; those that failed only as far as they make sense.
+
+    Attributes
+    ----------
+    source : Trajectory, mapping of label to Trajectory, or Comparison
+    by_label : dict of str to Trajectory
+    failed : dict of str to float
+        When those failed that did [s].
+    """
+
+    source: Any
+    by_label: dict[str, Recording]
+    failed: dict[str, float]
+
+    def __iter__(self) -> Iterator[tuple[str, Recording]]:
+        return iter(self.by_label.items())
+
+    def __len__(self) -> int:
+        return len(self.by_label)
+
+    @property
+    def first(self) -> Recording:
+        """The first of them."""
+        return next(iter(self.by_label.values()))
+
+    @property
+    def sound(self) -> list[Recording]:
+        """Those that did not fail; all, if all did."""
+        return [run for label, run in self if label not in self.failed] or list(self.by_label.values())
+
+
+def runs_of(source: Any, dt: float | None) -> Runs:
+    """Return the trajectories of a source; those without records are left out."""
+    failed: dict[str, float] = {}
+    if isinstance(source, Compared):
+        step = step_of(source, dt)
+        runs = {label: run for (label, own), run in source.trajectories.items() if own == step}
+        rows = [row for row in source.table if row["dt"] == step and row["status"] != "ok"]
+        failed = {row["label"]: row["failed_at"] for row in rows}
+    elif dt is not None:
+        raise InputError("dt= chooses from a Comparison; leave it out with trajectories")
+    elif isinstance(source, Recording):
+        runs = {source.method: source}
+    else:
+        runs = dict(source) if isinstance(source, Mapping) else {}
+        if not runs or not all(isinstance(run, Recording) for run in runs.values()):
+            raise InputError("give a Trajectory, a mapping of labels to trajectories, or a Comparison")
+    runs = {str(label): run for label, run in runs.items() if len(run)}
+    # the runs of a comparison should be the same
+    alike = isinstance(source, Compared)
+    others = [largest(run.kinetic) for label, run in runs.items() if label not in failed]
+    counts = {label: sensible(run, ABSURD * min(others, default=0.0) * alike) for label, run in runs.items()}
+    failed |= {label: float(run.t[counts[label]]) for label, run in runs.items()
+               if counts[label] < len(run) and label not in failed}  # fmt: skip
+    most = max((run.kinetic.max() for label, run in runs.items() if label not in failed), default=0.0)
+    for label in failed.keys() & runs.keys():
+        runs[label] = until(runs[label], counts[label], BEYOND * most * alike)
+    runs = {label: run for label, run in runs.items() if len(run)}
+    if not runs:
+        raise InputError("the trajectory has no records to draw")
+    return Runs(source, runs, failed)
+
+
+def sensible(run: Recording, most: float) -> int:
+    """Return how many records come before one that is not finite, or fast and, if so, of more energy than ``most``."""
+    sound = np.isfinite(np.column_stack((run.q, run.v, run.energy))).all(axis=1)
+    speed = np.abs(run.v).max(axis=1, initial=0.0)
+    sound &= (speed < FAST) | (speed < FASTEST) & (run.kinetic <= (most or np.inf))
+    return len(run) if sound.all() else int(sound.argmin())
+
+
+def until(run: Recording, count: int, most: float) -> Recording:
+    """Return the first records, ``count`` but for those at their end of more kinetic energy than ``most``."""
+    run = run[:count]
+    if not count:
+        return run
+    calm = np.flatnonzero(run.kinetic <= (most or BEYOND_ITSELF * float(np.median(run.kinetic))))
+    run = run[: calm.max(initial=0) + 1]
+    kept = run.monitors.get("t", np.zeros(0)) <= run.t[-1]
+    return replace(run, monitors={name: rows[kept] for name, rows in run.monitors.items()})
+
+
+def comparisons_of(what: str, source: Any, several: bool = False) -> dict[str, Compared]:
+    """Return the comparisons of a source by their labels."""
+    found = dict(source) if several and isinstance(source, Mapping) else {"": source}
+    if not found or not all(isinstance(part, Compared) for part in found.values()):
+        kind = "a Comparison" + (", or a mapping of labels to comparisons" if several else "")
+        raise InputError(f'"{what}" is drawn of {kind}: vitree.compare() makes one of a model and methods')
+    return found
+
+
+def series_of(runs: Runs, dt: float | None) -> dict[str, Series]:
+    """Return the errors over time of the runs of a comparison, by label; of those that failed as far as they go."""
+    found, lines = runs.source, {}
+    step = step_of(found, dt)
+    # without a reference the energy's error is known where it is that from its start
+    known = not found.series or any(np.isfinite(series.energy).any() for series in found.series.values())
+    for label, run in runs:
+        series = found.series.get((label, step))
+        if series is None:
+            series = series_against(run.system, run, found.reference, known and found.reference is None)
+        lines[label] = Series(*(values[series.t <= run.t[-1]] for values in series))
+    return lines
+
+
+def errors_of(found: Compared, label: str, against: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a column of the table and the errors, by time step, and which errors the reference resolves."""
+    rows = [row for row in found.table if row["label"] == label and 0 < row["error"] < np.inf]
+    rows = [row for row in rows if label not in runs_of(found, row["dt"]).failed]
+    rows.sort(key=lambda row: row["dt"])
+    x, errors = (np.array([row[key] for row in rows], dtype=float) for key in (against, "error"))
+    return x, errors, ~(errors <= 3 * found.reference_error)
+
+
+def of_steps(run: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return times and values of all steps if they were monitored, else of those that ended at the records."""
+    if name in run.monitors:
+        return run.monitors["t"], run.monitors[name]
+    return run.t[1:], getattr(run, name)[1:]
+
+
+def names_of(run: Recording, of: str) -> tuple[str, ...]:
+    """Return the names of the entries of q, v or p."""
+    if of not in ("q", "v", "p"):
+        raise InputError(f'{of!r} must be "q", "v" or "p"')
+    return run.q_names if of == "q" else run.v_names
+
+
+def entry(run: Recording, of: str, name: str) -> np.ndarray:
+    """Return one named entry of q, v or p over time."""
+    names = names_of(run, of)
+    if name not in names:
+        raise UnknownNameError("coordinate", name, names)
+    return getattr(run, of)[:, names.index(name)]
+
+
+def moving(run: Recording, names: Iterable[str], of: str, count: int) -> list[str]:
+    """Return so many of the names, those whose entries move most, in the order they have."""
+    names = list(names)
+    spans = [largest(x - x[0]) for x in (entry(run, of, name) for name in names)]
+    most = np.argsort(-np.array(spans), kind="stable")[:count]
+    return [names[k] for k in sorted(most)]
+
+
+def unit_label(run: Recording, of: str, names: Iterable[str]) -> str:
+    """Return the units of named entries of q, v or p, each once."""
+    every = dict(zip(names_of(run, of), units_of(run)[of], strict=True))
+    return ", ".join(dict.fromkeys(every[name] for name in names)).replace("^2", "²")
+
+
+def literal(text: str) -> str:
+    """Return what matplotlib shows as the text: to it dollars begin formulas, and no legend has what begins with _."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+# ---- axes and lines -------------------------------------------------------------------------------
+
+
+def begin(axes):
+    """Return the axes to draw into, those of a new figure if there are none."""
+    if axes is not None:
+        return axes
+    return new_figure(figsize=(8, 4)).subplots()
+
+
+def new_figure(**options):
+    """Return a figure without pyplot that a notebook shows."""
+    try:
+        from vitree.plot.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "plotting") from None
+    return Figure(layout="constrained", **options)
+
+
+def finish(axes, what: str, source: Any, **labels):
+    """Set labels, scales, grid and legend, and note what was drawn."""
+    axes.set(**labels)
+    axes.grid(True, alpha=0.3)
+    figure = axes.figure.figure
+    if any(not line.get_label().startswith("_") for line in axes.lines):
+        # beside the lines, not over them, if the figure makes room
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+        axes.legend(fontsize="small", **(beside if figure.get_layout_engine() is not None else {}))
+    note(figure, what, source)
+    return axes
+
+
+def largest(values: np.ndarray) -> float:
+    """Return the largest magnitude of those that are finite."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def rounding(terms: Iterable[np.ndarray]) -> float:
+    """Return the rounding of sums of such terms."""
+    return float(np.finfo(float).eps) * max(map(largest, terms))
+
+
+def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return times and magnitudes; of many, the largest of each stretch of time."""
+    y = np.abs(y)
+    if len(y) <= 2 * STRETCHES:
+        return t, y
+    ends = np.linspace(0, len(y), STRETCHES + 1).astype(int)
+    return t[ends[1:] - 1], np.fmax.reduceat(y, ends[:-1])
+
+
+def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
+    """Draw a line of the run ``of``, and mark its end if that failed."""
+    axes.plot(x, y, label=literal(label), **line_style(index))
+    if of in runs.failed:
+        text = f"failed at t = {runs.failed[of]:g} s"
+        text = "_" if any(line.get_label() == text for line in axes.lines) else text
+        axes.plot(x[-1:], y[-1:], color=line_style(index)["color"], linestyle="", marker="x", markersize=8, label=text)
+
+
+def over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str):
+    """Draw lines over time as they are."""
+    axes = begin(axes)
+    for index, (label, (of, t, y)) in enumerate(lines.items()):
+        draw(axes, index, runs, of, label, t, y)
+    return finish(axes, what, runs.source, xlabel="time (s)", ylabel=ylabel)
+
+
+def errors_over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str, level: float, meaning: str = "rounding"):
+    """Draw magnitudes over time, logarithmic, and the level below which they say nothing, if they come near it."""
+    axes = begin(axes)
+    lowest = np.inf
+    for index, (label, (of, t, y)) in enumerate(lines.items()):
+        t, y = envelope(t, y)
+        shown = np.isfinite(y) & (y > 0)  # a logarithm has no place for zero
+        if shown.any():
+            draw(axes, index, runs, of, label, t[shown], y[shown])
+            lowest = min(lowest, y[shown].min())
+    if lowest < 100 * level:
+        axes.axhline(level, color="0.6", linewidth=0.8)
+        axes.annotate(
+            meaning, (1, level), color="0.4", fontsize="x-small", xycoords=("axes fraction", "data"),
+            xytext=(-2, 2), textcoords="offset points", ha="right",
+        )  # fmt: skip
+    axes = finish(axes, what, runs.source, xlabel="time (s)", ylabel=ylabel, yscale="log")
+    if lowest < level / 100:
+        axes.set_ylim(bottom=level / 100)
+    return axes
+
+
+def marked(axes, index: int, label: str, line: tuple, points: tuple, sound: np.ndarray) -> None:
+    """Draw a line and the points it is of, hollow where they are not sound, with one entry in the legend."""
+    style, marker = line_style(index), marker_style(index)
+    axes.plot(*line, **style)
+    x, y = points
+    for some, fill in ((sound, style["color"]), (~sound, "white")):
+        axes.plot(x[some], y[some], linestyle="", color=style["color"], markerfacecolor=fill, **marker)
+    axes.plot([], [], label=literal(label), **style, **marker)

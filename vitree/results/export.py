@@ -1,0 +1,174 @@
+"""Runs for other programs: xarray, NetCDF, pandas, CSV, JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitree.errors import InputError, MissingExtraError
+from vitree.results.plain import no_nan, plain, replacing, versions
+from vitree.results.recording import Recording
+from vitree.results.units import PARTS, UNITS, columns, distinct, made, units_of
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+def to_pandas(traj: Recording) -> pandas.DataFrame:
+    """Return the records as one table, with the columns of :func:`columns` and the index ``t`` [s].
+
+    Units and settings are in its ``attrs``. Monitors, which have rows of their own, are left out.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    MissingExtraError
+        If pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise MissingExtraError("pandas", "data", "a table") from None
+    found = columns(traj)
+    t, _ = found.pop("t")
+    table = pandas.DataFrame({name: x for name, (x, _) in found.items()}, index=pandas.Index(t, name="t"))
+    table.attrs = made(traj) | {"units": {"t": "s"} | {name: unit for name, (_, unit) in found.items()}}
+    return table
+
+
+def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
+    """Write the records to a text file, at once or not at all: a column each, headed "q.shoulder [rad]".
+
+    Numbers are written in as many digits as they need to be read back exactly. Settings and monitors are left out.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    path, found = Path(path), columns(traj)
+    with replacing(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(f"{name} [{unit}]" for name, (_, unit) in found.items())
+        writer.writerows(zip(*(x.tolist() for x, _ in found.values()), strict=True))
+    return path
+
+
+def to_xarray(traj: Recording) -> xarray.Dataset:
+    """Return everything but the checkpoint as a dataset with named dimensions, and units as attributes.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    xarray.Dataset
+        Dimensions ``t``, ``q_name``, ``v_name``, ``part`` (of momentum) and ``constraint_name``; ``step`` of monitors,
+        whose times are ``step_end``. Settings and versions are JSON text among its attributes.
+
+    Raises
+    ------
+    MissingExtraError
+        If xarray is not installed.
+    """
+    try:
+        import xarray
+    except ImportError:
+        raise MissingExtraError("xarray", "data", "a dataset") from None
+    units = units_of(traj)
+    rows: dict[str, tuple] = {"q": (("t", "q_name"), traj.q), "v": (("t", "v_name"), traj.v)}
+    rows |= {"p": (("t", "v_name"), traj.p), "momentum": (("t", "part"), traj.momentum)}
+    rows |= {name: ("t", getattr(traj, name), {"units": UNITS[name]})
+             for name in ("kinetic", "potential", "energy", "iterations", "residual")}  # fmt: skip
+    given: dict[str, Any] = {
+        "t": ("t", traj.t, {"units": "s"}), "q_name": list(traj.q_names), "v_name": list(traj.v_names),
+        "q_unit": ("q_name", list(units["q"])), "v_unit": ("v_name", list(units["v"])),
+        "p_unit": ("v_name", list(units["p"])), "part": list(PARTS), "part_unit": ("part", list(PARTS.values())),
+    }  # fmt: skip
+    if traj.constraint_names:
+        given["constraint_name"] = list(distinct(traj.constraint_names))
+        for name, unit in (("constraint", "constraint"), ("multipliers", "multiplier")):
+            rows[name] = ("t", "constraint_name"), getattr(traj, name), {"units": UNITS[unit]}
+    for name, values in traj.monitors.items():
+        if name == "t":
+            given["step_end"] = "step", values, {"units": "s"}
+        else:
+            dims = ("step", "part")[: values.ndim]
+            rows[f"monitor_{name}"] = dims, values, {"units": UNITS[name]} if name in UNITS else {}
+    return xarray.Dataset(rows, coords=given, attrs=made(traj))
+
+
+def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
+    """Write the dataset of :func:`to_xarray` to a NetCDF file (version 3, 64-bit offsets), at once or not at all.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    MissingExtraError
+        If xarray is not installed.
+    InputError
+        If there are no records, or the file cannot be written.
+    """
+    if not len(traj):
+        raise InputError("the trajectory has no records; NetCDF has no place for none")
+    path, dataset = Path(path), to_xarray(traj)
+    # a dimension of length zero would read as one without an end
+    dataset = dataset.drop_dims([name for name, size in dataset.sizes.items() if not size])
+    with replacing(path) as stream:
+        stream.write(dataset.to_netcdf(engine="scipy"))
+    return path
+
+
+def to_json(traj: Recording, path: str | os.PathLike) -> Path:
+    """Write a trajectory as strict JSON: how it was made, columns with their units, monitors; null for NaN.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    names = ("model_name", "method", "steps", "seconds", "settings", "monitors")
+    content = {name: getattr(traj, name) for name in names} | {"versions": versions()}
+    content["columns"] = {name: {"unit": unit, "values": x} for name, (x, unit) in columns(traj).items()}
+    path = Path(path)
+    with replacing(path) as stream:
+        stream.write(json.dumps(no_nan(plain(content)), allow_nan=False).encode())
+    return path

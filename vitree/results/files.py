@@ -1,0 +1,153 @@
+"""Runs in .npz files of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vitree.errors import InputError
+from vitree.results.drawing import Drawing
+from vitree.results.film import Film
+from vitree.results.filming import film_of
+from vitree.results.plain import replacing, versions
+from vitree.results.recording import NAMES, Recording, shapes
+from vitree.results.units import about
+
+R = TypeVar("R", bound=Recording)
+
+#: Version of the file format; a reader refuses files of a later one.
+FORMAT = 3
+#: Units by field; "joint" means m or rad by the kind of the joint.
+UNITS = {
+    "t": "s",
+    "q": "joint: m, rad or quaternion (x, y, z, w)",
+    "v": "joint: m/s or rad/s",
+    "p": "joint: kg m/s or kg m^2/s",
+    "kinetic": "J",
+    "potential": "J",
+    "momentum": "kg m^2/s (3, angular about the world's origin), kg m/s (3, linear), world axes",
+    "iterations": "Newton corrections",
+    "residual": "units of p",
+    "constraint": "m or rad",
+    "multipliers": "N or N m",
+    "seconds": "s",
+    "checkpoint": "bytes",
+    "film: t": "s",
+    "film: poses": "m, and quaternion (x, y, z, w); world axes",
+}
+#: What files of format 1 do not have.
+_SINCE_2 = ("constraint_names", "constraint", "multipliers")
+#: Before the names of monitors in files.
+_MONITOR = "monitor: "
+#: Before the arrays of a film.
+_FILM = "film: "
+#: Fields that are not in the header.
+_APART = ("monitors", "checkpoint", "system", "film", "about")
+
+
+def write(run: Recording, path: str | os.PathLike) -> Path:
+    """Write a run to a file, at once or not at all, and return where it is.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    header = {name: getattr(run, name) for name in _header_names()}
+    header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
+    if (known := about(run)) is not None:
+        header["about"] = known
+    arrays = {name: getattr(run, name) for name in (*shapes(), "checkpoint")}
+    arrays |= {_MONITOR + name: rows for name, rows in run.monitors.items()}
+    with contextlib.suppress(InputError):  # not all runs can be shown
+        film = film_of(run)
+        header["drawing"] = film.drawing.plain()
+        arrays |= {_FILM + "t": film.t, _FILM + "poses": film.poses}
+    with replacing(path) as stream:
+        np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+    return path
+
+
+def read(path: str | os.PathLike, kind: type[R]) -> R:
+    """Return the run that :func:`write` wrote, as a recording of that kind.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged, of another kind or of a later format.
+    """
+    path = Path(path)
+    remedy = "give a file written by Trajectory.save or 'vitree simulate'"
+    try:
+        with open(path, "rb") as stream, _opened(stream) as file:
+            header = json.loads(str(file["header"]))
+            if header.get("kind") != "vitree trajectory":
+                raise ValueError("its header is of another kind")
+            if header["format"] > FORMAT:
+                raise InputError(
+                    f"format {header['format']}, written by vitree {header.get('vitree')}; "
+                    f"this vitree reads up to format {FORMAT}: upgrade it"
+                )
+            later = set(_SINCE_2) if header["format"] < 2 else set()
+            _check_header(header, set(NAMES) - later)
+            required = set(shapes()) - later
+            arrays = {name: file[name] for name in (*shapes(), "checkpoint") if name in file or name in required}
+            watched = [name for name in file if name.startswith(_MONITOR)]
+            arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
+            if "about" in header:
+                units = {of: tuple(names) for of, names in header["about"]["units"].items()}
+                arrays["about"] = {**header["about"], "units": units}
+            if "drawing" in header:
+                drawing = Drawing.from_plain(header["drawing"])
+                arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
+        return kind(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}; {remedy}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except Exception as error:  # whatever the readers of damaged archives, arrays and texts raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(
+            f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
+        ) from None
+
+
+def _header_names() -> list[str]:
+    return [f.name for f in fields(Recording) if f.name not in (*shapes(), *_APART)]
+
+
+def _check_header(header: dict[str, Any], names: set[str]) -> None:
+    """Raise a ValueError if what a file says of a run is of another kind than what runs have."""
+    counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
+    about = header.get("about", {})
+    units = about.get("units", {of: [""] * count for of, count in counts.items()})
+    lists = {name: header[name] for name in names} | {f"units of {of}": units[of] for of in counts}
+    for what, content in lists.items():
+        if not (isinstance(content, list) and all(isinstance(part, str) for part in content)):
+            raise ValueError(f"its {what} are no list of words")
+    for of, count in counts.items():
+        if len(units[of]) != count:
+            raise ValueError(f"it has {len(units[of])} units of {count} entries of {of}")
+    for what, kind in (("model_name", str), ("method", str), ("settings", dict)):
+        if not isinstance(header[what], kind):
+            raise ValueError(f"its {what} is {header[what]!r}")
+    if about and np.asarray(about["gravity"], dtype=float).shape != (3,):
+        raise ValueError(f"its gravity is {about['gravity']!r}")
+    if about and not float(about["total_mass"]) >= 0:
+        raise ValueError(f"its total mass is {about['total_mass']!r}")
+    if not isinstance(header["settings"].get("dt", 0.0), int | float):
+        raise ValueError(f"its dt is {header['settings']['dt']!r}")
+
+
+def _opened(stream):
+    """The arrays of an .npz file, which is a zip archive; NumPy takes what is none for pickled data."""
+    if stream.peek(2)[:2] != b"PK":
+        raise ValueError("it is not an .npz file")
+    return np.load(stream, allow_pickle=False)

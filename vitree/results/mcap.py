@@ -1,0 +1,168 @@
+"""Runs as MCAP files for Foxglove."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import InputError, MissingExtraError
+from vitree.results.filming import film_of
+from vitree.results.plain import replacing
+from vitree.results.recording import Recording
+from vitree.results.units import distinct, made
+
+_NUMBER = {"type": "number"}
+_TIME = {"type": "object", "title": "time", "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}}
+
+
+def _object(**properties: dict) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _array(**properties: dict) -> dict[str, Any]:
+    return {"type": "array", "items": _object(**properties)}
+
+
+_TEXT, _VECTOR = {"type": "string"}, _object(x=_NUMBER, y=_NUMBER, z=_NUMBER)
+_NAMED = _array(name=_TEXT, value=_NUMBER)
+_BOTH = _object(angular=_VECTOR, linear=_VECTOR)
+#: Topic, name of the schema and schema. Those of Foxglove are its own, by their published names and fields; of the
+#: optional fields of a joint those are given that a trajectory has.
+_CHANNELS = {
+    "/tf": ("foxglove.FrameTransforms", _object(transforms=_array(
+        timestamp=_TIME, parent_frame_id=_TEXT, child_frame_id=_TEXT, translation=_VECTOR,
+        rotation=_object(x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)))),
+    "/joint_states": ("foxglove.JointStates", _object(
+        timestamp=_TIME, joints=_array(name=_TEXT, position=_NUMBER, velocity=_NUMBER))),
+    "/state": ("vitree.State", _object(
+        timestamp=_TIME, kinetic=_NUMBER, potential=_NUMBER, energy=_NUMBER, momentum=_BOTH, iterations=_NUMBER,
+        residual=_NUMBER, q=_NAMED, v=_NAMED, p=_NAMED, constraint=_NAMED, multipliers=_NAMED)),
+    "/monitors": ("vitree.Monitors", _object(
+        timestamp=_TIME, energy=_NUMBER, momentum=_BOTH, constraint=_NUMBER, residual=_NUMBER, iterations=_NUMBER,
+        contraction=_NUMBER)),
+}  # fmt: skip
+
+
+def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
+    """Write an MCAP file for Foxglove, at once or not at all.
+
+    Its topics: ``/tf`` (foxglove.FrameTransforms), the poses of the bodies, if the trajectory knows its system or has
+    a film; ``/joint_states`` (foxglove.JointStates), the joints with one coordinate; ``/state``, all else of the
+    records; ``/monitors``. The settings are its metadata. Values that are not finite are left out.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    MissingExtraError
+        If the package mcap is not installed.
+    InputError
+        If a time is negative, which the format does not know, or the file cannot be written.
+    """
+    try:
+        from mcap.writer import Writer
+    except ImportError:
+        raise MissingExtraError("mcap", "mcap", "writing an MCAP file") from None
+    if len(traj) and not traj.t.min() >= 0:
+        raise InputError(f"MCAP has no times before zero, the run has t = {traj.t.min():g} s; start it with t0=0")
+    path = Path(path)
+    with replacing(path) as stream:
+        writer = Writer(stream)
+        writer.start(library="vitree")
+        writer.add_metadata("vitree", {key: str(value) for key, value in made(traj).items()})
+        topics: dict[str, int] = {}
+        streams = (_transforms(traj), _joint_states(traj), _states(traj), _monitored(traj))
+        for sequence, (nanoseconds, topic, content) in enumerate(heapq.merge(*streams, key=lambda part: part[0])):
+            if topic not in topics:
+                name, schema = _CHANNELS[topic]
+                text = json.dumps({"title": name, **schema}).encode()
+                topics[topic] = writer.register_channel(topic, "json", writer.register_schema(name, "jsonschema", text))
+            data = json.dumps(content, allow_nan=False).encode()
+            writer.add_message(topics[topic], nanoseconds, data, nanoseconds, sequence)
+        writer.finish()
+    return path
+
+
+def _moment(t: float) -> tuple[int, dict[str, int]]:
+    """A time in nanoseconds, and as Foxglove has it."""
+    nanoseconds = round(1e9 * t)
+    return nanoseconds, {"sec": nanoseconds // 10**9, "nsec": nanoseconds % 10**9}
+
+
+def _finite(names, values) -> dict[str, float]:
+    return {name: float(x) for name, x in zip(names, values, strict=True) if np.isfinite(x)}
+
+
+def _named(names, values) -> list[dict[str, Any]]:
+    return [{"name": name, "value": x} for name, x in _finite(names, values).items()]
+
+
+def _spatial(values) -> dict[str, dict[str, float]]:
+    return {"angular": _finite("xyz", values[:3]), "linear": _finite("xyz", values[3:])}
+
+
+def _transforms(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+    try:
+        film = film_of(traj)
+    except InputError:  # not all runs can be shown
+        return
+    bodies = film.drawing.bodies
+    world = "world" if "world" not in bodies else "vitree_world"
+    for t, poses in zip(film.t.tolist(), film.poses.astype(float).round(9).tolist(), strict=True):
+        nanoseconds, timestamp = _moment(t)
+        frames = [
+            {"timestamp": timestamp, "parent_frame_id": world, "child_frame_id": name,
+             "translation": _finite("xyz", pose[:3]), "rotation": _finite("xyzw", pose[3:])}
+            for name, pose in zip(bodies, poses, strict=True)
+        ]  # fmt: skip
+        yield nanoseconds, "/tf", {"transforms": frames}
+
+
+def _joint_states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+    # joints with one coordinate have its name; a vehicle's x has no velocity of that name
+    names = [name for name in traj.joint_names if name in traj.q_names and name in traj.v_names]
+    q = traj.q[:, [traj.q_names.index(name) for name in names]]
+    v = traj.v[:, [traj.v_names.index(name) for name in names]]
+    for k in range(len(traj) if names else 0):
+        nanoseconds, timestamp = _moment(traj.t[k])
+        states = zip(names, q[k], v[k], strict=True)
+        joints = [{"name": name, **_finite(("position", "velocity"), state)} for name, *state in states]
+        yield nanoseconds, "/joint_states", {"timestamp": timestamp, "joints": joints}
+
+
+def _states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+    names = ("kinetic", "potential", "energy", "iterations", "residual")
+    constraints = distinct(traj.constraint_names)
+    scalars = np.column_stack([getattr(traj, name) for name in names])
+    for k in range(len(traj)):
+        nanoseconds, timestamp = _moment(traj.t[k])
+        yield nanoseconds, "/state", {
+            "timestamp": timestamp, **_finite(names, scalars[k]),
+            "momentum": _spatial(traj.momentum[k]), "q": _named(traj.q_names, traj.q[k]),
+            "v": _named(traj.v_names, traj.v[k]), "p": _named(traj.v_names, traj.p[k]),
+            "constraint": _named(constraints, traj.constraint[k]),
+            "multipliers": _named(constraints, traj.multipliers[k]),
+        }  # fmt: skip
+
+
+def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+    scalars = [name for name, values in traj.monitors.items() if name != "t" and values.ndim == 1]
+    for k, t in enumerate(traj.monitors.get("t", ())):
+        nanoseconds, timestamp = _moment(t)
+        content = {"timestamp": timestamp, **_finite(scalars, (traj.monitors[name][k] for name in scalars))}
+        if "momentum" in traj.monitors:
+            content["momentum"] = _spatial(traj.monitors["momentum"][k])
+        yield nanoseconds, "/monitors", content

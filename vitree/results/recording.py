@@ -1,0 +1,144 @@
+"""Recording: the recorded states of one run, with names; :class:`vitree.Trajectory` has files and pictures as well."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.errors import InputError
+from vitree.model.system import System
+from vitree.results.film import Film
+from vitree.results.plain import plain
+
+NAMES = ("joint_names", "q_names", "v_names", "constraint_names")
+COUNTS = ("iterations_total", "iterations_max", "steps")
+
+
+class State(NamedTuple):
+    """One record of a trajectory; shapes and units as in :class:`Trajectory`."""
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    kinetic: float
+    potential: float
+    momentum: np.ndarray
+
+    @property
+    def energy(self) -> float:
+        """Kinetic plus potential energy [J]."""
+        return self.kinetic + self.potential
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Recording:
+    """The recorded states of one run, field by field as :class:`vitree.Trajectory` says."""
+
+    model_name: str
+    joint_names: tuple[str, ...]
+    q_names: tuple[str, ...]
+    v_names: tuple[str, ...]
+    method: str
+    settings: dict[str, Any]
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    p: np.ndarray
+    kinetic: np.ndarray
+    potential: np.ndarray
+    momentum: np.ndarray
+    iterations: np.ndarray
+    residual: np.ndarray
+    iterations_total: int
+    iterations_max: int
+    steps: int
+    seconds: float
+    constraint_names: tuple[str, ...] = ()
+    constraint: Any = None
+    multipliers: Any = None
+    monitors: Any = None
+    checkpoint: Any = None
+    system: System | None = None
+    film: Film | None = None
+    about: dict[str, Any] | None = None
+
+    def __post_init__(self):
+        n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
+        for name in ("constraint", "multipliers"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full((n, m), np.nan))
+        for name, shape in shapes(n, nq, nv, m).items():
+            array = np.asarray(getattr(self, name), dtype=int if name == "iterations" else float)
+            if array.shape != shape:
+                raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "monitors", dict(self.monitors or {}))
+        object.__setattr__(self, "checkpoint", np.array(() if self.checkpoint is None else self.checkpoint, np.uint8))
+        for name in NAMES:
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in COUNTS:
+            object.__setattr__(self, name, int(getattr(self, name)))
+        object.__setattr__(self, "seconds", float(self.seconds))
+        object.__setattr__(self, "settings", plain(self.settings))
+
+    @property
+    def energy(self) -> np.ndarray:
+        """Kinetic plus potential energy, (n,) [J]."""
+        return self.kinetic + self.potential
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __iter__(self) -> Iterator[State]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, index):
+        if isinstance(index, slice | np.ndarray | list):
+            parts = {name: getattr(self, name)[index] for name in shapes()}
+            ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
+            film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
+            return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise InputError(
+                f"a trajectory is indexed by a whole number, a slice or an array of indices, "
+                f"not by {index!r}; use .at(t) for a time"
+            ) from None
+        return State(*(getattr(self, name)[index] for name in State._fields))
+
+    def at(self, t: float) -> State:
+        """Return the record nearest to the time ``t`` [s].
+
+        Raises
+        ------
+        InputError
+            If the time lies outside what was recorded.
+        """
+        if not len(self):
+            raise InputError("the trajectory has no records")
+        low, high = float(np.min(self.t)), float(np.max(self.t))
+        slack = 1e-9 * max(abs(low), abs(high))
+        if not low - slack <= t <= high + slack:  # NaN lands here too
+            raise InputError(f"t = {t} s was not recorded; choose from {low:g} to {high:g} s")
+        return self[int(np.argmin(np.abs(self.t - t)))]
+
+    def __repr__(self) -> str:
+        span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if len(self) else "empty"
+        return (
+            f"<vitree.{type(self).__name__} {self.model_name!r} by {self.method}: {len(self)} records, "
+            f"{span}, {self.steps} steps>"
+        )
+
+
+def shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays, by their names."""
+    return {
+        "t": (n,), "q": (n, nq), "v": (n, nv), "p": (n, nv), "kinetic": (n,), "potential": (n,),
+        "momentum": (n, 6), "iterations": (n,), "residual": (n,), "constraint": (n, m), "multipliers": (n, m),
+    }  # fmt: skip

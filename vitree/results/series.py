@@ -1,0 +1,69 @@
+"""Errors of runs over time, against a reference and against what is conserved."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.results.recording import Recording
+
+NAN = math.nan
+
+
+class Series(NamedTuple):
+    """Errors of one run over time, at its recorded times (shared with the reference, if any)."""
+
+    t: np.ndarray  # (n,) [s]
+    energy: np.ndarray  # (n,) E - E0 [J]
+    error: np.ndarray  # (n,) norm of the difference to the reference [rad, m]; NaN without one
+
+
+def shared(a: Recording, b: Recording) -> tuple[Recording, Recording]:
+    """Return the records of two runs at the times that both have."""
+    slack = 1e-9 * max(float(a.t[-1]), float(b.t[-1]))
+    k = np.searchsorted(b.t, a.t - slack).clip(max=len(b) - 1)
+    here = np.flatnonzero(np.abs(b.t[k] - a.t) <= slack)
+    return a[here], b[k[here]]
+
+
+def distance(model: Any, a: Recording, b: Recording) -> np.ndarray:
+    """Return the norm of the difference of configurations, record by record."""
+    return np.array([np.linalg.norm(model.difference(x, y)) for x, y in zip(a.q, b.q, strict=True)])
+
+
+def series_against(model: Any, traj: Recording, truth: Recording | None, conservative: bool) -> Series:
+    """Return the errors of a run against a reference, of the energy against its start if that is conserved."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if truth is None:
+            unknown = np.full(len(traj), NAN)
+            return Series(
+                traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown
+            )
+        traj, truth = shared(traj, truth)
+        expected = traj.energy[0] if conservative else truth.energy
+        return Series(traj.t, traj.energy - expected, distance(model, truth, traj))
+
+
+def momentum_departure(run: Recording, gravity: ArrayLike, total_mass: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far angular and linear momentum are from their start and gravity's impulse.
+
+    Parameters
+    ----------
+    run : Trajectory
+    gravity : (3,) array [m/s^2]
+        In world axes. Of the angular momentum only the component along it counts, the one that is conserved.
+    total_mass : float [kg]
+
+    Returns
+    -------
+    angular, linear : (n,) arrays [kg m^2/s, kg m/s]
+    """
+    change, gravity = run.momentum - run.momentum[:1], np.asarray(gravity, dtype=float)
+    angular, linear = change[:, :3], change[:, 3:]
+    if strength := np.linalg.norm(gravity):
+        angular = angular @ (gravity / strength)[:, None]
+        linear = linear - total_mass * np.outer(run.t - run.t[0], gravity)
+    return np.linalg.norm(angular, axis=1), np.linalg.norm(linear, axis=1)

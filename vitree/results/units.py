@@ -1,0 +1,140 @@
+"""Units and names of what runs hold, column by column."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from vitree.results.plain import versions
+from vitree.results.recording import Recording
+
+#: Units of q and v by the kind of a joint with one coordinate; that of a helical one is its angle.
+_OF_KIND = {"revolute": ("rad", "rad/s"), "helical": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
+#: Units of q and v by the last part of a name, of free and ball joints and of vehicles.
+_OF_PART = (
+    dict.fromkeys("xyz", "m") | dict.fromkeys(("qx", "qy", "qz", "qw"), "1") | {"theta": "rad"},
+    dict.fromkeys(("vx", "vy", "vz"), "m/s") | dict.fromkeys(("wx", "wy", "wz", "omega"), "rad/s"),
+)
+_OF_MOMENTUM = {"rad/s": "kg m^2/s", "m/s": "kg m/s"}
+#: The columns of momentum, and their units.
+PARTS = {f"{kind}.{axis}": unit for kind, unit in (("angular", "kg m^2/s"), ("linear", "kg m/s")) for axis in "xyz"}
+#: Units of the other columns; and of monitors, which have some of their names.
+UNITS = {
+    "kinetic": "J", "potential": "J", "energy": "J", "iterations": "1", "residual": "kg m/s or kg m^2/s",
+    "constraint": "m or rad", "multiplier": "N or N m", "contraction": "1",
+}  # fmt: skip
+
+
+def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
+    """Return the unit of each entry of q, v and p; "1" of a number without one.
+
+    A trajectory from a file of an older version does not know which joints turn and which slide; the units say
+    "rad or m" then.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    dict
+        "q": (nq,), "v": (nv,), "p": (nv,) tuples of str.
+    """
+    known = about(traj)
+    return _units(traj) if known is None else known["units"]
+
+
+def about(traj: Recording) -> dict[str, Any] | None:
+    """Return what is known of what was simulated, of a run from a file the same as of the run that was saved.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    dict or None
+        ``units`` of the entries of q, v and p; ``gravity`` in world axes, 3 of float [m/s^2]; ``total_mass`` [kg];
+        ``only_falls`` and ``conservative``, whether nothing but gravity changes its momentum, and nothing its energy,
+        while nothing drives it. None of a file of an older version.
+    """
+    system = traj.system
+    if system is None:
+        return traj.about
+    return {
+        "units": _units(traj), "gravity": system.gravity.tolist(), "total_mass": float(system.total_mass),
+        "only_falls": bool(system.only_falls), "conservative": bool(system.conservative),
+    }  # fmt: skip
+
+
+def _units(traj: Recording) -> dict[str, tuple[str, ...]]:
+    """The units by the names, and by the kinds of the joints where the system tells them."""
+    kinds = {joint.name: joint.kind for joint in traj.system.joints} if traj.system is not None else {}
+
+    def unit(name: str, rate: int) -> str:
+        joint, _, part = name.rpartition(".")
+        if kinds.get(name) in _OF_KIND:
+            return _OF_KIND[kinds[name]][rate]
+        # a part of a joint, or of a vehicle: those of its coordinates that are no joints
+        if part in _OF_PART[rate] and (joint in traj.joint_names if joint else name not in traj.joint_names):
+            return _OF_PART[rate][part]
+        return ("rad or m", "rad/s or m/s")[rate]
+
+    v = tuple(unit(name, 1) for name in traj.v_names)
+    p = tuple(_OF_MOMENTUM.get(rate, "kg m^2/s or kg m/s") for rate in v)
+    return {"q": tuple(unit(name, 0) for name in traj.q_names), "v": v, "p": p}
+
+
+def distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, with a number behind those that were there before: constraints may share one.
+
+    Parameters
+    ----------
+    names : names
+
+    Returns
+    -------
+    tuple of str
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
+    return tuple(found)
+
+
+def columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
+    """Return what the records hold, column by column, each with its unit.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    dict of str to ((n,) array, str)
+        ``t``, ``q.NAME``, ``v.NAME``, ``p.NAME``, ``kinetic``, ``potential``, ``energy``, ``momentum.angular.x`` to
+        ``momentum.linear.z``, ``iterations``, ``residual``, ``constraint.NAME`` and ``multiplier.NAME``.
+    """
+    units, found = units_of(traj), {"t": (traj.t, "s")}
+    for of, names in (("q", traj.q_names), ("v", traj.v_names), ("p", traj.v_names)):
+        found |= {f"{of}.{name}": (getattr(traj, of)[:, k], units[of][k]) for k, name in enumerate(names)}
+    found |= {name: (getattr(traj, name), UNITS[name]) for name in ("kinetic", "potential", "energy")}
+    found |= {f"momentum.{part}": (traj.momentum[:, k], unit) for k, (part, unit) in enumerate(PARTS.items())}
+    found |= {name: (getattr(traj, name), UNITS[name]) for name in ("iterations", "residual")}
+    for k, name in enumerate(distinct(traj.constraint_names)):
+        found[f"constraint.{name}"] = traj.constraint[:, k], UNITS["constraint"]
+        found[f"multiplier.{name}"] = traj.multipliers[:, k], UNITS["multiplier"]
+    return found
+
+
+def made(traj: Recording) -> dict[str, Any]:
+    """How the run was made: numbers, and text (JSON where it has parts)."""
+    names = ("model_name", "method", "steps", "seconds", "iterations_total", "iterations_max")
+    texts = {"settings": json.dumps(traj.settings), "versions": json.dumps(versions())}
+    return {name: getattr(traj, name) for name in names} | texts

@@ -1,0 +1,1 @@
+"""Runs: simulations and their trajectories, comparisons of methods, benchmarks."""

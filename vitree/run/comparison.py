@@ -1,0 +1,72 @@
+"""Comparison: what a comparison of methods found, with pictures."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from vitree.results.comparison import Compared
+from vitree.run.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Comparison(Compared):
+    """What :func:`compare` found; ``print`` it, ``.plot()`` it, or read ``.table``.
+
+    Attributes
+    ----------
+    model_name : str
+    table : list of dict
+        One row per method and time step, plain types, NaN where a number does not apply:
+
+        - ``label``, ``method``, ``dt`` [s], ``steps``;
+        - ``status``: "ok", or "failed at t = ..."; ``failed_at`` [s] and ``reason``, else None;
+        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping
+          or friction, a torque, wrenches, prescribed motion, or loads that have no potential, E0 gives way to the
+          reference's energy at that time;
+        - ``energy_error_relative``: the same over the largest kinetic energy of the reference
+          (without one: of the calmest run);
+        - ``energy_drift``: least-squares slope of that difference over time [J/s];
+        - ``momentum_error``: largest departure of the linear momentum from its start plus
+          gravity's impulse [kg m/s]; NaN unless every root moves freely, and with loads or constraints;
+        - ``angular_momentum_error``: likewise of the angular momentum about the world's origin
+          (with gravity: its component along gravity, the one that is conserved) [kg m^2/s];
+        - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
+        - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
+        - ``order``: slope of log error over log dt, the same for all rows of a label;
+        - ``iterations_mean``, ``iterations_max`` per step, NaN of methods that solve nothing; ``us_per_step``
+          [microseconds].
+    trajectories : dict
+        (label, dt) to Trajectory; that of a failed run ends where it failed.
+    reference : Trajectory or None
+        At the smallest time step.
+    reference_error : float [m and rad]
+        The reference's estimate of its own error: the largest difference to a run with ten times
+        its tolerance at four or more times, and at least 2e-14. Smaller errors in the table are
+        not resolved.
+    series : dict
+        (label, dt) to a :class:`Series`, the errors over time.
+    notes : tuple of str
+        How the numbers are meant, one sentence each.
+    settings : dict
+        How it was made, in types that JSON knows.
+    """
+
+    trajectories: dict[tuple[str, float], Trajectory]
+    reference: Trajectory | None
+
+    def plot(self, path: str | os.PathLike | None = None) -> Any:
+        """Draw energy and error over time; return the matplotlib figure, saved to ``path``.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        """
+        from vitree.plot import comparison, save
+
+        figure = comparison(self)
+        if path is not None:
+            save(figure, path)
+        return figure

@@ -1,0 +1,90 @@
+"""Monitors: what is kept of every step of a run, recorded or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import UnknownNameError
+from vitree.integrators.base import COLUMNS, Integrator, Records
+from vitree.model.system import System
+
+#: What can be monitored: columns, and the meaning.
+MONITORS = {
+    "energy": (0, "kinetic plus potential energy at the step's end [J]"),
+    "momentum": (6, "angular momentum about the world's origin and linear momentum"),
+    "constraint": (0, "largest |h| of the constraints [m or rad]"),
+    "residual": (0, "what the step left of its equations [units of p]"),
+    "iterations": (0, "corrections that it took"),
+    "contraction": (0, "ratio of the last two residuals; NaN where there was one"),
+}
+
+
+class Monitors:
+    """Arrays (steps,) or (steps, columns) of what was asked for.
+
+    Parameters
+    ----------
+    names : names of MONITORS, or one
+    model : System
+    steps : int
+
+    Raises
+    ------
+    UnknownNameError
+    """
+
+    def __init__(self, names: str | Iterable[str], model: System, steps: int):
+        self.names = (names,) if isinstance(names, str) else tuple(names)
+        for name in self.names:
+            if name not in MONITORS:
+                raise UnknownNameError("monitor", name, MONITORS)
+        self.model, self.done = model, 0
+        self.arrays = {"t": np.empty(steps)}
+        self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}
+        self.contraction = np.empty(0)
+
+    def rows_for(self, records: Records, count: int) -> Records:
+        """Room for ``count`` states, as ``records`` have them."""
+        self.contraction = np.full(count, np.nan)
+        kept = {name: getattr(records, name) for name in COLUMNS}
+        columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
+        return Records(**columns)
+
+    def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None:
+        """Note the first ``every.rows`` states, and hand on those to be recorded."""
+        n, model = every.rows, self.model
+        here = slice(self.done, self.done + n)
+        if here.stop > len(self.arrays["t"]):
+            self._grow(max(here.stop, 3 * len(self.arrays["t"]) // 2))
+        simple = {name: getattr(every, name) for name in ("t", "residual", "iterations")}
+        simple["contraction"] = self.contraction
+        for name, rows in simple.items():
+            if name in self.arrays:
+                self.arrays[name][here] = rows[:n]
+        if n and {"energy", "momentum"} & set(self.names):
+            v = integrator.velocities(every.t[:n], every.q[:n], every.x[:n])
+            energies = model.energies(every.q[:n], v)
+            for name, value in (("energy", energies[:, 0] + energies[:, 1]), ("momentum", energies[:, 2:8])):
+                if name in self.names:
+                    self.arrays[name][here] = value
+        if n and "constraint" in self.names:
+            self.arrays["constraint"][here] = np.abs(model.constraint_rows(every.q[:n])[0]).max(axis=1, initial=0.0)
+        kept = np.arange(stride - 1 - self.done % stride, n, stride)
+        self.done += n
+        to = slice(records.rows, records.rows + len(kept))
+        for name in COLUMNS:
+            getattr(records, name)[to] = getattr(every, name)[kept]
+        records.rows += len(kept)
+
+    def _grow(self, rows: int) -> None:
+        """Make room for so many steps."""
+        for name, array in self.arrays.items():
+            self.arrays[name] = np.empty((rows, *array.shape[1:]))
+            self.arrays[name][: len(array)] = array
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return what was noted, with the times."""
+        return {name: rows[: self.done] for name, rows in self.arrays.items()}

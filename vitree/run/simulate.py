@@ -1,0 +1,313 @@
+"""simulate(): from a state to a trajectory, all steps in compiled code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import InputError, UnknownNameError
+from vitree.integrators import Integrator
+from vitree.integrators.base import Records, Torque
+from vitree.model.closure import require_consistent
+from vitree.model.reduced import ReducedModel
+from vitree.model.signals import LimitedTorque
+from vitree.model.system import System
+from vitree.run.monitors import Monitors
+from vitree.run.reduced import simulate_reduced
+from vitree.run.trajectory import Trajectory
+
+
+def simulate(
+    model: System,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    *,
+    duration: float | None = None,
+    dt: float | Sequence[float] | np.ndarray | None = None,
+    method: str | None = None,
+    p0: ArrayLike | None = None,
+    q1: ArrayLike | None = None,
+    t0: float = 0.0,
+    torque: Torque = None,
+    effort_limits: bool = False,
+    wrenches: Mapping[str, ArrayLike] | None = None,
+    wrench_axes: str = "world",
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
+    prescribed: Mapping[str, Any] | None = None,
+    every: int = 1,
+    progress: Callable[[int, int], Any] | None = None,
+    monitors: str | Iterable[str] = (),
+    resume: Trajectory | None = None,
+    **options: Any,
+) -> Trajectory:
+    """Simulate a mechanism and return its trajectory.
+
+    Parameters
+    ----------
+    model : Model, or another System
+    q0 : (nq,) array, optional [m or rad]
+        Configuration at the start; the neutral one if not given.
+    v0 : (nv,) array, optional [m/s or rad/s]
+        Velocity at the start; zero if no start of another kind is given.
+    p0, q1 : arrays, optional
+        Instead of v0: the momentum (nv,) [kg m/s or kg m^2/s], or the configuration (nq,) [m or rad] one step
+        later (variational methods only).
+    t0 : float
+        Time at the start [s].
+    duration, dt : float
+        Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
+        steps that differ; they make up the duration. With the option adapt, steps choose their own length, dt being
+        that at rest, and the run ends with a record at or beyond the duration.
+    method : str, optional
+        A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
+    torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
+        Joint forces [N or N m]. The variational methods ask a callable once a step, at the predicted
+        middle of the step, which keeps their order.
+    effort_limits : bool
+        Cut each entry of torque to the effort limit of its joint (``model.joints``); not what loads and inputs do.
+        ``Trajectory.settings["effort_cut"]`` has the share of the answers in which an entry was cut, by its name
+        in ``v_names``; of a callable's those count that the method only tried.
+    wrenches : dict of frame name to (6,) array, optional
+        Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
+    wrench_axes : {"world", "local", "spatial"}
+        As for :class:`vitree.Wrench`.
+    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
+        Values of ``model.input_names``, units as the loads take them, zero if not given; with a row for each step;
+        asked for as torque is; or by name: numbers, arrays (steps,), or callables of t.
+    prescribed : mapping of joint name to array (steps + 1,) or callable, optional
+        Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
+        the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
+        left zero.
+    every : int
+        Record each ``every``-th step.
+    progress : callable (done, total), optional
+        Called every fraction of a second. With the option adapt the total is an estimate.
+    monitors : names
+        What to keep of every step, recorded or not, in ``Trajectory.monitors``: energy, momentum, constraint,
+        residual, iterations, contraction.
+    resume : Trajectory, optional
+        Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
+        options are that run's; inputs, torque and the like are given anew, with rows from here on.
+    **options
+        Options of the method: solver, guess, order, tolerance, max_iterations, halvings, alpha; adapt, rate, inertia
+        for steps that adapt themselves (docs/adaptive.md); rtol, atol for SciPy's.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If an argument is wrong; the text says which, and what is accepted.
+    ModelError
+        If accelerations do not exist, because a joint moves no mass.
+    ConvergenceError
+        If a step cannot be solved; its ``trajectory`` is what was computed before. A KeyboardInterrupt, and what
+        a callable raises, carry the same attribute.
+    """
+    if not isinstance(model, System):
+        raise InputError(f"model must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}")
+    model.require_regular()
+    methods = model.methods
+    if method is not None and method not in methods:
+        raise UnknownNameError("method", method, methods)
+    if isinstance(model, ReducedModel):
+        given = {"q0": q0, "v0": v0, "duration": duration, "dt": dt, "method": method, "p0": p0, "q1": q1, "t0": t0,
+                 "torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
+                 "prescribed": prescribed, "effort_limits": effort_limits, "every": every, "progress": progress,
+                 "monitors": monitors, "resume": resume, **options}  # fmt: skip
+        return simulate_reduced(model, simulate, given)
+    if resume is not None:
+        method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
+    kind: type[Integrator] = methods[method or next(iter(methods))]
+    spans: np.ndarray | None = None
+    adaptive = options.get("adapt") is not None and "adapt" in kind.options
+    if isinstance(dt, np.ndarray | list | tuple):
+        if adaptive:
+            raise InputError("dt must be one number with adapt=: the step at rest; the others follow from the motion")
+        spans, dt, duration = _spans(dt, duration)
+        steps = len(spans)
+    else:
+        duration, dt = _checked_times(duration, dt)
+        steps = int(duration / dt) if adaptive else count_steps(duration, dt)
+    if not (isinstance(every, int | np.integer) and every >= 1):
+        raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
+    if not np.isfinite(t0):
+        raise InputError(f"t0={t0!r} must be a finite time [s]")
+    limited = LimitedTorque(model, torque) if effort_limits and torque is not None else None
+    if limited is not None:
+        torque = limited.torque
+    integrator = kind(model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
+                      prescribed=prescribed, **options)  # fmt: skip
+    done = 0
+    if resume is not None:
+        t0, done, state = integrator.resume(resume.checkpoint.tobytes())
+        q0 = state[1]
+    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+    if not adaptive:
+        # those of a run that goes on are to the last bit as if it had not stopped
+        ends = dt * np.arange(done, done + steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans)))
+        ends = t0 + ends
+        integrator.plan(q0, ends)
+    watched = Monitors(monitors, model, steps) if monitors else None
+    if resume is not None:
+        records = _records(integrator, *state, steps // every)
+    else:
+        records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
+    if spans is not None:
+        integrator.vary(spans, ends)
+    settings = {"dt": dt, "every": every} if spans is None else {
+        "dt": float(np.mean(spans)), "every": every, "dt_range": [float(spans.min()), float(spans.max())]}  # fmt: skip
+
+    def trajectory() -> Trajectory:
+        cut = {"effort_cut": limited.shares()} if limited is not None else {}
+        return _trajectory(integrator, records.trimmed(), settings | cut, watched)
+
+    try:
+        integrator.run(records, records.t[0] + duration if adaptive else steps, int(every), progress, watched)
+    except (Exception, KeyboardInterrupt) as stop:  # also what a caller's function raises
+        with contextlib.suppress(Exception):  # what stopped the run is what is said
+            stop.trajectory = trajectory()  # type: ignore[union-attr]
+        raise
+    return trajectory()
+
+
+def _as_before(resume, model, method, dt, options, start):
+    """Method, dt and options of a run that goes on."""
+    if not isinstance(resume, Trajectory):
+        raise InputError(f"resume must be the Trajectory of a run, not {type(resume)}")
+    made = resume.settings
+    if not len(resume.checkpoint):
+        raise InputError(
+            f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
+            f'SciPy methods have none (this one is by "{resume.method}")'
+        )
+    if made.get("model_digest") != model.digest:
+        raise InputError(f'the run to resume is of another model than "{model.name}": of "{resume.model_name}"')
+    if any(x is not None for x in start) or dt is not None or options:
+        raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")
+    if "dt_range" in made:
+        raise InputError("the run to resume had steps that differed; start from its last q and p")
+    if method not in (None, resume.method):
+        raise InputError(f'the run to resume was by "{resume.method}", not "{method}"')
+    return resume.method, made["dt"], made["options"]
+
+
+def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
+    """Steps that differ, the first of them, and what they make up."""
+    try:
+        spans = np.array(dt, dtype=float)
+    except (TypeError, ValueError):
+        spans = np.array([np.nan])
+    if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
+        raise InputError("dt must be a positive number of seconds, or an array (steps,) of them")
+    whole = float(spans.sum())
+    if duration is not None and abs(whole - duration) > 1e-9 * whole:
+        raise InputError(f"the steps of dt make up {whole:.9g} s, not duration={duration:g} s; leave duration out")
+    return spans, float(spans[0]), whole
+
+
+def count_steps(duration: float, dt: float) -> int:
+    """Return how many steps of dt make up the duration.
+
+    Raises
+    ------
+    InputError
+        If either is not a positive number, or the duration is not a whole number of steps.
+    """
+    _checked_times(duration, dt)
+    steps = round(duration / dt)
+    if steps < 1 or abs(steps * dt - duration) > 1e-9 * max(duration, dt):
+        low = max(int(duration / dt), 1)
+        raise InputError(
+            f"duration={duration:g} s is not a whole number of steps of dt={dt:g} s; "
+            f"take {low * dt:g} s ({low} steps) or {(low + 1) * dt:g} s"
+        )
+    return steps
+
+
+def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
+    for name, value in (("duration", duration), ("dt", dt)):
+        if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
+            raise InputError(f"{name}={value!r} must be a positive number of seconds")
+    return duration, dt
+
+
+def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
+    """Set the integrator's state and return records that hold it, with room for more."""
+    model = integrator.model
+    given = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
+    if len(given) > 1:
+        raise InputError(f"give one of v0, p0, q1, not {' and '.join(given)}")
+    if v0 is not None:
+        v0 = model.validate_velocity(v0, "v0")
+    if model.kinematic_names:
+        q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
+        # the others follow what is prescribed as the constraints have it, if no velocity is given
+        v0 = moving if given else model.project_velocity(q0, moving) if model.constraints else moving
+    if model.constraints:
+        require_consistent(model, q0, v0 if not given or "v0" in given else None)
+    if q1 is not None:
+        x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
+    else:
+        if p0 is not None:
+            p0 = model.validate_velocity(p0, "p0")
+            v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
+        else:
+            v = model.zero_velocity() if v0 is None else v0
+        if not integrator.uses_momentum:
+            x0 = v
+        elif p0 is not None:
+            x0 = p0
+        else:
+            x0 = model.momentum_from_velocity(q0, v)
+    integrator.start(t0, q0, x0)
+    return _records(integrator, t0, q0, x0, count)
+
+
+def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
+    """Room for the start and so many states."""
+    model = integrator.model
+    records = Records(
+        np.empty(count + 1), np.empty((count + 1, model.nq)), np.empty((count + 1, model.nv)),
+        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(model.constraints)), np.nan),
+    )  # fmt: skip
+    records.t[0], records.q[0], records.x[0] = t0, q0, x0
+    return records
+
+
+def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
+    """Fill in what the state implies: v or p, energies, momentum."""
+    model, q, x = integrator.model, records.q, records.x
+    multipliers = records.multipliers
+    if model.constraints and not integrator.uses_momentum:
+        multipliers = np.array([integrator.multipliers_at(*state) for state in zip(records.t, q, x, strict=True)])
+    with np.errstate(all="ignore"):
+        if integrator.uses_momentum:
+            v, p = integrator.velocities(records.t, q, x), x
+        else:
+            v, p = x, model.momenta(q, x)
+        energies = model.energies(q, v)
+        h, _ = model.constraint_rows(q)
+    return Trajectory(
+        model_name=model.name,
+        joint_names=model.joint_names,
+        q_names=model.q_names,
+        v_names=model.v_names,
+        method=integrator.name,
+        settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
+                  "halved": integrator.halved, **integrator.adapted},
+        t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
+        momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
+        constraint_names=tuple(c.name for c in model.constraints),
+        iterations=records.iterations, residual=records.residual,
+        iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
+        steps=integrator.steps, seconds=records.seconds,
+        monitors=watched.kept() if watched else None, system=model,
+        checkpoint=np.frombuffer(integrator.checkpoint(), np.uint8),
+    )  # fmt: skip

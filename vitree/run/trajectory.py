@@ -1,0 +1,197 @@
+"""Trajectory: what a run computed, with names and units; saved to and loaded from one file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from vitree.errors import InputError
+from vitree.results import export, files, mcap
+from vitree.results.filming import film_of
+from vitree.results.recording import Recording
+from vitree.results.units import about
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+
+class Trajectory(Recording):
+    """The recorded states of one run.
+
+    ``traj[5]`` is one :class:`State`, ``traj[::10]`` (or an array of indices) a shorter
+    trajectory, ``traj.at(0.5)`` the record nearest to a time. Counts and seconds stay those of
+    the whole run.
+
+    Attributes
+    ----------
+    model_name, method : str
+    joint_names, q_names, v_names : tuple of str
+    settings : dict
+        How the run was made, in types that JSON knows.
+    t : (n,) [s]
+    q : (n, nq), v : (n, nv), p : (n, nv)
+        Configuration, velocity and momentum.
+    kinetic, potential : (n,) [J]
+    momentum : (n, 6)
+        Angular about the world's origin [kg m^2/s], then linear [kg m/s]; world axes.
+    iterations : (n,) int
+        Corrections of the step that ended at the record; zero at the start.
+    residual : (n,)
+        What that step left of its equations, in units of p.
+    constraint : (n, m) [m or rad]
+        How far the constraints of ``constraint_names`` are off, h(q).
+    multipliers : (n, m) [N or N m]
+        The constraints act on the joints with the force Dh(q)^T multipliers. Of a variational method it is that
+        at the start of the step that ended at the record; NaN at the start of the run.
+    iterations_total, iterations_max, steps : int
+        Over all steps, recorded or not.
+    seconds : float
+        Time spent stepping [s].
+    monitors : dict of str to (steps, ...) array
+        What ``simulate(monitors=)`` asked for, a row for each step, recorded or not, and ``t`` of their ends; units as
+        in ``vitree.run.monitors.MONITORS``.
+    checkpoint : (bytes,) array
+        What ``simulate(resume=)`` goes on from; empty if the last record is not the run's end.
+    system : System or None
+        What was simulated; not kept in files.
+    film : Film or None
+        Of a run from a file: what a viewer shows.
+    about : dict or None
+        Of a run from a file: what it knows of its system, as :func:`vitree.results.units.about` has it.
+
+    Raises
+    ------
+    InputError
+        If an array has another shape than the names say.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all of it, but a system that cannot be; what a file keeps of it stands in."""
+        state = dict(vars(self))
+        try:
+            pickle.dumps(self.system)
+        except Exception:  # a load may hold anything, such as a lambda
+            state |= {"system": None, "about": about(self)}
+            with contextlib.suppress(InputError):
+                state["film"] = film_of(self)
+        return state
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write everything to the .npz file ``path``, at once or not at all, and return where it is.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        return files.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """Return what :meth:`save` wrote to the file ``path``.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, damaged, of another kind or of a later format.
+        """
+        return files.read(path, cls)
+
+    # ---- for other programs, and pictures ---------------------------------------------------------
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the records as one table; see :func:`vitree.results.export.to_pandas`."""
+        return export.to_pandas(self)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a dataset with named dimensions and units; see :func:`vitree.results.export.to_xarray`."""
+        return export.to_xarray(self)
+
+    def to_netcdf(self, path: str | os.PathLike) -> Path:
+        """Write a NetCDF file; see :func:`vitree.results.export.to_netcdf`."""
+        return export.to_netcdf(self, path)
+
+    def to_csv(self, path: str | os.PathLike) -> Path:
+        """Write the records as text in columns; see :func:`vitree.results.export.to_csv`."""
+        return export.to_csv(self, path)
+
+    def to_mcap(self, path: str | os.PathLike) -> Path:
+        """Write an MCAP file for Foxglove; see :func:`vitree.results.mcap.to_mcap`."""
+        return mcap.to_mcap(self, path)
+
+    def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options: Any) -> Any:
+        """Draw one of ``vitree.plot.PLOTS``; return the matplotlib figure, saved to ``path``.
+
+        Parameters
+        ----------
+        what : str
+            A name of ``vitree.plot.PLOTS``: energy, energy_error, momentum, coordinates, phase, constraint, iterations,
+            residual.
+        path : path, optional
+            File to write (.png, .pdf, .svg ...); see :func:`vitree.plot.save`.
+        **options
+            Of the plot.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed (extra "plot").
+        UnknownNameError
+            If there is no such plot.
+        InputError
+            If there is nothing to draw, or the file cannot be written.
+        """
+        from vitree.plot import figure_of, save
+
+        figure = figure_of(what, self, **options)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+#: What writes a file of an ending.
+_WRITERS = {
+    ".npz": Trajectory.save, ".nc": export.to_netcdf, ".csv": export.to_csv, ".json": export.to_json,
+    ".mcap": mcap.to_mcap,
+}  # fmt: skip
+#: What formats do not hold.
+LEFT_OUT = {
+    ".npz": "",
+    ".nc": "pictures and what a run goes on from",
+    ".csv": "settings, monitors, pictures and what a run goes on from",
+    ".json": "pictures and what a run goes on from",
+    ".mcap": "what a run goes on from",
+}
+
+
+def convert(traj: Trajectory, path: str | os.PathLike) -> Path:
+    """Write a trajectory to a file, at once or not at all, in the format of its ending: .npz, .nc, .csv, .json, .mcap.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    MissingExtraError
+        If a package that the format needs is not installed.
+    InputError
+        If the ending is of no known format, or the file cannot be written.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in _WRITERS:
+        raise InputError(f'{path} has the ending "{ending}"; a run is written as one of {", ".join(_WRITERS)}')
+    return _WRITERS[ending](traj, path)

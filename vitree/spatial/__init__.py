@@ -1,0 +1,1 @@
+"""Small mathematics of space: checked numbers and vectors, rotations, inertias."""

@@ -1,0 +1,105 @@
+"""Checks of what people give: numbers, vectors, directions, matrices; errors name the thing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vitree.errors import ModelError
+
+
+def finite(value, what: str) -> float:
+    """Return a float, or raise a ModelError that names it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"the {what} is {value!r}; it must be a number") from None
+    if not np.isfinite(number):
+        raise ModelError(f"the {what} is {number}; it must be finite")
+    return number
+
+
+def vector(value, what: str) -> np.ndarray:
+    """Return a (3,) array, or raise a ModelError that names it."""
+    try:
+        entries = [float(x) for x in value]
+    except (TypeError, ValueError):
+        raise ModelError(f"the {what} is {value!r}; it must be three numbers") from None
+    if len(entries) != 3 or not all(map(math.isfinite, entries)):
+        raise ModelError(f"the {what} is {value!r}; it must be three finite numbers")
+    return np.array(entries)
+
+
+def direction(value, what: str) -> np.ndarray:
+    """Return a unit (3,) array along a vector that is not zero."""
+    array = vector(value, what)
+    largest = np.abs(array).max()
+    if largest == 0:
+        raise ModelError(f"the {what} is zero; give it a direction such as (0, 0, 1)")
+    array = array / largest
+    return array / np.linalg.norm(array)
+
+
+def positive(value, what: str) -> float:
+    """Return a number above zero, or raise a ModelError that names it."""
+    number = array(value, (), what)
+    if not number > 0:
+        raise ModelError(f"{what} is {number:g}; it must be positive")
+    return float(number)
+
+
+def not_negative(value, what: str) -> float:
+    """Return a number of at least zero, or raise a ModelError that names it."""
+    number = array(value, (), what)
+    if not number >= 0:
+        raise ModelError(f"{what} is {number:g}; it must be zero or more")
+    return float(number)
+
+
+def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
+    """Return a symmetric positive (or, if not ``definite``, not negative) matrix.
+
+    Parameters
+    ----------
+    value : number, (size,) or (size, size) array
+        A multiple of the identity, a diagonal, or all of it.
+
+    Raises
+    ------
+    ModelError
+        If it is not symmetric, or has an eigenvalue that is not positive.
+    """
+    given = np.ndim(value) if not isinstance(value, str) else 0
+    if given == 0:
+        A = array(value, (), what) * np.eye(size)
+    elif given == 1:
+        A = np.diag(array(value, (size,), what))
+    else:
+        A = array(value, (size, size), what)
+    largest = np.abs(A).max()
+    if np.abs(A - A.T).max() > 1e-9 * largest:
+        i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
+        raise ModelError(f"{what} is not symmetric: entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}")
+    A = 0.5 * (A + A.T)
+    least = float(np.linalg.eigvalsh(A)[0])
+    if least <= 0 if definite else least < -1e-12 * largest:
+        raise ModelError(f"{what} has the eigenvalue {least:g}; all must be positive{'' if definite else ' or zero'}")
+    A.setflags(write=False)
+    return A
+
+
+def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
+    try:
+        result = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; it must be {_numbers(shape)}") from None
+    if result.shape != shape or not np.isfinite(result).all():
+        raise ModelError(f"{what} is {np.array2string(result)}; it must be {_numbers(shape)}, finite")
+    result.setflags(write=False)
+    return result
+
+
+def _numbers(shape: tuple[int, ...]) -> str:
+    return f"an array of shape {shape}" if shape else "a number"

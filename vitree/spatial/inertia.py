@@ -1,0 +1,37 @@
+"""Inertias of bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree.errors import ModelError
+
+
+def inertia_tensor(value, name: str) -> np.ndarray:
+    """Return an inertia (3, 3) about the COM, checked to be symmetric and that of a body."""
+    if value is None:
+        return np.zeros((3, 3))
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.full(1, np.nan)
+    if array.shape == (3,):
+        array = np.diag(array)
+    elif array.shape == (6,):
+        xx, xy, xz, yy, yz, zz = array
+        array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if array.shape != (3, 3) or not np.isfinite(array).all():
+        raise ModelError(
+            f'the inertia of "{name}" is {value!r}; give 3 principal moments, 6 numbers '
+            f"(ixx, ixy, ixz, iyy, iyz, izz) or a (3, 3) array, all finite"
+        )
+    scale = max(np.abs(array).max(), 1e-300)
+    if np.abs(array - array.T).max() > 1e-9 * scale:
+        raise ModelError(f'the inertia of "{name}" is not symmetric')
+    array = 0.5 * (array + array.T)
+    if np.linalg.eigvalsh(array)[0] < -1e-9 * scale:
+        raise ModelError(
+            f'the inertia of "{name}" has a negative principal moment ({np.linalg.eigvalsh(array)[0]:.3g} kg m^2); '
+            f"no body has that: check signs and the point it is taken about (the COM)"
+        )
+    return array

@@ -1,0 +1,59 @@
+"""Rotations as matrices and quaternions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vitree.errors import ModelError
+
+#: A rotation matrix or a unit vector may be off by this much; it is then made exact.
+UNIT_TOLERANCE = 1e-6
+
+
+def proper_rotation(value, what: str) -> np.ndarray:
+    """Return the rotation (3, 3) nearest to a matrix that is one up to rounding."""
+    R = np.array(value, dtype=float)
+    if (
+        R.shape != (3, 3)
+        or not np.isfinite(R).all()
+        or np.abs(R @ R.T - np.eye(3)).max() > UNIT_TOLERANCE
+        or np.linalg.det(R) < 0
+    ):
+        raise ModelError(f"the rotation of {what} is not a rotation matrix (3, 3)")
+    U, _, Vt = np.linalg.svd(R)
+    return R if np.abs(R @ R.T - np.eye(3)).max() < 1e-15 else U @ Vt
+
+
+def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
+    """Return the rotation (3, 3) about a unit axis (Rodrigues)."""
+    x, y, z = axis
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    # exact at quarter turns, where sin and cos of a rounded angle are not quite 0 or 1
+    s, c = (0.0 if abs(f) < 1e-15 else f for f in (np.sin(angle), np.cos(angle)))
+    return np.eye(3) + s * K + (1 - c) * K @ K
+
+
+def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """Return Rz(yaw) Ry(pitch) Rx(roll)."""
+    R = np.eye(3)
+    for k, angle in ((2, yaw), (1, pitch), (0, roll)):
+        if angle:
+            R = R @ rotation_about(np.eye(3)[k], angle)
+    return R
+
+
+def turn_z_to(axis: np.ndarray) -> np.ndarray:
+    """Return the least rotation (3, 3) that takes z to a unit axis; exact for coordinate axes."""
+    x, y, c = axis
+    s = np.hypot(x, y)
+    if s == 0:
+        return np.diag([1.0, c, c])
+    u, w = x / s, y / s  # z x axis is (-w, u, 0) s
+    return np.array([[c + (1 - c) * w * w, (c - 1) * u * w, x], [(c - 1) * u * w, c + (1 - c) * u * u, y], [-x, -y, c]])
+
+
+def rotate(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Rotate vectors (..., 3) by quaternions (..., 4)."""
+    u, w = turn[..., :3], turn[..., 3:]
+    c = 2 * np.cross(u, x)
+    return x + w * c + np.cross(u, c)

@@ -1,0 +1,296 @@
+"""What frames of a tree are made of: primitives, constant transforms, bodies."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import ModelError
+from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
+from vitree.spatial.checks import direction, finite, vector
+from vitree.spatial.inertia import inertia_tensor
+from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_about, rotation_rpy
+
+
+@dataclass(frozen=True)
+class Element:
+    """What ``Frame.add`` takes; made by the functions of this module and of ``pairs``."""
+
+    name: Any = None
+
+
+@dataclass(frozen=True)
+class Fixed(Element):
+    """A constant transform: rotation (3, 3) and position (3,) [m] in the frame before it."""
+
+    rotation: Any = None
+    position: Any = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Coordinate(Element):
+    """A moving primitive: a unit twist (angular, linear), or a ball or free joint (axis None).
+
+    ``joint`` and ``joint_kind`` name the joint it is part of, when a joint is made of several.
+    """
+
+    kind: str = "screw"
+    twist: Any = None
+    axis: Any = None
+    damping: Any = 0.0
+    friction: Any = 0.0
+    friction_velocity: Any = FRICTION_VELOCITY
+    lower: Any = -np.inf
+    upper: Any = np.inf
+    velocity: Any = np.inf
+    effort: Any = np.inf
+    joint: str | None = None
+    joint_kind: str | None = None
+    mimic: tuple | None = None
+    kinematic: bool = False
+
+
+@dataclass(frozen=True)
+class Body(Element):
+    """Mass [kg], COM (3,) [m] and inertia (3, 3) about it [kg m^2], in the frame it is added to."""
+
+    mass: float = 0.0
+    com: Any = (0.0, 0.0, 0.0)
+    inertia: Any = None
+    geometry: tuple[Geometry, ...] = ()
+
+
+# ---- primitives -------------------------------------------------------------------------------------
+
+
+def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
+    unit = np.zeros(3)
+    unit[axis] = 1.0
+    if isinstance(value, str):
+        twist = np.concatenate((unit, np.zeros(3)) if rotation else (np.zeros(3), unit))
+        return Coordinate(value, twist=tuple(twist), axis=tuple(unit), **limits)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(float(value)):
+        if limits:
+            raise ModelError(f"a constant transform takes no {', '.join(limits)}; give a name to make it move")
+        if rotation:
+            return Fixed(rotation=rotation_about(unit, float(value)))
+        return Fixed(position=tuple(float(value) * unit))
+    raise ModelError(
+        f"a primitive transform is driven by a name (a coordinate) or a finite number (a constant), not {value!r}"
+    )
+
+
+def tx(value: str | float, **limits: Any) -> Element:
+    """Translation along x: by a coordinate of that name, or by a constant [m].
+
+    Parameters
+    ----------
+    value : str or float
+        Name of the coordinate, or length [m].
+    **limits
+        For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
+        [m/s or rad/s], 0.01 if not given, for the force -f v/sqrt(v^2 + e^2); lower, upper [m or rad],
+        velocity [m/s or rad/s], effort [N or N m]; ``kinematic=True`` if it moves as prescribed and is
+        not solved for.
+
+    Raises
+    ------
+    ModelError
+        If the value is neither, or a constant is given limits.
+
+    Notes
+    -----
+    Friction is Coulomb's, made smooth. A joint at rest under a force tau below f does not stick but creeps, at
+    e tau/sqrt(f^2 - tau^2). A smaller e is sharper, and stiffer: f/e acts as damping near rest.
+
+    References
+    ----------
+    Johnson & Murphey 2009, section II.
+    """
+    return _primitive(value, False, 0, limits)
+
+
+def ty(value: str | float, **limits: Any) -> Element:
+    """Translation along y; see :func:`tx`."""
+    return _primitive(value, False, 1, limits)
+
+
+def tz(value: str | float, **limits: Any) -> Element:
+    """Translation along z; see :func:`tx`."""
+    return _primitive(value, False, 2, limits)
+
+
+def rx(value: str | float, **limits: Any) -> Element:
+    """Rotation about x: by a coordinate of that name, or by a constant [rad]; see :func:`tx`."""
+    return _primitive(value, True, 0, limits)
+
+
+def ry(value: str | float, **limits: Any) -> Element:
+    """Rotation about y; see :func:`rx`."""
+    return _primitive(value, True, 1, limits)
+
+
+def rz(value: str | float, **limits: Any) -> Element:
+    """Rotation about z; see :func:`rx`."""
+    return _primitive(value, True, 2, limits)
+
+
+def screw(
+    name: str,
+    axis: ArrayLike | None = None,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+    pitch: float = 0.0,
+    *,
+    twist: Sequence[ArrayLike] | None = None,
+    **limits: Any,
+) -> Coordinate:
+    """A joint of one coordinate about a line, or of any unit twist.
+
+    Parameters
+    ----------
+    name : str
+    axis : (3,) array
+        Direction of the axis; normalised.
+    point : (3,) array
+        A point of the axis [m].
+    pitch : float
+        Advance along the axis [m/rad].
+    twist : ((3,) array, (3,) array)
+        Instead of the three: (angular, linear) velocity for a unit rate [rad/s, m/s]. The angular part must be
+        of unit length, or zero and the linear part of unit length.
+    **limits
+        As for :func:`tx`.
+
+    Raises
+    ------
+    ModelError
+        If neither an axis nor a twist is given, or both, or they are not what they must be.
+
+    References
+    ----------
+    Murray, Li & Sastry 1994, chapter 2: twists and screws.
+    """
+    if (axis is None) == (twist is None):
+        raise ModelError(f'screw "{name}": give either axis= (with point=, pitch=) or twist=')
+    if twist is not None:
+        w, v = (vector(part, f'twist of "{name}"') for part in twist)
+        length = np.linalg.norm(w) or np.linalg.norm(v)
+        if abs(length - 1.0) > UNIT_TOLERANCE:
+            raise ModelError(
+                f'the twist of "{name}" is not a unit twist (length {length:.6g}); divide it by {length:.6g}'
+                if length
+                else f'the twist of "{name}" is zero; give it a direction'
+            )
+        return Coordinate(
+            name, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length), **limits
+        )
+    w = direction(axis, f'axis of "{name}"')
+    at, v = vector(point, f'point of "{name}"'), finite(pitch, f'pitch of "{name}"') * w
+    if at.any():
+        v = np.cross(at, w) + v
+    return Coordinate(name, twist=(*w, *v), axis=tuple(w), **limits)
+
+
+def ball(name: str, **limits: Any) -> Coordinate:
+    """A joint ``name`` that turns freely: q is a quaternion (x, y, z, w), v the angular velocity in its axes [rad/s].
+
+    ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
+    """
+    _not_kinematic(name, limits)
+    return Coordinate(name, kind="ball", **limits)
+
+
+def free(name: str, **limits: Any) -> Coordinate:
+    """A joint ``name`` that moves freely: q = (position [m], quaternion), v = (linear [m/s], angular [rad/s]).
+
+    The velocity is in the joint's axes. ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed,
+    which raises a ModelError.
+    """
+    _not_kinematic(name, limits)
+    return Coordinate(name, kind="free", **limits)
+
+
+def _not_kinematic(name: str, limits: dict) -> None:
+    if limits.get("kinematic"):
+        raise ModelError(
+            f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'
+        )
+
+
+def fixed(
+    name: str | None = None,
+    xyz: ArrayLike = (0.0, 0.0, 0.0),
+    rpy: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+) -> Fixed:
+    """A constant transform, and a name for the frame it leads to.
+
+    Parameters
+    ----------
+    name : str, optional
+    xyz : (3,) array [m]
+    rpy : (3,) array [rad]
+        Turns about the fixed axes x, y, z in that order (URDF's convention).
+    rotation : (3, 3) array, optional
+        Instead of rpy: a rotation matrix.
+
+    Raises
+    ------
+    ModelError
+        If a vector is not three finite numbers, or the matrix not a rotation.
+    """
+    R = rotation_rpy(*vector(rpy, "rpy")) if rotation is None else proper_rotation(rotation, name or "fixed")
+    return Fixed(name, rotation=R, position=tuple(vector(xyz, "xyz")))
+
+
+def frame(name: str) -> Fixed:
+    """A ``name`` for the place reached so far."""
+    return Fixed(name)
+
+
+def body(
+    name: str,
+    mass: float,
+    inertia: ArrayLike | None = None,
+    com: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+    geometry: Iterable[Geometry] = (),
+) -> Body:
+    """A rigid body fixed to the current frame, which takes its name (it is then a link).
+
+    Parameters
+    ----------
+    name : str
+    mass : float [kg]
+    inertia : None, 3 or 6 numbers, or (3, 3) array [kg m^2]
+        About the COM: none (a point mass), principal, (ixx, ixy, ixz, iyy, iyz, izz), or full.
+    com : (3,) array [m]
+        Centre of mass in the frame.
+    rotation : (3, 3) array, optional
+        Axes of the inertia in the frame, as a rotation.
+    geometry : sequence of Geometry
+        Shapes, for viewers.
+
+    Raises
+    ------
+    ModelError
+        If the mass is negative or not finite, or the inertia is not that of a body.
+    """
+    mass = finite(mass, f'mass of "{name}"')
+    if mass < 0:
+        raise ModelError(f'the mass of "{name}" is {mass:g} kg; it must be zero or more')
+    tensor = inertia_tensor(inertia, name)
+    if rotation is not None:
+        R = proper_rotation(rotation, f'inertia axes of "{name}"')
+        tensor = R @ tensor @ R.T
+    return Body(name, mass=mass, com=tuple(vector(com, f'com of "{name}"')), inertia=tensor, geometry=tuple(geometry))
+
+
+def part_of(element: Coordinate, joint: str, kind: str) -> Coordinate:
+    """Return a coordinate as part of a joint made of several."""
+    return replace(element, joint=joint, joint_kind=kind)

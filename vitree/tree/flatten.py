@@ -1,0 +1,244 @@
+"""From a tree of frames to flat arrays: constant transforms and what is fixed together merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.mechanism.flat import (
+    BALL,
+    FREE,
+    HELICAL,
+    KIND_NQ,
+    KIND_NV,
+    PRISMATIC,
+    REVOLUTE,
+    Flat,
+    JointInfo,
+    Row,
+    columns_of,
+)
+from vitree.spatial.rotations import turn_z_to
+from vitree.tree.elements import Body, Coordinate
+from vitree.tree.frames import Frame
+
+#: Least friction_velocity [m/s or rad/s]: below it friction is a jump, which no step's equations can be solved with.
+SLOWEST = 1e-9
+
+
+@dataclass
+class _Place:
+    """Where a frame is: the moving body it belongs to (-1: world), and its pose in that core frame."""
+
+    body: int
+    R: np.ndarray
+    p: np.ndarray
+
+
+def _core_frame(element: Coordinate):
+    """Kind, pitch, and the core frame's rotation and origin in the frame before the joint."""
+    if element.kind in ("ball", "free"):
+        return (BALL if element.kind == "ball" else FREE), 0.0, np.eye(3), np.zeros(3)
+    w, v = np.array(element.twist[:3]), np.array(element.twist[3:])
+    if not np.any(w):
+        return PRISMATIC, 0.0, turn_z_to(v), np.zeros(3)
+    pitch = float(w @ v)
+    pitch = 0.0 if abs(pitch) < 1e-15 else pitch
+    origin = np.cross(w, v) if np.any(v) else np.zeros(3)
+    return (HELICAL if pitch else REVOLUTE), pitch, turn_z_to(w), origin
+
+
+def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
+    """Return the flat arrays of frames.
+
+    Parameters
+    ----------
+    name : str
+        Of the mechanism.
+    gravity : (3,) array [m/s^2]
+    world : Frame
+        Where everything hangs.
+    **more
+        Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, report.
+
+    Raises
+    ------
+    ModelError
+        If nothing moves.
+    """
+    rows: list[Row] = []
+    attached: list[list[tuple[Body, _Place]]] = []
+    coordinates: list[tuple[Coordinate, Frame]] = []
+    places: dict[int, _Place] = {}
+    frames: dict[str, _Place] = {}
+    joint_frames: dict[str, _Place] = {}
+    links: list[tuple[str, str | None, Body, _Place]] = []
+    geometry = []
+    for _, at in world.walk():
+        before = places[id(at.parent)] if at.parent is not None else _Place(-1, np.eye(3), np.zeros(3))
+        element = at.element
+        if isinstance(element, Coordinate):
+            kind, pitch, F, origin = _core_frame(element)
+            nv = int(KIND_NV[kind])
+            damping = _spread(element.damping, nv, element, "damping", low=0.0)
+            friction, slow = _friction(element, nv)
+            E, p = before.R @ F, before.p + before.R @ origin
+            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, (bool(element.kinematic),) * nv))
+            attached.append([])
+            coordinates.append((element, at))
+            here = _Place(len(rows) - 1, F.T, -F.T @ origin)
+            joint_frames[element.name] = here
+            if element.joint is not None:
+                joint_frames[element.joint] = here
+        else:
+            R = before.R if element.rotation is None else before.R @ element.rotation
+            here = _Place(before.body, R, before.p + before.R @ np.array(element.position))
+            if element.name is not None:
+                frames[element.name] = here
+        places[id(at)] = here
+        for body in at.bodies:
+            links.append((body.name, _link_above(at.parent), body, here))
+            geometry += [replace(shape, frame=body.name) for shape in body.geometry]
+            if here.body >= 0:
+                attached[here.body].append((body, here))
+    if not rows:
+        raise ModelError(f'nothing in "{name}" moves: add a joint, such as rz("hinge") or free("base")')
+    for row, bodies in zip(rows, attached, strict=True):
+        row.mass, row.com, row.inertia = _merged(bodies)
+    named = {name: place for name, _, _, place in links}
+    for others in (joint_frames, frames):
+        named |= {name: place for name, place in others.items() if name not in named}
+    return Flat(
+        name=name,
+        gravity=gravity.copy(),
+        **columns_of(rows),
+        frame_names=tuple(named),
+        frame_body=np.array([place.body for place in named.values()], np.int32),
+        frame_E=np.array([place.R for place in named.values()]).reshape(-1, 3, 3),
+        frame_p=np.array([place.p for place in named.values()]).reshape(-1, 3),
+        link_names=tuple(name for name, *_ in links),
+        link_parent=tuple(above for _, above, *_ in links),
+        link_mass=tuple(body.mass for _, _, body, _ in links),
+        link_com=tuple(tuple(float(x) for x in body.com) for _, _, body, _ in links),
+        link_inertia=tuple(_inertia(body) for _, _, body, _ in links),
+        joints=_joints(coordinates, [row.kind for row in rows]),
+        geometry=tuple(geometry),
+        **more,
+    )
+
+
+def _inertia(body) -> np.ndarray:
+    return np.zeros((3, 3)) if body.inertia is None else body.inertia
+
+
+def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mass, COM and inertia about it, in the core frame, of bodies fixed together."""
+    parts = [
+        (
+            body.mass,
+            at.p + at.R @ np.array(body.com),
+            at.R @ _inertia(body) @ at.R.T,
+        )
+        for body, at in bodies
+        if body.mass > 0 or (body.inertia is not None and np.any(body.inertia))
+    ]
+    mass = sum(m for m, _, _ in parts)
+    com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass if mass > 0 else np.zeros(3)
+    if len(parts) == 1 and mass > 0:
+        com = parts[0][1]
+    inertia = np.zeros((3, 3))
+    for m, c, about_com in parts:
+        d = c - com
+        inertia += about_com + m * (d @ d * np.eye(3) - np.outer(d, d))
+    return float(mass), com, 0.5 * (inertia + inertia.T)
+
+
+def _link_above(at: Frame | None) -> str | None:
+    while at is not None:
+        if at.bodies:
+            return at.bodies[-1].name
+        at = at.parent
+    return None
+
+
+def _link_below(at: Frame) -> str | None:
+    """Name of the first link fixed to a frame."""
+    stack = [at]
+    while stack:
+        here = stack.pop()
+        if here.bodies:
+            return here.bodies[0].name
+        stack += [child for child in reversed(here.children) if not isinstance(child.element, Coordinate)]
+    return None
+
+
+def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
+    """A value for each coordinate of a joint: one number for all, or one each; finite where ``low`` is zero."""
+    least = f", finite and not below {low:g}" if np.isfinite(low) else ""
+    try:
+        given = (float(value),) * count if np.ndim(value) == 0 else tuple(float(x) for x in value)
+    except (TypeError, ValueError):
+        given = ()
+    if len(given) != count or any(x != x or x < low or (least and x == np.inf) for x in given):
+        raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')
+    return given
+
+
+def _friction(element: Coordinate, count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Friction of each coordinate of a joint, and the velocity below which it is linear."""
+    friction = _spread(element.friction, count, element, "friction", low=0.0)
+    velocity = _spread(element.friction_velocity, count, element, "friction_velocity")
+    if count > 1 and any(friction):
+        raise ModelError(
+            f'"{element.name}" has friction, which joints of one coordinate have; give damping=, or make it of '
+            f"tx, ty, tz, rz, ry, rx"
+        )
+    if any(not SLOWEST <= e < np.inf for e in velocity):
+        raise ModelError(
+            f'the friction_velocity of "{element.name}" is {element.friction_velocity!r}; it must be a speed of at '
+            f"least {SLOWEST:g} [m/s or rad/s], such as 0.01"
+        )
+    return friction, velocity
+
+
+def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
+    """One entry for each named joint; coordinates of one joint follow each other."""
+    joints: list[JointInfo] = []
+    q = v = 0
+    for (element, at), code in zip(coordinates, kind, strict=True):
+        nq, nv = int(KIND_NQ[code]), int(KIND_NV[code])
+        limits = {
+            what: _spread(getattr(element, what), nv, element, what)
+            for what in ("lower", "upper", "velocity", "effort")
+        }
+        if any(low > high for low, high in zip(limits["lower"], limits["upper"], strict=True)):
+            raise ModelError(f'the limits of "{element.name}" are inverted: {limits["lower"]} > {limits["upper"]}')
+        if element.joint is not None and joints and joints[-1].name == element.joint:
+            last = joints[-1]
+            joints[-1] = replace(
+                last,
+                child=_link_below(at) or element.joint,
+                q_slice=slice(last.q_slice.start, q + nq),
+                v_slice=slice(last.v_slice.start, v + nv),
+                axis=None,
+                **{what: getattr(last, what) + limits[what] for what in limits},
+            )
+        else:
+            joints.append(
+                JointInfo(
+                    name=element.joint or element.name,
+                    kind=element.joint_kind or ("revolute", "prismatic", "helical", "ball", "free")[code],
+                    parent=_link_above(at.parent) or "world",
+                    child=_link_below(at) or element.joint or element.name,
+                    q_slice=slice(q, q + nq),
+                    v_slice=slice(v, v + nv),
+                    axis=element.axis,
+                    mimic=element.mimic,
+                    **limits,
+                )
+            )
+        q, v = q + nq, v + nv
+    return tuple(joints)

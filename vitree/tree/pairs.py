@@ -1,0 +1,78 @@
+"""Lower pairs as compositions of primitives (Johnson & Murphey 2009, section II)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from vitree.spatial.checks import direction
+from vitree.spatial.rotations import turn_z_to
+from vitree.tree.elements import Coordinate, Element, ball, part_of, rx, ry, rz, screw, tx, ty, tz
+
+
+def revolute(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> Coordinate:
+    """A hinge about an axis through the frame's origin [rad]; see :func:`vitree.screw`."""
+    return screw(name, axis, **limits)
+
+
+def prismatic(name: str, axis: ArrayLike = (1.0, 0.0, 0.0), **limits: Any) -> Coordinate:
+    """A slide along an axis [m]; see :func:`vitree.screw`."""
+    return screw(name, twist=((0.0, 0.0, 0.0), direction(axis, f'axis of "{name}"')), **limits)
+
+
+def helical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), pitch: float = 1.0, **limits: Any) -> Coordinate:
+    """A screw: turns by q [rad] while it advances by pitch q; see :func:`vitree.screw`."""
+    return screw(name, axis, pitch=pitch, **limits)
+
+
+def spherical(name: str, **limits: Any) -> Coordinate:
+    """A ball joint, by its name as a lower pair; see :func:`vitree.ball`."""
+    return ball(name, **limits)
+
+
+def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
+    """Slides along and turns about one axis: coordinates ``name_d`` [m] and ``name_theta`` [rad].
+
+    Arguments are as for :func:`vitree.screw`; limits are those of both coordinates.
+    """
+    return _joint(
+        name, "cylindrical", prismatic(f"{name}_d", axis, **limits), revolute(f"{name}_theta", axis, **limits)
+    )
+
+
+def universal(name: str, **limits: Any) -> list[Element]:
+    """Turns about x, then about y: ``name_x``, ``name_y`` [rad].
+
+    Arguments are as for :func:`vitree.screw`; limits are those of both coordinates.
+    """
+    return _joint(name, "universal", rx(f"{name}_x", **limits), ry(f"{name}_y", **limits))
+
+
+def planar(name: str, normal: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
+    """Moves in the plane of a normal: ``name_x``, ``name_y`` [m], ``name_theta`` [rad].
+
+    The axes x and y are the frame's, turned with z to ``normal`` (3,) the short way. Other arguments are as for
+    :func:`vitree.screw`; limits are those of all coordinates.
+    """
+    x, y, z = turn_z_to(direction(normal, f'normal of "{name}"')).T
+    return _joint(
+        name,
+        "planar",
+        prismatic(f"{name}_x", x, **limits),
+        prismatic(f"{name}_y", y, **limits),
+        revolute(f"{name}_theta", z, **limits),
+    )
+
+
+def euler(name: str, **limits: Any) -> list[Element]:
+    """Moves freely by six joints, tx ty tz rz ry rx: ``name_tx`` ... ``name_rx``.
+
+    Singular where the pitch (``name_ry``) is +-90 degrees; :func:`vitree.free` is not.
+    """
+    parts = ((tx, "tx"), (ty, "ty"), (tz, "tz"), (rz, "rz"), (ry, "ry"), (rx, "rx"))
+    return [make(f"{name}_{suffix}", **limits) for make, suffix in parts]
+
+
+def _joint(name: str, kind: str, *coordinates: Any) -> list[Element]:
+    return [part_of(coordinate, name, kind) for coordinate in coordinates]

@@ -1,0 +1,154 @@
+"""Tree: a mechanism as a person builds it, of primitives; ``compile()`` makes a Model of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from vitree.errors import ModelError, UnknownNameError
+from vitree.findings import Report
+from vitree.mechanism.flat import Flat
+from vitree.model.model import Model
+from vitree.spatial.checks import vector
+from vitree.tree.elements import Body, Coordinate, Element, Fixed
+from vitree.tree.flatten import flatten
+from vitree.tree.frames import Frame, describe
+
+
+class Tree:
+    """A mechanism that can be edited: frames, joints and bodies with names.
+
+    Parameters
+    ----------
+    name : str
+    gravity : (3,) array [m/s^2]
+        In world axes.
+
+    Attributes
+    ----------
+    world : Frame
+        Where everything hangs.
+    constraints, loads : list
+        What :meth:`constrain` and :meth:`load` have added.
+    report : Report
+        What a reader found in the file that it comes from.
+
+    Raises
+    ------
+    ModelError
+        If gravity is not three finite numbers.
+
+    Examples
+    --------
+    >>> tree = Tree("double pendulum", gravity=(0, 0, -9.81))
+    >>> elbow = tree.world.add(rx("shoulder"), tz(-1.0), body("upper", mass=1.0))
+    >>> _ = elbow.add(rx("elbow"), tz(-1.0), body("lower", mass=1.0, inertia=(0.1, 0.1, 0.01)))
+    >>> tree.compile().nv
+    2
+    """
+
+    def __init__(self, name: str = "mechanism", gravity: ArrayLike = (0.0, 0.0, -9.81)):
+        self.name = str(name)
+        self.gravity = vector(gravity, "gravity")
+        self.report = Report()
+        self.constraints: list[Any] = []
+        self.loads: list[Any] = []
+        self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
+        self.world = Frame(self, None, Fixed())
+
+    def _claim(self, chain: list[Element]) -> None:
+        """Check the names of new elements and take them, all or none."""
+        new: dict[str, list[str]] = {kind: [] for kind in self._names}
+        # a joint made of several coordinates takes its own name, too
+        new["joint"] += dict.fromkeys(e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None)
+        for element in chain:
+            kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
+            if element.name is None and kind != "frame":
+                raise ModelError(f"a {kind} needs a name")
+            if element.name is None:
+                continue
+            if not isinstance(element.name, str) or not element.name:
+                raise ModelError(f"the name {element.name!r} of a {kind} must be a text that is not empty")
+            new[kind].append(element.name)
+        # a joint and a link may share a name (the frame of that name is the link's); nothing else may
+        taken = {"joint": ("joint", "frame"), "link": ("link", "frame"), "frame": ("joint", "link", "frame")}
+        seen: dict[str, set[str]] = {kind: set() for kind in self._names}
+        for kind, names in new.items():
+            for name in names:
+                if any(name in self._names[other] or name in seen[other] for other in taken[kind]):
+                    raise ModelError(
+                        f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}'
+                    )
+                seen[kind].add(name)
+        for kind, names in new.items():
+            self._names[kind].update(names)
+
+    def constrain(self, *constraints: Any) -> None:
+        """Add ``*constraints`` of :mod:`vitree.mechanism.constraints`, or lists of them.
+
+        Their names are looked up when the tree is compiled.
+        """
+        for constraint in constraints:
+            self.constraints += constraint if isinstance(constraint, list | tuple) else [constraint]
+
+    def load(self, *loads: Any) -> None:
+        """Add ``*loads`` of :mod:`vitree.mechanism.loads`, or lists of them: springs, dampers, wrenches, inputs.
+
+        Their names are looked up when the tree is compiled.
+        """
+        for load in loads:
+            self.loads += load if isinstance(load, list | tuple) else [load]
+
+    def frame(self, name: str) -> Frame:
+        """Return the frame, link or joint frame of this ``name``.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none.
+        """
+        for _, at in self.world.walk():
+            if at.name == name or any(b.name == name for b in at.bodies):
+                return at
+        for _, at in self.world.walk():
+            if at.element.name == name:
+                return at
+        names = sorted(set().union(*self._names.values()))
+        raise UnknownNameError("frame", name, names)
+
+    def flatten(self) -> Flat:
+        """Return the flat arrays (:class:`vitree.mechanism.flat.Flat`) this tree stands for.
+
+        Raises
+        ------
+        ModelError
+            If nothing moves, or a joint or body cannot be modelled.
+        """
+        more = {"constraints": tuple(self.constraints), "loads": tuple(self.loads), "report": self.report}
+        return flatten(self.name, self.gravity, self.world, **more)
+
+    def compile(self) -> Model:
+        """Return the :class:`vitree.Model` of this tree.
+
+        Raises
+        ------
+        ModelError
+            If nothing moves, or a joint moves no mass (its mass matrix would be singular).
+        """
+        model = Model(self.flatten())
+        model.require_regular()
+        return model
+
+    def __str__(self) -> str:
+        lines = [f"{self.name} (gravity {self.gravity[0]:g}, {self.gravity[1]:g}, {self.gravity[2]:g} m/s^2)"]
+        for depth, at in self.world.walk():
+            if at is self.world:
+                continue
+            lines.append("  " * depth + describe(at))
+        lines += [f"{'constraint' if k < len(self.constraints) else 'load'}: {x.name}"
+                  for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<vitree.Tree {self.name!r}: {len(self._names['joint'])} joints, {len(self._names['link'])} links>"

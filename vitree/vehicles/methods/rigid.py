@@ -1,0 +1,183 @@
+"""Integrators of vehicles: the variational one on SE(3), and the baselines it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from vitree._core import _vehicles
+from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.base import Integrator
+from vitree.integrators.compiled import CompiledIntegrator
+from vitree.integrators.scipy_ode import VARIANTS
+
+MAPS: dict[str, int] = _vehicles.MAPS
+
+_SOLVING = {
+    "tolerance": "largest residual accepted, as a share of the momentum (default 1e-12)",
+    "max_iterations": "most corrections of one step (default 30)",
+}
+
+
+class VehicleIntegrator(CompiledIntegrator):
+    """An integrator of a vehicle whose steps are taken in compiled code.
+
+    Loads are the vehicle's own: it takes inputs and torque, (nv,) in the order of v, but no wrenches on frames.
+    """
+
+    remedy = "halve dt, or give max_iterations= or a looser tolerance="
+
+    def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
+        _refuse(model, wrenches, prescribed)
+        super().__init__(model, dt, **options)
+
+    def _make(self, kind: str, **options) -> Any:
+        system: Any = self.model
+        return getattr(_vehicles, kind)(system.nq, system.nv, len(system.input_names), self.dt, inputs=self.inputs,
+                                        torque=self.torque, **system.compiled, **options)  # fmt: skip
+
+    def _solving(self) -> dict[str, Any]:
+        """The options of those that solve for something."""
+        tolerance, most = self.chosen.get("tolerance", 1e-12), self.chosen.get("max_iterations", 30)
+        if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
+            raise InputError(
+                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
+            )
+        if not (isinstance(most, int) and most >= 1):
+            raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
+        return {"tolerance": float(tolerance), "max_iterations": most}
+
+
+class Lie(VehicleIntegrator):
+    """The variational integrator on SE(3): momentum is exact, energy bounded, rotations stay rotations.
+
+    With a map tau from twists to displacements and C the inverse of its right-trivialised tangent, a step solves
+
+        C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi),    g_2 = g_1 tau(h xi),
+        mu_2 = C(-h xi)^T I xi + alpha h F(g_2, xi).
+
+    alpha = 1/2 is of second order and symmetric; 0 and 1 have the force at one end and are of first order.
+
+    References
+    ----------
+    Kobilarov, Crane & Desbrun 2009, eqs. 9-14, with the Cayley map's own C; Bou-Rabee & Marsden 2009.
+    """
+
+    name = "lie"
+    uses_momentum = True
+    order = 2
+    symplectic = True
+    conserves_momentum = True
+    options: ClassVar[Mapping[str, str]] = {
+        "map": "exp (default), cayley (of the 4x4 matrices), dual-cayley (of the adjoint, 6x6), or trapezoidal "
+        "(dual-cayley with C = 1 - ad/2: a free body keeps its energy, too, but the method is not symplectic)",
+        "alpha": "share of the force at a step's end (default 0.5)",
+        **_SOLVING,
+    }
+
+    def _prepare(self):
+        name, alpha = self.chosen.get("map", "exp"), self.chosen.get("alpha", 0.5)
+        if name not in MAPS:
+            raise UnknownNameError("map", name, MAPS)
+        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        if alpha != 0.5:
+            self.order = 1
+        self.symplectic = name != "trapezoidal"
+        if name == "exp":
+            self.remedy = 'halve dt, or take map="cayley", whose solution turns by less than half a turn at any step'
+        self.stepper = self._make("LieStepper", map=MAPS[name], alpha=float(alpha),
+                                  **self._solving())  # fmt: skip
+
+    @property
+    def settings(self):
+        return {"map": "exp", "alpha": 0.5, "tolerance": 1e-12, "max_iterations": 30, **self.chosen}
+
+
+class RungeKutta2(VehicleIntegrator):
+    """The explicit midpoint rule on position, quaternion and velocity, the quaternion normalised after each stage."""
+
+    name = "rk2"
+    order = 2
+    remedy = "halve dt"
+    tableau: ClassVar[tuple] = ((0.0, 0.5), (0.0, 1.0))
+
+    def _prepare(self):
+        c, b = self.tableau
+        self.stepper = self._make("RungeKuttaVehicle", c=c, b=b)
+
+
+class RungeKutta4(RungeKutta2):
+    """Classical Runge-Kutta of order 4, the quaternion normalised after each stage and step."""
+
+    name = "rk4"
+    order = 4
+    tableau = ((0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
+
+
+class ImplicitRungeKutta2(VehicleIntegrator):
+    """Implicit midpoint for the velocity; explicit midpoint, by quaternions, for the pose.
+
+    References
+    ----------
+    Kobilarov, Crane & Desbrun 2009, section 3.3.
+    """
+
+    name = "implicit-rk2"
+    order = 2
+    options = _SOLVING
+
+    def _prepare(self):
+        self.stepper = self._make("ImplicitMidpointVehicle", **self._solving())
+
+
+class LieNewmark(VehicleIntegrator):
+    """Newmark's method: the pose explicitly by the exponential of h v + h^2 a/2, the velocity by the trapezoid.
+
+    References
+    ----------
+    Krysl & Endres 2005, of rotations, here on SE(3) as in Kobilarov et al. 2009, section 3.3.
+    """
+
+    name = "lie-newmark"
+    order = 2
+    options = _SOLVING
+
+    def _prepare(self):
+        self.stepper = self._make("NewmarkVehicle", **self._solving())
+
+
+def of_vehicles(kind: type[Integrator], stepper: str) -> type[Integrator]:
+    """Return a SciPy method for vehicles, whose accelerations a compiled stepper knows."""
+
+    class Solver(kind):  # type: ignore[misc, valid-type]
+        __doc__ = kind.__doc__
+
+        def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
+            _refuse(model, wrenches, prescribed)
+            super().__init__(model, dt, **options)
+
+        def _accelerations(self):
+            return VehicleIntegrator._make(self, stepper)
+
+    Solver.__name__ = Solver.__qualname__ = f"Vehicle{kind.__name__}"
+    return Solver
+
+
+def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
+    """Return name -> class."""
+    return {kind.name: kind for kind in kinds}
+
+
+def _refuse(model, wrenches, prescribed) -> None:
+    if wrenches:
+        raise InputError(f'"{model.name}" takes no wrenches: give inputs=, torque=, or make it with force=')
+    if prescribed:
+        raise InputError(f'"{model.name}" has no coordinates to prescribe')
+
+
+#: Methods of vehicles that are one rigid body: name -> class, the default first.
+RIGID_METHODS = named(
+    Lie, RungeKutta2, RungeKutta4, ImplicitRungeKutta2, LieNewmark,
+    *(of_vehicles(kind, "RigidStepper") for kind in VARIANTS),
+)  # fmt: skip

@@ -1,0 +1,446 @@
+"""Vehicles with a shape and a pose, whose velocities a nonholonomic connection restricts (Kobilarov et al. 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.errors import InputError, ModelError
+from vitree.mechanism.flat import Geometry
+from vitree.model.system import METHODS_OF
+from vitree.vehicles.base import Vehicle
+from vitree.vehicles.poses import Plane, Space
+
+#: Step of the central differences, of fourth order: their rounding must stay below what steps are solved to.
+STEP = 3e-4
+#: How far a velocity may be from those that the constraints allow, for its size.
+SLIP = 1e-9
+
+#: What subclasses write.
+WRITTEN = ("connection", "symmetries", "lagrangian", "mass_matrix", "potential", "lagrangian_slope", "shape_force",
+           "body_force")  # fmt: skip
+
+
+def slope(f: Callable[[float], Any], step: float = STEP) -> Any:
+    """Return the derivative of f at 0, by central differences of fourth order."""
+    return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
+
+
+class NonholonomicVehicle(Vehicle):
+    r"""A vehicle with a shape r and a pose g in SE(2) or SE(3), whose velocities a connection restricts.
+
+    With u the rates of the shape and xi = g^-1 dg/dt the twist in body axes, the constraints are
+
+        xi = e(r) lam - A(r) u,
+
+    the columns of e spanning the directions along which the vehicle may glide while its shape rests. Subclasses give
+    ``shape_names`` and, as they need them, ``connection``, ``symmetries``, a ``mass_matrix`` and ``potential`` or a
+    ``lagrangian`` l(r, u, xi), ``shape_force`` and ``body_force``. In these, twists and wrenches are those of the
+    group's algebra, angular part first: (omega, vx, vy) or (w, v).
+
+    A state is q = (r, pose), v = (u, twist): in the plane the pose is (theta, x, y) and the twist (omega, vx, vy); in
+    space they are those of a ``free`` joint, (position, quaternion x, y, z, w) and (linear, angular). The momentum p is
+    the derivative of l by v, but for driven shape coordinates, whose entries are their rates.
+
+    Parameters
+    ----------
+    name : str
+    geometry : sequence of Geometry
+        Shapes for viewers; no part in the dynamics.
+    **parameters
+        Numbers and arrays that the subclass's equations have, which become attributes of these names.
+
+    Attributes
+    ----------
+    group : {"SE2", "SE3"}
+    shape_names : tuple of str
+        Names of the entries of r.
+    driven : mapping of shape name to input name
+        Shape coordinates whose rate is an input; nothing is solved for them, so that they need no inertia.
+    shape_limits : mapping of shape name to number
+        Largest size of a coordinate [rad]; a step that would pass it fails.
+    input_names : tuple of str
+        What drives it over time.
+
+    Raises
+    ------
+    ModelError
+        If a parameter has the name of a method.
+
+    Notes
+    -----
+    Arguments of what a subclass gives, and of the methods, are
+
+    r : (s,) array
+        Shape [m or rad].
+    u : (s,) array
+        Its rates [m/s or rad/s].
+    xi : (dim,) array
+        Twist, angular part first [rad/s, m/s].
+    g : (n, n) array
+        Pose as a matrix [m], n = 3 in the plane and 4 in space.
+    t : float
+        Time [s].
+    inputs : (nu,) array
+        Values of ``input_names``, units as they are taken.
+    w : (s + dim,) array
+        (u, xi) [m/s or rad/s].
+
+    Methods raise a ModelError if the subclass gives neither a mass matrix nor a Lagrangian.
+
+    References
+    ----------
+    Kobilarov, Crane & Desbrun 2009, "Lie group integrators for animation and control of vehicles", sections 3.2 and 5.
+    """
+
+    group: str = "SE2"
+    shape_names: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
+    driven: Mapping[str, str] = {}
+    shape_limits: Mapping[str, float] = {}
+    #: the class of its compiled steppers, if there is one
+    compiled_stepper: str = ""
+
+    def __init__(self, name: str = "vehicle", *, geometry: Iterable[Geometry] = (), **parameters: Any):
+        for key, value in parameters.items():
+            taken = getattr(type(self), key, None)
+            if callable(taken) or isinstance(taken, property | cached_property):
+                raise ModelError(f'the parameter "{key}" of "{name}" has the name of a method: call it otherwise')
+            setattr(self, key, value)
+        written = {key: getattr(type(self), key) for key in WRITTEN}
+        kind = repr((self.group, self.shape_names, dict(self.driven), dict(self.shape_limits)))
+        super().__init__(name, self.input_names, geometry, {**parameters, **written, "kind": kind})
+
+    # ---- what a subclass says ---------------------------------------------------------------------
+
+    def connection(self, r: np.ndarray) -> np.ndarray:
+        """Return A(r), (dim, s) [rad or m, per rad or m]: the twist is -A(r) u where the vehicle does not glide."""
+        return np.zeros((self.pose.dim, len(self.shape_names)))
+
+    def symmetries(self, r: np.ndarray) -> np.ndarray:
+        """Return e(r), (dim, b) [rad, m]: a basis of the twists that the constraints allow while the shape rests."""
+        return np.zeros((self.pose.dim, 0))
+
+    def lagrangian(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> float:
+        """Return l(r, u, xi) [J], kinetic less potential energy, the first a quadratic form of (u, xi)."""
+        w = np.concatenate((u, xi))
+        return float(w @ self.mass_matrix(r) @ w / 2 - self.potential(r))
+
+    def mass_matrix(self, r: np.ndarray) -> np.ndarray:
+        """Return the second derivative (s + dim, s + dim) [kg, kg m or kg m^2] of l by (u, xi).
+
+        Unless given it is taken from the ``lagrangian``, exactly, l being quadratic in them.
+
+        Raises
+        ------
+        ModelError
+            If the subclass has neither.
+        """
+        if type(self).lagrangian is NonholonomicVehicle.lagrangian:
+            raise ModelError(f"{type(self).__name__} has neither a mass_matrix nor a lagrangian: give one of them")
+        s, n = len(self.shape_names), len(self.shape_names) + self.pose.dim
+        kinetic = lambda w: self.lagrangian(r, w[:s], w[s:]) + self.potential(r)  # noqa: E731
+        one = np.eye(n)
+        alone = np.array([kinetic(x) for x in one])
+        return np.array([[kinetic(a + b) for a in one] for b in one]) - alone - alone[:, None]
+
+    def potential(self, r: np.ndarray) -> float:
+        """Return the potential energy [J] of a shape."""
+        if type(self).lagrangian is NonholonomicVehicle.lagrangian:
+            return 0.0
+        return -float(self.lagrangian(r, np.zeros(len(r)), np.zeros(self.pose.dim)))
+
+    def lagrangian_slope(self, r: np.ndarray, u: np.ndarray, xi: np.ndarray) -> np.ndarray:
+        """Return the derivative of l by r, (s,) [N or N m], by central differences over 3e-4 rad or m unless given."""
+        along = lambda d: lambda x: self.lagrangian(r + x * d, u, xi)  # noqa: E731
+        return np.array([slope(along(d)) for d in np.eye(len(r))])
+
+    def shape_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
+                    inputs: np.ndarray) -> np.ndarray:  # fmt: skip
+        """Return the force on the shape, (s,) [N or N m]."""
+        return np.zeros(len(r))
+
+    def body_force(self, t: float, r: np.ndarray, g: np.ndarray, u: np.ndarray, xi: np.ndarray,
+                   inputs: np.ndarray) -> np.ndarray:  # fmt: skip
+        """Return the wrench on the body in body axes, torque first, (dim,) [N m, N]."""
+        return np.zeros(self.pose.dim)
+
+    # ---- what follows -----------------------------------------------------------------------------
+
+    @property
+    def pose(self) -> Any:
+        """The kind of its poses: coordinates, and the group of ``vitree.lie``."""
+        return Space if self.group == "SE3" else Plane
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The shape's names, and "body"."""
+        return (*self.shape_names, "body")
+
+    @property
+    def _quaternions(self) -> np.ndarray:  # type: ignore[override]
+        return np.array([self.nq - 4] if self.group == "SE3" else [], dtype=int)
+
+    @property
+    def nq(self) -> int:
+        """Those of the shape and of the pose, 3 or 7."""
+        return len(self.shape_names) + self.pose.nq
+
+    @property
+    def nv(self) -> int:
+        """Those of the shape and of the twist, 3 or 6."""
+        return len(self.shape_names) + self.pose.dim
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        """A name for each entry of q."""
+        return (*self.shape_names, *self.pose.q_names)
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        """A name for each entry of v."""
+        return (*self.shape_names, *self.pose.v_names)
+
+    @property
+    def gravity(self) -> np.ndarray:
+        """Zero, (3,) [m/s^2]: a potential that depends on the pose is not theirs."""
+        return np.zeros(3)
+
+    @property
+    def total_mass(self) -> float:
+        """The last entry of the mass matrix, which is the body's mass [kg]."""
+        return float(self.mass_matrix(self.neutral()[: len(self.shape_names)])[-1, -1])
+
+    @property
+    def methods(self) -> Mapping[str, type[Any]]:
+        """The integrators, the default first."""
+        return METHODS_OF["rolling" if self.compiled_stepper else "rolling, written in Python"]
+
+    def require_regular(self) -> None:
+        """Raise a ModelError if what the subclass gives does not fit, or leaves a direction without inertia."""
+        s, n = len(self.shape_names), self.pose.dim
+        if self.group not in ("SE2", "SE3"):
+            raise ModelError(f'{self.name}: group is "{self.group}"; it must be "SE2" or "SE3"')
+        for kind, names in (("driven", self.driven), ("shape_limits", self.shape_limits)):
+            for name in names:
+                if name not in self.shape_names:
+                    raise ModelError(f'{self.name}: {kind} has "{name}", which is not of {self.shape_names}')
+        for name in self.driven.values():
+            if name not in self.input_names:
+                raise ModelError(f'{self.name}: driven has the input "{name}", which is not of {self.input_names}')
+        r = self.neutral()[:s]
+        for method, rows, columns in (("connection", n, s), ("symmetries", n, None), ("mass_matrix", s + n, s + n)):
+            shape = np.shape(getattr(self, method)(r))
+            if len(shape) != 2 or shape[0] != rows or columns not in (None, shape[1]):
+                wanted = f"({rows}, {'b' if columns is None else columns})"
+                raise ModelError(f"{self.name}: {method}(r) has shape {shape}; it must be {wanted}")
+        M, free = self.mass_matrix(r), self.basis(r)[:, : self.free]
+        if not np.allclose(M, M.T, rtol=1e-12, atol=1e-12 * np.abs(M).max()):
+            raise ModelError(f"{self.name}: mass_matrix(r) is not symmetric")
+        if self.free and not np.linalg.eigvalsh(free.T @ M @ free)[0] > 0:
+            raise ModelError(
+                f"{self.name}: the mass matrix is not positive definite on the velocities that the constraints allow; "
+                f"give the shape inertia, or make it driven"
+            )
+        w = np.cos(np.arange(s + n))
+        kinetic, rest = w @ M @ w / 2, self.potential(r)
+        if abs(self.lagrangian(r, w[:s], w[s:]) - kinetic + rest) > 1e-9 * (kinetic + abs(rest)):
+            raise ModelError(
+                f"{self.name}: lagrangian(r, u, xi) is not half the quadratic form of mass_matrix(r), less potential(r)"
+            )
+
+    @cached_property
+    def free(self) -> int:
+        """Number of the velocities that are solved for: rates of what is not driven, and the entries of lam."""
+        r = self.neutral()[: len(self.shape_names)]
+        return len(self.shape_names) - len(self.driven) + self.symmetries(r).shape[1]
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number of the velocities that the constraints allow, driven ones included."""
+        return self.free + len(self.driven)
+
+    @cached_property
+    def driven_at(self) -> list[int]:
+        """Where the driven shape coordinates are in r."""
+        return [self.shape_names.index(name) for name in self.driven]
+
+    def basis(self, r: np.ndarray) -> np.ndarray:
+        """Return the matrix (s + dim, n) whose columns, without units, are the allowed (u, xi).
+
+        Columns of rates that are solved for come first, then those of lam, then the driven rates.
+        """
+        A, e, one = self.connection(r), self.symmetries(r), np.eye(len(r))
+        driven = self.driven_at
+        rates = [k for k in range(len(r)) if k not in driven]
+        still = np.zeros((len(r), e.shape[1]))
+        return np.block([[one[:, rates], still, one[:, driven]], [-A[:, rates], e, -A[:, driven]]])
+
+    @cached_property
+    def algebra(self) -> np.ndarray:
+        """Indices (nv,), without units, of the entries of (u, xi) in v: xi has the angular part first."""
+        s = len(self.shape_names)
+        return np.concatenate((np.arange(s), s + self.pose.order))
+
+    def reduced(self, r: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n,) in ``basis`` [m/s or rad/s] of the allowed velocity nearest to w, by energy."""
+        V, n = self.basis(r), self.free
+        driven = w[self.driven_at]
+        MV = self.mass_matrix(r) @ V[:, :n]
+        free = np.linalg.solve(V[:, :n].T @ MV, MV.T @ (w - V[:, n:] @ driven)) if n else np.zeros(0)
+        return np.concatenate((free, driven))
+
+    # ---- states -----------------------------------------------------------------------------------
+
+    def neutral(self) -> np.ndarray:
+        """Return the configuration of zeros, (nq,) [m or rad]."""
+        return np.concatenate((np.zeros(len(self.shape_names)), self.pose.neutral))
+
+    def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
+        """Return a checked copy (nq,) [m or rad]; raise an InputError, with ``name`` in it, if it is beyond a limit."""
+        q = self._checked(q, self.nq, name).copy()
+        s = len(self.shape_names)
+        for shape, limit in self.shape_limits.items():
+            value = q[self.shape_names.index(shape)]
+            if abs(value) > limit:
+                raise InputError(f"{name} has {shape} = {value:.6g}, beyond its limit {limit:.6g} of {self.name!r}")
+        q[s:] = self.pose.validate(q[s:], name)
+        return q
+
+    def velocity(
+        self,
+        q: ArrayLike,
+        rates: Mapping[str, float] | Sequence[float] | np.ndarray = (),
+        glide: Sequence[float] | np.ndarray = (),
+    ) -> np.ndarray:
+        """Return the velocity v (nv,) [m/s or rad/s] that the constraints allow: (u, e(r) lam - A(r) u).
+
+        Parameters
+        ----------
+        q : (nq,) array [m or rad]
+        rates : mapping of shape name to number, or (s,) array
+            Rates u of the shape [m/s or rad/s]; zero if not given.
+        glide : (b,) array
+            Velocity lam along the symmetries, as shares of e(r) per second; zero if not given.
+
+        Raises
+        ------
+        InputError
+            If there is no shape coordinate of a name.
+        """
+        r = self.validate_configuration(q)[: len(self.shape_names)]
+        e, u = self.symmetries(r), np.zeros(len(r))
+        if isinstance(rates, Mapping):
+            for name, rate in rates.items():
+                if name not in self.shape_names:
+                    raise InputError(f'{self.name!r} has no shape coordinate "{name}"; they are {self.shape_names}')
+                u[self.shape_names.index(name)] = rate
+        elif len(rates):
+            u[:] = self._checked(rates, len(r), "rates")
+        lam = self._checked(glide, e.shape[1], "glide") if len(glide) else np.zeros(e.shape[1])
+        v = np.empty(self.nv)
+        v[self.algebra] = np.concatenate((u, e @ lam - self.connection(r) @ u))
+        return v
+
+    def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
+
+        Driven rates are zero.
+        """
+        r, w = self.validate_configuration(q)[: len(self.shape_names)], self._checked(v, self.nv, "v")[self.algebra]
+        w[self.driven_at] = 0.0
+        v = np.empty(self.nv)
+        v[self.algebra] = self.basis(r) @ self.reduced(r, w)
+        return v
+
+    def require_allowed(self, q: np.ndarray, v: np.ndarray, name: str = "v0") -> None:
+        """Raise an InputError, with ``name`` in it, if a velocity breaks the constraints."""
+        s, w = len(self.shape_names), v[self.algebra]
+        slip = self.basis(q[:s]) @ self.reduced(q[:s], w) - w
+        if np.abs(slip).max() > SLIP * max(1.0, np.abs(v).max()):
+            allowed = v.copy()
+            allowed[self.algebra] += slip
+            raise InputError(
+                f"{name} breaks the constraints of {self.name!r}, by {np.abs(slip).max():.3g}; the nearest velocity "
+                f"that they allow is {np.array2string(allowed, precision=6)}. velocity(q, rates, glide) makes such"
+            )
+
+    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
+        """Return the configuration (nq,) [m or rad] that a displacement leads to, unchecked.
+
+        In the plane that is along the mean heading.
+        """
+        q, s = np.asarray(q, float), len(self.shape_names)
+        step = np.asarray(dq, float)[self.algebra]
+        return np.concatenate((q[:s] + step[:s], self.pose.integrate(q[s:], step[s:])))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``; unchecked."""
+        s, dq = len(self.shape_names), np.empty(self.nv)
+        q0 = np.asarray(q0, float)
+        q1 = np.asarray(q1, float)
+        dq[self.algebra] = np.concatenate((q1[:s] - q0[:s], self.pose.difference(q0[s:], q1[s:])))
+        return dq
+
+    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
+        R, x = self.pose.place(self.validate_configuration(q)[None, len(self.shape_names) :])
+        X = np.eye(4)
+        X[:3, :3], X[:3, 3] = R[0], x[0]
+        return {"body": X}
+
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        s, w = len(self.shape_names), v[self.algebra]
+        return np.concatenate((w[:s], self.pose.rate(q[s:], w[s:])))
+
+    # ---- many states at once ----------------------------------------------------------------------
+
+    def _masses(self, q: np.ndarray) -> np.ndarray:
+        return np.array([self.mass_matrix(r) for r in q[:, : len(self.shape_names)]]).reshape(-1, self.nv, self.nv)
+
+    def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # for the centre of mass, the place of the body
+        s, w = len(self.shape_names), v[:, self.algebra]
+        momentum = np.einsum("nij,nj->ni", self._masses(q), w)
+        R, x = self.pose.place(q[:, s:])
+        angular, linear = (np.einsum("nij,nj->ni", R, half) for half in self.pose.wrench(momentum[:, s:]))
+        kinetic = (w * momentum).sum(axis=1) / 2
+        rest = np.array([self.potential(r) for r in q[:, :s]])
+        return np.column_stack((kinetic, rest, angular + np.cross(x, linear), linear, x))
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        # dl/dv, and the rates of what is driven
+        w, p = v[:, self.algebra], np.empty_like(v)
+        p[:, self.algebra] = np.einsum("nij,nj->ni", self._masses(q), w)
+        p[:, self.driven_at] = v[:, self.driven_at]
+        return p
+
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        v, s, n = np.empty_like(p), len(self.shape_names), self.free
+        for k, (r, at) in enumerate(zip(q[:, :s], p[:, self.algebra], strict=True)):
+            V, M, rates = self.basis(r), self.mass_matrix(r), at[self.driven_at]
+            free = np.linalg.solve(V[:, :n].T @ M @ V[:, :n], V[:, :n].T @ (at - M @ V[:, n:] @ rates))
+            v[k, self.algebra] = V @ np.concatenate((free, rates))
+        return v
+
+    def symmetry_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the momentum along the symmetries, e(r)^T dl/dxi, of rows of states q (n, nq), v (n, nv).
+
+        (n, b) [kg m/s or kg m^2/s].
+        """
+        s = len(self.shape_names)
+        mu = np.einsum("nij,nj->ni", self._masses(q), v[:, self.algebra])[:, s:]
+        return np.array([self.symmetries(r).T @ m for r, m in zip(q[:, :s], mu, strict=True)])
+
+
+def placed(position: ArrayLike, yaw: float = 0.0, pitch: float = 0.0) -> np.ndarray:
+    """Return the pose (4, 4) at a position [m], turned about z and then about the new y [rad]."""
+    c, s, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(pitch), np.sin(pitch)
+    X = np.eye(4)
+    X[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
+    X[:3, 3] = position
+    return X
