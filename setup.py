@@ -66,6 +66,10 @@ def modules():
 class BuildCore(build_ext):
     """Cython and the compiler, each on all cores; the generated C stays in build/."""
 
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = self.parallel or (JOBS if JOBS > 1 else None)
+
     def run(self):
         super().run()
         # modules of other widths, of an earlier build, may be of other source
@@ -115,15 +119,13 @@ class BuildCore(build_ext):
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
         in_source = CORE / target.name
         if self.editable_mode and in_source.exists():  # still good if it is newer than its source
+            self.mkpath(str(target.parent))
             self.copy_file(str(in_source), str(target))
         start = time.monotonic()
         super().build_extension(extension)
-        print(f"vitree: {extension.name} in {time.monotonic() - start:.0f} s", flush=True)
+        # one write: several modules are compiled at a time
+        print(f"vitree: {extension.name} in {time.monotonic() - start:.0f} s\n", end="", flush=True)
 
 
 if __name__ == "__main__":
-    setup(
-        ext_modules=modules(),
-        cmdclass={"build_ext": BuildCore},
-        options={"build_ext": {"parallel": JOBS if JOBS > 1 else None}},
-    )
+    setup(ext_modules=modules(), cmdclass={"build_ext": BuildCore})
