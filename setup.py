@@ -1,13 +1,19 @@
-"""Builds the compiled core: one source, once for each number of lanes the compiler can make."""
+"""Builds the compiled core: one source, once for each number of lanes the compiler can make.
+
+Two choices are read from the environment. VITREE_WIDTHS=1 (or 1,4 ...) builds no other widths: less to compile, and
+the way with a compiler that has no vectors. CFLAGS=-g keeps the symbols for debuggers and profilers.
+"""
 
 import os
+import pathlib
 import platform
 import sys
+import time
 
-from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
+CORE = pathlib.Path("vitree/_core")
 X86 = platform.machine().lower() in ("x86_64", "amd64")
 #: what each width needs beyond the platform's baseline
 WIDE_FLAGS = {
@@ -17,55 +23,110 @@ WIDE_FLAGS = {
 }
 if X86:
     WIDE_FLAGS |= {4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]}
-HEADERS = ["vitree/_core/lane/lane.h", "vitree/_core/lane/coefficients.h"]
+HEADERS = [str(CORE / "lane" / name) for name in ("lane.h", "coefficients.h")]
+#: Cython's own code for memory views, once for all modules
+SHARED = "vitree._core._cyutility"
+SYMBOLS = "-g" in os.environ.get("CFLAGS", "").split()
+JOBS = 1 if sys.platform == "win32" else os.cpu_count() or 1
+
+
+def chosen_widths():
+    """Return the widths to build: those in VITREE_WIDTHS, or all. One lane is always built."""
+    asked = os.environ.get("VITREE_WIDTHS", "").replace(",", " ").split()
+    unknown = [width for width in asked if width not in map(str, WIDE_FLAGS)]
+    if unknown:
+        raise SystemExit(f"VITREE_WIDTHS names {', '.join(unknown)}; the choices are {', '.join(map(str, WIDE_FLAGS))}")
+    return sorted({1, *map(int, asked or WIDE_FLAGS)})
+
+
+def core(name, width=1, flags=(), suffix=".pyx"):
+    return Extension(
+        f"vitree._core.{name}",
+        [(CORE / f"{name}{suffix}").as_posix()],
+        define_macros=[("VT_WIDTH", str(width))],
+        extra_compile_args=[*WIDE_FLAGS[width], *flags],
+        extra_link_args=["-Wl,-s"] if sys.platform == "linux" and not SYMBOLS else [],
+        include_dirs=[str(CORE / "lane")],
+        depends=[*HEADERS, "setup.py"],
+    )
+
+
+def modules():
+    """Return the modules of the core, those that take longest to compile first."""
+    widths = chosen_widths()
+    wide = [core(f"_x{width}", width) for width in reversed(widths)]
+    if 8 in widths:  # one lane again, with twice the registers
+        wide.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
+    wide.sort(key=lambda extension: "_x1" not in extension.name)
+    # no formulas in these: optimising them would cost time and gain nothing
+    glue = [core("types", 1, ["-O1"]), core("_cyutility", 1, ["-O1"], ".c"), core("_cpu", 1, ["-O1"])]
+    return [*wide, core("_vehicles"), *glue]
 
 
 class BuildCore(build_ext):
-    """Compiler flags by compiler; without vector extensions only one lane is built."""
+    """Cython and the compiler, each on all cores; the generated C stays in build/."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = self.parallel or (JOBS if JOBS > 1 else None)
+
+    def run(self):
+        super().run()
+        # modules of other widths, of an earlier build, may be of other source
+        wanted = {pathlib.Path(self.get_ext_filename(extension.name)).name for extension in self.extensions}
+        ending = self.get_ext_filename("x")[1:]
+        for folder in (pathlib.Path(self.build_lib, CORE), *([CORE] if self.inplace else [])):
+            for module in folder.glob(f"_x*{ending}"):
+                if module.name not in wanted:
+                    module.unlink()
 
     def build_extensions(self):
+        from Cython.Build import cythonize
+
         unix = self.compiler.compiler_type != "msvc"
-        if not unix:
+        if not unix:  # no vector extensions: one lane only
             self.extensions = [e for e in self.extensions if not e.name.endswith(("_x2", "_x4", "_x8", "_avx512"))]
+        start = time.monotonic()
+        print(f"vitree: {len(self.extensions)} modules, {JOBS} at a time; to C first", flush=True)
+        made = cythonize(
+            self.extensions,
+            build_dir="build/cython",
+            nthreads=JOBS if JOBS > 1 else 0,
+            shared_utility_qualified_name=SHARED,
+            compiler_directives={
+                "language_level": 3,
+                "cdivision": True,
+                "boundscheck": False,
+                "wraparound": False,
+                "initializedcheck": False,
+            },
+        )
+        print(f"vitree: C in {time.monotonic() - start:.0f} s", flush=True)
+        sources = {extension.name: extension.sources for extension in made}
         for extension in self.extensions:
+            extension.sources = sources[extension.name]
             if unix:
                 extension.extra_compile_args = [
                     "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-                    "-Wno-psabi", "-Wno-unused-function", *extension.extra_compile_args,
+                    "-Wno-psabi", "-Wno-unused-function", *([] if SYMBOLS else ["-g0"]), *extension.extra_compile_args,
                 ]  # fmt: skip
             else:
                 extension.extra_compile_args = ["/O2", "/fp:precise"]
         super().build_extensions()
+        print(f"vitree: compiled in {time.monotonic() - start:.0f} s", flush=True)
+
+    def build_extension(self, extension):
+        target = pathlib.Path(self.get_ext_fullpath(extension.name))
+        in_source = CORE / target.name
+        if self.editable_mode and in_source.exists():  # still good if it is newer than its source
+            self.mkpath(str(target.parent))
+            self.copy_file(str(in_source), str(target))
+        start = time.monotonic()
+        super().build_extension(extension)
+        # one write: several modules are compiled at a time
+        print(f"vitree: {extension.name} in {time.monotonic() - start:.0f} s\n", end="", flush=True)
 
 
-def core(name, width=1, flags=()):
-    return Extension(
-        f"vitree._core.{name}",
-        [f"vitree/_core/{name}.pyx"],
-        define_macros=[("VT_WIDTH", str(width))],
-        extra_compile_args=[*WIDE_FLAGS[width], *flags],
-        include_dirs=["vitree/_core/lane"],
-        depends=HEADERS,
-    )
-
-
-extensions = [core("types"), core("_cpu"), core("_vehicles"), *(core(f"_x{width}", width) for width in WIDE_FLAGS)]
-if X86:  # one lane again, with twice the registers
-    extensions.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
-parallel = 0 if sys.platform == "win32" else min(len(extensions), os.cpu_count() or 1)
-setup(
-    packages=[*find_packages(include=["vitree*"]), "vitree.own_robots"],
-    ext_modules=cythonize(
-        extensions,
-        nthreads=0,
-        compiler_directives={
-            "language_level": 3,
-            "cdivision": True,
-            "boundscheck": False,
-            "wraparound": False,
-            "initializedcheck": False,
-        },
-    ),
-    cmdclass={"build_ext": BuildCore},
-    options={"build_ext": {"parallel": parallel or None}},
-)
+if __name__ == "__main__":
+    packages = {*find_packages(include=["vitree", "vitree.*"]), "vitree.own_robots"}
+    setup(packages=sorted(packages), ext_modules=modules(), cmdclass={"build_ext": BuildCore})

@@ -5,10 +5,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from functools import cache
 
-from vitree._core import _cpu
 from vitree.errors import InputError
+
+if importlib.util.find_spec(f"{__name__}._cpu") is None:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    raise ImportError(
+        f"the folder {root} holds vitree's source without its compiled core for Python "
+        f"{sys.version_info.major}.{sys.version_info.minor}: run pip install -e . in that folder, "
+        "or start Python in another folder to import the vitree that is installed"
+    )
+
+from vitree._core import _cpu
 
 WIDTHS = (1, 2, 4, 8)
 

@@ -1,0 +1,66 @@
+"""Check that the packages in a folder hold what they should: python tools/check_package.py FOLDER.
+
+The folder is that of `python -m build --outdir FOLDER`. The source package has every file of git that a build or a
+test needs and nothing generated; the wheel has every Python module and type file, and neither source of the core nor
+debug symbols.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+ROOT = pathlib.Path(__file__).parent.parent
+#: files of git that the source package leaves out
+NOT_PACKED = (".ci/", ".git", "docs/pictures/")
+IN_WHEEL = {".py", ".pyi", ".typed", ".urdf", ".md", ".so", ".pyd"}
+
+
+def in_git() -> set[str]:
+    """The files of the project."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return set(listed.split("\n")) - {""}
+
+
+def faults_of_source(package: pathlib.Path) -> list[str]:
+    """What is wrong with the source package."""
+    with tarfile.open(package) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {name for name in in_git() if not name.startswith(NOT_PACKED)}
+    generated = {name for name in packed if pathlib.Path(name).suffix in {".c", ".so", ".pyd", ".o", ".pyc"}}
+    return [f"not in the source package: {name}" for name in sorted(wanted - packed)] + [
+        f"generated, in the source package: {name}" for name in sorted(generated)
+    ]
+
+
+def faults_of_wheel(package: pathlib.Path) -> list[str]:
+    """What is wrong with the wheel."""
+    with zipfile.ZipFile(package) as archive:
+        packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+    wanted = {name for name in in_git() if re.fullmatch(r"vitree/.*\.(py|pyi|typed)|urdf/.*\.urdf", name)}
+    wanted = {re.sub("^urdf/", "vitree/own_robots/", name) for name in wanted}
+    return (
+        [f"not in the wheel: {name}" for name in sorted(wanted - set(packed))]
+        + [f"no business of the wheel: {name}" for name in packed if pathlib.Path(name).suffix not in IN_WHEEL]
+        + [f"debug symbols in the wheel: {name}" for name, content in packed.items() if b".debug_info\0" in content]
+        + ([] if any("/_x1." in name for name in packed) else ["not in the wheel: the compiled core"])
+    )
+
+
+def main() -> None:
+    folder = pathlib.Path(sys.argv[1])
+    faults = []
+    for pattern, check in (("*.tar.gz", faults_of_source), ("*.whl", faults_of_wheel)):
+        (package,) = folder.glob(pattern)
+        print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB")
+        faults += check(package)
+    if faults:
+        raise SystemExit("\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()
