@@ -1,4 +1,6 @@
-"""Make docs/_static/math.woff2, the glyphs of the manual's formulas: python tools/make_math_font.py STIXTwoMath-Regular.ttf
+"""Make docs/_static/math.woff2, the glyphs of the manual's formulas: python tools/make_math_font.py FONT
+
+FONT is STIXTwoMath-Regular.ttf or .otf.
 
 A browser needs a font with the tables of mathematics, and many machines have none. STIX Two Math is under the SIL Open
 Font License 1.1 (https://github.com/stipub/stixfonts; the package ziamath of PyPI has the file). Needs fontTools and
