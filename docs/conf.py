@@ -9,7 +9,7 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
 project = "vitree"
 author = "the vitree authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "mathml"]
 if (HERE / "_ext" / "docstrings.py").exists():
     extensions.append("docstrings")
 
@@ -17,7 +17,11 @@ html_theme = "furo"
 html_title = "vitree"
 html_copy_source = False
 html_show_copyright = False
-# formulas are plain text in code blocks, so that pages need no script and no network
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+# formulas are written as MathML, so that pages need no script and no network
+html_math_renderer = "mathml"
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"

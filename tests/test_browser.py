@@ -1,44 +1,32 @@
 """The viewer's pages in headless Chromium: something is drawn, sliders move it, exported pages stay offline.
 
-Screenshots are kept in build/screenshots. The tests need Chromium (of Debian, the package ``chromium``); they are
-skipped without it, but not where CI is set.
+Screenshots are kept in build/screenshots.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import pathlib
-import shutil
 import time
 
 import numpy as np
 import pytest
+from chromium import launched
 
 import vitree as vt
 from vitree import vehicles
 
-playwright = pytest.importorskip("playwright.sync_api")
 image = pytest.importorskip("PIL.Image")
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-if CHROMIUM is None and not os.environ.get("CI"):
-    pytest.skip("there is no Chromium", allow_module_level=True)
-#: No accelerator, and nothing that asks for an address of its own.
-FLAGS = """--no-sandbox --disable-gpu --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-quic
-    --no-first-run --disable-background-networking --disable-component-update --disable-sync""".split()
 SHOTS = pathlib.Path(__file__).parent.parent / "build" / "screenshots"
 PATIENCE = 150.0
 
 
 @pytest.fixture(scope="module")
 def browser():
-    assert CHROMIUM, "there is no Chromium; install Debian's package chromium"
     SHOTS.mkdir(parents=True, exist_ok=True)
-    with playwright.sync_playwright() as tool:
-        chromium = tool.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from chromium import launched
 from test_readme import python_blocks, run_block
 
 import vitree as vt
@@ -69,7 +70,7 @@ def test_the_page_on_modelling_leaves_nothing_out():
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The folder of the manual as HTML; warnings are errors."""
-    for package in ("sphinx", "myst_parser", "numpydoc", "furo"):
+    for package in ("sphinx", "myst_parser", "numpydoc", "furo", "math_core"):
         pytest.importorskip(package)
     out = tmp_path_factory.mktemp("manual")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(FOLDER), str(out)]
@@ -96,3 +97,43 @@ def test_the_manual_is_read_without_a_network(built):
     for page in built.rglob("*.html"):
         asked = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*", page.read_text())
         assert not asked, page.name
+
+
+#: The first words of the blocks of code that are wider than their place; the formulas that go beyond the text.
+WIDE = """() => [...document.querySelectorAll('pre')].filter(block => block.scrollWidth > block.clientWidth)
+    .map(block => block.textContent.slice(0, 60))"""
+BEYOND = """() => { const edge = document.querySelector('article').getBoundingClientRect().right + 1;
+    return [...document.querySelectorAll('math')].filter(each => each.getBoundingClientRect().right > edge)
+        .map(each => each.textContent) }"""
+
+
+@pytest.fixture(scope="module")
+def read(built):
+    """How each page looks on a screen of 1280 x 800: name -> (wide blocks, formulas beyond the edge, addresses)."""
+    found = {}
+    with launched() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        for path in sorted(built.rglob("*.html")):
+            asked.clear()
+            page.goto(path.as_uri())
+            found[str(path.relative_to(built))] = page.evaluate(WIDE), page.evaluate(BEYOND), list(asked)
+    return found
+
+
+def test_code_and_formulas_fit_a_screen_of_1280_pixels(read):
+    assert {name: wide for name, (wide, _, _) in read.items() if wide} == {}
+    assert {name: beyond for name, (_, beyond, _) in read.items() if beyond} == {}
+
+
+def test_pages_ask_for_files_beside_them_only(read, built):
+    assert len(read) > 50
+    for name, (_, _, asked) in read.items():
+        assert all(url.startswith(("data:", built.as_uri())) for url in asked), (name, asked)
+    assert any("math.woff2" in url for url in read["theory/lie-groups.html"][2])
+
+
+def test_formulas_are_mathml(built):
+    page = (built / "theory" / "lie-groups.html").read_text()
+    assert page.count("<math") > 20 and "$" not in re.sub(r"<pre>.*?</pre>|<script.*?</script>", "", page, flags=re.S)
