@@ -58,8 +58,8 @@ def modules():
     if 8 in widths:  # one lane again, with twice the registers
         wide.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
     wide.sort(key=lambda extension: "_x1" not in extension.name)
-    # no formulas in these: optimising them would cost time and gain nothing
-    glue = [core("types", 1, ["-O1"]), core("_cyutility", 1, ["-O1"], ".c"), core("_cpu", 1, ["-O1"])]
+    # no formulas in these
+    glue = [core("types", 1, ["-O2"]), core("_cyutility", 1, ["-O2"], ".c"), core("_cpu", 1, ["-O2"])]
     return [*wide, core("_vehicles"), *glue]
 
 

@@ -16,7 +16,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).parent.parent
 #: files of git that the source package leaves out
-NOT_PACKED = (".ci/", ".git", "docs/pictures/")
+NOT_PACKED = (".ci/", ".git")
 IN_WHEEL = {".py", ".pyi", ".typed", ".urdf", ".md", ".so", ".pyd"}
 
 
