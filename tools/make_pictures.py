@@ -89,7 +89,7 @@ def fleet(shot) -> Image.Image:
     """The four vehicles, two by two."""
     whole = Image.new("RGB", (1000, 620))
     for k, make in enumerate((vehicles.helicopter, vehicles.boat, vehicles.car, vehicles.snakeboard)):
-        picture = shot(make(), width=500, height=370).crop((0, 0, 500, 310))  # below is the folded panel
+        picture = shot(make(), width=1200, height=400).crop((350, 60, 850, 370))  # the panel is on the right
         whole.paste(picture, (500 * (k % 2), 310 * (k // 2)))
     return whole
 
