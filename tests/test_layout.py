@@ -17,7 +17,7 @@ TOP = ("__init__", "__main__", "moved")
 
 def sources() -> dict[str, str]:
     """Module -> text of all of vitree, types of compiled modules included."""
-    files = [path for path in (ROOT / "vitree").rglob("*.py*") if path.suffix in (".py", ".pyi", ".pyx", ".pxd", ".pxi")]
+    files = [path for path in (ROOT / "vitree").rglob("*.p*") if path.suffix in (".py", ".pyi", ".pyx", ".pxd", ".pxi")]
     files = [path for path in files if "own_robots" not in path.parts]
     texts: dict[str, str] = {}
     for path in files:
