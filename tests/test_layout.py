@@ -2,12 +2,11 @@
 
 import ast
 import graphlib
-import pathlib
 import re
 
 import pytest
+from places import ROOT
 
-ROOT = pathlib.Path(__file__).parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
 #: Packages and modules of ``vitree``, in the order of the list.
 ORDER = re.findall(r"^    vitree/(\w+)", TEXT, re.MULTILINE)
