@@ -5,7 +5,7 @@ import graphlib
 import re
 
 import pytest
-from places import ROOT
+from places import ROOT, TESTS
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
 #: Packages and modules of ``vitree``, in the order of the list.
@@ -68,6 +68,11 @@ def test_the_list_has_every_package():
     assert sorted(ORDER) == sorted(there)
 
 
+def test_the_manual_has_the_same_list():
+    packages = [name for name in ORDER if (ROOT / "vitree" / name).is_dir() or name == "lie"]
+    assert re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "layout.md").read_text(), re.MULTILINE) == packages
+
+
 def test_no_package_imports_upwards():
     assert not upward(sources())
 
@@ -92,3 +97,9 @@ def test_a_circle_is_seen(text):
     known["vitree.model.lower"] += f"\n{text}\n"
     assert not upward(known)
     assert {"vitree.model.lower", "vitree.model.model"} <= set(circle(known))
+
+
+def test_tests_import_helpers_only():
+    """No module of tests imports another; what they share is in modules of its own."""
+    for path in TESTS.rglob("test_*.py"):
+        assert not re.findall(r"^\s*(?:from|import) +test_\w+", path.read_text(), re.MULTILINE), path

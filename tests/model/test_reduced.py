@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from dataclasses import replace
 
@@ -302,3 +303,32 @@ def test_couplings_that_say_no_order_are_refused():
         vt.METHODS["rk4"](reduced(vt.gear("a", "b", 1.0)), 1e-3)
     still = reduced(vt.gear("a", "b", 0.0, 0.3))
     close(still.expand([0.1, 0.2]), [0.3, 0.1, 0.2], 0)
+
+
+#: What a reduced model has from Model as it is: it says what a mechanism is, or asks only what is overridden.
+AS_IT_IS = set("""
+    body_poses center_of_mass conservative constrained_velocities constraints damping degrees_of_freedom frame_names
+    frame_pose frame_poses friction geometry gravity input_names joint joint_names joints kinetic_energy lagrangian
+    link_names loads methods momentum momentum_from_velocity name nbody neutral nq nv only_falls potential_energy
+    project_velocity q_names report require_regular total_mass v_names validate_configuration validate_velocity
+    velocity_from_momentum zero_velocity
+""".split())
+
+
+def test_every_method_of_a_model_is_overridden_or_known_to_be_right():
+    public = {name for name in dir(vt.Model) if not name.startswith("_")}
+    public = {name for name in public if not inspect.isclass(inspect.getattr_static(vt.Model, name))}
+    assert public - set(vars(vt.ReducedModel)) == AS_IT_IS
+
+
+def test_rates_of_the_configuration_are_those_of_integrate():
+    tree = vt.Tree("geared")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 2.0, (0.1, 0.2, 0.3)))
+    for name in ("a", "b"):
+        trunk.add(vt.rx(name), vt.tz(-1), vt.body(f"{name} link", 1.0))
+    tree.constrain(vt.gear("a", "b", 2.0))
+    model, rng, e = tree.compile().reduced(), np.random.default_rng(1), 1e-6
+    q, v = model.random_configuration(rng), rng.standard_normal(model.nv)
+    difference = (model.integrate(q, e * v) - model.integrate(q, -e * v)) / (2 * e)
+    assert np.abs(model.configuration_rate(q, v) - difference).max() < 1e-8
+    assert model.reduced() is model
