@@ -22,8 +22,9 @@ from vitree.model.model import Model
 from vitree.results import export, mcap, units
 from vitree.results.drawing import drawing_of
 from vitree.results.plain import versions
+from vitree.run.convert import convert
 from vitree.run.simulate import simulate
-from vitree.run.trajectory import Trajectory, convert
+from vitree.run.trajectory import Trajectory
 
 OLD = runpy.run_path(str(ROOT / "tools" / "make_old_runs.py"))
 ODD = np.array([[np.nan, -0.0, np.inf], [5e-324, 1 / 3, -1e308]])
