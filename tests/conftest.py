@@ -1,4 +1,4 @@
-"""Shared fixtures: the tests' own modules are importable by name."""
+"""The tests' own modules are importable by name."""
 
 import pathlib
 import sys
@@ -8,6 +8,7 @@ import pytest
 from vitree.integrators.compiled import CompiledIntegrator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+pytest.register_assert_rewrite("directions", "kernel_checks")  # what their asserts compare is shown
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ MOVED = {
     "compare": ("run.comparison", "results.series"),
     "constraints": ("mechanism.constraints",),
     "drawing": ("results.drawing", "results.film", "results.filming"),
-    "export": ("results.export", "results.units", "results.mcap", "run.trajectory"),
+    "export": ("results.export", "results.units", "results.mcap", "run.convert"),
     "flat": ("mechanism.flat",),
     "frame_derivatives": ("model.derivatives",),
     "loads": ("mechanism.loads",),
