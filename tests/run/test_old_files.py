@@ -33,12 +33,16 @@ def test_a_pickled_model_is_the_one_made_now(old):
     assert np.array_equal(again.q, old["run"].q) and np.array_equal(again.p, old["run"].p)
 
 
-def test_a_saved_run_goes_on_bit_for_bit(old):
+def test_the_checkpoint_of_a_saved_run_is_refused(old):
+    """The error says how to go on: from the last momentum."""
     saved = vt.Trajectory.load(DATA / "saved-0.1.0.npz")
     assert np.array_equal(saved.q, old["run"].q)
-    more = vt.simulate(old["model"], resume=saved, duration=0.02, inputs=[0.1])
+    with pytest.raises(vt.InputError, match="another version of vitree.* start from q0=run\.q") as refused:
+        vt.simulate(old["model"], resume=saved, duration=0.02, inputs=[0.1])
+    assert "p0=run.p[-1]" in str(refused.value)
+    more = vt.simulate(old["model"], saved.q[-1], p0=saved.p[-1], t0=saved.t[-1], duration=0.02, dt=0.01, inputs=[0.1])
     whole = vt.simulate(old["model"], duration=0.04, dt=0.01, inputs=[0.1])
-    assert np.array_equal(more.q[-1], whole.q[-1])
+    np.testing.assert_allclose(more.q[-1], whole.q[-1], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", MOVED)

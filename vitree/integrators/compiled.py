@@ -54,7 +54,11 @@ class CompiledIntegrator(Integrator):
                 raise ValueError(f"it does not begin with {mark.decode()!r}")
             self.stepper.set_history(checkpoint[len(mark) :])
         except ValueError as error:
-            raise InputError(f"the checkpoint is of another version of vitree, or damaged ({error})") from None
+            start = "p0=run.p[-1]" if self.uses_momentum else "v0=run.v[-1]"
+            raise InputError(
+                f"the checkpoint of the run is of another version of vitree, or damaged ({error}); "
+                f"start from q0=run.q[-1], {start} and t0=run.t[-1]"
+            ) from None
         return self.stepper.t0, self.stepper.steps, self.stepper.state()
 
     def _field(self):
