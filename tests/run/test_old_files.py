@@ -37,7 +37,7 @@ def test_the_checkpoint_of_a_saved_run_is_refused(old):
     """The error says how to go on: from the last momentum."""
     saved = vt.Trajectory.load(DATA / "saved-0.1.0.npz")
     assert np.array_equal(saved.q, old["run"].q)
-    with pytest.raises(vt.InputError, match="another version of vitree.* start from q0=run\.q") as refused:
+    with pytest.raises(vt.InputError, match=r"another version of vitree.* start from q0=run\.q") as refused:
         vt.simulate(old["model"], resume=saved, duration=0.02, inputs=[0.1])
     assert "p0=run.p[-1]" in str(refused.value)
     more = vt.simulate(old["model"], saved.q[-1], p0=saved.p[-1], t0=saved.t[-1], duration=0.02, dt=0.01, inputs=[0.1])
