@@ -153,7 +153,7 @@ def batch_energy(CoreModel model, const double[:, ::1] q, const double[:, ::1] v
             row = block * VT_WIDTH
             gather(start(q), n, m.nq, row, bq)
             gather(start(v), n, m.nv, row, bv)
-            energy(m, bq, bv, &bo[0], &bo[1], &bo[2], &bo[8], pose, x)
+            energy(m, bq, bv, bo, pose, x)
             scatter(bo, n, 11, row, start_out(out))
 
 
@@ -229,7 +229,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t n = q.shape[0], row, block
     cdef int k, nv = m.nv
-    cdef Scratch scratch = Scratch((2 * m.nq + 8 * nv + 12) * sizeof(vt_real) + m.nbig * sizeof(BigGains)
+    cdef Scratch scratch = Scratch((2 * m.nq + 8 * nv + 12) * sizeof(vt_real) + m.nmulti * sizeof(MultiGains)
                                    + m.nbody * (sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Gains)))
     cdef vt_real* bq = reals(scratch, m.nq)
     cdef vt_real* b2 = reals(scratch, m.nq)
@@ -243,7 +243,10 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     cdef Trial* z = <Trial*>scratch.take(m.nbody * sizeof(Trial))
     cdef Solve* s = <Solve*>scratch.take(m.nbody * sizeof(Solve))
     cdef Gains* g = <Gains*>scratch.take(m.nbody * sizeof(Gains))
-    cdef BigGains* G = <BigGains*>scratch.take(m.nbig * sizeof(BigGains) + 1)
+    cdef MultiGains* G = <MultiGains*>scratch.take(m.nmulti * sizeof(MultiGains) + 1)
+    cdef LinearTimeStep step
+    step.m, step.h, step.node, step.increment = m, h, x, by
+    step.trial, step.solve, step.gains, step.multi = z, s, g, G
     check_rows(q, p, y, force, out)
     with nogil:
         for block in range(blocks(n)):
@@ -256,16 +259,16 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             lt_weight(m, x, NULL, s, weight)
             for k in range(nv):
                 bp[k] = bp[k] + 0.5 * h * (weight[k] + bf[k])
-            lt_trial(m, x, by, z, &least)
-            lt_residual(m, h, x, by, bp, z, bo)
-            lt_factor(m, h, x, by, z, s, g, G)
-            lt_solve(m, h, x, by, z, g, G, bo, s, bo + nv)
+            lt_trial(&step, &least)
+            lt_residual(&step, bp, bo)
+            lt_factor(&step)
+            lt_solve(&step, bo, bo + nv)
             lt_advance_q(m, bq, by, b2)
             lt_node(m, b2, x)
             lt_weight(m, x, NULL, s, weight)
             for k in range(nv):
                 weight[k] = weight[k] + bf[k]
-            lt_end(m, h, x, by, bo, weight, z, bo + 2 * nv)
+            lt_end(&step, x, bo, weight, bo + 2 * nv)
             scatter(bo, n, 3 * nv, row, start_out(out))
 
 
@@ -277,7 +280,7 @@ def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1]
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t n = q.shape[0], row, block
     cdef int nv = m.nv, nw = 0 if wrench is None else 6 * m.nbody
-    cdef Scratch scratch = Scratch((2 * m.nq + 8 * nv + nw + 11) * sizeof(vt_real) + m.nbig * sizeof(MidBig)
+    cdef Scratch scratch = Scratch((2 * m.nq + 8 * nv + nw + 11) * sizeof(vt_real) + m.nmulti * sizeof(MidBig)
                                    + m.nbody * (sizeof(MidBody) + sizeof(MidSolve)))
     cdef vt_real* bq = reals(scratch, m.nq)
     cdef vt_real* bp = reals(scratch, nv)
@@ -290,7 +293,7 @@ def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1]
     cdef vt_real* bo = reals(scratch, 3 * nv)
     cdef MidBody* x = <MidBody*>scratch.take(m.nbody * sizeof(MidBody))
     cdef MidSolve* s = <MidSolve*>scratch.take(m.nbody * sizeof(MidSolve))
-    cdef MidBig* g = <MidBig*>scratch.take(m.nbig * sizeof(MidBig) + 1)
+    cdef MidBig* g = <MidBig*>scratch.take(m.nmulti * sizeof(MidBig) + 1)
     check_rows(q, p, y, force, out, *(() if wrench is None else (wrench,)))
     with nogil:
         for block in range(blocks(n)):

@@ -226,7 +226,7 @@ cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const
                 unit = scale(1.0 / vt_sqrt(dot(d, d)), d)
                 add_rate_changes(m, pose, twist, e.body_a, a, rate_a, unit, by_q * e.factor, changes)
                 add_rate_changes(m, pose, twist, e.body_b, b, rate_b, unit, -by_q * e.factor, changes)
-            if m.nbig:
+            if m.nmulti:
                 for j in range(3):
                     mid_row(m, big, False, 1.0, changes + j * m.nv)
             if e.kind == DAMPER:

@@ -384,7 +384,7 @@ def lagrangian_derivatives(CoreModel model, const double[::1] q, const double[::
     cdef TreeWork w
     cdef Scratch scratch
     cdef double L
-    if m.nbig or q.shape[0] != n or v.shape[0] != n:
+    if m.nmulti or q.shape[0] != n or v.shape[0] != n:
         raise ValueError(f"one-coordinate joints and q and v of {n} entries are needed")
     first, second = np.zeros((2, n)), np.zeros((3, n, n))
     cdef double[:, ::1] a = first

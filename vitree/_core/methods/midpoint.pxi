@@ -183,10 +183,10 @@ cdef void mid_residual(const vt_model* m, double h, double alpha, const vt_real*
         r[k] = L_rate[k] - p1[k] - share * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k])
     if m.rubbing:
         add_friction(m, h, y, share, r)
-    if m.nbig:
+    if m.nmulti:
         for k in range(m.nbody):
             if m.body[k].kind >= BALL:
-                mid_residual_big(m, h, alpha, &m.body[k], y, p1, tau, L_rate, L_q, &big[m.body[k].big], r)
+                mid_residual_big(m, h, alpha, &m.body[k], y, p1, tau, L_rate, L_q, &big[m.body[k].multi], r)
 
 
 cdef void mid_residual_big(const vt_model* m, double h, double alpha, const vt_body* b, const vt_real* y,
@@ -223,10 +223,10 @@ cdef void mid_end(const vt_model* m, double h, double alpha, const vt_real* y, c
         p2[k] = L_rate[k] + alpha * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k]) - r[k]
     if m.rubbing:
         add_friction(m, h, y, -alpha, p2)
-    if m.nbig:
+    if m.nmulti:
         for k in range(m.nbody):
             if m.body[k].kind >= BALL:
-                mid_end_big(h, &m.body[k], y, r, &big[m.body[k].big], p2)
+                mid_end_big(h, &m.body[k], y, r, &big[m.body[k].multi], p2)
 
 
 cdef void mid_end_big(double h, const vt_body* b, const vt_real* y, const vt_real* r, const MidBig* g,
@@ -258,9 +258,9 @@ cdef inline void mid_row(const vt_model* m, const MidBig* big, bint ends, double
         if b.kind >= BALL:
             take_wrench(b, row, &n, &f)
             if ends:
-                dual_pull(big[b.big].Ea, n, f, &n, &f)
+                dual_pull(big[b.multi].Ea, n, f, &n, &f)
             else:
-                dual_pull(big[b.big].Psi, n, f, &n, &f)
+                dual_pull(big[b.multi].Psi, n, f, &n, &f)
             put_wrench(b, n, f, row)
         elif ends:
             row[b.iv] = share * row[b.iv]
@@ -284,7 +284,7 @@ cdef inline bint mid_turned(const vt_model* m, const double* y) noexcept nogil:
     # whether a ball or free joint turns by nearly a whole turn or more: at one its maps are singular
     cdef int i
     cdef const double* w
-    if m.nbig:
+    if m.nmulti:
         for i in range(m.nbody):
             w = y + m.body[i].iv + (3 if m.body[i].kind == FREE else 0)
             if m.body[i].kind >= BALL and not w[0] * w[0] + w[1] * w[1] + w[2] * w[2] < 39.0:
@@ -339,9 +339,9 @@ cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_real* y
         a = &x[i]
         e = &s[i]
         if VT_UNLIKELY(b.kind >= BALL):
-            mid_factor_big(m, h, alpha, i, y, x, e, &big[b.big], eliminate)
+            mid_factor_big(m, h, alpha, i, y, x, e, &big[b.multi], eliminate)
             if b.parent >= 0:
-                hand_down(a.t, e, &s[b.parent])
+                mid_hand_down(a.t, e, &s[b.parent])
             continue
         joint_column(b, a.R, 0, &sw, &sv)
         # ad_V S
@@ -386,10 +386,10 @@ cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_real* y
         for j in range(4):
             for k in range(4):
                 e.A[4 * j + k] = outer(-e.Dinv, e.u[j], e.l[k], e.A[4 * j + k])
-        hand_down(a.t, e, up)
+        mid_hand_down(a.t, e, up)
 
 
-cdef inline void hand_down(Vec3 t, MidSolve* e, MidSolve* up) noexcept nogil:
+cdef inline void mid_hand_down(Vec3 t, MidSolve* e, MidSolve* up) noexcept nogil:
     # add to the parent's, shifted to its origin
     cdef int j, k
     for k in range(4):
@@ -400,10 +400,6 @@ cdef inline void hand_down(Vec3 t, MidSolve* e, MidSolve* up) noexcept nogil:
         up.A[4 * j + 1] = add3(up.A[4 * j + 1], e.A[4 * j + 1])
         up.A[4 * j + 2] = add3(up.A[4 * j + 2], sub3(e.A[4 * j + 2], mat_cross(e.A[4 * j + 3], t)))
         up.A[4 * j + 3] = add3(up.A[4 * j + 3], e.A[4 * j + 3])
-
-
-cdef inline Vec3 column(Mat3 A, int k) noexcept nogil:
-    return A.x if k == 0 else A.y if k == 1 else A.z
 
 
 cdef inline void joint_twist(const vt_body* b, Mat3 R, Dual A, int k, Vec3* w, Vec3* v) noexcept nogil:
@@ -427,7 +423,7 @@ cdef void mid_factor_big(const vt_model* m, double h, double alpha, int i, const
     # the same for a ball or free joint, k x k; leaves in e what the parent feels, about the body's own origin
     cdef const vt_body* b = &m.body[i]
     cdef const MidBody* a = &x[i]
-    cdef int j, k, c, nd = joint_nv(b)
+    cdef int j, k, c, nd = b.nv
     cdef Vec3 uw, uv, w, v, n, f, xw, xv
     cdef Vec3 l[24]
     cdef vt_real inverse = vt_set1(1.0 / h), alf = vt_set1(alpha), d
@@ -487,10 +483,10 @@ cdef void mid_factor_big(const vt_model* m, double h, double alpha, int i, const
     one.e = add_scaled(alf, one.e, g.Ea.e)
     T = bend_axpy(h * alf, bend_pull(one, bend_push(bend_of(g.Fn, g.Ff), g.Psi)), T)
     T = bend_axpy(vt_set1(1.0), bend_pull(g.Ea, bend_of(g.n, g.f)), T)
-    spread(T.M, &H[0], 6)
-    spread(T.K, &H[3], 6)
-    spread(T.K, &H[18], 6)
-    spread(zero33(), &H[21], 6)
+    put_matrix(T.M, &H[0], 6)
+    put_matrix(T.K, &H[3], 6)
+    put_matrix(T.K, &H[18], 6)
+    put_matrix(zero33(), &H[21], 6)
     for j in range(nd):
         for k in range(nd):
             d = -H[6 * order[j] + order[k]]
@@ -498,10 +494,10 @@ cdef void mid_factor_big(const vt_model* m, double h, double alpha, int i, const
                 d = d + dot(l[4 * j + c], g.Gam[4 * k + c])
             g.Dinv[j * nd + k] = d
     if m.damped:
-        spread(transpose(g.Ea.d), &H[0], 6)
-        spread(transpose(g.Ea.e), &H[3], 6)
-        spread(zero33(), &H[18], 6)
-        spread(transpose(g.Ea.d), &H[21], 6)
+        put_matrix(transpose(g.Ea.d), &H[0], 6)
+        put_matrix(transpose(g.Ea.e), &H[3], 6)
+        put_matrix(zero33(), &H[18], 6)
+        put_matrix(transpose(g.Ea.d), &H[21], 6)
         for j in range(nd):
             for k in range(nd):
                 g.Dinv[j * nd + k] = g.Dinv[j * nd + k] - m.damping[b.iv + k] * H[6 * order[j] + order[k]]
@@ -539,13 +535,13 @@ cdef void mid_jacobian(const vt_model* m, const MidBody* x, const MidSolve* s, c
         J[k] = vt_set1(0.0)
     for i in range(m.nbody):
         b = &m.body[i]
-        nd = joint_nv(b)
+        nd = b.nv
         for k in range(nd):
             for c in range(nd):
-                J[(b.iv + k) * m.nv + b.iv + c] = s[i].rb if b.kind < BALL else big[b.big].Dinv[k * nd + c]
+                J[(b.iv + k) * m.nv + b.iv + c] = s[i].rb if b.kind < BALL else big[b.multi].Dinv[k * nd + c]
             for c in range(4):
-                u[c] = s[i].u[c] if b.kind < BALL else big[b.big].u[4 * k + c]
-                l[c] = s[i].l[c] if b.kind < BALL else big[b.big].W[4 * k + c]
+                u[c] = s[i].u[c] if b.kind < BALL else big[b.multi].u[4 * k + c]
+                l[c] = s[i].l[c] if b.kind < BALL else big[b.multi].W[4 * k + c]
             j = i
             while m.body[j].parent >= 0:
                 # about the parent's origin
@@ -555,8 +551,8 @@ cdef void mid_jacobian(const vt_model* m, const MidBody* x, const MidSolve* s, c
                 j = m.body[j].parent
                 a = &m.body[j]
                 for e in range(joint_nv(a)):
-                    R = &s[j].R[0] if a.kind < BALL else &big[a.big].R[4 * e]
-                    Gam = &s[j].Gam[0] if a.kind < BALL else &big[a.big].Gam[4 * e]
+                    R = &s[j].R[0] if a.kind < BALL else &big[a.multi].R[4 * e]
+                    Gam = &s[j].Gam[0] if a.kind < BALL else &big[a.multi].Gam[4 * e]
                     col = dot(R[0], u[0]) + dot(R[1], u[1]) + dot(R[2], u[2]) + dot(R[3], u[3])
                     row = dot(l[0], Gam[0]) + dot(l[1], Gam[1]) + dot(l[2], Gam[2]) + dot(l[3], Gam[3])
                     J[(a.iv + e) * m.nv + b.iv + k] = col
@@ -586,7 +582,7 @@ cdef void mid_solve(const vt_model* m, const MidBody* x, const vt_real* r, MidSo
             for j in range(4):
                 e.b[j] = axpy(rate, e.u[j], e.b[j])
         else:
-            mid_solve_big(b, r, e, &big[b.big])
+            mid_solve_big(b, r, e, &big[b.multi])
             if b.parent < 0:
                 continue
         up = &s[b.parent]
@@ -609,7 +605,7 @@ cdef void mid_solve(const vt_model* m, const MidBody* x, const vt_real* r, MidSo
             for j in range(4):
                 e.x[j] = zero3()
         if VT_UNLIKELY(b.kind >= BALL):
-            mid_advance_big(b, &big[b.big], e, d)
+            mid_advance_big(b, &big[b.multi], e, d)
             continue
         rate = e.Dinv * (e.rb - (dot(e.l[0], e.x[0]) + dot(e.l[1], e.x[1]) + dot(e.l[2], e.x[2]) + dot(e.l[3], e.x[3])))
         d[b.iv] = rate
@@ -619,7 +615,7 @@ cdef void mid_solve(const vt_model* m, const MidBody* x, const vt_real* r, MidSo
 
 cdef void mid_solve_big(const vt_body* b, const vt_real* r, MidSolve* e, MidBig* g) noexcept nogil:
     # a ball or free joint on the way to the root
-    cdef int j, k, c, nd = joint_nv(b)
+    cdef int j, k, c, nd = b.nv
     cdef vt_real rb[6]
     cdef vt_real s
     for k in range(nd):

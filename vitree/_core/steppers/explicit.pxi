@@ -34,24 +34,6 @@ cdef class EulerStepper(Stepper):
         return OK
 
 
-cdef inline void tangent(const vt_model* m, const double* u, const double* v, double* du) noexcept nogil:
-    # rate of the coordinates u of q = q0 (+) u when the body velocity is v: dlog_{-u} v
-    cdef int i
-    cdef const vt_body* b
-    cdef Vec3 w, l
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == BALL:
-            store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
-        elif b.kind == FREE:
-            dlog_se3(neg(load3(u + b.iv + 3)), neg(load3(u + b.iv)), load3(v + b.iv + 3),
-                     load3(v + b.iv), &w, &l)
-            store3(du + b.iv, l)
-            store3(du + b.iv + 3, w)
-        else:
-            du[b.iv] = v[b.iv]
-
-
 cdef class RungeKuttaStepper(Stepper):
     """An explicit Runge-Kutta method in exponential coordinates about each step's start (Munthe-Kaas 1998).
 
@@ -114,7 +96,7 @@ cdef class RungeKuttaStepper(Stepper):
             if self.asks and self.ask(t, self.q2, self.v) != OK:
                 return CALLBACK_FAILED
             self.lock_rates(self.row[i])
-            tangent(&self.model.m, self.u, self.v, self.kq + i * self.nv)
+            exponential_rate(&self.model.m, self.u, self.v, self.kq + i * self.nv)
             self.acceleration(t, self.q2, self.v, self.ka + i * self.nv)
         self.sum_stages(self.B, self.stages)
         memcpy(self.x2, self.v, self.nv * sizeof(double))

@@ -10,9 +10,9 @@ cdef class LinearTimeStepper(VariationalStepper):
     cdef Trial* rest                    # the trial of no motion
     cdef Solve* work
     cdef Gains* all_gains               # (stages, nbody): each substep has its own
-    cdef BigGains* all_big
+    cdef MultiGains* all_big
     cdef Gains* gains
-    cdef BigGains* big
+    cdef MultiGains* big
     cdef double* weight1                # gravity and wrenches at the nodes, projected
     cdef double* weight2
     cdef double* force                  # on the joints, in the middle
@@ -27,7 +27,7 @@ cdef class LinearTimeStepper(VariationalStepper):
         self.rest = <Trial*>self.take(nb * sizeof(Trial))
         self.work = <Solve*>self.take(nb * sizeof(Solve))
         self.all_gains = <Gains*>self.take(self.stages * nb * sizeof(Gains))
-        self.all_big = <BigGains*>self.take(self.stages * self.model.m.nbig * sizeof(BigGains))
+        self.all_big = <MultiGains*>self.take(self.stages * self.model.m.nmulti * sizeof(MultiGains))
         self.weight1 = self.doubles(self.nv)
         self.weight2 = self.doubles(self.nv)
         self.force = self.doubles(self.nv)
@@ -39,7 +39,14 @@ cdef class LinearTimeStepper(VariationalStepper):
     cdef void use(self, int stage) noexcept nogil:
         VariationalStepper.use(self, stage)
         self.gains = self.all_gains + stage * self.nbody
-        self.big = self.all_big + stage * self.model.m.nbig
+        self.big = self.all_big + stage * self.model.m.nmulti
+
+    cdef LinearTimeStep at(self, Trial* trial) noexcept nogil:
+        # what the kernels work on
+        cdef LinearTimeStep step
+        step.m, step.h, step.node, step.increment = &self.model.m, self.h, self.n1, self.y
+        step.trial, step.solve, step.gains, step.multi = trial, self.work, self.gains, self.big
+        return step
 
     cdef void leave(self) noexcept nogil:
         self.started = False
@@ -50,7 +57,7 @@ cdef class LinearTimeStepper(VariationalStepper):
         self.piece(self.n1, self.nbody * sizeof(Node))
         self.piece(self.weight1, self.nv * sizeof(double))
         self.piece(self.all_gains, self.stages * self.nbody * sizeof(Gains))
-        self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(BigGains))
+        self.piece(self.all_big, self.stages * self.model.m.nmulti * sizeof(MultiGains))
 
     # ---- the pieces -----------------------------------------------------------------------------
 
@@ -81,65 +88,27 @@ cdef class LinearTimeStepper(VariationalStepper):
 
     cdef void middle(self) noexcept nogil:
         # halfway in each joint's sense: the same seen from both nodes
-        cdef const vt_model* m = &self.model.m
-        cdef const vt_body* b
-        cdef Vec3 slide
-        cdef int i, k
+        cdef int k
         for k in range(self.nv):
             self.d[k] = 0.5 * self.y[k]
             self.v[k] = self.y[k] / self.h
-        lt_advance_q(m, self.q, self.d, self.q2)
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if b.kind == FREE:
-                slide = tmul(quat_matrix(exp_quat(load3(self.d + b.iv + 3))), load3(self.v + b.iv))
-                store3(self.v + b.iv, slide)
+        lt_advance_q(&self.model.m, self.q, self.d, self.q2)
+        lt_turn_velocity(&self.model.m, self.d, self.v)
 
     cdef void increment_to(self, const double* q2) noexcept nogil:
-        cdef const vt_model* m = &self.model.m
-        cdef const vt_body* b
-        cdef int i
-        difference(m, self.q, q2, self.y)
-        for i in range(m.nbody):
-            b = &m.body[i]
-            if b.kind == FREE:
-                store3(self.y + b.iv, tmul(quat_matrix(load_quat(self.q + b.iq + 3)),
-                                           sub(load3(q2 + b.iq), load3(self.q + b.iq))))
+        lt_increment(&self.model.m, self.q, q2, self.y)
 
     cdef void reach_node(self, const double* y, double* q2) noexcept nogil:
         lt_advance_q(&self.model.m, self.q, y, q2)
 
     cdef void by_velocities(self, double* y) noexcept nogil:
-        # a free joint's position moves straight
-        cdef const vt_body* b
-        cdef Vec3 shift
-        cdef Quat turn
-        cdef int i
-        for i in range(self.nbody):
-            b = &self.model.m.body[i]
-            if b.kind == FREE:
-                exp_se3(load3(y + b.iv + 3), load3(y + b.iv), &turn, &shift)
-                store3(y + b.iv, shift)
+        lt_straighten(&self.model.m, y)
 
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
-        cdef const vt_body* b
-        cdef double* row
-        cdef Vec3 w
-        cdef double beta, delta
-        cdef int i, c, k
-        for i in range(self.nbody):
-            b = &self.model.m.body[i]
-            if b.kind < BALL:
-                continue
-            k = b.iv + (3 if b.kind == FREE else 0)
-            w = load3(self.y + k)
-            vt_exp_coefficients(dot(w, w), &beta, &delta)
+        cdef int c
+        if self.model.m.nmulti:
             for c in range(count):
-                row = rows + c * self.nv
-                # dexp_{-w}^T, and the turn of node 2's axes
-                store3(row + k, dexp_so3(w, beta, delta, load3(row + k)))
-                if b.kind == FREE:
-                    store3(row + b.iv, mul(quat_matrix(exp_quat(w)), load3(row + b.iv)))
+                lt_end_row(&self.model.m, self.y, rows + c * self.nv)
 
     # ---- a step ---------------------------------------------------------------------------------
 
@@ -174,14 +143,15 @@ cdef class LinearTimeStepper(VariationalStepper):
 
     cdef double evaluate(self) noexcept nogil:
         cdef double least, e
+        cdef LinearTimeStep step = self.at(self.trial)
         if self.implicit and (self.asks or self.rated()):
             self.middle()
             self.middle_forces()
             if self.ask_u is not None and self.loads.inputs:
                 self.node_weight(self.t, self.q, self.n1, self.weight1)
             self.impel()
-        lt_trial(&self.model.m, self.n1, self.y, self.trial, &least)
-        lt_residual(&self.model.m, self.h, self.n1, self.y, self.rhs, self.trial, self.r)
+        lt_trial(&step, &least)
+        lt_residual(&step, self.rhs, self.r)
         e = largest(self.r, self.nv)
         self.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
@@ -190,25 +160,30 @@ cdef class LinearTimeStepper(VariationalStepper):
         self.scale = vt_max_nan(largest(self.x, self.nv), largest(self.rhs, self.nv))
 
     cdef int linearise(self) noexcept nogil:
+        cdef LinearTimeStep step = self.at(self.trial)
         if self.solver == NEWTON:
-            lt_jacobian(&self.model.m, self.h, self.n1, self.y, self.trial, self.work, self.J)
+            lt_jacobian(&step, self.J)
             self.by_increments(self.J, self.nv)
             self.lock_matrix()
             return lu_factor(self.J, self.nv, self.J_order)
-        lt_factor(&self.model.m, self.h, self.n1, self.y, self.trial, self.work, self.gains, self.big)
+        lt_factor(&step)
         return OK
 
     cdef void linearise_at_rest(self) noexcept nogil:
         cdef double least
-        lt_trial(&self.model.m, self.n1, self.zeros, self.rest, &least)
-        lt_factor(&self.model.m, self.h, self.n1, self.y, self.rest, self.work, self.gains, self.big)
+        cdef LinearTimeStep step = self.at(self.rest)
+        step.increment = self.zeros
+        lt_trial(&step, &least)
+        step.increment = self.y
+        lt_factor(&step)
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        lt_solve(&self.model.m, self.h, self.n1, self.y, self.rest if self.solver == RIQN else self.trial,
-                 self.gains, self.big, r, self.work, d)
+        cdef LinearTimeStep step = self.at(self.rest if self.solver == RIQN else self.trial)
+        lt_solve(&step, r, d)
 
     cdef int finish(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
+        cdef LinearTimeStep step = self.at(self.trial)
         cdef int k
         lt_advance_q(m, self.q, self.y, self.q2)
         for k in range(self.nlocked):
@@ -218,7 +193,7 @@ cdef class LinearTimeStepper(VariationalStepper):
         self.node_weight(self.t + self.h, self.q2, self.n2, self.weight2)
         for k in range(self.nv):
             self.d[k] = self.weight2[k] + self.force[k]
-        lt_end(m, self.h, self.n2, self.y, self.r, self.d, self.trial, self.x2)
+        lt_end(&step, self.n2, self.r, self.d, self.x2)
         return OK
 
     cdef void pass_on(self) noexcept nogil:

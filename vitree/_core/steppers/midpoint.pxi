@@ -40,7 +40,7 @@ cdef class MidpointStepper(VariationalStepper):
         VariationalStepper.__init__(self, model, h, torque, **options)
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
         self.all_work = <MidSolve*>self.take(self.stages * self.nbody * sizeof(MidSolve))
-        self.all_big = <MidBig*>self.take(self.stages * self.model.m.nbig * sizeof(MidBig))
+        self.all_big = <MidBig*>self.take(self.stages * self.model.m.nmulti * sizeof(MidBig))
         self.qm = self.doubles(self.nq)
         self.L_rate = self.doubles(self.nv)
         self.L_q = self.doubles(self.nv)
@@ -70,12 +70,12 @@ cdef class MidpointStepper(VariationalStepper):
     cdef void use(self, int stage) noexcept nogil:
         VariationalStepper.use(self, stage)
         self.work = self.all_work + stage * self.nbody
-        self.big = self.all_big + stage * self.model.m.nbig
+        self.big = self.all_big + stage * self.model.m.nmulti
 
     cdef void pieces(self):
         VariationalStepper.pieces(self)
         self.piece(self.all_work, self.stages * self.nbody * sizeof(MidSolve))
-        self.piece(self.all_big, self.stages * self.model.m.nbig * sizeof(MidBig))
+        self.piece(self.all_big, self.stages * self.model.m.nmulti * sizeof(MidBig))
 
     cdef int prepare(self) noexcept nogil:
         return self.predict_middle(self.v, self.a, self.d) if self.asks and not self.implicit else OK
@@ -255,6 +255,6 @@ cdef class MidpointStepper(VariationalStepper):
 
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
         cdef int c
-        if self.model.m.nbig:
+        if self.model.m.nmulti:
             for c in range(count):
                 mid_end_row(&self.model.m, self.y, rows + c * self.nv)
