@@ -11,8 +11,8 @@ cdef class MidpointStepper(VariationalStepper):
     cdef MidBody* body
     cdef MidSolve* all_work             # (stages, nbody): each substep has its own
     cdef MidSolve* work
-    cdef MidBig* all_big                # ball and free joints
-    cdef MidBig* big
+    cdef MidMulti* all_big                # ball and free joints
+    cdef MidMulti* big
     cdef double* qm
     cdef double* L_rate
     cdef double* L_q
@@ -40,7 +40,7 @@ cdef class MidpointStepper(VariationalStepper):
         VariationalStepper.__init__(self, model, h, torque, **options)
         self.body = <MidBody*>self.take(self.nbody * sizeof(MidBody))
         self.all_work = <MidSolve*>self.take(self.stages * self.nbody * sizeof(MidSolve))
-        self.all_big = <MidBig*>self.take(self.stages * self.model.m.nmulti * sizeof(MidBig))
+        self.all_big = <MidMulti*>self.take(self.stages * self.model.m.nmulti * sizeof(MidMulti))
         self.qm = self.doubles(self.nq)
         self.L_rate = self.doubles(self.nv)
         self.L_q = self.doubles(self.nv)
@@ -72,10 +72,17 @@ cdef class MidpointStepper(VariationalStepper):
         self.work = self.all_work + stage * self.nbody
         self.big = self.all_big + stage * self.model.m.nmulti
 
+    cdef MidStep at(self) noexcept nogil:
+        # what the kernels work on
+        cdef MidStep step
+        step.m, step.h, step.alpha, step.increment = &self.model.m, self.h, self.alpha, self.y
+        step.body, step.work, step.multi, step.L_rate, step.L_q = self.body, self.work, self.big, self.L_rate, self.L_q
+        return step
+
     cdef void pieces(self):
         VariationalStepper.pieces(self)
         self.piece(self.all_work, self.stages * self.nbody * sizeof(MidSolve))
-        self.piece(self.all_big, self.stages * self.model.m.nmulti * sizeof(MidBig))
+        self.piece(self.all_big, self.stages * self.model.m.nmulti * sizeof(MidMulti))
 
     cdef int prepare(self) noexcept nogil:
         return self.predict_middle(self.v, self.a, self.d) if self.asks and not self.implicit else OK
@@ -89,9 +96,10 @@ cdef class MidpointStepper(VariationalStepper):
     cdef void sweep_out(self) noexcept nogil:
         # poses, twists and momenta at q_m; by the tree its derivatives
         cdef const vt_model* m = &self.model.m
+        cdef MidStep step = self.at()
         cdef int k
         if not self.tree:
-            mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
+            mid_forward(&step, self.q, self.qm)
             return
         for k in range(self.nv):
             self.qm[k] = self.q[k] + self.alpha * self.y[k]
@@ -102,8 +110,10 @@ cdef class MidpointStepper(VariationalStepper):
         cdef const vt_model* m = &self.model.m
         cdef double* force = self.tau
         cdef double* wrench = NULL
+        cdef MidStep step
         cdef int k
         self.sweep_out()
+        step = self.at()
         if self.loaded():
             self.place_middle()
             self.apply_to_bodies(RESTING | RATES, self.t + self.alpha * self.h, self.qm, self.rate)
@@ -111,10 +121,10 @@ cdef class MidpointStepper(VariationalStepper):
                 self.force[k] = self.tau[k] + self.ltau[k]
             force, wrench = self.force, self.wrench
         if not self.tree:
-            mid_backward(m, wrench, self.body, self.L_rate, self.L_q)
+            mid_backward(&step, wrench)
         elif wrench != NULL:
             self.project_wrenches(self.L_q)
-        mid_residual(m, self.h, self.alpha, self.y, self.x, force, self.L_rate, self.L_q, self.big, self.r)
+        mid_residual(&step, self.x, force, self.r)
         return INFINITY if mid_turned(m, self.y) else largest(self.r, self.nv)
 
     cdef void measure(self) noexcept nogil:
@@ -149,15 +159,23 @@ cdef class MidpointStepper(VariationalStepper):
 
     cdef int linearise_by(self, const vt_model* m, double left) noexcept nogil:
         # with a share of the potential's second derivatives, which m and the bodies' weights have already
+        cdef MidStep step = self.at()
+        cdef BodiesAt at
         cdef double share = 1.0 - self.alpha
         cdef double* turning = NULL
         cdef double* stiffness = NULL
         cdef int k, status
+        step.m = m
         if self.nload:
             self.place_middle()
             turning, stiffness = self.turning, self.stiffness
-            load_tangents(m, self.loads.list, self.nload, self.qm, self.u, self.pose, self.twist,
-                          left * self.alpha * self.h, 1.0, self.big, turning, stiffness, self.C, self.R)
+            at = self.bodies_at(self.qm, self.rate)
+            at.m = m
+            load_tangents(&at, self.loads.list, self.nload, left * self.alpha * self.h, turning, stiffness, self.C, self.R)
+            if m.nmulti:
+                for k in range(3 * self.pairs):
+                    mid_row(m, self.big, False, 1.0, self.R + k * self.nv)
+            load_rate_tangents(&at, self.loads.list, self.nload, 1.0, self.C, self.R)
             if left != 1.0:
                 for k in range(27 * m.nbody):
                     turning[k] *= left
@@ -167,12 +185,11 @@ cdef class MidpointStepper(VariationalStepper):
             self.tree_matrix(turning, stiffness)
         else:
             if self.tree:
-                mid_forward(m, self.h, self.alpha, self.q, self.y, self.qm, self.body)
-                mid_backward(m, self.wrench if self.loaded() else NULL, self.body, self.L_rate, self.L_q)
-            mid_factor(m, self.h, self.alpha, self.y, turning, stiffness, self.body, self.work, self.big,
-                       not self.dense())
+                mid_forward(&step, self.q, self.qm)
+                mid_backward(&step, self.wrench if self.loaded() else NULL)
+            mid_factor(&step, turning, stiffness, not self.dense())
             if self.dense():
-                mid_jacobian(m, self.body, self.work, self.big, self.J)
+                mid_jacobian(&step, self.J)
         if self.dense():
             self.lock_matrix()
             status = lu_factor(self.J, self.nv, self.J_order)
@@ -207,10 +224,11 @@ cdef class MidpointStepper(VariationalStepper):
         memset(self.R, 0, self.extra * self.nv * sizeof(double))
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
+        cdef MidStep step = self.at()
         cdef double none[3]
         cdef int k
         if self.solver != RIQN:
-            mid_solve(&self.model.m, self.body, r, self.work, self.big, d)
+            mid_solve(&step, r, d)
             return
         memset(none, 0, sizeof(none))
         aba(&self.model.m, none, self.q, self.zeros, r, NULL, d, self.aba_body)
@@ -244,10 +262,10 @@ cdef class MidpointStepper(VariationalStepper):
 
     cdef int finish(self) noexcept nogil:
         cdef const vt_model* m = &self.model.m
+        cdef MidStep step = self.at()
         cdef int i
         self.reach_node(self.y, self.q2)
-        mid_end(m, self.h, self.alpha, self.y, self.r, self.force if self.loaded() else self.tau,
-                self.L_rate, self.L_q, self.big, self.x2)
+        mid_end(&step, self.r, self.force if self.loaded() else self.tau, self.x2)
         for i in range(self.nlocked):
             # to the last bit
             self.q2[m.body[self.locked[i]].iq] = self.locked_at(i, 2)

@@ -496,11 +496,19 @@ cdef class Stepper:
         if self.user_constrains:
             self.written_constraints(q, h, Dh)
 
+    cdef BodiesAt bodies_at(self, const double* q, const double* v) noexcept nogil:
+        # what the loads see
+        cdef BodiesAt at
+        at.m, at.q, at.v, at.u, at.pose, at.twist = &self.model.m, q, v, self.u, self.pose, self.twist
+        return at
+
     cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
         # wrench and ltau of all loads, where pose and twist are those of (q, v)
+        cdef BodiesAt at
         memset(self.wrench, 0, 6 * self.nbody * sizeof(double))
         memset(self.ltau, 0, self.nv * sizeof(double))
-        apply_loads(&self.model.m, self.loads.list, self.nload, which, q, self.u, self.pose, self.twist, self.wrench, self.ltau)
+        at = self.bodies_at(q, v)
+        apply_loads(&at, self.loads.list, self.nload, which, self.wrench, self.ltau)
         if self.user_rests or self.user_moves:
             self.written_loads(which, t, q, v, self.ltau)
 
@@ -553,6 +561,7 @@ cdef class Stepper:
         cdef int k, iv
         cdef double* wrench = NULL
         cdef double none[3]
+        cdef BodiesAt at
         for k in range(self.nv):
             self.acc_tau[k] = self.tau[k] - m.damping[k] * v[k]
         if m.rubbing:
@@ -579,7 +588,8 @@ cdef class Stepper:
         else:
             aba(m, m.g, q, v, self.acc_tau, wrench, out, self.aba_body)
         if self.count:
-            constraint_accelerations(m, self.constraints.list, self.count, q, v, self.pose, self.twist, self.body6, self.push)
+            at = self.bodies_at(q, v)
+            constraint_accelerations(&at, self.constraints.list, self.count, self.body6, self.push)
             if self.user_constrains:
                 self.written_accelerations(q, v, self.push)
             self.constrain_at(q, self.hv, self.Dh1)

@@ -98,9 +98,11 @@ cdef class SundmanStepper(MidpointStepper):
         # mid_forward, where the step follows from the poses
         cdef const vt_model* m = &self.model.m
         cdef MidBody* s
+        cdef MidStep step = self.at()
         cdef double inverse
         cdef int i
-        mid_forward(m, 1.0, self.alpha, self.q, self.y, self.qm, self.body)
+        step.h = 1.0
+        mid_forward(&step, self.q, self.qm)
         self.place_poses()
         self.V = self.potential(self.qm)
         self.full = self.density_by(self.V)
