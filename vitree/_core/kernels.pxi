@@ -1,4 +1,5 @@
 # Everything that is compiled once for each width.
+cimport cython
 from libc.math cimport floor
 
 from vitree._core.types cimport *

@@ -12,6 +12,7 @@ cdef struct vt_body:
     int parent          # -1: world
     int iq              # first entry in q
     int iv              # first entry in v
+    int nv              # how many
     double E[9]         # columns: axes of the core frame in the parent's at q = 0
     double p[3]         # [m] its origin there
     double pitch        # [m/rad]
@@ -20,7 +21,7 @@ cdef struct vt_body:
     double h[3]         # [kg m] mass * com
     double Io[6]        # [kg m^2] about the core frame's origin: xx xy xz yy yz zz
     double Ic[6]        # [kg m^2] about the COM
-    int big             # number of ball and free joints before this one
+    int multi           # number of joints of several coordinates before this one
     int inert           # has mass or inertia
     int locked          # moves as prescribed: its coordinate is not solved for
 
@@ -28,7 +29,7 @@ cdef struct vt_model:
     int nbody
     int nq
     int nv
-    int nbig            # number of ball and free joints
+    int nmulti          # number of joints of several coordinates
     int nlocked
     int damped          # any damping at all
     int rubbing         # any friction at all

@@ -27,16 +27,16 @@ cdef class CoreModel:
         for i in range(n):
             b = &self.m.body[i]
             b.kind, b.parent, b.iq, b.iv = flat.kind[i], flat.parent[i], iq[i], iv[i]
+            b.nv = (iv[i + 1] if i + 1 < n else nv) - b.iv
             for j in range(3):
                 for k in range(3):
                     b.E[3 * j + k] = flat.E[i, k, j]
                 b.p[j] = flat.p[i, j]
                 b.com[j] = flat.com[i, j]
                 b.h[j] = flat.mass[i] * flat.com[i, j]
-            b.big = self.m.nbig
-            if b.kind == BALL or b.kind == FREE:
-                self.m.nbig += 1
-            if b.kind >= BALL and np.any(flat.friction[b.iv : b.iv + (3 if b.kind == BALL else 6)]):
+            b.multi = self.m.nmulti
+            self.m.nmulti += b.nv > 1
+            if b.nv > 1 and np.any(flat.friction[b.iv : b.iv + b.nv]):
                 raise ValueError("ball and free joints have no friction; set it to zero")
             b.pitch = flat.pitch[i]
             b.locked = flat.kinematic[iv[i]]

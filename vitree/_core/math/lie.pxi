@@ -80,21 +80,19 @@ cdef inline void dlog_se3(Vec3 w, Vec3 v, Vec3 a, Vec3 b, Vec3* da, Vec3* db) no
     da[0] = dlog_so3(w, gamma, a)
 
 
-# A function of ad_(w,v) is [[d, 0], [e, d]] on (angular, linear): what it is of hat(w), and its change along v.
-
-cdef struct Dual:
-    Mat3 d
-    Mat3 e
+cdef struct AdMatrix:       # a function of ad_(w,v): [[d, 0], [e, d]] on (angular, linear)
+    Mat3 d                  # the function of hat(w)
+    Mat3 e                  # its change along v
 
 
-cdef struct Bend:       # [[M, K], [K, 0]]: wrenches (n, f) by twists, as ad_V^T F = Pm(F) V and ddlogT have it
+cdef struct WrenchSlope:    # [[M, K], [K, 0]]: wrenches (n, f) by twists, as ad_V^T F = Pm(F) V and ddlogT have it
     Mat3 M
     Mat3 K
 
 
-cdef inline Dual dual_square(Vec3 w, Vec3 v, vt_real b, vt_real c, vt_real b1, vt_real c1) noexcept nogil:
+cdef inline AdMatrix ad_quadratic(Vec3 w, Vec3 v, vt_real b, vt_real c, vt_real b1, vt_real c1) noexcept nogil:
     # 1 + b ad + c ad^2, coefficients being functions of |w| with (1/theta) derivatives b1 and c1
-    cdef Dual r
+    cdef AdMatrix r
     cdef vt_real s = dot(w, w), wv = dot(w, v)
     cdef vt_real x = wv * c1
     # hat(w) hat(w) = w w^T - s 1
@@ -104,68 +102,68 @@ cdef inline Dual dual_square(Vec3 w, Vec3 v, vt_real b, vt_real c, vt_real b1, v
     return r
 
 
-cdef inline Dual dexp_dual(Vec3 w, Vec3 v) noexcept nogil:
+cdef inline AdMatrix dexp_matrix(Vec3 w, Vec3 v) noexcept nogil:
     cdef vt_real s = dot(w, w), beta, delta, beta1, delta1
     vt_exp_coefficients(s, &beta, &delta)
     vt_exp_coefficients2(s, beta, delta, &beta1, &delta1)
-    return dual_square(w, v, beta, delta, beta1, delta1)
+    return ad_quadratic(w, v, beta, delta, beta1, delta1)
 
 
-cdef inline Dual dlog_dual(Vec3 w, Vec3 v) noexcept nogil:
+cdef inline AdMatrix dlog_matrix(Vec3 w, Vec3 v) noexcept nogil:
     cdef vt_real s = dot(w, w), g = half_cot(s), gamma, kappa, kappa1, gamma1, gamma2, kappa2
     vt_log_coefficients(s, g, &gamma, &kappa, &kappa1)
     vt_log_coefficients2(s, g, gamma, kappa, kappa1, &gamma1, &gamma2, &kappa2)
-    return dual_square(w, v, vt_set1(-0.5), gamma, vt_set1(0.0), gamma1)
+    return ad_quadratic(w, v, vt_set1(-0.5), gamma, vt_set1(0.0), gamma1)
 
 
-cdef inline Dual dual_mul(Dual A, Dual B) noexcept nogil:
-    cdef Dual r
+cdef inline AdMatrix ad_mul(AdMatrix A, AdMatrix B) noexcept nogil:
+    cdef AdMatrix r
     r.d = mul3(A.d, B.d)
     r.e = add3(mul3(A.d, B.e), mul3(A.e, B.d))
     return r
 
 
-cdef inline Dual dual_transpose(Dual A) noexcept nogil:
+cdef inline AdMatrix ad_flip(AdMatrix A) noexcept nogil:
     # the blocks' transposes: f(-ad) for f(ad)
-    cdef Dual r
+    cdef AdMatrix r
     r.d = transpose(A.d)
     r.e = transpose(A.e)
     return r
 
 
-cdef inline void dual_pull(Dual A, Vec3 n, Vec3 f, Vec3* pn, Vec3* pf) noexcept nogil:
+cdef inline void ad_pull(AdMatrix A, Vec3 n, Vec3 f, Vec3* pn, Vec3* pf) noexcept nogil:
     # A^T (n, f)
     pn[0] = add(tmul(A.d, n), tmul(A.e, f))
     pf[0] = tmul(A.d, f)
 
 
-cdef inline Bend bend_of(Vec3 n, Vec3 f) noexcept nogil:
+cdef inline WrenchSlope wrench_slope(Vec3 n, Vec3 f) noexcept nogil:
     # Pm(n, f)
-    cdef Bend r
+    cdef WrenchSlope r
     r.M = hat(n)
     r.K = hat(f)
     return r
 
 
-cdef inline Bend bend_pull(Dual A, Bend B) noexcept nogil:
+cdef inline WrenchSlope slope_pull(AdMatrix A, WrenchSlope B) noexcept nogil:
     # A^T B
-    cdef Bend r
+    cdef WrenchSlope r
     cdef Mat3 T = transpose(A.d)
     r.M = add3(mul3(T, B.M), mul3(transpose(A.e), B.K))
     r.K = mul3(T, B.K)
     return r
 
 
-cdef inline Bend bend_push(Bend B, Dual A) noexcept nogil:
+cdef inline WrenchSlope slope_push(WrenchSlope B, AdMatrix A) noexcept nogil:
     # B A
-    cdef Bend r
+    cdef WrenchSlope r
     r.M = add3(mul3(B.M, A.d), mul3(B.K, A.e))
     r.K = mul3(B.K, A.d)
     return r
 
 
-cdef inline Bend bend_axpy(vt_real s, Bend A, Bend B) noexcept nogil:
-    cdef Bend r
+cdef inline WrenchSlope slope_axpy(vt_real s, WrenchSlope A, WrenchSlope B) noexcept nogil:
+    cdef WrenchSlope r
     r.M = add_scaled(s, A.M, B.M)
     r.K = add_scaled(s, A.K, B.K)
     return r
@@ -187,12 +185,12 @@ cdef inline Mat3 ddlog_block(Vec3 w, vt_real gamma, vt_real gamma1, Vec3 c) noex
     return plus_diagonal(outer(vt_set1(1.0), axpy(gamma1, cross(w, wc), scale(-gamma, c)), w, r), gamma * dot(w, c))
 
 
-cdef inline Bend ddlog_pull(Vec3 w, Vec3 v, Vec3 a, Vec3 b) noexcept nogil:
+cdef inline WrenchSlope ddlog_pull(Vec3 w, Vec3 v, Vec3 a, Vec3 b) noexcept nogil:
     # derivative by (w, v) of dlog_(w,v)^T (a, b)
     cdef vt_real s = dot(w, w), g = half_cot(s), gamma, kappa, kappa1, gamma1, gamma2, kappa2, wv = dot(w, v)
     cdef Vec3 wb = cross(w, b), vb = cross(v, b), wwb = cross(w, wb), t
     cdef Mat3 H
-    cdef Bend r
+    cdef WrenchSlope r
     vt_log_coefficients(s, g, &gamma, &kappa, &kappa1)
     vt_log_coefficients2(s, g, gamma, kappa, kappa1, &gamma1, &gamma2, &kappa2)
     H = hat(neg(axpy(gamma, vb, scale(gamma1 * wv, wb))))

@@ -209,6 +209,15 @@ cdef inline Vec3 symmul(Sym3 A, Vec3 b) noexcept nogil:
                 A.xz * b.x + A.yz * b.y + A.zz * b.z)
 
 
+cdef inline Sym3 diagonal(vt_real s) noexcept nogil:
+    # s 1
+    cdef Sym3 r = zero_sym()
+    r.xx = s
+    r.yy = s
+    r.zz = s
+    return r
+
+
 cdef inline Sym3 addsym(Sym3 A, Sym3 B) noexcept nogil:
     cdef Sym3 r
     r.xx = A.xx + B.xx
@@ -217,6 +226,30 @@ cdef inline Sym3 addsym(Sym3 A, Sym3 B) noexcept nogil:
     r.yy = A.yy + B.yy
     r.yz = A.yz + B.yz
     r.zz = A.zz + B.zz
+    return r
+
+
+cdef inline Sym3 subsym(Sym3 A, Sym3 B) noexcept nogil:
+    cdef Sym3 r
+    r.xx = A.xx - B.xx
+    r.xy = A.xy - B.xy
+    r.xz = A.xz - B.xz
+    r.yy = A.yy - B.yy
+    r.yz = A.yz - B.yz
+    r.zz = A.zz - B.zz
+    return r
+
+
+cdef inline Sym3 minus_outer(Sym3 A, vt_real s, Vec3 a) noexcept nogil:
+    # A - s a a^T
+    cdef Sym3 r
+    cdef Vec3 b = scale(s, a)
+    r.xx = A.xx - b.x * a.x
+    r.xy = A.xy - b.x * a.y
+    r.xz = A.xz - b.x * a.z
+    r.yy = A.yy - b.y * a.y
+    r.yz = A.yz - b.y * a.z
+    r.zz = A.zz - b.z * a.z
     return r
 
 
@@ -240,6 +273,35 @@ cdef inline Sym3 rotate_sym(Mat3 R, Sym3 A) noexcept nogil:
     r.yy = a.y * R.x.y + b.y * R.y.y + c.y * R.z.y
     r.yz = a.y * R.x.z + b.y * R.y.z + c.y * R.z.z
     r.zz = a.z * R.x.z + b.z * R.y.z + c.z * R.z.z
+    return r
+
+
+cdef inline Sym3 congruence(Mat3 H, Sym3 A) noexcept nogil:
+    # H A H^T
+    cdef Sym3 r
+    cdef Mat3 B = mul3(H, full(A))
+    r.xx = B.x.x * H.x.x + B.y.x * H.y.x + B.z.x * H.z.x
+    r.xy = B.x.x * H.x.y + B.y.x * H.y.y + B.z.x * H.z.y
+    r.xz = B.x.x * H.x.z + B.y.x * H.y.z + B.z.x * H.z.z
+    r.yy = B.x.y * H.x.y + B.y.y * H.y.y + B.z.y * H.z.y
+    r.yz = B.x.y * H.x.z + B.y.y * H.y.z + B.z.y * H.z.z
+    r.zz = B.x.z * H.x.z + B.y.z * H.y.z + B.z.z * H.z.z
+    return r
+
+
+cdef inline Sym3 sym_inverse(Sym3 A) noexcept nogil:
+    cdef Sym3 r
+    cdef vt_real s
+    r.xx = A.yy * A.zz - A.yz * A.yz
+    r.xy = A.xz * A.yz - A.xy * A.zz
+    r.xz = A.xy * A.yz - A.xz * A.yy
+    s = vt_set1(1.0) / (A.xx * r.xx + A.xy * r.xy + A.xz * r.xz)
+    r.yy = s * (A.xx * A.zz - A.xz * A.xz)
+    r.yz = s * (A.xy * A.xz - A.xx * A.yz)
+    r.zz = s * (A.xx * A.yy - A.xy * A.xy)
+    r.xx = s * r.xx
+    r.xy = s * r.xy
+    r.xz = s * r.xz
     return r
 
 
@@ -298,4 +360,77 @@ cdef inline Mat3 quat_matrix(Quat a) noexcept nogil:
     r.x = vec3(1.0 - (y * a.y + z * a.z), x * a.y + z * a.w, x * a.z - y * a.w)
     r.y = vec3(x * a.y - z * a.w, 1.0 - (x * a.x + z * a.z), y * a.z + x * a.w)
     r.z = vec3(x * a.z + y * a.w, y * a.z - x * a.w, 1.0 - (x * a.x + y * a.y))
+    return r
+
+
+# ---- twists, wrenches and the matrices between them --------------------------------------------------
+
+cdef inline void carry(Vec3 w, Vec3 v, Vec3 t, Vec3* to_w, Vec3* to_v) noexcept nogil:
+    # the twist of the same motion at a point t further
+    to_w[0] = w
+    to_v[0] = add(v, cross(w, t))
+
+
+cdef inline void hand_down(Vec3 n, Vec3 f, Vec3 t, Vec3* up_n, Vec3* up_f) noexcept nogil:
+    # up += the wrench (n, f), which is about a point t further
+    up_n[0] = add(up_n[0], add(n, cross(t, f)))
+    up_f[0] = add(up_f[0], f)
+
+
+cdef struct Block:          # a 6 x 6 matrix: wrenches (n, f) by displacements (w, v)
+    Mat3 nw
+    Mat3 nv
+    Mat3 fw
+    Mat3 fv
+
+
+cdef inline Block zero_block() noexcept nogil:
+    cdef Block A
+    A.nw = zero33()
+    A.nv = A.nw
+    A.fw = A.nw
+    A.fv = A.nw
+    return A
+
+
+cdef inline void add_block(Block* to, const Block* A, Vec3 a, Vec3 b) noexcept nogil:
+    # to += A, which is about points that are a (wrenches) and b (displacements) further
+    cdef Mat3 nw = sub3(A.nw, mat_cross(A.nv, b))
+    cdef Mat3 fw = sub3(A.fw, mat_cross(A.fv, b))
+    to.nw = add3(to.nw, add3(nw, cross_mat(a, fw)))
+    to.nv = add3(to.nv, add3(A.nv, cross_mat(a, A.fv)))
+    to.fw = add3(to.fw, fw)
+    to.fv = add3(to.fv, A.fv)
+
+
+cdef inline void block_times(const Block* A, Vec3 w, Vec3 v, Vec3* n, Vec3* f) noexcept nogil:
+    # (n, f) = A (w, v)
+    n[0] = add(mul(A.nw, w), mul(A.nv, v))
+    f[0] = add(mul(A.fw, w), mul(A.fv, v))
+
+
+cdef inline void times_block(const Block* A, Vec3 n, Vec3 f, Vec3* w, Vec3* v) noexcept nogil:
+    # (w, v) = A^T (n, f)
+    w[0] = add(tmul(A.nw, n), tmul(A.fw, f))
+    v[0] = add(tmul(A.nv, n), tmul(A.fv, f))
+
+
+cdef inline void put_matrix(Mat3 A, vt_real* to, int width) noexcept nogil:
+    # into a row-major matrix of that width
+    to[0] = A.x.x
+    to[1] = A.y.x
+    to[2] = A.z.x
+    to[width] = A.x.y
+    to[width + 1] = A.y.y
+    to[width + 2] = A.z.y
+    to[2 * width] = A.x.z
+    to[2 * width + 1] = A.y.z
+    to[2 * width + 2] = A.z.z
+
+
+cdef inline Mat3 take_matrix(const vt_real* a, int width) noexcept nogil:
+    cdef Mat3 r
+    r.x = vec3(a[0], a[width], a[2 * width])
+    r.y = vec3(a[1], a[width + 1], a[2 * width + 1])
+    r.z = vec3(a[2], a[width + 2], a[2 * width + 2])
     return r

@@ -29,64 +29,80 @@ cdef inline void add_wrench_row(const vt_model* m, const Pose* pose, int body, V
         i = b.parent
 
 
-cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
-                      Pose* pose, vt_real* h, vt_real* Dh) noexcept nogil:
-    # h: (count,), Dh: (count, nv) by body displacements; Dh may be NULL
-    cdef int c, k
-    cdef const vt_constraint* e
+cdef inline void coupling(const vt_constraint* e, const vt_real* q, vt_real* h, vt_real* row) noexcept nogil:
+    # h = factor_a q_a + factor_b q_b - value
+    h[0] = e.factor_a * q[e.iq_a] + e.factor_b * q[e.iq_b] - e.value
+    if row != NULL:
+        row[e.iv_a] = vt_set1(e.factor_a)
+        row[e.iv_b] = vt_set1(e.factor_b)
+
+
+cdef inline void profile(const vt_constraint* e, const vt_real* q, vt_real* h, vt_real* row) noexcept nogil:
+    # h = q_a - table(q_b)
+    cdef vt_real value, slope, curve
+    table_values(&e.table, q[e.iq_b], &value, &slope, &curve)
+    h[0] = q[e.iq_a] - value
+    if row != NULL:
+        row[e.iv_a] = vt_set1(1.0)
+        row[e.iv_b] = -slope
+
+
+cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const vt_real* q, const Pose* pose, vt_real* h,
+                                vt_real* row) noexcept nogil:
+    # AXES: d.x - value, d and x directions of the bodies. DISTANCE: |a - b| - value - factor_a q_a. POINTS: d.(a - b) -
+    # value. Dh by the wrenches of a unit multiplier: the force d at both points, and the couple that turns d
     cdef Mat3 Ra, Rb
     cdef Vec3 arm_a, arm_b, a, b, x, d, couple
-    cdef vt_real length, value, slope, curve
+    cdef vt_real length
+    place(pose, e.body_a, e.point_a, &Ra, &arm_a, &a)
+    place(pose, e.body_b, e.point_b, &Rb, &arm_b, &b)
+    if e.kind == AXES:
+        d = mul(Ra, constant3(e.direction))
+        x = mul(Rb, constant3(e.other))
+        h[0] = dot(d, x) - e.value
+        if row != NULL:
+            couple = cross(d, x)
+            add_wrench_row(m, pose, e.body_a, couple, zero3(), row)
+            add_wrench_row(m, pose, e.body_b, neg(couple), zero3(), row)
+        return
+    x = sub(a, b)
+    couple = zero3()
+    if e.kind == DISTANCE:
+        length = vt_sqrt(dot(x, x))
+        h[0] = length - e.value
+        if e.iv_a >= 0:
+            h[0] = h[0] - e.factor_a * q[e.iq_a]
+            if row != NULL:
+                row[e.iv_a] = vt_set1(-e.factor_a)
+        d = scale(vt_set1(1.0) / length, x)
+    else:
+        d = constant3(e.direction)
+        if e.local:
+            d = mul(Ra, d)
+            couple = cross(d, x)
+        h[0] = dot(d, x) - e.value
+    if row != NULL:
+        add_wrench_row(m, pose, e.body_a, add(cross(arm_a, d), couple), d, row)
+        add_wrench_row(m, pose, e.body_b, cross(arm_b, neg(d)), neg(d), row)
+
+
+cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
+                      Pose* pose, vt_real* h, vt_real* Dh) noexcept nogil:
+    # h: (count,), Dh: (count, nv) by body displacements; Dh may be NULL. Those written in Python are filled in by
+    # who asked
+    cdef int c, k
+    cdef vt_real* row = NULL
     forward_kinematics(m, q, pose)
     for c in range(count):
-        e = &list[c]
         if Dh != NULL:
+            row = Dh + c * m.nv
             for k in range(m.nv):
-                Dh[c * m.nv + k] = vt_set1(0.0)
-        if e.kind == USER:
-            # filled in by who asked
+                row[k] = vt_set1(0.0)
+        if list[c].kind == USER:
             h[c] = vt_set1(0.0)
-            continue
-        if e.kind == COUPLING:
-            h[c] = e.factor_a * q[e.iq_a] + e.factor_b * q[e.iq_b] - e.value
-            if Dh != NULL:
-                Dh[c * m.nv + e.iv_a] = vt_set1(e.factor_a)
-                Dh[c * m.nv + e.iv_b] = vt_set1(e.factor_b)
-            continue
-        if e.kind == PROFILE:
-            table_values(&e.table, q[e.iq_b], &value, &slope, &curve)
-            h[c] = q[e.iq_a] - value
-            if Dh != NULL:
-                Dh[c * m.nv + e.iv_a] = vt_set1(1.0)
-                Dh[c * m.nv + e.iv_b] = -slope
-            continue
-        place(pose, e.body_a, e.point_a, &Ra, &arm_a, &a)
-        place(pose, e.body_b, e.point_b, &Rb, &arm_b, &b)
-        if e.kind == AXES:
-            d = mul(Ra, constant3(e.direction))
-            x = mul(Rb, constant3(e.other))
-            h[c] = dot(d, x) - e.value
-            if Dh != NULL:
-                couple = cross(d, x)
-                add_wrench_row(m, pose, e.body_a, couple, zero3(), Dh + c * m.nv)
-                add_wrench_row(m, pose, e.body_b, neg(couple), zero3(), Dh + c * m.nv)
-            continue
-        x = sub(a, b)
-        couple = zero3()
-        if e.kind == DISTANCE:
-            length = vt_sqrt(dot(x, x))
-            h[c] = length - e.value
-            if e.iv_a >= 0:
-                h[c] = h[c] - e.factor_a * q[e.iq_a]
-                if Dh != NULL:
-                    Dh[c * m.nv + e.iv_a] = vt_set1(-e.factor_a)
-            d = scale(vt_set1(1.0) / length, x)
+        elif list[c].kind == COUPLING:
+            coupling(&list[c], q, &h[c], row)
+        elif list[c].kind == PROFILE:
+            profile(&list[c], q, &h[c], row)
         else:
-            d = constant3(e.direction)
-            if e.local:
-                d = mul(Ra, d)
-                couple = cross(d, x)
-            h[c] = dot(d, x) - e.value
-        if Dh != NULL:
-            add_wrench_row(m, pose, e.body_a, add(cross(arm_a, d), couple), d, Dh + c * m.nv)
-            add_wrench_row(m, pose, e.body_b, cross(arm_b, neg(d)), neg(d), Dh + c * m.nv)
+            between_bodies(m, &list[c], q, pose, &h[c], row)

@@ -1,5 +1,27 @@
-# One case per joint kind: pose, retraction and its inverse. Everything else of a one-coordinate
-# joint follows from its axis being local z.
+# The joints. Whatever depends on a joint's kind is here and nowhere else: a joint kind is a case in each of these.
+#
+#   every joint           joint_pose, joint_advance, joint_difference, joint_column, joint_project
+#   rigid-body recursions joint_add_motion (inverse dynamics), joint_add_bias (forward dynamics)
+#   one coordinate        joint_pairing, joint_remainder, joint_add, joint_inertia_column, joint_block_column and _row
+#   several coordinates   joint_expand, joint_project_own, joint_twist_axis, joint_reduce, joint_respond, joint_accelerate
+#   linear-time           joint_half_turn, joint_turns, joint_slides, joint_increment; joint_advance_straight, and below it
+#                         what else a free joint's straight increments need
+#
+# A joint of one coordinate turns about the z axis of its core frame or moves along it: its motion subspace S is a
+# fixed twist. One of several coordinates ("multi") is a group of motions with q (+) d = q exp(S d); the columns of S
+# are unit twists along the core frame's axes. World axes and the body's origin unless "own", which is the body's axes.
+
+cdef inline bint joint_multi(const vt_body* b) noexcept nogil:
+    # several coordinates; rare, and expected to be. Their kinds are the last of the list
+    return VT_UNLIKELY(b.kind >= BALL)
+
+
+cdef inline int joint_nv(const vt_body* b) noexcept nogil:
+    # by the kind, so that compilers see the loops over one coordinate
+    return b.nv if joint_multi(b) else 1
+
+
+# ---- poses and retractions -----------------------------------------------------------------------
 
 cdef inline Mat3 constant_rotation(const double* E) noexcept nogil:
     cdef Mat3 r
@@ -40,15 +62,9 @@ cdef inline void joint_pose(const vt_body* b, const vt_real* q, Mat3* R, Vec3* p
         p[0] = add(p[0], mul(E, load3(q + b.iq)))
 
 
-cdef inline void joint_integrate(const vt_body* b, const vt_real* q, const vt_real* d,
-                                 vt_real* q2) noexcept nogil:
-    # q2 = q (+) d; d is a body displacement
-    joint_advance(b, q, vt_set1(1.0), d, q2)
-
-
 cdef inline void joint_advance(const vt_body* b, const vt_real* q, vt_real share, const vt_real* d,
                                vt_real* q2) noexcept nogil:
-    # q2 = q (+) share d
+    # q2 = q (+) share d; d is a body displacement
     cdef Quat turn
     cdef Vec3 shift
     if b.kind == BALL:
@@ -87,7 +103,7 @@ cdef inline void joint_difference(const vt_body* b, const vt_real* q, const vt_r
 cdef void advance(const vt_model* m, const vt_real* q, vt_real share, const vt_real* d, vt_real* q2) noexcept nogil:
     # q2 = q (+) share d
     cdef int i
-    if m.nbig == 0:
+    if m.nmulti == 0:
         for i in range(m.nv):
             q2[i] = q[i] + share * d[i]
         return
@@ -121,3 +137,429 @@ cdef void exponential_rate(const vt_model* m, const vt_real* u, const vt_real* v
             store3(du + b.iv + 3, w)
         else:
             du[b.iv] = v[b.iv]
+
+
+# ---- the motion subspace S -----------------------------------------------------------------------
+
+cdef inline int joint_order(const vt_body* b, int k) noexcept nogil:
+    # of several coordinates: which of the six unit twists (angular, linear) the k-th one has
+    if b.kind == FREE:
+        return k + 3 if k < 3 else k - 3
+    return k
+
+
+cdef inline Vec3 column(Mat3 A, int k) noexcept nogil:
+    cdef Vec3 a = A.x
+    if k == 1:
+        a = A.y
+    elif k == 2:
+        a = A.z
+    return a
+
+
+cdef inline void joint_column(const vt_body* b, Mat3 R, int k, Vec3* w, Vec3* v) noexcept nogil:
+    # the k-th column of S, the twist (w, v) of the k-th coordinate
+    cdef Vec3 axis = R.x
+    if b.kind == REVOLUTE:
+        w[0] = R.z
+        v[0] = zero3()
+    elif b.kind == PRISMATIC:
+        w[0] = zero3()
+        v[0] = R.z
+    elif b.kind == HELICAL:
+        w[0] = R.z
+        v[0] = scale(vt_set1(b.pitch), R.z)
+    else:
+        if k % 3 == 1:
+            axis = R.y
+        elif k % 3 == 2:
+            axis = R.z
+        if b.kind == FREE and k < 3:
+            w[0] = zero3()
+            v[0] = axis
+        else:
+            w[0] = axis
+            v[0] = zero3()
+
+
+cdef inline void add_joint_velocity(const vt_body* b, Mat3 R, const vt_real* v, Vec3* w, Vec3* u) noexcept nogil:
+    # (w, u) += S v, a column at a time
+    cdef int k
+    cdef Vec3 sw, su
+    for k in range(joint_nv(b)):
+        joint_column(b, R, k, &sw, &su)
+        w[0] = axpy(v[b.iv + k], sw, w[0])
+        u[0] = axpy(v[b.iv + k], su, u[0])
+
+
+cdef inline void joint_project_own(const vt_body* b, Vec3 n, Vec3 f, vt_real* out) noexcept nogil:
+    # S^T (n, f), all in the body's own axes
+    if b.kind == REVOLUTE:
+        out[b.iv] = n.z
+    elif b.kind == PRISMATIC:
+        out[b.iv] = f.z
+    elif b.kind == HELICAL:
+        out[b.iv] = n.z + b.pitch * f.z
+    elif b.kind == BALL:
+        store3(out + b.iv, n)
+    else:
+        store3(out + b.iv, f)
+        store3(out + b.iv + 3, n)
+
+
+cdef inline vt_real joint_pairing(const vt_body* b, Vec3 z, Vec3 n, Vec3 f) noexcept nogil:
+    # S^T (n, f) of one coordinate, z its axis
+    if b.kind == REVOLUTE:
+        return dot(z, n)
+    if b.kind == PRISMATIC:
+        return dot(z, f)
+    return dot(z, n) + b.pitch * dot(z, f)
+
+
+cdef inline void joint_project(const vt_body* b, Mat3 R, Vec3 n, Vec3 f, vt_real* out) noexcept nogil:
+    # S^T (n, f). To turn n and f first and use joint_project_own would cost two products of which one entry is used
+    if not joint_multi(b):
+        out[b.iv] = joint_pairing(b, R.z, n, f)
+    elif b.kind == BALL:
+        store3(out + b.iv, tmul(R, n))
+    else:
+        store3(out + b.iv, tmul(R, f))
+        store3(out + b.iv + 3, tmul(R, n))
+
+
+cdef inline vt_real joint_remainder(const vt_body* b, Vec3 z, vt_real tau, Vec3 n, Vec3 f) noexcept nogil:
+    # tau - S^T (n, f) of one coordinate, term after term
+    if b.kind == REVOLUTE:
+        return tau - dot(z, n)
+    if b.kind == PRISMATIC:
+        return tau - dot(z, f)
+    return tau - dot(z, n) - b.pitch * dot(z, f)
+
+
+cdef inline void joint_add(const vt_body* b, Vec3 z, vt_real rate, Vec3* w, Vec3* v) noexcept nogil:
+    # (w, v) += S rate of one coordinate, where add_joint_velocity would multiply zeros
+    if b.kind == REVOLUTE:
+        w[0] = axpy(rate, z, w[0])
+    elif b.kind == PRISMATIC:
+        v[0] = axpy(rate, z, v[0])
+    else:
+        w[0] = axpy(rate, z, w[0])
+        v[0] = axpy(b.pitch * rate, z, v[0])
+
+
+cdef inline void joint_expand(const vt_body* b, const vt_real* y, Vec3* w, Vec3* v) noexcept nogil:
+    # S y of several coordinates in the body's own axes: a twist, or the wrench whose projection is y
+    if b.kind == FREE:
+        v[0] = load3(y + b.iv)
+        w[0] = load3(y + b.iv + 3)
+    else:
+        w[0] = load3(y + b.iv)
+        v[0] = zero3()
+
+
+# ---- inverse and forward dynamics ----------------------------------------------------------------
+
+cdef inline void joint_add_motion(const vt_body* b, const vt_real* v, const vt_real* a, Vec3* w, Vec3* dw,
+                                  Vec3* acc) noexcept nogil:
+    # add a joint's motion to its body's, own axes. With (u, d) = S v and (du, dd) = S a:
+    #     acc += dd + 2 w x d (+ u x d where d turns with the body),  dw += w x u + du,  w += u
+    cdef Vec3 u, d
+    cdef vt_real r
+    if b.kind == REVOLUTE or b.kind == HELICAL:
+        r = v[b.iv]
+        dw[0] = vec3(dw.x + w.y * r, dw.y - w.x * r, dw.z + a[b.iv])
+        if b.kind == HELICAL:
+            r = 2.0 * b.pitch * v[b.iv]
+            acc[0] = vec3(acc.x + w.y * r, acc.y - w.x * r, acc.z + b.pitch * a[b.iv])
+        w.z = w.z + v[b.iv]
+    elif b.kind == PRISMATIC:
+        r = 2.0 * v[b.iv]
+        acc[0] = vec3(acc.x + w.y * r, acc.y - w.x * r, acc.z + a[b.iv])
+    elif b.kind == BALL:
+        u = load3(v + b.iv)
+        dw[0] = add(add(dw[0], cross(w[0], u)), load3(a + b.iv))
+        w[0] = add(w[0], u)
+    else:
+        u = load3(v + b.iv + 3)
+        d = load3(v + b.iv)
+        acc[0] = add(add(acc[0], load3(a + b.iv)), cross(axpy(vt_set1(2.0), w[0], u), d))
+        dw[0] = add(add(dw[0], cross(w[0], u)), load3(a + b.iv + 3))
+        w[0] = add(w[0], u)
+
+
+cdef inline void joint_add_bias(const vt_body* b, Mat3 R, const vt_real* v, Vec3* w, Vec3* dw, Vec3* a) noexcept nogil:
+    # the same in world axes without the joint's acceleration: w, of the parent, becomes the body's;
+    # dw = w x u, a += 2 w x d (+ u x d)
+    cdef Vec3 u, d
+    if b.kind == REVOLUTE:
+        u = scale(v[b.iv], R.z)
+        dw[0] = cross(w[0], u)
+        w[0] = add(w[0], u)
+    elif b.kind == PRISMATIC:
+        dw[0] = zero3()
+        a[0] = add(a[0], cross(w[0], scale(2.0 * v[b.iv], R.z)))
+    elif b.kind == HELICAL:
+        u = scale(v[b.iv], R.z)
+        dw[0] = cross(w[0], u)
+        a[0] = axpy(vt_set1(2.0 * b.pitch), dw[0], a[0])
+        w[0] = add(w[0], u)
+    elif b.kind == BALL:
+        u = mul(R, load3(v + b.iv))
+        dw[0] = cross(w[0], u)
+        w[0] = add(w[0], u)
+    else:
+        u = mul(R, load3(v + b.iv + 3))
+        d = mul(R, load3(v + b.iv))
+        dw[0] = cross(w[0], u)
+        a[0] = add(a[0], cross(axpy(vt_set1(2.0), w[0], u), d))
+        w[0] = add(w[0], u)
+
+
+cdef inline Vec3 joint_coriolis(const vt_body* b, Vec3 before, Vec3 after, Vec3 slide) noexcept nogil:
+    # acceleration of the origin where the joint slides at a steady rate: 2 w x d, or (2 w + u) x d where d turns
+    # with the body; w and w + u are the angular velocities before and after the joint
+    if b.kind == FREE:
+        return cross(add(before, after), slide)
+    return cross(scale(vt_set1(2.0), before), slide)
+
+
+cdef struct Articulated:    # of a subtree: the wrench n = J dw + H a + bn, f = H^T dw + M a + bf that moves its root body
+    Sym3 J
+    Mat3 H
+    Sym3 M
+    Vec3 bn
+    Vec3 bf
+
+
+cdef inline void joint_inertia_column(const vt_body* b, Vec3 z, const Articulated* I, Vec3* n, Vec3* f) noexcept nogil:
+    # (n, f) = I S of one coordinate
+    cdef vt_real pitch
+    if b.kind == REVOLUTE:
+        n[0] = symmul(I.J, z)
+        f[0] = tmul(I.H, z)
+    elif b.kind == PRISMATIC:
+        n[0] = mul(I.H, z)
+        f[0] = symmul(I.M, z)
+    else:
+        pitch = vt_set1(b.pitch)
+        n[0] = axpy(pitch, mul(I.H, z), symmul(I.J, z))
+        f[0] = axpy(pitch, symmul(I.M, z), tmul(I.H, z))
+
+
+cdef inline bint joint_reduce(const vt_body* b, Mat3 R, const vt_real* tau, const Articulated* I, Vec3 a, Sym3* M,
+                              Vec3* n, Vec3* f) noexcept nogil:
+    # the wrench (n, f) that a parent feels of a joint of several coordinates whose origin accelerates by a, and
+    # whether it feels any inertia: of a ball M - H^T J^-1 H, of a free joint none
+    cdef Sym3 J
+    if b.kind == BALL:
+        n[0] = mul(R, load3(tau + b.iv))
+        J = sym_inverse(I.J)
+        M[0] = subsym(I.M, congruence(transpose(I.H), J))
+        f[0] = add(I.bf, add(tmul(I.H, symmul(J, sub(n[0], I.bn))), symmul(M[0], a)))
+        return True
+    joint_respond(b, R, tau, I, n, f)
+    return False
+
+
+cdef inline void joint_respond(const vt_body* b, Mat3 R, const vt_real* tau, const Articulated* I, Vec3* n,
+                               Vec3* f) noexcept nogil:
+    # the same where nothing accelerates by itself
+    if b.kind == BALL:
+        n[0] = mul(R, load3(tau + b.iv))
+        f[0] = add(I.bf, tmul(I.H, symmul(sym_inverse(I.J), sub(n[0], I.bn))))
+    else:
+        n[0] = mul(R, load3(tau + b.iv + 3))
+        f[0] = mul(R, load3(tau + b.iv))
+
+
+cdef inline void joint_accelerate(const vt_body* b, Mat3 R, const vt_real* tau, const Articulated* I, Vec3* dw, Vec3* a,
+                                  vt_real* acc) noexcept nogil:
+    # the accelerations of several coordinates where the body would have (dw, a) if the joint did not accelerate:
+    # S^T (I (dw, a) + S^T acc) + bias) = tau, solved by blocks; (dw, a) become the body's
+    cdef Sym3 J, M
+    cdef Vec3 n, f, u, d
+    n = sub(mul(R, load3(tau + b.iv + b.nv - 3)), I.bn)
+    if b.kind == BALL:
+        u = symmul(sym_inverse(I.J), sub(n, mul(I.H, a[0])))
+        store3(acc + b.iv, tmul(R, sub(u, dw[0])))
+    else:
+        f = sub(mul(R, load3(tau + b.iv)), I.bf)
+        M = sym_inverse(I.M)
+        u = symmul(M, f)
+        J = sym_inverse(subsym(I.J, congruence(I.H, M)))
+        u = symmul(J, sub(n, mul(I.H, u)))
+        d = symmul(M, sub(f, tmul(I.H, u)))
+        store3(acc + b.iv, tmul(R, sub(d, a[0])))
+        store3(acc + b.iv + 3, tmul(R, sub(u, dw[0])))
+        a[0] = d
+    dw[0] = u
+
+
+# ---- the linear-time method's increments ---------------------------------------------------------
+# There y is a joint's increment as both ends of a step see it: its turn, and its displacement in the axes of the
+# start. A free joint's position moves straight, and is turned to the end's axes where a displacement there is meant.
+
+cdef inline bint joint_turns(const vt_body* b) noexcept nogil:
+    return b.kind != PRISMATIC
+
+
+cdef inline bint joint_slides(const vt_body* b) noexcept nogil:
+    return b.kind != REVOLUTE and b.kind != BALL
+
+
+cdef inline void joint_half_turn(const vt_body* b, const vt_real* y, vt_real* sine, vt_real* cosine) noexcept nogil:
+    # of half the angle, where one coordinate turns
+    if b.kind == REVOLUTE or b.kind == HELICAL:
+        vt_sincos(0.5 * y[b.iv], sine, cosine)
+
+
+cdef inline void joint_increment(const vt_body* b, Mat3 R, const vt_real* y, vt_real sine, vt_real cosine, Quat* turn,
+                                 Vec3* move) noexcept nogil:
+    # turn and displacement of the body by its own joint; sine and cosine as joint_half_turn has them
+    move[0] = zero3()
+    if b.kind == REVOLUTE:
+        turn[0] = quat(scale(sine, R.z), cosine)
+    elif b.kind == PRISMATIC:
+        move[0] = scale(y[b.iv], R.z)
+        turn[0] = quat(zero3(), vt_set1(1.0))
+    elif b.kind == HELICAL:
+        turn[0] = quat(scale(sine, R.z), cosine)
+        move[0] = scale(b.pitch * y[b.iv], R.z)
+    elif b.kind == BALL:
+        turn[0] = exp_quat(load3(y + b.iv))
+        turn[0] = quat(mul(R, quat_vec(turn[0])), turn.w)
+    else:
+        turn[0] = exp_quat(load3(y + b.iv + 3))
+        turn[0] = quat(mul(R, quat_vec(turn[0])), turn.w)
+        move[0] = mul(R, load3(y + b.iv))
+
+
+cdef inline void joint_block_column(const vt_body* b, const Block* A, Vec3 z, Vec3* n, Vec3* f) noexcept nogil:
+    # (n, f) = A S of one coordinate
+    cdef vt_real pitch
+    if b.kind == REVOLUTE:
+        n[0] = mul(A.nw, z)
+        f[0] = mul(A.fw, z)
+    elif b.kind == PRISMATIC:
+        n[0] = mul(A.nv, z)
+        f[0] = mul(A.fv, z)
+    else:
+        pitch = vt_set1(b.pitch)
+        n[0] = axpy(pitch, mul(A.nv, z), mul(A.nw, z))
+        f[0] = axpy(pitch, mul(A.fv, z), mul(A.fw, z))
+
+
+cdef inline void joint_block_row(const vt_body* b, const Block* A, Vec3 z, Vec3* w, Vec3* v) noexcept nogil:
+    # (w, v) = A^T S of one coordinate
+    cdef vt_real pitch
+    if b.kind == REVOLUTE:
+        w[0] = tmul(A.nw, z)
+        v[0] = tmul(A.nv, z)
+    elif b.kind == PRISMATIC:
+        w[0] = tmul(A.fw, z)
+        v[0] = tmul(A.fv, z)
+    else:
+        pitch = vt_set1(b.pitch)
+        w[0] = axpy(pitch, tmul(A.fw, z), tmul(A.nw, z))
+        v[0] = axpy(pitch, tmul(A.fv, z), tmul(A.nv, z))
+
+
+cdef inline void joint_logarithm(const vt_body* b, const vt_real* y, vt_real* e) noexcept nogil:
+    # the logarithm e (nv,) of several coordinates' increment y: the same seen from both ends
+    cdef Vec3 w
+    if b.kind == FREE:
+        w = load3(y + b.iv + 3)
+        store3(e, dlog(w, load3(y + b.iv)))
+        store3(e + 3, w)
+    else:
+        store3(e, load3(y + b.iv))
+
+
+cdef inline void joint_logarithm_change(const vt_body* b, const vt_real* y, vt_real* d) noexcept nogil:
+    # d (nv,), a displacement of the body at the end, becomes the change of that logarithm
+    cdef Vec3 w, u
+    if b.kind == FREE:
+        w = load3(y + b.iv + 3)
+        dlog_se3(neg(w), neg(dlog(w, load3(y + b.iv))), load3(d + 3), load3(d), &w, &u)
+        store3(d, u)
+        store3(d + 3, w)
+    else:
+        store3(d, dlog(neg(load3(y + b.iv)), load3(d)))
+
+
+cdef inline void joint_increment_change(const vt_body* b, const vt_real* y, vt_real* d) noexcept nogil:
+    # d, a displacement of the body at the end, becomes the change of the increment y
+    cdef int k = b.iv + b.nv - 3
+    if b.kind == FREE:
+        store3(d + b.iv, mul(quat_matrix(exp_quat(load3(y + k))), load3(d + b.iv)))
+    store3(d + k, dlog(neg(load3(y + k)), load3(d + k)))
+
+
+cdef inline void joint_increment_row(const vt_body* b, const vt_real* y, vt_real* row) noexcept nogil:
+    # its transpose's inverse: a row by displacements of the body at the end becomes one by y
+    cdef int k = b.iv + b.nv - 3
+    cdef Vec3 w = load3(y + k)
+    cdef vt_real beta, delta
+    vt_exp_coefficients(dot(w, w), &beta, &delta)
+    # dexp_{-w}^T, and the turn of the end's axes
+    store3(row + k, dexp_so3(w, beta, delta, load3(row + k)))
+    if b.kind == FREE:
+        store3(row + b.iv, mul(quat_matrix(exp_quat(w)), load3(row + b.iv)))
+
+
+cdef void lt_advance_q(const vt_model* m, const vt_real* q, const vt_real* y, vt_real* q2) noexcept nogil:
+    # the configuration an increment y leads to
+    cdef int i
+    cdef const vt_body* b
+    cdef Quat turn
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            turn = load_quat(q + b.iq + 3)
+            store3(q2 + b.iq, add(load3(q + b.iq), mul(quat_matrix(turn), load3(y + b.iv))))
+            turn = quat_mul(turn, exp_quat(load3(y + b.iv + 3)))
+            store_quat(q2 + b.iq + 3, quat_normalised(turn))
+        else:
+            joint_advance(b, q, vt_set1(1.0), y, q2)
+
+
+cdef void lt_increment(const vt_model* m, const vt_real* q, const vt_real* q2, vt_real* y) noexcept nogil:
+    # the inverse of lt_advance_q
+    cdef int i
+    cdef const vt_body* b
+    difference(m, q, q2, y)
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            store3(y + b.iv, tmul(quat_matrix(load_quat(q + b.iq + 3)), sub(load3(q2 + b.iq), load3(q + b.iq))))
+
+
+cdef void lt_straighten(const vt_model* m, vt_real* y) noexcept nogil:
+    # an increment by body velocities (along the exponential) becomes one of lt_advance_q
+    cdef int i
+    cdef const vt_body* b
+    cdef Vec3 shift
+    cdef Quat turn
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            exp_se3(load3(y + b.iv + 3), load3(y + b.iv), &turn, &shift)
+            store3(y + b.iv, shift)
+
+
+cdef void lt_turn_velocity(const vt_model* m, const vt_real* d, vt_real* v) noexcept nogil:
+    # a free joint's velocity, given in the body's axes at node 1, in those that an increment d leads to
+    cdef int i
+    cdef const vt_body* b
+    for i in range(m.nbody):
+        b = &m.body[i]
+        if b.kind == FREE:
+            store3(v + b.iv, tmul(quat_matrix(exp_quat(load3(d + b.iv + 3))), load3(v + b.iv)))
+
+
+cdef void lt_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcept nogil:
+    # a row (nv,) by body displacements at node 2 becomes one by y
+    cdef int i
+    for i in range(m.nbody):
+        if joint_multi(&m.body[i]):
+            joint_increment_row(&m.body[i], y, row)

@@ -6,18 +6,22 @@ cdef enum:              # which loads to apply
     RATES = 2           # those that depend on velocities as well
 
 
+cdef struct BodiesAt:   # where the bodies are and how they move, and the inputs: what loads and constraints see
+    const vt_model* m
+    const double* q
+    const double* v
+    const double* u
+    const Pose* pose
+    const double* twist     # (nbody, 6), angular velocity and that of the origin
+
+
 cdef inline void twist_of(const vt_model* m, int i, const double* v, const Pose* pose, double* twist) noexcept nogil:
     # twist (w, velocity of the origin) of body i from its parent's
-    cdef const vt_body* b = &m.body[i]
-    cdef int k
-    cdef Vec3 w = zero3(), u = zero3(), sw, sv
-    if b.parent >= 0:
-        w = load3(twist + 6 * b.parent)
-        u = add(load3(twist + 6 * b.parent + 3), cross(w, pose[i].t))
-    for k in range(joint_nv(b)):
-        joint_column(b, pose[i].R, k, &sw, &sv)
-        w = axpy(v[b.iv + k], sw, w)
-        u = axpy(v[b.iv + k], sv, u)
+    cdef int up = m.body[i].parent
+    cdef Vec3 w = zero3(), u = zero3()
+    if up >= 0:
+        carry(load3(twist + 6 * up), load3(twist + 6 * up + 3), pose[i].t, &w, &u)
+    add_joint_velocity(&m.body[i], pose[i].R, v, &w, &u)
     store3(twist + 6 * i, w)
     store3(twist + 6 * i + 3, u)
 
@@ -97,34 +101,52 @@ cdef void pair_tangent(const vt_load* e, Vec3 d, Vec3 rate, double by_d, double 
             K[3 * i + j] = (across if i == j else 0.0) + (along - across) * x[i] * x[j] + x[i] * s[j]
 
 
-cdef void apply_loads(const vt_model* m, const vt_load* list, int count, int which, const double* q, const double* u,
-                      const Pose* pose, const double* twist, double* wrench, double* tau) noexcept nogil:
+cdef struct PairAt:     # the ends a and b of a load between two points: arms from the bodies' origins, places, velocities
+    Vec3 arm_a
+    Vec3 arm_b
+    Vec3 a
+    Vec3 b
+    Vec3 rate_a
+    Vec3 rate_b
+
+
+cdef inline PairAt pair_at(const BodiesAt* at, const vt_load* e) noexcept nogil:
+    cdef PairAt x
+    point_of(at.pose, at.twist, e.body_a, e.point_a, &x.arm_a, &x.a, &x.rate_a)
+    point_of(at.pose, at.twist, e.body_b, e.point_b, &x.arm_b, &x.b, &x.rate_b)
+    return x
+
+
+cdef void apply_loads(const BodiesAt* at, const vt_load* list, int count, int which, double* wrench,
+                      double* tau) noexcept nogil:
     # add the loads to wrench (nbody, 6), on each body about its origin in world axes, and to tau (nv,)
     cdef int k
     cdef const vt_load* e
-    cdef Vec3 arm_a, arm_b, a, b, rate_a, rate_b, n, f
+    cdef PairAt x
+    cdef Vec3 n, f
     cdef double value, slope, curve
     for k in range(count):
         e = &list[k]
         if not which & (RATES if e.kind == DAMPER else RESTING):
             continue
         if e.kind == WRENCH or e.kind == UNIFORM:
-            wrench_of(e, u, pose, &n, &f)
+            wrench_of(e, at.u, at.pose, &n, &f)
             add_to_body(wrench, e.body_a, n, f)
         elif e.kind == JOINT_FORCE:
-            tau[e.iv] += e.factor * (u[e.input] if e.input >= 0 else 1.0)
+            tau[e.iv] += e.factor * (at.u[e.input] if e.input >= 0 else 1.0)
         elif e.kind == JOINT_SPRING:
-            tau[e.iv] -= e.factor * (q[e.iq] - e.rest)
+            tau[e.iv] -= e.factor * (at.q[e.iq] - e.rest)
         elif e.kind == JOINT_TABLE:
-            table_one(&e.table, q[e.iq], &value, &slope, &curve)
+            table_one(&e.table, at.q[e.iq], &value, &slope, &curve)
             tau[e.iv] += value
         else:
-            point_of(pose, twist, e.body_a, e.point_a, &arm_a, &a, &rate_a)
-            point_of(pose, twist, e.body_b, e.point_b, &arm_b, &b, &rate_b)
-            f = pair_force(e, sub(a, b), sub(rate_a, rate_b))
-            add_to_body(wrench, e.body_a, cross(arm_a, f), f)
-            add_to_body(wrench, e.body_b, cross(f, arm_b), neg(f))
+            x = pair_at(at, e)
+            f = pair_force(e, sub(x.a, x.b), sub(x.rate_a, x.rate_b))
+            add_to_body(wrench, e.body_a, cross(x.arm_a, f), f)
+            add_to_body(wrench, e.body_b, cross(f, x.arm_b), neg(f))
 
+
+# ---- tangents -----------------------------------------------------------------------------------
 
 cdef inline void add_turning(double* turning, int body, Vec3 arm, Vec3 n, Vec3 f) noexcept nogil:
     # a torque n and a force f at a point of the body, both fixed in the world: how they turn as the body sees it
@@ -140,11 +162,13 @@ cdef inline void add_matrix(double* to, Mat3 A) noexcept nogil:
     store3(to + 6, add(load3(to + 6), A.z))
 
 
-cdef void add_rate_changes(const vt_model* m, const Pose* pose, const double* twist, int body, Vec3 at, Vec3 rate,
-                           Vec3 n, double size, double* changes) noexcept nogil:
+cdef void add_rate_changes(const BodiesAt* at, int body, Vec3 point, Vec3 rate, Vec3 n, double size,
+                           double* changes) noexcept nogil:
     # changes (3, nv) += size n (n . D), D the change by q of the velocity of a point of a body where v stays.
     # What hangs on a joint turns with it, and so does its velocity beside that of the joint's carrier; and the
     # point moves on the carrier
+    cdef const vt_model* m = at.m
+    cdef const Pose* pose = at.pose
     cdef int i = body, k, c
     cdef const vt_body* b
     cdef Vec3 w, v, wp, vp
@@ -155,11 +179,11 @@ cdef void add_rate_changes(const vt_model* m, const Pose* pose, const double* tw
         b = &m.body[i]
         wp = vp = zero3()
         if b.parent >= 0:
-            wp = load3(twist + 6 * b.parent)
-            vp = add(load3(twist + 6 * b.parent + 3), cross(wp, sub(at, pose[b.parent].o)))
+            carry(load3(at.twist + 6 * b.parent), load3(at.twist + 6 * b.parent + 3),
+                  sub(point, pose[b.parent].o), &wp, &vp)
         for c in range(joint_nv(b)):
             joint_column(b, pose[i].R, c, &w, &v)
-            v = add(v, cross(w, sub(at, pose[i].o)))
+            v = add(v, cross(w, sub(point, pose[i].o)))
             x = size * dot(n, add(cross(w, sub(rate, vp)), cross(wp, v)))
             for k in range(3):
                 changes[k * m.nv + b.iv + c] += along[k] * x
@@ -175,65 +199,91 @@ cdef inline void add_changes(const vt_model* m, const double* K, const double* r
                                       + K[3 * j + 2] * rows[2 * m.nv + i])
 
 
-cdef void load_tangents(const vt_model* m, const vt_load* list, int count, const double* q, const double* u,
-                        const Pose* pose, const double* twist, double by_q, double by_rate, const MidBig* big,
-                        double* turning, double* stiffness, double* rows, double* changes) noexcept nogil:
-    # how the loads change with q and the velocities. turning (nbody, 27) and stiffness (nv,) are as
-    # mid_factor takes them; each load between two points gives three rows (3, nv), the change of d = a - b
-    # by q, and three of changes (3, nv) = -(by_q dF/dq d(q_m)/dy + by_rate dF/dv) of its force
-    cdef int k, j, i, body
+cdef inline void wrench_tangent(const BodiesAt* at, const vt_load* e, double* turning) noexcept nogil:
+    # of a wrench or a force fixed in the world: how it turns as the body sees it
+    cdef Vec3 arm, n, f
+    if e.axes == BODY:
+        return
+    wrench_of(e, at.u, at.pose, &n, &f)
+    if e.axes == HYBRID:
+        arm = mul(at.pose[e.body_a].R, constant3(e.point_a))
+        add_turning(turning, e.body_a, arm, sub(n, cross(arm, f)), f)
+    else:
+        # the arm from the body's origin to the world's changes with the origin
+        add_turning(turning, e.body_a, zero3(), n, f)
+        add_matrix(turning + 27 * e.body_a + 9, hat(f))
+
+
+cdef void pair_tangents(const BodiesAt* at, const vt_load* e, double by_q, double* turning, double* rows,
+                        double* changes) noexcept nogil:
+    # of a load between two points, as load_tangents has them
+    cdef const vt_model* m = at.m
+    cdef int j
     cdef double K[9]
+    cdef PairAt x = pair_at(at, e)
+    cdef Vec3 d = sub(x.a, x.b), rate = sub(x.rate_a, x.rate_b), unit
+    cdef Vec3 f = pair_force(e, d, rate)
+    # the force turns against the bodies
+    add_turning(turning, e.body_a, x.arm_a, zero3(), f)
+    add_turning(turning, e.body_b, x.arm_b, zero3(), neg(f))
+
+    # rows: of d by q, which are the generalised forces of unit forces between the points
+    memset(rows, 0, 3 * m.nv * sizeof(double))
+    for j in range(3):
+        unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
+        add_wrench_row(m, at.pose, e.body_a, cross(x.arm_a, unit), unit, rows + j * m.nv)
+        add_wrench_row(m, at.pose, e.body_b, cross(unit, x.arm_b), neg(unit), rows + j * m.nv)
+
+    # changes: of the force by q, with d and by what q changes of its rate
+    memset(changes, 0, 3 * m.nv * sizeof(double))
+    pair_tangent(e, d, rate, by_q, 0.0, K)
+    add_changes(m, K, rows, changes)
+    if e.kind == DAMPER:
+        unit = scale(1.0 / vt_sqrt(dot(d, d)), d)
+        add_rate_changes(at, e.body_a, x.a, x.rate_a, unit, by_q * e.factor, changes)
+        add_rate_changes(at, e.body_b, x.b, x.rate_b, unit, -by_q * e.factor, changes)
+
+
+cdef void load_tangents(const BodiesAt* at, const vt_load* list, int count, double by_q, double* turning,
+                        double* stiffness, double* rows, double* changes) noexcept nogil:
+    # how the loads change with q. turning (nbody, 27) and stiffness (nv,) are as mid_factor takes them; each load
+    # between two points gives three rows (3, nv), the change of d = a - b by q, and three of changes
+    # (3, nv) = -by_q dF/dq of its force
+    cdef const vt_model* m = at.m
+    cdef int k
     cdef const vt_load* e
-    cdef Vec3 arm_a, arm_b, a, b, rate_a, rate_b, n, f, d, unit
     cdef double value, slope, curve
     memset(turning, 0, 27 * m.nbody * sizeof(double))
     memset(stiffness, 0, m.nv * sizeof(double))
     for k in range(count):
         e = &list[k]
-        body = e.body_a
         if e.kind == WRENCH or e.kind == UNIFORM:
-            if e.axes == BODY:
-                continue
-            wrench_of(e, u, pose, &n, &f)
-            if e.axes == HYBRID:
-                arm_a = mul(pose[body].R, constant3(e.point_a))
-                add_turning(turning, body, arm_a, sub(n, cross(arm_a, f)), f)
-            else:
-                # the arm from the body's origin to the world's changes with the origin
-                add_turning(turning, body, zero3(), n, f)
-                add_matrix(turning + 27 * body + 9, hat(f))
+            wrench_tangent(at, e, turning)
         elif e.kind == JOINT_SPRING:
             stiffness[e.iv] += e.factor
         elif e.kind == JOINT_TABLE:
-            table_one(&e.table, q[e.iq], &value, &slope, &curve)
+            table_one(&e.table, at.q[e.iq], &value, &slope, &curve)
             stiffness[e.iv] -= slope
         elif e.kind != JOINT_FORCE:
-            point_of(pose, twist, e.body_a, e.point_a, &arm_a, &a, &rate_a)
-            point_of(pose, twist, e.body_b, e.point_b, &arm_b, &b, &rate_b)
-            d = sub(a, b)
-            f = pair_force(e, d, sub(rate_a, rate_b))
-            add_turning(turning, e.body_a, arm_a, zero3(), f)
-            add_turning(turning, e.body_b, arm_b, zero3(), neg(f))
-            memset(rows, 0, 3 * m.nv * sizeof(double))
-            for j in range(3):
-                unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
-                add_wrench_row(m, pose, e.body_a, cross(arm_a, unit), unit, rows + j * m.nv)
-                add_wrench_row(m, pose, e.body_b, cross(unit, arm_b), neg(unit), rows + j * m.nv)
-            memset(changes, 0, 3 * m.nv * sizeof(double))
-            pair_tangent(e, d, sub(rate_a, rate_b), by_q, 0.0, K)
-            add_changes(m, K, rows, changes)
-            if e.kind == DAMPER:
-                unit = scale(1.0 / vt_sqrt(dot(d, d)), d)
-                add_rate_changes(m, pose, twist, e.body_a, a, rate_a, unit, by_q * e.factor, changes)
-                add_rate_changes(m, pose, twist, e.body_b, b, rate_b, unit, -by_q * e.factor, changes)
-            if m.nbig:
-                for j in range(3):
-                    mid_row(m, big, False, 1.0, changes + j * m.nv)
-            if e.kind == DAMPER:
-                pair_tangent(e, d, sub(rate_a, rate_b), 0.0, by_rate, K)
-                add_changes(m, K, rows, changes)
+            pair_tangents(at, e, by_q, turning, rows, changes)
             rows += 3 * m.nv
             changes += 3 * m.nv
+
+
+cdef void load_rate_tangents(const BodiesAt* at, const vt_load* list, int count, double by_rate, const double* rows,
+                             double* changes) noexcept nogil:
+    # changes -= by_rate dF/dv of each load between two points, as load_tangents orders them
+    cdef int k
+    cdef double K[9]
+    cdef PairAt x
+    for k in range(count):
+        if list[k].kind == DAMPER:
+            x = pair_at(at, &list[k])
+            pair_tangent(&list[k], sub(x.a, x.b), sub(x.rate_a, x.rate_b), 0.0, by_rate, K)
+            add_changes(at.m, K, rows, changes)
+        if list[k].kind == SPRING or list[k].kind == DAMPER or list[k].kind == ATTRACTION:
+            rows += 3 * at.m.nv
+            changes += 3 * at.m.nv
 
 
 cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrench, const double* turning, double size,
@@ -251,7 +301,7 @@ cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrenc
         n, f = load3(wrench + 6 * k), load3(wrench + 6 * k + 3)
         if dot(n, n) + dot(f, f) == 0.0:
             continue
-        # the path's columns about this body's origin
+        # the path's columns S about this body's origin
         arm = zero3()
         i = k
         while i >= 0:
@@ -261,6 +311,7 @@ cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrenc
             column[i].v = add(v, cross(w, arm))
             arm = add(arm, pose[i].t)
             i = b.parent
+        # S_i.(change of the wrench by q_j) - (ad_{S_j} S_i).(wrench)
         j = k
         while j >= 0:
             Sj = &column[j]
@@ -300,89 +351,101 @@ cdef double load_potential(const vt_load* list, int count, const double* q, cons
     return sum
 
 
-cdef void constraint_accelerations(const vt_model* m, const vt_constraint* list, int count, const double* q,
-                                   const double* v, const Pose* pose, const double* twist, double* bias,
-                                   double* out) noexcept nogil:
-    # out (count,): the second time derivatives of the constraints where the coordinates do not accelerate,
-    # D2h(v, v). bias: memory for (nbody, 6), angular acceleration and that of the origin
-    cdef int i, c, k
+# ---- second derivatives of constraints ------------------------------------------------------------
+
+cdef struct Moving:     # a vector and its time derivatives
+    Vec3 x
+    Vec3 dx
+    Vec3 ddx
+
+
+cdef void bias_accelerations(const BodiesAt* at, double* bias) noexcept nogil:
+    # bias (nbody, 6): angular acceleration and that of the origin where the coordinates do not accelerate,
+    #     dw = dw_P + w_P x u,  a = a_P + dw_P x t + w_P x (w_P x t) + what the joint's sliding adds
+    cdef int i, k
     cdef const vt_body* b
-    cdef const vt_constraint* e
-    cdef Vec3 wp, w, dw, a, turn, slide, d, dd, x, xd, xdd, y, yd, ydd
-    cdef Vec3 pa, va, aa, pb, vb, ab
-    cdef double length, speed, value, slope, curve
-    for i in range(m.nbody):
-        b = &m.body[i]
-        w = load3(twist + 6 * i)
+    cdef Vec3 wp, w, dw, a, turn, slide, x, y, t
+    for i in range(at.m.nbody):
+        b = &at.m.body[i]
+        t = at.pose[i].t
+        w = load3(at.twist + 6 * i)
         if b.parent >= 0:
-            wp = load3(twist + 6 * b.parent)
+            wp = load3(at.twist + 6 * b.parent)
             dw = load3(bias + 6 * b.parent)
-            a = add(load3(bias + 6 * b.parent + 3), add(cross(dw, pose[i].t), cross(wp, cross(wp, pose[i].t))))
+            a = add(load3(bias + 6 * b.parent + 3), add(cross(dw, t), cross(wp, cross(wp, t))))
         else:
             wp = dw = a = zero3()
         # the joint's own turning and sliding velocity
         turn = sub(w, wp)
         slide = zero3()
         for k in range(joint_nv(b)):
-            joint_column(b, pose[i].R, k, &x, &y)
-            slide = axpy(v[b.iv + k], y, slide)
-        dw = add(dw, cross(wp, turn))
-        if b.kind == FREE:
-            a = add(a, cross(add(wp, w), slide))
-        else:
-            a = add(a, cross(scale(2.0, wp), slide))
-        store3(bias + 6 * i, dw)
-        store3(bias + 6 * i + 3, a)
+            joint_column(b, at.pose[i].R, k, &x, &y)
+            slide = axpy(at.v[b.iv + k], y, slide)
+        store3(bias + 6 * i, add(dw, cross(wp, turn)))
+        store3(bias + 6 * i + 3, add(a, joint_coriolis(b, wp, w, slide)))
+
+
+cdef double constraint_acceleration(const BodiesAt* at, const double* bias, const vt_constraint* e) noexcept nogil:
+    # D2h(v, v) of one constraint
+    cdef Moving x, y, a, b
+    cdef double length, speed, value, slope, curve
+    if e.kind == COUPLING or e.kind == USER:
+        return 0.0
+    if e.kind == PROFILE:
+        table_one(&e.table, at.q[e.iq_b], &value, &slope, &curve)
+        return -curve * at.v[e.iv_b] * at.v[e.iv_b]
+    if e.kind == AXES:
+        # (x.y)'' = x''.y + 2 x'.y' + x.y''
+        x = moving(at, bias, e.body_a, e.direction)
+        y = moving(at, bias, e.body_b, e.other)
+        return dot(x.ddx, y.x) + 2.0 * dot(x.dx, y.dx) + dot(x.x, y.ddx)
+    a = travelling(at, bias, e.body_a, e.point_a)
+    b = travelling(at, bias, e.body_b, e.point_b)
+    x.x, x.dx, x.ddx = sub(a.x, b.x), sub(a.dx, b.dx), sub(a.ddx, b.ddx)
+    if e.kind == DISTANCE:
+        # |x|'' = (x.x'' + x'.x' - |x|'^2)/|x|
+        length = vt_sqrt(dot(x.x, x.x))
+        speed = dot(x.x, x.dx) / length
+        return (dot(x.x, x.ddx) + dot(x.dx, x.dx) - speed * speed) / length
+    if e.local:
+        y = moving(at, bias, e.body_a, e.direction)
+        return dot(y.ddx, x.x) + 2.0 * dot(y.dx, x.dx) + dot(y.x, x.ddx)
+    return dot(constant3(e.direction), x.ddx)
+
+
+cdef void constraint_accelerations(const BodiesAt* at, const vt_constraint* list, int count, double* bias,
+                                   double* out) noexcept nogil:
+    # out (count,): the second time derivatives of the constraints where the coordinates do not accelerate,
+    # D2h(v, v). bias: memory for (nbody, 6)
+    cdef int c
+    bias_accelerations(at, bias)
     for c in range(count):
-        e = &list[c]
-        out[c] = 0.0
-        if e.kind == COUPLING or e.kind == USER:
-            continue
-        if e.kind == PROFILE:
-            table_one(&e.table, q[e.iq_b], &value, &slope, &curve)
-            out[c] = -curve * v[e.iv_b] * v[e.iv_b]
-            continue
-        if e.kind == AXES:
-            moving(pose, twist, bias, e.body_a, e.direction, &x, &xd, &xdd)
-            moving(pose, twist, bias, e.body_b, e.other, &y, &yd, &ydd)
-            out[c] = dot(xdd, y) + 2.0 * dot(xd, yd) + dot(x, ydd)
-            continue
-        travelling(pose, twist, bias, e.body_a, e.point_a, &pa, &va, &aa)
-        travelling(pose, twist, bias, e.body_b, e.point_b, &pb, &vb, &ab)
-        x, xd, xdd = sub(pa, pb), sub(va, vb), sub(aa, ab)
-        if e.kind == DISTANCE:
-            length = vt_sqrt(dot(x, x))
-            speed = dot(x, xd) / length
-            out[c] = (dot(x, xdd) + dot(xd, xd) - speed * speed) / length
-        elif e.local:
-            moving(pose, twist, bias, e.body_a, e.direction, &y, &yd, &ydd)
-            out[c] = dot(ydd, x) + 2.0 * dot(yd, xd) + dot(y, xdd)
-        else:
-            out[c] = dot(constant3(e.direction), xdd)
+        out[c] = constraint_acceleration(at, bias, &list[c])
 
 
-cdef inline void moving(const Pose* pose, const double* twist, const double* bias, int body, const double* axis,
-                        Vec3* d, Vec3* rate, Vec3* acceleration) noexcept nogil:
-    # a direction fixed in a body and its time derivatives
+cdef inline Moving moving(const BodiesAt* at, const double* bias, int body, const double* axis) noexcept nogil:
+    # a direction fixed in a body: x' = w x x, x'' = dw x x + w x x'
+    cdef Moving r
     cdef Vec3 w
     if body < 0:
-        d[0] = constant3(axis)
-        rate[0] = acceleration[0] = zero3()
-        return
-    w = load3(twist + 6 * body)
-    d[0] = mul(pose[body].R, constant3(axis))
-    rate[0] = cross(w, d[0])
-    acceleration[0] = add(cross(load3(bias + 6 * body), d[0]), cross(w, rate[0]))
+        r.x = constant3(axis)
+        r.dx = r.ddx = zero3()
+        return r
+    w = load3(at.twist + 6 * body)
+    r.x = mul(at.pose[body].R, constant3(axis))
+    r.dx = cross(w, r.x)
+    r.ddx = add(cross(load3(bias + 6 * body), r.x), cross(w, r.dx))
+    return r
 
 
-cdef inline void travelling(const Pose* pose, const double* twist, const double* bias, int body, const double* point,
-                            Vec3* at, Vec3* rate, Vec3* acceleration) noexcept nogil:
-    # a point of a body and its time derivatives
-    moving(pose, twist, bias, body, point, at, rate, acceleration)
+cdef inline Moving travelling(const BodiesAt* at, const double* bias, int body, const double* point) noexcept nogil:
+    # a point of a body: its arm, and the origin's own motion
+    cdef Moving r = moving(at, bias, body, point)
     if body >= 0:
-        at[0] = add(at[0], pose[body].o)
-        rate[0] = add(rate[0], load3(twist + 6 * body + 3))
-        acceleration[0] = add(acceleration[0], load3(bias + 6 * body + 3))
+        r.x = add(r.x, at.pose[body].o)
+        r.dx = add(r.dx, load3(at.twist + 6 * body + 3))
+        r.ddx = add(r.ddx, load3(bias + 6 * body + 3))
+    return r
 
 
 def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
@@ -403,6 +466,7 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
 def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
     """Forces (nv,) of loads that rest on q and no inputs, and their derivatives (nv, nv); one coordinate a joint."""
     cdef const vt_model* m = &model.m
+    cdef BodiesAt at
     cdef int n = m.nv, k, i, j
     cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + sizeof(Twist) + 39 * sizeof(double))
                                    + (n + 6 * n * list.pairs) * sizeof(double) + 512)
@@ -418,10 +482,11 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
     cdef double[::1] f = force
     cdef double[:, ::1] J = by_q
     forward_kinematics(m, &q[0], pose)
-    apply_loads(m, list.list, list.count, RESTING, &q[0], NULL, pose, zeros, wrench, &f[0])
+    at.m, at.q, at.v, at.u, at.pose, at.twist = m, &q[0], NULL, NULL, pose, zeros
+    apply_loads(&at, list.list, list.count, RESTING, wrench, &f[0])
     for i in range(m.nbody):
         add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[0])
-    load_tangents(m, list.list, list.count, &q[0], NULL, pose, zeros, 1.0, 0.0, NULL, turning, stiffness, C, changes)
+    load_tangents(&at, list.list, list.count, 1.0, turning, stiffness, C, changes)
     add_geometric(m, pose, wrench, turning, 1.0, column, &J[0, 0])
     for i in range(n):
         J[i, i] -= stiffness[i]

@@ -32,6 +32,11 @@ cdef struct TreePair:   # derivatives of a body's velocity by a pair of coordina
     Twist vq            # by rate i and q_j; by rate j and q_i it is zero
     Twist qq
 
+cdef struct TreeSecond: # what a second coordinate j brings to a body
+    Twist v             # momentum by rate j
+    Twist q             # momentum by q_j
+    Vec3 weight         # vj x m g, for the second derivative of the COM is w_i x vj
+
 cdef struct TreeSums:   # second derivatives of L by a pair of coordinates
     double vv
     double vq           # by rate i and q_j
@@ -111,8 +116,9 @@ cdef inline Twist twist(Vec3 w, Vec3 v) noexcept nogil:
 
 
 cdef inline Twist carried(Twist x, Vec3 t) noexcept nogil:
-    # the twist of the same motion at a point t further
-    return twist(x.w, add(x.v, cross(x.w, t)))
+    cdef Twist r
+    carry(x.w, x.v, t, &r.w, &r.v)
+    return r
 
 
 cdef inline Twist by_own(Twist x, Twist S) noexcept nogil:
@@ -131,22 +137,18 @@ cdef inline Twist momentum_of(const vt_body* b, const TreeBody* s, Twist x) noex
 cdef inline void tree_place(const vt_body* b, const double* q, const double* rate, const TreeBody* up,
                             TreeBody* s) noexcept nogil:
     # pose, joint and velocity from the parent's (NULL: the world)
-    cdef Mat3 R
     cdef Vec3 p
-    cdef Twist x
-    joint_pose(b, q, &R, &p)
+    cdef Twist x = twist(zero3(), zero3())
+    place_body(b, q, &up.R if up != NULL else NULL, &s.R, &p)
     if up != NULL:
-        R = mul3(up.R, R)
-        p = sub(mul(up.R, p), up.arm)
-    s.R = R
-    s.arm = mul(R, constant3(b.com))
+        p = sub(p, up.arm)
+    s.arm = mul(s.R, constant3(b.com))
     s.t = add(p, s.arm)
     s.c = s.t
-    x = twist(zero3(), zero3())
     if up != NULL:
         s.c = add(up.c, s.t)
         x = carried(up.V, s.t)
-    joint_column(b, R, 0, &s.S.w, &s.S.v)
+    joint_column(b, s.R, 0, &s.S.w, &s.S.v)
     s.S = carried(s.S, s.arm)
     s.V = twist(axpy(rate[b.iv], s.S.w, x.w), axpy(rate[b.iv], s.S.v, x.v))
 
@@ -167,18 +169,22 @@ cdef inline void tree_first(const vt_model* m, const vt_body* b, const TreeBody*
     L_q[0] += pairing(by_q, s.pi) + b.mass * dot(constant3(m.g), v.v)
 
 
-cdef inline void tree_pair(const TreeBody* s, Twist vi, Twist qi, Twist vq, Twist qq, Twist vj_momentum,
-                           Twist qj_momentum, Vec3 weight, TreeSums* x) noexcept nogil:
-    # add a body's part of the second derivatives by coordinates i and j; weight: vj x m g, for the
-    # second derivative of the COM is w_i x vj
-    x.vv += pairing(vi, vj_momentum)
-    x.vq += pairing(vi, qj_momentum) + pairing(vq, s.pi)
-    x.qv += pairing(qi, vj_momentum)
-    x.qq += pairing(qi, qj_momentum) + pairing(qq, s.pi) + dot(vi.w, weight)
+cdef inline TreeSecond tree_by_second(const vt_model* m, const vt_body* b, const TreeBody* s, Twist vj,
+                                      Twist qj) noexcept nogil:
+    cdef TreeSecond r
+    r.v = momentum_of(b, s, vj)
+    r.q = momentum_of(b, s, qj)
+    r.weight = scale(b.mass, cross(vj.v, constant3(m.g)))
+    return r
 
 
-cdef inline Vec3 tree_weight(const vt_model* m, const vt_body* b, Twist vj) noexcept nogil:
-    return scale(b.mass, cross(vj.v, constant3(m.g)))
+cdef inline void tree_pair(const TreeBody* s, Twist vi, Twist qi, Twist vq, Twist qq, const TreeSecond* j,
+                           TreeSums* x) noexcept nogil:
+    # add a body's part of the second derivatives by coordinates i and j
+    x.vv += pairing(vi, j.v)
+    x.vq += pairing(vi, j.q) + pairing(vq, s.pi)
+    x.qv += pairing(qi, j.v)
+    x.qq += pairing(qi, j.q) + pairing(qq, s.pi) + dot(vi.w, j.weight)
 
 
 # ---- with caching -----------------------------------------------------------------------------------
@@ -208,6 +214,7 @@ cdef double tree_sweep_cached(const vt_model* m, TreeWork* w, double* L_rate, do
             up_q = w.by_q + w.first[b.parent]
         tree_place(b, w.q, w.rate, up, s)
         L += tree_load(m, b, s)
+        # the parent's derivatives carried along, and those by the own coordinate
         for i in range(j):
             v[i] = carried(up_v[i], s.t)
             by_q[i] = carried(up_q[i], s.t)
@@ -231,8 +238,7 @@ cdef void tree_second_cached(const vt_model* m, TreeWork* w, double* L_vv, doubl
     cdef Twist* qq
     cdef const Twist* up_vq
     cdef const Twist* up_qq
-    cdef Twist vj_momentum, qj_momentum
-    cdef Vec3 weight
+    cdef TreeSecond second
     for e in range(m.nbody):
         j = w.depth[e] - 1
         memset(w.sums, 0, (j + 1) * sizeof(TreeSums))
@@ -245,6 +251,7 @@ cdef void tree_second_cached(const vt_model* m, TreeWork* w, double* L_vv, doubl
             by_q = w.by_q + w.first[k]
             vq = w.vq + w.first[k]
             qq = w.qq + w.first[k]
+            # ad_V S of the tables at the coordinate's own body, carried along beyond it
             if k == e:
                 for i in range(j + 1):
                     vq[i] = by_own(v[i], s.S)
@@ -257,11 +264,9 @@ cdef void tree_second_cached(const vt_model* m, TreeWork* w, double* L_vv, doubl
                     qq[i] = carried(up_qq[i], s.t)
             if s.bare:
                 continue
-            vj_momentum = momentum_of(b, s, v[j])
-            qj_momentum = momentum_of(b, s, by_q[j])
-            weight = tree_weight(m, b, v[j])
+            second = tree_by_second(m, b, s, v[j], by_q[j])
             for i in range(j + 1):
-                tree_pair(s, v[i], by_q[i], vq[i], qq[i], vj_momentum, qj_momentum, weight, &w.sums[i])
+                tree_pair(s, v[i], by_q[i], vq[i], qq[i], &second, &w.sums[i])
         for i in range(j + 1):
             tree_put(m, w.path[w.first[e] + i], e, &w.sums[i], L_vv, L_vq, L_qq)
 
@@ -331,6 +336,7 @@ cdef void tree_second_anew(const vt_model* m, TreeWork* w, double* L_vv, double*
     cdef const vt_body* b
     cdef TreeBody s
     cdef TreePair x
+    cdef TreeSecond second
     cdef TreeSums sums
     for e in range(m.nbody):
         j = w.depth[e] - 1
@@ -342,8 +348,8 @@ cdef void tree_second_anew(const vt_model* m, TreeWork* w, double* L_vv, double*
                 b = &m.body[k]
                 tree_walk(m, w, k, i, j, &s, &x)
                 tree_load(m, b, &s)
-                tree_pair(&s, x.vi, x.qi, x.vq, x.qq, momentum_of(b, &s, x.vj), momentum_of(b, &s, x.qj),
-                          tree_weight(m, b, x.vj), &sums)
+                second = tree_by_second(m, b, &s, x.vj, x.qj)
+                tree_pair(&s, x.vi, x.qi, x.vq, x.qq, &second, &sums)
             tree_put(m, w.path[w.first[e] + i], e, &sums, L_vv, L_vq, L_qq)
 
 
@@ -384,7 +390,7 @@ def lagrangian_derivatives(CoreModel model, const double[::1] q, const double[::
     cdef TreeWork w
     cdef Scratch scratch
     cdef double L
-    if m.nbig or q.shape[0] != n or v.shape[0] != n:
+    if m.nmulti or q.shape[0] != n or v.shape[0] != n:
         raise ValueError(f"one-coordinate joints and q and v of {n} entries are needed")
     first, second = np.zeros((2, n)), np.zeros((3, n, n))
     cdef double[:, ::1] a = first

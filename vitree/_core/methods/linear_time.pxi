@@ -38,29 +38,37 @@ cdef struct Trial:      # a body's motion over a trial step; world axes
 
 
 cdef struct Gains:      # the eliminated joint of a body, in body axes (node 1 for U, node 2 for W)
-    Vec3 Un
+    Vec3 Un             # U = A S2
     Vec3 Uf
-    Vec3 Wn
+    Vec3 Wn             # W = D^-1 S1^T A
     Vec3 Wf
-    vt_real Dinv
+    vt_real Dinv        # D = S1^T A S2 and damping; zero where the joint is locked
 
 
-cdef struct BigGains:   # the same for a ball or free joint; rows and columns as its coordinates
+cdef struct MultiGains: # the same for a joint of several coordinates; rows and columns as its coordinates
     vt_real U[36]       # (6, nd)
     vt_real W[36]       # (nd, 6)
     vt_real Dinv[36]    # (nd, nd)
 
 
 cdef struct Solve:      # intermediate results of the elimination and of the back-substitution
-    Mat3 A11            # wrench (n, f) at node 1 by displacement (w, v) at node 2, about the origin
-    Mat3 A12
-    Mat3 A21
-    Mat3 A22
-    Vec3 n
+    Block A             # wrench at node 1 by displacement at node 2, about the body's origin there
+    Vec3 n              # wrench of the subtree, in lt_weight and in lt_solve
     Vec3 f
-    Vec3 w
+    Vec3 w              # displacement of the body
     Vec3 v
-    vt_real u[6]
+    vt_real u[6]        # D^-1 (-h r - S1^T (n, f))
+
+
+cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays of a body each
+    const vt_model* m
+    double h
+    const Node* node            # node 1
+    const vt_real* increment    # (nv,) y
+    Trial* trial
+    Solve* solve
+    Gains* gains
+    MultiGains* multi           # of the joints of several coordinates
 
 
 cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
@@ -77,116 +85,70 @@ cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
     return r
 
 
-cdef void lt_node(const vt_model* m, const vt_real* q, Node* x) noexcept nogil:
-    cdef int i
-    cdef const vt_body* b
-    cdef Mat3 R
-    cdef Vec3 p
+cdef void lt_node(const vt_model* m, const vt_real* q, Node* node) noexcept nogil:
+    cdef int i, up
     for i in range(m.nbody):
-        b = &m.body[i]
-        joint_pose(b, q, &R, &p)
-        if b.parent >= 0:
-            R = mul3(x[b.parent].R, R)
-            p = mul(x[b.parent].R, p)
-        x[i].R = R
-        x[i].t = p
-        x[i].c = mul(R, constant3(b.com))
-        x[i].I = rotate_sym(R, constant_sym(b.Ic))
+        up = m.body[i].parent
+        place_body(&m.body[i], q, &node[up].R if up >= 0 else NULL, &node[i].R, &node[i].t)
+        node[i].c = mul(node[i].R, constant3(m.body[i].com))
+        node[i].I = rotate_sym(node[i].R, constant_sym(m.body[i].Ic))
 
 
-cdef void lt_weight(const vt_model* m, const Node* x, const vt_real* wrench, Solve* s, vt_real* weight) noexcept nogil:
+cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, Solve* s, vt_real* weight) noexcept nogil:
     # generalised force of gravity and of wrenches on the bodies, (nbody, 6) about their origins or NULL
-    cdef int i
-    cdef const vt_body* b
-    cdef Vec3 n, f
+    cdef int i, up
     if wrench == NULL and m.g[0] == 0.0 and m.g[1] == 0.0 and m.g[2] == 0.0:
         for i in range(m.nv):
             weight[i] = vt_set1(0.0)
         return
     for i in range(m.nbody):
-        b = &m.body[i]
-        s[i].f = scale(vt_set1(b.mass), constant3(m.g))
-        s[i].n = cross(x[i].c, s[i].f)
+        s[i].f = scale(vt_set1(m.body[i].mass), constant3(m.g))
+        s[i].n = cross(node[i].c, s[i].f)
         if wrench != NULL:
             s[i].n = add(s[i].n, load3(wrench + 6 * i))
             s[i].f = add(s[i].f, load3(wrench + 6 * i + 3))
     for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        n = s[i].n
-        f = s[i].f
-        lt_project(b, &x[i], n, f, weight)
-        if b.parent >= 0:
-            s[b.parent].n = add(s[b.parent].n, add(n, cross(x[i].t, f)))
-            s[b.parent].f = add(s[b.parent].f, f)
+        joint_project(&m.body[i], node[i].R, s[i].n, s[i].f, weight)
+        up = m.body[i].parent
+        if up >= 0:
+            hand_down(s[i].n, s[i].f, node[i].t, &s[up].n, &s[up].f)
 
 
-cdef inline void lt_project(const vt_body* b, const Node* x, Vec3 n, Vec3 f, vt_real* out) noexcept nogil:
-    # S^T (n, f)
-    if b.kind == REVOLUTE:
-        out[b.iv] = dot(x.R.z, n)
-    elif b.kind == PRISMATIC:
-        out[b.iv] = dot(x.R.z, f)
-    elif b.kind == HELICAL:
-        out[b.iv] = dot(x.R.z, n) + b.pitch * dot(x.R.z, f)
-    elif b.kind == BALL:
-        store3(out + b.iv, tmul(x.R, n))
-    else:
-        store3(out + b.iv, tmul(x.R, f))
-        store3(out + b.iv + 3, tmul(x.R, n))
+# ---- the residual -------------------------------------------------------------------------------
 
-
-cdef void lt_trial(const vt_model* m, const Node* x, const vt_real* y, Trial* z, vt_real* least) noexcept nogil:
-    # the motion of all bodies for joint increments y, and its momenta.
+cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
+    # the motion of all bodies for the joints' increments, and its momenta.
     # least: the smallest cosine of half a body's turn; the step is valid while it is positive
+    cdef const vt_model* m = step.m
+    cdef const Node* node = step.node
+    cdef Trial* trial = step.trial
     cdef int i
     cdef const vt_body* b
     cdef Trial* s
     cdef const Trial* up
-    cdef Quat D, J
+    cdef Quat D, turn
     cdef Vec3 move
     # half angles first: independent of each other, so that their latencies overlap
     for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == REVOLUTE or b.kind == HELICAL:
-            vt_sincos(0.5 * y[b.iv], &z[i].sine, &z[i].cosine)
+        joint_half_turn(&m.body[i], step.increment, &trial[i].sine, &trial[i].cosine)
     least[0] = vt_set1(1.0)
     for i in range(m.nbody):
         b = &m.body[i]
-        s = &z[i]
-        # displacement of the point of the parent that is this body's origin at node 1, and
-        # what the joint adds to it; likewise the turn
-        move = zero3()
-        if b.kind == REVOLUTE:
-            J = quat(scale(s.sine, x[i].R.z), s.cosine)
-        elif b.kind == PRISMATIC:
-            move = scale(y[b.iv], x[i].R.z)
-            J = quat(zero3(), vt_set1(1.0))
-        elif b.kind == HELICAL:
-            J = quat(scale(s.sine, x[i].R.z), s.cosine)
-            move = scale(b.pitch * y[b.iv], x[i].R.z)
-        elif b.kind == BALL:
-            J = exp_quat(load3(y + b.iv))
-            J = quat(mul(x[i].R, quat_vec(J)), J.w)
-        else:
-            J = exp_quat(load3(y + b.iv + 3))
-            J = quat(mul(x[i].R, quat_vec(J)), J.w)
-            move = mul(x[i].R, load3(y + b.iv))
+        s = &trial[i]
+        joint_increment(b, node[i].R, step.increment, s.sine, s.cosine, &turn, &move)
+        D = turn
         if b.parent >= 0:
-            up = &z[b.parent]
-            if b.kind == PRISMATIC:
-                D = up.D
-            else:
-                D = quat_mul(up.D, J)
-            if b.kind != REVOLUTE and b.kind != BALL:
+            # D = D_P J; the parent moves the origin's place on it, by move_P + (D_P - 1) t, and turns the joint's move
+            up = &trial[b.parent]
+            D = quat_mul(up.D, turn) if joint_turns(b) else up.D
+            if joint_slides(b):
                 move = add(move, mul(up.M, move))
-            move = add(move, add(up.move, mul(up.M, x[i].t)))
-        else:
-            D = J
+            move = add(move, add(up.move, mul(up.M, node[i].t)))
         s.D = D
         s.move = move
         s.M = turn_minus_one(D)
         least[0] = vt_select(vt_lt(D.w, least[0]), D.w, least[0])
-    lt_momenta(m, x, z)
+    lt_momenta(m, node, trial)
 
 
 cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept nogil:
@@ -208,8 +170,9 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept
             continue
         mass = vt_set1(b.mass)
         D = s.D
+
+        # displacement of the COM, rotation vector and the functions of its length
         s.p = add(s.move, mul(s.M, x[i].c))
-        # rotation vector and the functions of its length
         ratio = vt_half_angle_ratio(D.x * D.x + D.y * D.y + D.z * D.z, D.w)
         s.w = scale(2.0 * ratio, quat_vec(D))
         s.g0 = ratio * D.w
@@ -217,116 +180,105 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept
         vt_log_coefficients(ss, s.g0, &s.gamma, &s.kappa, &s.kappa1)
         psi = 1.0 - s.kappa * ss
         psi1 = 2.0 * psi * s.gamma
+
+        # f = m (psi p + kappa (w.p) w),  g = I w + m (psi' p.p + kappa' (w.p)^2) w/2 + m kappa (w.p) p
         wp = dot(s.w, s.p)
         pp = dot(s.p, s.p)
         s.f = add(scale(mass * psi, s.p), scale(mass * s.kappa * wp, s.w))
         Iw = symmul(x[i].I, s.w)
         s.g = add(axpy(0.5 * mass * (psi1 * pp + s.kappa1 * (wp * wp)), s.w, Iw),
                   scale(mass * s.kappa * wp, s.p))
+
+        # about the COM n = dlog_{-w} g; about the origin at node 1, the arm c + p
         s.n = dlog_so3(neg(s.w), s.gamma, s.g)
         s.N = add(s.n, cross(add(x[i].c, s.p), s.f))
         s.F = s.f
 
 
-cdef void lt_residual(const vt_model* m, double h, const Node* x, const vt_real* y, const vt_real* rhs,
-                      Trial* z, vt_real* r) noexcept nogil:
+cdef void lt_residual(const LinearTimeStep* step, const vt_real* rhs, vt_real* r) noexcept nogil:
     # r = projected momentum at node 1 + (damping/2) y + half of friction - rhs; rhs = p1 + (h/2) forces at node 1.
     # N, F of the trial become sums over subtrees
-    cdef int i, k
-    cdef const vt_body* b
-    cdef vt_real inverse = vt_set1(1.0 / h)
+    cdef const vt_model* m = step.m
+    cdef Trial* trial = step.trial
+    cdef int i, up
+    cdef vt_real inverse = vt_set1(1.0 / step.h)
     for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        lt_project(b, &x[i], z[i].N, z[i].F, r)
-        if b.parent >= 0:
-            z[b.parent].N = add(z[b.parent].N, add(z[i].N, cross(x[i].t, z[i].F)))
-            z[b.parent].F = add(z[b.parent].F, z[i].F)
-    for k in range(m.nv):
-        r[k] = inverse * r[k] - rhs[k]
-    if m.damped:
-        for i in range(m.nbody):
-            lt_damp(m, &m.body[i], y, vt_set1(0.5), r)
-    if m.rubbing:
-        add_friction(m, h, y, 0.5, r)
+        joint_project(&m.body[i], step.node[i].R, trial[i].N, trial[i].F, r)
+        up = m.body[i].parent
+        if up >= 0:
+            hand_down(trial[i].N, trial[i].F, step.node[i].t, &trial[up].N, &trial[up].F)
+    for i in range(m.nv):
+        r[i] = inverse * r[i] - rhs[i]
+    lt_dissipate(step, 0.5, r)
+
+
+cdef inline void lt_dissipate(const LinearTimeStep* step, double share, vt_real* out) noexcept nogil:
+    # out += share times the impulse of damping and friction, with the sign of the motion
+    cdef int i
+    if step.m.damped:
+        for i in range(step.m.nbody):
+            lt_damp(step.m, &step.m.body[i], step.increment, vt_set1(share), out)
+    if step.m.rubbing:
+        add_friction(step.m, step.h, step.increment, share, out)
 
 
 cdef inline void lt_damp(const vt_model* m, const vt_body* b, const vt_real* y, vt_real s,
                          vt_real* out) noexcept nogil:
     # out += s damping * displacement, the logarithm of the joint's motion: the same seen from both nodes
     cdef int k
-    cdef Vec3 d
     cdef vt_real e[6]
-    if b.kind < BALL:
+    if not joint_multi(b):
         out[b.iv] = out[b.iv] + s * m.damping[b.iv] * y[b.iv]
         return
-    if b.kind == FREE:
-        d = load3(y + b.iv + 3)
-        store3(e, dlog(d, load3(y + b.iv)))
-        store3(&e[3], d)
-    else:
-        store3(e, load3(y + b.iv))
-    for k in range(joint_nv(b)):
+    joint_logarithm(b, y, e)
+    for k in range(b.nv):
         out[b.iv + k] = out[b.iv + k] + s * m.damping[b.iv + k] * e[k]
 
 
-cdef void lt_end(const vt_model* m, double h, const Node* x2, const vt_real* y, const vt_real* r,
-                 const vt_real* force, const Trial* z, vt_real* p2) noexcept nogil:
+cdef void lt_end(const LinearTimeStep* step, const Node* node2, const vt_real* r, const vt_real* force,
+                 vt_real* p2) noexcept nogil:
     # p2 = projected momentum at node 2 + (h/2) force - (damping/2) y - half of friction - what is left of the residual
     # (which makes the step exact from p1 + r: momentum is kept to round-off at any tolerance).
-    # z holds the subtrees' momenta about the origins at node 1, as lt_residual leaves them
+    # The trial holds the subtrees' momenta about the origins at node 1, as lt_residual leaves them
+    cdef const vt_model* m = step.m
+    cdef const Trial* s
     cdef int i, k
-    cdef const vt_body* b
-    cdef vt_real inverse = vt_set1(1.0 / h), half = vt_set1(0.5 * h)
+    cdef vt_real inverse = vt_set1(1.0 / step.h), half = vt_set1(0.5 * step.h)
     for i in range(m.nbody):
-        lt_project(&m.body[i], &x2[i], sub(z[i].N, cross(z[i].move, z[i].F)), z[i].F, p2)
+        s = &step.trial[i]
+        joint_project(&m.body[i], node2[i].R, sub(s.N, cross(s.move, s.F)), s.F, p2)
     for k in range(m.nv):
         p2[k] = inverse * p2[k] + half * force[k]
     for i in range(m.nbody):
-        b = &m.body[i]
         if m.damped:
-            lt_damp(m, b, y, vt_set1(-0.5), p2)
-        lt_carry(b, y, r, p2)
+            lt_damp(m, &m.body[i], step.increment, vt_set1(-0.5), p2)
+        lt_carry(&m.body[i], step.increment, r, p2)
     if m.rubbing:
-        add_friction(m, h, y, -0.5, p2)
+        add_friction(m, step.h, step.increment, -0.5, p2)
 
 
 cdef inline void lt_carry(const vt_body* b, const vt_real* y, const vt_real* r, vt_real* p2) noexcept nogil:
-    # p2 -= r, a free joint's residual being a wrench fixed in the world, acting where the body was
-    cdef Mat3 T
-    cdef Vec3 f
-    if b.kind < BALL:
+    # p2 -= r; of several coordinates a wrench fixed in the world, acting where the body was: R^T (n - y x f), R^T f
+    cdef Mat3 R
+    cdef Vec3 w, v, n, f, pn, pf
+    if not joint_multi(b):
         p2[b.iv] = p2[b.iv] - r[b.iv]
-    elif b.kind == BALL:
-        T = quat_matrix(exp_quat(load3(y + b.iv)))
-        store3(p2 + b.iv, sub(load3(p2 + b.iv), tmul(T, load3(r + b.iv))))
-    else:
-        T = quat_matrix(exp_quat(load3(y + b.iv + 3)))      # node 2's axes in node 1's
-        f = load3(r + b.iv)
-        store3(p2 + b.iv, sub(load3(p2 + b.iv), tmul(T, f)))
-        f = sub(load3(r + b.iv + 3), cross(load3(y + b.iv), f))
-        store3(p2 + b.iv + 3, sub(load3(p2 + b.iv + 3), tmul(T, f)))
+        return
+    joint_expand(b, y, &w, &v)
+    joint_expand(b, r, &n, &f)
+    joint_expand(b, p2, &pn, &pf)
+    R = quat_matrix(exp_quat(w))
+    joint_project_own(b, sub(pn, tmul(R, sub(n, cross(v, f)))), sub(pf, tmul(R, f)), p2)
 
 
 # ---- the exact direction ------------------------------------------------------------------------
 
-cdef inline void add_shifted(Solve* s, Mat3 A11, Mat3 A12, Mat3 A21, Mat3 A22, Vec3 a, Vec3 b) noexcept nogil:
-    # add a block given about points that are a (node 1, rows) and b (node 2, columns) away
-    A11 = sub3(A11, mat_cross(A12, b))
-    A12 = add3(A12, cross_mat(a, A22))
-    A21 = sub3(A21, mat_cross(A22, b))
-    A11 = add3(A11, cross_mat(a, A21))
-    s.A11 = add3(s.A11, A11)
-    s.A12 = add3(s.A12, A12)
-    s.A21 = add3(s.A21, A21)
-    s.A22 = add3(s.A22, A22)
-
-
-cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Solve* s) noexcept nogil:
-    # derivative of a body's momentum at node 1 by its displacement at node 2, added to s about the
-    # body's origin. First about the COM at node 2: torque n + p x f, force f
+cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Block* A) noexcept nogil:
+    # A += derivative of a body's momentum at node 1 by its displacement at node 2, about the body's origin
     cdef vt_real gamma1, gamma2, kappa2, ss, psi, psi1, psi2, wp, pp, mass = vt_set1(m)
-    cdef Mat3 L, fw, gw, K11, zero
-    cdef Vec3 wg, c2
+    cdef Mat3 L, fw, fp, gw, nw, zero = zero33()
+    cdef Vec3 wg
+    cdef Block K
     ss = dot(z.w, z.w)
     vt_log_coefficients2(ss, z.g0, z.gamma, z.kappa, z.kappa1, &gamma1, &gamma2, &kappa2)
     psi = 1.0 - z.kappa * ss
@@ -334,29 +286,37 @@ cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Solve* s
     psi2 = 2.0 * psi1 * z.gamma + 2.0 * psi * gamma1
     wp = dot(z.w, z.p)
     pp = dot(z.p, z.p)
-    zero = zero33()
-    # L = dlog_w
+
+    # L = dlog_w = 1 - w^/2 + gamma w^ w^
     L = hat(scale(vt_set1(-0.5), z.w))
     L = plus_diagonal(outer(z.gamma, z.w, z.w, L), 1.0 - z.gamma * ss)
-    # f by w, g by w
+
+    # df/dw = m (psi' p w^T + kappa' (w.p) w w^T + kappa (w p^T + (w.p) 1)),  df/dp = m (psi 1 + kappa w w^T)
     fw = outer(mass * psi1, z.p, z.w, zero)
     fw = outer(mass * z.kappa1 * wp, z.w, z.w, fw)
     fw = plus_diagonal(outer(mass * z.kappa, z.w, z.p, fw), mass * z.kappa * wp)
+    fp = plus_diagonal(outer(mass * z.kappa, z.w, z.w, zero), mass * psi)
+
+    # dg/dw = I + m/2 (psi'' p.p + kappa'' (w.p)^2) w w^T + m kappa' (w.p) (w p^T + p w^T) + m kappa p p^T
+    #         + m/2 (psi' p.p + kappa' (w.p)^2) 1;  dg/dp = (df/dw)^T
     gw = outer(0.5 * mass * (psi2 * pp + kappa2 * (wp * wp)), z.w, z.w, full(x.I))
     gw = outer(mass * z.kappa1 * wp, z.w, z.p, outer(mass * z.kappa1 * wp, z.p, z.w, gw))
     gw = plus_diagonal(outer(mass * z.kappa, z.p, z.p, gw), 0.5 * mass * (psi1 * pp + z.kappa1 * (wp * wp)))
-    # n by w: transpose(L) gw + d(dlog_{-w} g)/dw for fixed g
+
+    # dn/dw = L^T dg/dw + d(dlog_{-w} g)/dw for fixed g, where -gamma w^ g^ = gamma ((w.g) 1 - g w^T)
     wg = cross(z.w, z.g)
-    K11 = mul3(transpose(L), gw)
-    K11 = sub3(K11, hat(axpy(z.gamma, wg, scale(vt_set1(0.5), z.g))))
-    # - gamma w^ g^ = gamma ((w.g) 1 - g w^T)
-    K11 = plus_diagonal(outer(-z.gamma, z.g, z.w, K11), z.gamma * dot(z.w, z.g))
-    K11 = outer(gamma1, cross(z.w, wg), z.w, K11)
-    gw = plus_diagonal(outer(mass * z.kappa, z.w, z.w, zero), mass * psi)
-    # displacements of the COM at node 2 by (w, v) are w and v, and dlog_w w turns the rotation vector
-    c2 = add(x.c, mul(z.M, x.c))
-    add_shifted(s, mul3(K11, L), sub3(mul3(transpose(L), transpose(fw)), hat(z.f)), mul3(fw, L), gw,
-                add(x.c, z.p), c2)
+    nw = mul3(transpose(L), gw)
+    nw = sub3(nw, hat(axpy(z.gamma, wg, scale(vt_set1(0.5), z.g))))
+    nw = plus_diagonal(outer(-z.gamma, z.g, z.w, nw), z.gamma * dot(z.w, z.g))
+    nw = outer(gamma1, cross(z.w, wg), z.w, nw)
+
+    # a turn of the body at node 2 changes w by L; there the wrench about the COM is (n + p x f, f), so that its torque
+    # changes by -f^ where the COM moves
+    K.nw = mul3(nw, L)
+    K.nv = sub3(mul3(transpose(L), transpose(fw)), hat(z.f))
+    K.fw = mul3(fw, L)
+    K.fv = fp
+    add_block(A, &K, add(x.c, z.p), add(x.c, mul(z.M, x.c)))
 
 
 cdef inline Vec3 turned(const Trial* z, Vec3 a) noexcept nogil:
@@ -368,73 +328,67 @@ cdef inline Vec3 turned_back(const Trial* z, Vec3 a) noexcept nogil:
     return add(a, tmul(z.M, a))
 
 
-cdef inline Vec3 second_arm(const vt_body* b, const Node* x, const Trial* z, int i) noexcept nogil:
+cdef inline Vec3 second_arm(const LinearTimeStep* step, int i) noexcept nogil:
     # from the parent's origin to the body's, at node 2
-    return add(x[i].t, sub(z[i].move, z[b.parent].move))
+    return add(step.node[i].t, sub(step.trial[i].move, step.trial[step.m.body[i].parent].move))
 
 
-cdef void lt_factor(const vt_model* m, double h, const Node* x, const vt_real* y, const Trial* z,
-                    Solve* s, Gains* gains, BigGains* big) noexcept nogil:
-    # eliminate the joints of the residual's derivative (times h), leaves to root
-    cdef int i
-    cdef const vt_body* b
-    cdef Mat3 zero
-    cdef Vec3 z1, z2, Un, Uf, Wn, Wf
-    cdef vt_real D, pitch
-    zero = zero33()
+cdef void lt_factor(const LinearTimeStep* step) noexcept nogil:
+    # eliminate the joints of the residual's derivative (times h), leaves to root: with A of the subtree, U = A S2,
+    # W = D^-1 S1^T A and D = S1^T A S2, the parent gets A - U W
+    cdef const vt_model* m = step.m
+    cdef Solve* s
+    cdef int i, up
     for i in range(m.nbody):
-        s[i].A11 = zero
-        s[i].A12 = zero
-        s[i].A21 = zero
-        s[i].A22 = zero
+        step.solve[i].A = zero_block()
     for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        if b.inert:
-            lt_body_block(b.mass, &x[i], &z[i], &s[i])
-        if b.kind >= BALL:
-            lt_factor_big(m, h, b, &x[i], y, &z[i], &s[i], &big[b.big])
+        s = &step.solve[i]
+        up = m.body[i].parent
+        if m.body[i].inert:
+            lt_body_block(m.body[i].mass, &step.node[i], &step.trial[i], &s.A)
+        if joint_multi(&m.body[i]):
+            lt_eliminate_multi(step, i)
         else:
-            z1 = x[i].R.z
-            z2 = turned(&z[i], z1)
-            if b.kind == REVOLUTE:
-                Un = mul(s[i].A11, z2)
-                Uf = mul(s[i].A21, z2)
-                Wn = tmul(s[i].A11, z1)
-                Wf = tmul(s[i].A12, z1)
-                D = dot(z1, Un)
-            elif b.kind == PRISMATIC:
-                Un = mul(s[i].A12, z2)
-                Uf = mul(s[i].A22, z2)
-                Wn = tmul(s[i].A21, z1)
-                Wf = tmul(s[i].A22, z1)
-                D = dot(z1, Uf)
-            else:
-                pitch = vt_set1(b.pitch)
-                Un = axpy(pitch, mul(s[i].A12, z2), mul(s[i].A11, z2))
-                Uf = axpy(pitch, mul(s[i].A22, z2), mul(s[i].A21, z2))
-                Wn = axpy(pitch, tmul(s[i].A21, z1), tmul(s[i].A11, z1))
-                Wf = axpy(pitch, tmul(s[i].A22, z1), tmul(s[i].A12, z1))
-                D = dot(z1, Un) + pitch * dot(z1, Uf)
-            D = D + vt_set1(0.5 * h * m.damping[b.iv])
-            if m.rubbing:
-                D = D + 0.5 * h * friction_slope(m, b.iv, vt_set1(1.0 / h) * y[b.iv])
-            D = vt_set1(1.0) / D
-            if b.locked:
-                D = vt_set1(0.0)
-            Wn = scale(D, Wn)
-            Wf = scale(D, Wf)
-            gains[i].Dinv = D
-            gains[i].Un = tmul(x[i].R, Un)
-            gains[i].Uf = tmul(x[i].R, Uf)
-            gains[i].Wn = tmul(x[i].R, turned_back(&z[i], Wn))
-            gains[i].Wf = tmul(x[i].R, turned_back(&z[i], Wf))
-            if b.parent >= 0:
-                s[i].A11 = outer(vt_set1(-1.0), Un, Wn, s[i].A11)
-                s[i].A12 = outer(vt_set1(-1.0), Un, Wf, s[i].A12)
-                s[i].A21 = outer(vt_set1(-1.0), Uf, Wn, s[i].A21)
-                s[i].A22 = outer(vt_set1(-1.0), Uf, Wf, s[i].A22)
-        if b.parent >= 0:
-            add_shifted(&s[b.parent], s[i].A11, s[i].A12, s[i].A21, s[i].A22, x[i].t, second_arm(b, x, z, i))
+            lt_eliminate(step, i)
+        if up >= 0:
+            add_block(&step.solve[up].A, &s.A, step.node[i].t, second_arm(step, i))
+
+
+cdef inline void lt_eliminate(const LinearTimeStep* step, int i) noexcept nogil:
+    # a joint of one coordinate; leaves in A what the parent feels
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b = &m.body[i]
+    cdef const Trial* trial = &step.trial[i]
+    cdef Gains* gains = &step.gains[i]
+    cdef Block* A = &step.solve[i].A
+    cdef Mat3 R = step.node[i].R
+    cdef Vec3 Un, Uf, Wn, Wf
+    cdef vt_real D
+    joint_block_column(b, A, turned(trial, R.z), &Un, &Uf)
+    joint_block_row(b, A, R.z, &Wn, &Wf)
+
+    # D = S1^T U + (h/2) (damping + slope of friction)
+    D = joint_pairing(b, R.z, Un, Uf)
+    D = D + vt_set1(0.5 * step.h * m.damping[b.iv])
+    if m.rubbing:
+        D = D + 0.5 * step.h * friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
+    D = vt_set1(1.0) / D
+    if b.locked:
+        D = vt_set1(0.0)
+    Wn = scale(D, Wn)
+    Wf = scale(D, Wf)
+
+    # kept in body axes, where another step finds them nearly the same
+    gains.Dinv = D
+    gains.Un = tmul(R, Un)
+    gains.Uf = tmul(R, Uf)
+    gains.Wn = tmul(R, turned_back(trial, Wn))
+    gains.Wf = tmul(R, turned_back(trial, Wf))
+    if b.parent >= 0:
+        A.nw = outer(vt_set1(-1.0), Un, Wn, A.nw)
+        A.nv = outer(vt_set1(-1.0), Un, Wf, A.nv)
+        A.fw = outer(vt_set1(-1.0), Uf, Wn, A.fw)
+        A.fv = outer(vt_set1(-1.0), Uf, Wf, A.fv)
 
 
 cdef inline Mat3 in_axes(Mat3 A, Mat3 R, Mat3 Q) noexcept nogil:
@@ -442,315 +396,250 @@ cdef inline Mat3 in_axes(Mat3 A, Mat3 R, Mat3 Q) noexcept nogil:
     return mul3(transpose(R), mul3(A, Q))
 
 
-cdef inline void spread(Mat3 A, vt_real* to, int width) noexcept nogil:
-    # write a block of a row-major matrix of that width
-    to[0] = A.x.x
-    to[1] = A.y.x
-    to[2] = A.z.x
-    to[width] = A.x.y
-    to[width + 1] = A.y.y
-    to[width + 2] = A.z.y
-    to[2 * width] = A.x.z
-    to[2 * width + 1] = A.y.z
-    to[2 * width + 2] = A.z.z
-
-
-cdef inline Mat3 block(const vt_real* a, int width) noexcept nogil:
-    cdef Mat3 r
-    r.x = vec3(a[0], a[width], a[2 * width])
-    r.y = vec3(a[1], a[width + 1], a[2 * width + 1])
-    r.z = vec3(a[2], a[width + 2], a[2 * width + 2])
-    return r
+cdef inline Mat3 out_of_axes(const vt_real* A, Mat3 R, Mat3 Q) noexcept nogil:
+    # R A Q^T of a block of a 6 x 6 matrix
+    return mul3(R, mul3(take_matrix(A, 6), transpose(Q)))
 
 
 cdef inline void lt_damping(const vt_model* m, const vt_body* b, const vt_real* y, double size, vt_real* D,
                             int width) noexcept nogil:
-    # a block of a matrix of that width += size damping times the derivative of a ball or free joint's
-    # displacement by the body's at node 2
-    cdef int j, k, nd = joint_nv(b)
+    # a block of a matrix of that width += size damping times the derivative of the displacement of several
+    # coordinates by the body's at node 2
+    cdef int j, k
     cdef vt_real unit[6]
-    cdef Vec3 w, u
-    for k in range(nd):
+    for k in range(b.nv):
         for j in range(6):
             unit[j] = vt_set1(1.0 if j == k else 0.0)
-        if nd == 3:
-            store3(unit, dlog(neg(load3(y + b.iv)), load3(unit)))
-        else:
-            w = load3(y + b.iv + 3)
-            dlog_se3(neg(w), neg(dlog(w, load3(y + b.iv))), load3(&unit[3]), load3(unit), &w, &u)
-            store3(unit, u)
-            store3(&unit[3], w)
-        for j in range(nd):
+        joint_logarithm_change(b, y, unit)
+        for j in range(b.nv):
             D[j * width + k] = D[j * width + k] + size * m.damping[b.iv + j] * unit[j]
 
 
-cdef void lt_jacobian(const vt_model* m, double h, const Node* x, const vt_real* y, const Trial* z, Solve* s,
-                      vt_real* J) noexcept nogil:
-    # J (nv, nv): -(dr by displacements of the bodies at node 2), from composite blocks and the paths to the
-    # root (Lee et al. 2016, algorithm 4, in the time that the mass matrix takes)
-    cdef int i, j, k, l
-    cdef const vt_body* b
-    cdef Mat3 zero = zero33()
-    cdef Vec3 w, v, n, f, a, c
-    cdef vt_real scaled = vt_set1(-1.0 / h)
-    for k in range(m.nv * m.nv):
-        J[k] = vt_set1(0.0)
-    for i in range(m.nbody):
-        s[i].A11 = zero
-        s[i].A12 = zero
-        s[i].A21 = zero
-        s[i].A22 = zero
-    for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        if b.inert:
-            lt_body_block(b.mass, &x[i], &z[i], &s[i])
-        for k in range(joint_nv(b)):
-            joint_column(b, x[i].R, k, &w, &v)
-            # the joint's row, a covector on displacements of the origin at node 2
-            a = add(tmul(s[i].A11, w), tmul(s[i].A21, v))
-            c = add(tmul(s[i].A12, w), tmul(s[i].A22, v))
-            # its column, a wrench about the origin at node 1
-            w = turned(&z[i], w)
-            v = turned(&z[i], v)
-            n = add(mul(s[i].A11, w), mul(s[i].A12, v))
-            f = add(mul(s[i].A21, w), mul(s[i].A22, v))
-            j = i
-            while j >= 0:
-                for l in range(joint_nv(&m.body[j])):
-                    joint_column(&m.body[j], x[j].R, l, &w, &v)
-                    J[(m.body[j].iv + l) * m.nv + b.iv + k] = scaled * (dot(w, n) + dot(v, f))
-                    if j < i:
-                        J[(b.iv + k) * m.nv + m.body[j].iv + l] = scaled * (
-                            dot(turned(&z[j], w), a) + dot(turned(&z[j], v), c))
-                n = add(n, cross(x[j].t, f))
-                if m.body[j].parent >= 0:
-                    a = add(a, cross(second_arm(&m.body[j], x, z, j), c))
-                j = m.body[j].parent
-        if b.parent >= 0:
-            add_shifted(&s[b.parent], s[i].A11, s[i].A12, s[i].A21, s[i].A22, x[i].t, second_arm(b, x, z, i))
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind >= BALL:
-            lt_damping(m, b, y, -0.5, J + b.iv * m.nv + b.iv, m.nv)
-        else:
-            J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * (
-                m.damping[b.iv] + friction_slope(m, b.iv, vt_set1(1.0 / h) * y[b.iv]))
-
-
-cdef void lt_factor_big(const vt_model* m, double h, const vt_body* b, const Node* x, const vt_real* y,
-                        const Trial* z, Solve* s, BigGains* g) noexcept nogil:
-    # a ball (3) or free joint (6): rows in the body's axes at node 1, columns at node 2; coordinates
-    # in the joint's order (free: linear first). Leaves in s what the parent feels
-    cdef int i, j, k, nd = 3 if b.kind == BALL else 6
-    cdef Mat3 R1 = x.R, R2
+cdef void lt_eliminate_multi(const LinearTimeStep* step, int i) noexcept nogil:
+    # a joint of several coordinates: rows in the body's axes at node 1, columns at node 2; coordinates in the
+    # joint's order (free: linear first). Leaves in A what the parent feels
+    cdef const vt_body* b = &step.m.body[i]
+    cdef Solve* s = &step.solve[i]
+    cdef MultiGains* g = &step.multi[b.multi]
+    cdef int j, k, l, nd = b.nv
+    cdef Mat3 R1 = step.node[i].R, R2
     cdef vt_real A[36]      # (n, f) by (w, v), in body axes
     cdef vt_real e
-    cdef int order[6]       # position in (angular, linear) of the joint's k-th coordinate
-    for k in range(6):
-        order[k] = k if b.kind == BALL else (k + 3) % 6
-    R2.x = turned(z, R1.x)
-    R2.y = turned(z, R1.y)
-    R2.z = turned(z, R1.z)
-    spread(in_axes(s.A11, R1, R2), &A[0], 6)
-    spread(in_axes(s.A12, R1, R2), &A[3], 6)
-    spread(in_axes(s.A21, R1, R2), &A[18], 6)
-    spread(in_axes(s.A22, R1, R2), &A[21], 6)
-    for i in range(6):
+    cdef int order[6]
+    for k in range(nd):
+        order[k] = joint_order(b, k)
+    R2.x = turned(&step.trial[i], R1.x)
+    R2.y = turned(&step.trial[i], R1.y)
+    R2.z = turned(&step.trial[i], R1.z)
+    put_matrix(in_axes(s.A.nw, R1, R2), &A[0], 6)
+    put_matrix(in_axes(s.A.nv, R1, R2), &A[3], 6)
+    put_matrix(in_axes(s.A.fw, R1, R2), &A[18], 6)
+    put_matrix(in_axes(s.A.fv, R1, R2), &A[21], 6)
+
+    # U = A S2, W = S1^T A, D = S1^T A S2 and damping
+    for j in range(6):
         for k in range(nd):
-            g.U[i * nd + k] = A[6 * i + order[k]]
+            g.U[j * nd + k] = A[6 * j + order[k]]
     for k in range(nd):
         for j in range(6):
             g.W[6 * k + j] = A[6 * order[k] + j]
         for j in range(nd):
             g.Dinv[k * nd + j] = A[6 * order[k] + order[j]]
-    if m.damped:
-        lt_damping(m, b, y, 0.5 * h, g.Dinv, nd)
+    if step.m.damped:
+        lt_damping(step.m, b, step.increment, 0.5 * step.h, g.Dinv, nd)
     invert(g.Dinv, nd)
+
     # W <- D^-1 W, a column at a time
     for j in range(6):
         for k in range(nd):
             s.u[k] = g.W[6 * k + j]
         for k in range(nd):
             e = g.Dinv[k * nd] * s.u[0]
-            for i in range(1, nd):
-                e = e + g.Dinv[k * nd + i] * s.u[i]
+            for l in range(1, nd):
+                e = e + g.Dinv[k * nd + l] * s.u[l]
             g.W[6 * k + j] = e
     if b.parent < 0:
         return
-    for i in range(6):
+
+    # A <- A - U W
+    for l in range(6):
         for j in range(6):
-            e = A[6 * i + j]
+            e = A[6 * l + j]
             for k in range(nd):
-                e = e - g.U[i * nd + k] * g.W[6 * k + j]
-            A[6 * i + j] = e
-    s.A11 = mul3(R1, mul3(block(&A[0], 6), transpose(R2)))
-    s.A12 = mul3(R1, mul3(block(&A[3], 6), transpose(R2)))
-    s.A21 = mul3(R1, mul3(block(&A[18], 6), transpose(R2)))
-    s.A22 = mul3(R1, mul3(block(&A[21], 6), transpose(R2)))
+                e = e - g.U[l * nd + k] * g.W[6 * k + j]
+            A[6 * l + j] = e
+    s.A.nw = out_of_axes(&A[0], R1, R2)
+    s.A.nv = out_of_axes(&A[3], R1, R2)
+    s.A.fw = out_of_axes(&A[18], R1, R2)
+    s.A.fv = out_of_axes(&A[21], R1, R2)
 
 
-cdef void lt_solve(const vt_model* m, double h, const Node* x, const vt_real* y, const Trial* z,
-                   const Gains* gains, const BigGains* big, const vt_real* r, Solve* s,
-                   vt_real* d) noexcept nogil:
-    # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step
-    cdef int i, k, j, nd
+cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
+    # J (nv, nv): -(dr by displacements of the bodies at node 2), from composite blocks and the paths to the
+    # root (Lee et al. 2016, algorithm 4, in the time that the mass matrix takes)
+    cdef const vt_model* m = step.m
     cdef const vt_body* b
-    cdef const Gains* g
-    cdef const BigGains* G
-    cdef Vec3 n, f, w, v, axis
-    cdef vt_real u, e
-    cdef vt_real a[6]
-    cdef Quat J
+    cdef Solve* s
+    cdef int i, k
+    for k in range(m.nv * m.nv):
+        J[k] = vt_set1(0.0)
     for i in range(m.nbody):
-        s[i].n = zero3()
-        s[i].f = zero3()
-    # leaves to root
+        step.solve[i].A = zero_block()
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
-        n = s[i].n
-        f = s[i].f
-        if b.kind < BALL:
-            g = &gains[i]
-            lt_project(b, &x[i], n, f, d)
-            u = g.Dinv * (-h * r[b.iv] - d[b.iv])
-            s[i].u[0] = u
-            if b.parent < 0:
-                continue
-            n = add(n, scale(u, mul(x[i].R, g.Un)))
-            f = add(f, scale(u, mul(x[i].R, g.Uf)))
-        else:
-            G = &big[b.big]
-            nd = 3 if b.kind == BALL else 6
-            lt_project(b, &x[i], n, f, d)
-            for k in range(nd):
-                e = vt_set1(0.0)
-                for j in range(nd):
-                    e = e + G.Dinv[k * nd + j] * (-h * r[b.iv + j] - d[b.iv + j])
-                s[i].u[k] = e
-            if b.parent < 0:
-                continue
-            for k in range(6):
-                e = vt_set1(0.0)
-                for j in range(nd):
-                    e = e + G.U[k * nd + j] * s[i].u[j]
-                a[k] = e
-            n = add(n, mul(x[i].R, load3(a)))
-            f = add(f, mul(x[i].R, load3(&a[3])))
-        s[b.parent].n = add(s[b.parent].n, add(n, cross(x[i].t, f)))
-        s[b.parent].f = add(s[b.parent].f, f)
-    # root to leaves
+        s = &step.solve[i]
+        if b.inert:
+            lt_body_block(b.mass, &step.node[i], &step.trial[i], &s.A)
+        for k in range(joint_nv(b)):
+            lt_jacobian_path(step, i, k, J)
+        if b.parent >= 0:
+            add_block(&step.solve[b.parent].A, &s.A, step.node[i].t, second_arm(step, i))
+    # less (damping + slope of friction)/2
     for i in range(m.nbody):
         b = &m.body[i]
+        if joint_multi(b):
+            lt_damping(m, b, step.increment, -0.5, J + b.iv * m.nv + b.iv, m.nv)
+        else:
+            J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * (
+                m.damping[b.iv] + friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv]))
+
+
+cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_real* J) noexcept nogil:
+    # the entries of the k-th coordinate of body i with those on its path to the root, itself included
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b
+    cdef const Trial* trial = &step.trial[i]
+    cdef int j = i, l, at = m.body[i].iv + k
+    cdef Vec3 w, v, n, f, a, c
+    cdef vt_real scaled = vt_set1(-1.0 / step.h)
+    # its row S1^T A, a covector on displacements of the origin at node 2; its column A S2, a wrench about the
+    # origin at node 1
+    joint_column(&m.body[i], step.node[i].R, k, &w, &v)
+    times_block(&step.solve[i].A, w, v, &a, &c)
+    block_times(&step.solve[i].A, turned(trial, w), turned(trial, v), &n, &f)
+    while j >= 0:
+        b = &m.body[j]
+        for l in range(joint_nv(b)):
+            joint_column(b, step.node[j].R, l, &w, &v)
+            J[(b.iv + l) * m.nv + at] = scaled * (dot(w, n) + dot(v, f))
+            if j < i:
+                J[at * m.nv + b.iv + l] = scaled * (
+                    dot(turned(&step.trial[j], w), a) + dot(turned(&step.trial[j], v), c))
+        # both about the parent's origin
+        n = add(n, cross(step.node[j].t, f))
+        if b.parent >= 0:
+            a = add(a, cross(second_arm(step, j), c))
+        j = b.parent
+
+
+cdef void lt_solve(const LinearTimeStep* step, const vt_real* r, vt_real* d) noexcept nogil:
+    # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step
+    lt_solve_inwards(step, r, d)
+    lt_solve_outwards(step, d)
+
+
+cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, vt_real* d) noexcept nogil:
+    # leaves to root: u = D^-1 (-h r - S1^T F), and the parent gets F + U u
+    cdef const vt_model* m = step.m
+    cdef const Gains* g
+    cdef const vt_body* b
+    cdef Solve* s
+    cdef Mat3 R
+    cdef Vec3 n, f
+    cdef int i
+    for i in range(m.nbody):
+        step.solve[i].n = zero3()
+        step.solve[i].f = zero3()
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        s = &step.solve[i]
+        R = step.node[i].R
+        n = s.n
+        f = s.f
+        joint_project(b, R, n, f, d)
+        if joint_multi(b):
+            lt_solve_multi(b, step.h, &step.multi[b.multi], r, d, s, &n, &f)
+            n = add(s.n, mul(R, n))
+            f = add(s.f, mul(R, f))
+        else:
+            g = &step.gains[i]
+            s.u[0] = g.Dinv * (-step.h * r[b.iv] - d[b.iv])
+            if b.parent >= 0:
+                n = add(n, scale(s.u[0], mul(R, g.Un)))
+                f = add(f, scale(s.u[0], mul(R, g.Uf)))
+        if b.parent >= 0:
+            hand_down(n, f, step.node[i].t, &step.solve[b.parent].n, &step.solve[b.parent].f)
+
+
+cdef inline void lt_solve_multi(const vt_body* b, double h, const MultiGains* g, const vt_real* r, const vt_real* d,
+                                Solve* s, Vec3* n, Vec3* f) noexcept nogil:
+    # of several coordinates: u, and (n, f) = U u in the body's axes
+    cdef int j, k
+    cdef vt_real e
+    cdef vt_real a[6]
+    for k in range(b.nv):
+        e = vt_set1(0.0)
+        for j in range(b.nv):
+            e = e + g.Dinv[k * b.nv + j] * (-h * r[b.iv + j] - d[b.iv + j])
+        s.u[k] = e
+    for k in range(6):
+        e = vt_set1(0.0)
+        for j in range(b.nv):
+            e = e + g.U[k * b.nv + j] * s.u[j]
+        a[k] = e
+    n[0] = load3(a)
+    f[0] = load3(&a[3])
+
+
+cdef inline void lt_solve_outwards(const LinearTimeStep* step, vt_real* d) noexcept nogil:
+    # root to leaves: d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
+    cdef const vt_model* m = step.m
+    cdef const Trial* trial
+    cdef const Gains* g
+    cdef const vt_body* b
+    cdef Mat3 R
+    cdef Vec3 w, v
+    cdef vt_real u
+    cdef int i
+    for i in range(m.nbody):
+        b = &m.body[i]
+        trial = &step.trial[i]
+        R = step.node[i].R
         w = zero3()
         v = zero3()
         if b.parent >= 0:
-            w = s[b.parent].w
-            v = add(s[b.parent].v, cross(w, second_arm(b, x, z, i)))
-        if b.kind < BALL:
-            g = &gains[i]
-            u = s[i].u[0]
-            axis = turned(&z[i], x[i].R.z)
+            carry(step.solve[b.parent].w, step.solve[b.parent].v, second_arm(step, i), &w, &v)
+        if joint_multi(b):
+            lt_move_multi(step, i, &w, &v, d)
+        else:
+            g = &step.gains[i]
+            u = step.solve[i].u[0]
             if b.parent >= 0:
-                u = u - dot(g.Wn, tmul(x[i].R, turned_back(&z[i], w))) \
-                    - dot(g.Wf, tmul(x[i].R, turned_back(&z[i], v)))
+                u = u - dot(g.Wn, tmul(R, turned_back(trial, w))) - dot(g.Wf, tmul(R, turned_back(trial, v)))
             d[b.iv] = u
-            if b.kind == REVOLUTE:
-                w = axpy(u, axis, w)
-            elif b.kind == PRISMATIC:
-                v = axpy(u, axis, v)
-            else:
-                w = axpy(u, axis, w)
-                v = axpy(b.pitch * u, axis, v)
-        else:
-            G = &big[b.big]
-            nd = 3 if b.kind == BALL else 6
-            store3(a, tmul(x[i].R, turned_back(&z[i], w)))
-            store3(&a[3], tmul(x[i].R, turned_back(&z[i], v)))
-            for k in range(nd):
-                e = s[i].u[k]
-                for j in range(6):
-                    e = e - G.W[6 * k + j] * a[j]
-                d[b.iv + k] = e
-            if nd == 3:
-                w = add(w, turned(&z[i], mul(x[i].R, load3(d + b.iv))))
-            else:
-                v = add(v, turned(&z[i], mul(x[i].R, load3(d + b.iv))))
-                w = add(w, turned(&z[i], mul(x[i].R, load3(d + b.iv + 3))))
-            # from a displacement of the body to a change of the increment
-            if nd == 6:
-                J = exp_quat(load3(y + b.iv + 3))
-                store3(d + b.iv, mul(quat_matrix(J), load3(d + b.iv)))
-            j = b.iv + nd - 3
-            store3(d + j, dlog(neg(load3(y + j)), load3(d + j)))
-        s[i].w = w
-        s[i].v = v
+            joint_add(b, turned(trial, R.z), u, &w, &v)
+        step.solve[i].w = w
+        step.solve[i].v = v
 
 
-cdef void lt_advance_q(const vt_model* m, const vt_real* q, const vt_real* y, vt_real* q2) noexcept nogil:
-    # the configuration an increment y leads to; a free joint's position moves straight
-    cdef int i
-    cdef const vt_body* b
-    cdef Quat turn
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == FREE:
-            turn = load_quat(q + b.iq + 3)
-            store3(q2 + b.iq, add(load3(q + b.iq), mul(quat_matrix(turn), load3(y + b.iv))))
-            turn = quat_mul(turn, exp_quat(load3(y + b.iv + 3)))
-            store_quat(q2 + b.iq + 3, quat_normalised(turn))
-        else:
-            joint_integrate(b, q, y, q2)
-
-
-# ---- increments: a free joint's position moves straight ---------------------------------------------
-
-cdef void lt_increment(const vt_model* m, const vt_real* q, const vt_real* q2, vt_real* y) noexcept nogil:
-    # the inverse of lt_advance_q
-    cdef int i
-    cdef const vt_body* b
-    difference(m, q, q2, y)
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == FREE:
-            store3(y + b.iv, tmul(quat_matrix(load_quat(q + b.iq + 3)), sub(load3(q2 + b.iq), load3(q + b.iq))))
-
-
-cdef void lt_straighten(const vt_model* m, vt_real* y) noexcept nogil:
-    # an increment by body velocities (along the exponential) becomes one of lt_advance_q
-    cdef int i
-    cdef const vt_body* b
-    cdef Vec3 shift
-    cdef Quat turn
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == FREE:
-            exp_se3(load3(y + b.iv + 3), load3(y + b.iv), &turn, &shift)
-            store3(y + b.iv, shift)
-
-
-cdef void lt_turn_velocity(const vt_model* m, const vt_real* d, vt_real* v) noexcept nogil:
-    # a free joint's velocity, given in the body's axes at node 1, in those that an increment d leads to
-    cdef int i
-    cdef const vt_body* b
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind == FREE:
-            store3(v + b.iv, tmul(quat_matrix(exp_quat(load3(d + b.iv + 3))), load3(v + b.iv)))
-
-
-cdef void lt_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcept nogil:
-    # a row (nv,) by body displacements at node 2 becomes one by y: dexp_{-w}^T, and the turn of node 2's axes
-    cdef int i, k
-    cdef const vt_body* b
-    cdef Vec3 w
-    cdef vt_real beta, delta
-    for i in range(m.nbody):
-        b = &m.body[i]
-        if b.kind < BALL:
-            continue
-        k = b.iv + (3 if b.kind == FREE else 0)
-        w = load3(y + k)
-        vt_exp_coefficients(dot(w, w), &beta, &delta)
-        store3(row + k, dexp_so3(w, beta, delta, load3(row + k)))
-        if b.kind == FREE:
-            store3(row + b.iv, mul(quat_matrix(exp_quat(w)), load3(row + b.iv)))
+cdef inline void lt_move_multi(const LinearTimeStep* step, int i, Vec3* w, Vec3* v, vt_real* d) noexcept nogil:
+    # the same of several coordinates: (w, v) of the parent becomes that of the body
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const Trial* trial = &step.trial[i]
+    cdef const MultiGains* g = &step.multi[b.multi]
+    cdef Mat3 R = step.node[i].R
+    cdef Vec3 dw, dv
+    cdef int j, k
+    cdef vt_real e
+    cdef vt_real a[6]
+    store3(a, tmul(R, turned_back(trial, w[0])))
+    store3(&a[3], tmul(R, turned_back(trial, v[0])))
+    for k in range(b.nv):
+        e = step.solve[i].u[k]
+        for j in range(6):
+            e = e - g.W[6 * k + j] * a[j]
+        d[b.iv + k] = e
+    joint_expand(b, d, &dw, &dv)
+    w[0] = add(w[0], turned(trial, mul(R, dw)))
+    v[0] = add(v[0], turned(trial, mul(R, dv)))
+    joint_increment_change(b, step.increment, d)

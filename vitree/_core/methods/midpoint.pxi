@@ -26,242 +26,230 @@ cdef struct MidBody:
     Vec3 gf
 
 
-cdef struct MidSolve:
-    Mat3 A[16]          # (dn, df, dgn, dgf) by (eta_w, eta_v, dV_w, dV_v), in rows of four
-    Vec3 Gam[4]
-    Vec3 R[4]
-    Vec3 l[4]
-    Vec3 u[4]
-    Vec3 b[4]
-    Vec3 x[4]
+cdef struct Twelve:     # a body's displacement and change of twist, (w, v, dw, dv); or the changes of its momentum and
+    Vec3 part[4]        # of gravity's wrench, (n, f, gn, gf)
+
+
+cdef struct MidSolve:   # the eliminated joint of a body
+    Mat3 A[4][4]        # changes of the subtree's wrenches by displacement and change of twist
+    Twelve Gam          # what the joint's increment does to its body
+    Twelve R            # what its equation takes of the subtree's wrenches
+    Twelve l            # R A and its own change
+    Twelve u            # A Gam and its own change
+    Twelve b            # wrenches of the subtree by the residuals outboard
+    Twelve x            # the body's displacement and change of twist
     vt_real Dinv
-    vt_real rb
+    vt_real rb          # what is left of the residual
 
 
-cdef struct MidBig:     # a ball or free joint; its maps and what pulls on it in the body's axes at q_m
-    Dual Psi
-    Dual dlog
-    Dual Ea
+cdef struct MidMulti:   # a joint of several coordinates; its maps and what pulls on it in the body's axes at q_m
+    AdMatrix Psi
+    AdMatrix dlog
+    AdMatrix Ea
     Vec3 n              # pi
     Vec3 f
     Vec3 Fn             # F
     Vec3 Ff
-    Vec3 Gam[24]        # the elimination, in fours for each coordinate; world axes
-    Vec3 R[24]
-    Vec3 W[24]          # D^-1 l
-    Vec3 u[24]
+    Twelve Gam[6]       # the elimination, for each coordinate; world axes
+    Twelve R[6]
+    Twelve W[6]         # D^-1 l
+    Twelve u[6]
     vt_real Dinv[36]
     vt_real rate[6]
 
 
-cdef inline void put_wrench(const vt_body* b, Vec3 n, Vec3 f, vt_real* out) noexcept nogil:
-    # a wrench in a ball's or free joint's own axes as its coordinates have it
-    if b.kind == FREE:
-        store3(out + b.iv, f)
-        store3(out + b.iv + 3, n)
-    else:
-        store3(out + b.iv, n)
+cdef struct MidStep:            # what the kernels of one step work on; arrays of a body each
+    const vt_model* m
+    double h
+    double alpha
+    const vt_real* increment    # (nv,) y
+    MidBody* body
+    MidSolve* work
+    MidMulti* multi             # of the joints of several coordinates
+    vt_real* L_rate             # (nv,) derivatives of the Lagrangian
+    vt_real* L_q
 
 
-cdef inline void take_wrench(const vt_body* b, const vt_real* from_, Vec3* n, Vec3* f) noexcept nogil:
-    # the reverse, for twists as well
-    if b.kind == FREE:
-        f[0] = load3(from_ + b.iv)
-        n[0] = load3(from_ + b.iv + 3)
-    else:
-        n[0] = load3(from_ + b.iv)
-        f[0] = zero3()
+# ---- the residual -------------------------------------------------------------------------------
 
-
-cdef void mid_forward(const vt_model* m, double h, double alpha, const vt_real* q1, const vt_real* y,
-                      vt_real* qm, MidBody* x) noexcept nogil:
-    # poses, twists, momenta and weights of the bodies at q_m
-    cdef int i
+cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexcept nogil:
+    # root to leaves: poses, twists, momenta and weights of the bodies at q_m
+    cdef const vt_model* m = step.m
+    cdef int i, up
     cdef const vt_body* b
     cdef MidBody* s
-    cdef MidBody* up
-    cdef Mat3 R
-    cdef Vec3 p, sw, sv
-    cdef vt_real rate, inverse = vt_set1(1.0 / h)
-    advance(m, q1, vt_set1(alpha), y, qm)
+    cdef Vec3 w, v
+    cdef vt_real rate, inverse = vt_set1(1.0 / step.h)
+    advance(m, q1, vt_set1(step.alpha), step.increment, qm)
     for i in range(m.nbody):
         b = &m.body[i]
-        s = &x[i]
-        joint_pose(b, qm, &R, &p)
-        if b.parent >= 0:
-            up = &x[b.parent]
-            R = mul3(up.R, R)
-            p = mul(up.R, p)
-            s.w = up.w
-            s.v = add(up.v, cross(up.w, p))
+        up = b.parent
+        s = &step.body[i]
+        place_body(b, qm, &step.body[up].R if up >= 0 else NULL, &s.R, &s.t)
+
+        # V = V_P carried along + S y/h; of several coordinates at once
+        s.w = zero3()
+        s.v = zero3()
+        if up >= 0:
+            carry(step.body[up].w, step.body[up].v, s.t, &s.w, &s.v)
+        if joint_multi(b):
+            joint_expand(b, step.increment, &w, &v)
+            s.w = axpy(inverse, mul(s.R, w), s.w)
+            s.v = axpy(inverse, mul(s.R, v), s.v)
         else:
-            s.w = zero3()
-            s.v = zero3()
-        s.R = R
-        s.t = p
-        if VT_UNLIKELY(b.kind >= BALL):
-            take_wrench(b, y, &sw, &sv)
-            s.w = axpy(inverse, mul(R, sw), s.w)
-            s.v = axpy(inverse, mul(R, sv), s.v)
-        else:
-            rate = inverse * y[b.iv]
-            joint_column(b, R, 0, &sw, &sv)
-            s.w = axpy(rate, sw, s.w)
-            s.v = axpy(rate, sv, s.v)
-        s.c = mul(R, constant3(b.com))
-        s.I = rotate_sym(R, constant_sym(b.Ic))
+            rate = inverse * step.increment[b.iv]
+            joint_column(b, s.R, 0, &w, &v)
+            s.w = axpy(rate, w, s.w)
+            s.v = axpy(rate, v, s.v)
+
+        # momentum f = m (v + w x c), n = I w + c x f; weight m g
+        s.c = mul(s.R, constant3(b.com))
+        s.I = rotate_sym(s.R, constant_sym(b.Ic))
         s.f = scale(vt_set1(b.mass), add(s.v, cross(s.w, s.c)))
         s.n = add(symmul(s.I, s.w), cross(s.c, s.f))
         s.gf = scale(vt_set1(b.mass), constant3(m.g))
         s.gn = cross(s.c, s.gf)
 
 
-cdef inline void before_joint(const vt_model* m, const MidBody* x, int i, Vec3* w, Vec3* v) noexcept nogil:
+cdef inline void before_joint(const MidStep* step, int i, Vec3* w, Vec3* v) noexcept nogil:
     # the twist U that body i would have if its joint did not move
-    cdef const MidBody* up
-    if m.body[i].parent < 0:
-        w[0] = zero3()
-        v[0] = zero3()
-        return
-    up = &x[m.body[i].parent]
-    w[0] = up.w
-    v[0] = add(up.v, cross(up.w, x[i].t))
+    cdef int up = step.m.body[i].parent
+    w[0] = zero3()
+    v[0] = zero3()
+    if up >= 0:
+        carry(step.body[up].w, step.body[up].v, step.body[i].t, w, v)
 
 
-cdef void mid_backward(const vt_model* m, const vt_real* wrench, MidBody* x, vt_real* L_rate,
-                       vt_real* L_q) noexcept nogil:
-    # both derivatives of the Lagrangian, (nv,) each, with the generalised force of wrenches on the
-    # bodies, (nbody, 6) about their origins or NULL
+cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogil:
+    # leaves to root: both derivatives of the Lagrangian, dL/drate = S.pi and dL/dq = S.(ad_U^T pi + gam), with the
+    # generalised force of wrenches on the bodies, (nbody, 6) about their origins or NULL
+    cdef const vt_model* m = step.m
     cdef int i
     cdef const vt_body* b
     cdef MidBody* s
     cdef MidBody* up
-    cdef Vec3 n, f, sw, sv
+    cdef Vec3 w, v, n, f
     if wrench != NULL:
         for i in range(m.nbody):
-            x[i].gn = add(x[i].gn, load3(wrench + 6 * i))
-            x[i].gf = add(x[i].gf, load3(wrench + 6 * i + 3))
+            s = &step.body[i]
+            s.gn = add(s.gn, load3(wrench + 6 * i))
+            s.gf = add(s.gf, load3(wrench + 6 * i + 3))
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
-        s = &x[i]
-        if VT_UNLIKELY(b.kind >= BALL):
-            mid_backward_big(m, i, x, L_rate, L_q)
+        s = &step.body[i]
+        w = s.w
+        v = s.v
+        if joint_multi(b):
+            before_joint(step, i, &w, &v)
+        n = sub(s.gn, add(cross(w, s.n), cross(v, s.f)))
+        f = sub(s.gf, cross(w, s.f))
+        if joint_multi(b):
+            joint_project(b, s.R, s.n, s.f, step.L_rate)
+            joint_project(b, s.R, n, f, step.L_q)
         else:
-            joint_column(b, s.R, 0, &sw, &sv)
-            L_rate[b.iv] = dot(sw, s.n) + dot(sv, s.f)
-            n = sub(s.gn, add(cross(s.w, s.n), cross(s.v, s.f)))
-            f = sub(s.gf, cross(s.w, s.f))
-            L_q[b.iv] = dot(sw, n) + dot(sv, f)
+            # by the column of S, as mid_factor takes it: joint_project rounds a helical joint's terms differently
+            joint_column(b, s.R, 0, &w, &v)
+            step.L_rate[b.iv] = dot(w, s.n) + dot(v, s.f)
+            step.L_q[b.iv] = dot(w, n) + dot(v, f)
         if b.parent >= 0:
-            up = &x[b.parent]
-            up.n = add(up.n, add(s.n, cross(s.t, s.f)))
-            up.f = add(up.f, s.f)
-            up.gn = add(up.gn, add(s.gn, cross(s.t, s.gf)))
-            up.gf = add(up.gf, s.gf)
+            up = &step.body[b.parent]
+            hand_down(s.n, s.f, s.t, &up.n, &up.f)
+            hand_down(s.gn, s.gf, s.t, &up.gn, &up.gf)
 
 
-cdef void mid_backward_big(const vt_model* m, int i, const MidBody* x, vt_real* L_rate, vt_real* L_q) noexcept nogil:
-    # of a ball or free joint, as its coordinates have it
-    cdef const vt_body* b = &m.body[i]
-    cdef const MidBody* s = &x[i]
-    cdef Vec3 w, v, n, f
-    before_joint(m, x, i, &w, &v)
-    n = sub(s.gn, add(cross(w, s.n), cross(v, s.f)))
-    f = sub(s.gf, cross(w, s.f))
-    put_wrench(b, tmul(s.R, s.n), tmul(s.R, s.f), L_rate)
-    put_wrench(b, tmul(s.R, n), tmul(s.R, f), L_q)
-
-
-cdef void mid_residual(const vt_model* m, double h, double alpha, const vt_real* y, const vt_real* p1,
-                       const vt_real* tau, const vt_real* L_rate, const vt_real* L_q, MidBig* big,
-                       vt_real* r) noexcept nogil:
+cdef void mid_residual(const MidStep* step, const vt_real* p1, const vt_real* tau, vt_real* r) noexcept nogil:
     # r = -(p1 + D1 Ld + f-): forces share themselves between the ends as 1 - alpha and alpha.
-    # Leaves in `big` what the rest of the step takes of the ball and free joints
-    cdef int k
-    cdef double share = 1.0 - alpha
-    for k in range(m.nv):
-        r[k] = L_rate[k] - p1[k] - share * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k])
+    # Leaves in `multi` what the rest of the step takes of the joints of several coordinates
+    cdef const vt_model* m = step.m
+    cdef int i
+    cdef double h = step.h, share = 1.0 - step.alpha
+    for i in range(m.nv):
+        r[i] = step.L_rate[i] - p1[i] - share * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i])
     if m.rubbing:
-        add_friction(m, h, y, share, r)
-    if m.nbig:
-        for k in range(m.nbody):
-            if m.body[k].kind >= BALL:
-                mid_residual_big(m, h, alpha, &m.body[k], y, p1, tau, L_rate, L_q, &big[m.body[k].big], r)
+        add_friction(m, h, step.increment, share, r)
+    if m.nmulti:
+        for i in range(m.nbody):
+            if joint_multi(&m.body[i]):
+                mid_residual_multi(step, i, p1, tau, r)
 
 
-cdef void mid_residual_big(const vt_model* m, double h, double alpha, const vt_body* b, const vt_real* y,
-                           const vt_real* p1, const vt_real* tau, const vt_real* L_rate, const vt_real* L_q,
-                           MidBig* g, vt_real* r) noexcept nogil:
+cdef void mid_residual_multi(const MidStep* step, int i, const vt_real* p1, const vt_real* tau,
+                             vt_real* r) noexcept nogil:
     # r = dlog_xi^T pi - h Ea^T F - p1
+    cdef const vt_body* b = &step.m.body[i]
+    cdef MidMulti* g = &step.multi[b.multi]
     cdef int k
-    cdef vt_real a = vt_set1(-alpha), inverse = vt_set1(1.0 / h)
+    cdef vt_real a = vt_set1(-step.alpha), inverse = vt_set1(1.0 / step.h)
     cdef Vec3 w, v, n, f, en, ef
-    cdef Dual Eb
-    take_wrench(b, y, &w, &v)
-    g.Psi = dexp_dual(scale(a, w), scale(a, v))
-    g.dlog = dlog_dual(w, v)
-    Eb = dual_mul(g.Psi, dual_transpose(g.dlog))
+    cdef AdMatrix Eb
+    # Psi = dexp_{-alpha xi}, Ea = 1 - alpha Psi dlog_{-xi}
+    joint_expand(b, step.increment, &w, &v)
+    g.Psi = dexp_matrix(scale(a, w), scale(a, v))
+    g.dlog = dlog_matrix(w, v)
+    Eb = ad_mul(g.Psi, ad_flip(g.dlog))
     g.Ea.d = plus_diagonal(add_scaled(a, Eb.d, zero33()), vt_set1(1.0))
     g.Ea.e = add_scaled(a, Eb.e, zero33())
-    take_wrench(b, L_rate, &g.n, &g.f)
-    for k in range(joint_nv(b)):
-        r[b.iv + k] = L_q[b.iv + k] + tau[b.iv + k] - m.damping[b.iv + k] * inverse * y[b.iv + k]
-    take_wrench(b, r, &g.Fn, &g.Ff)
-    dual_pull(g.dlog, g.n, g.f, &n, &f)
-    dual_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
-    put_wrench(b, axpy(vt_set1(-h), en, n), axpy(vt_set1(-h), ef, f), r)
-    for k in range(joint_nv(b)):
-        r[b.iv + k] = r[b.iv + k] - p1[b.iv + k]
+    # F = ad_U^T pi + gam + tau - damping y/h
+    joint_expand(b, step.L_rate, &g.n, &g.f)
+    for k in range(b.iv, b.iv + b.nv):
+        r[k] = step.L_q[k] + tau[k] - step.m.damping[k] * inverse * step.increment[k]
+    joint_expand(b, r, &g.Fn, &g.Ff)
+    ad_pull(g.dlog, g.n, g.f, &n, &f)
+    ad_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
+    joint_project_own(b, axpy(vt_set1(-step.h), en, n), axpy(vt_set1(-step.h), ef, f), r)
+    for k in range(b.iv, b.iv + b.nv):
+        r[k] = r[k] - p1[k]
 
 
-cdef void mid_end(const vt_model* m, double h, double alpha, const vt_real* y, const vt_real* r,
-                  const vt_real* tau, const vt_real* L_rate, const vt_real* L_q, const MidBig* big,
-                  vt_real* p2) noexcept nogil:
+cdef void mid_end(const MidStep* step, const vt_real* r, const vt_real* tau, vt_real* p2) noexcept nogil:
     # p2 = D2 Ld + f+, less what is left of the residual
-    cdef int k
-    for k in range(m.nv):
-        p2[k] = L_rate[k] + alpha * (h * (L_q[k] + tau[k]) - m.damping[k] * y[k]) - r[k]
+    cdef const vt_model* m = step.m
+    cdef int i
+    cdef double h = step.h, alpha = step.alpha
+    for i in range(m.nv):
+        p2[i] = step.L_rate[i] + alpha * (h * (step.L_q[i] + tau[i]) - m.damping[i] * step.increment[i]) - r[i]
     if m.rubbing:
-        add_friction(m, h, y, -alpha, p2)
-    if m.nbig:
-        for k in range(m.nbody):
-            if m.body[k].kind >= BALL:
-                mid_end_big(h, &m.body[k], y, r, &big[m.body[k].big], p2)
+        add_friction(m, h, step.increment, -alpha, p2)
+    if m.nmulti:
+        for i in range(m.nbody):
+            if joint_multi(&m.body[i]):
+                mid_end_multi(step, i, r, p2)
 
 
-cdef void mid_end_big(double h, const vt_body* b, const vt_real* y, const vt_real* r, const MidBig* g,
-                      vt_real* p2) noexcept nogil:
+cdef void mid_end_multi(const MidStep* step, int i, const vt_real* r, vt_real* p2) noexcept nogil:
     # p2 = h (F - Ea^T F) + dlog_{-xi}^T pi - Ad_{exp xi}^T r: what is left of the residual is a wrench fixed
     # in the world, so that the momentum of a floating tree stays to round-off at any tolerance
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const MidMulti* g = &step.multi[b.multi]
+    cdef vt_real h = vt_set1(step.h)
     cdef Vec3 w, v, n, f, en, ef, rn, rf, move
     cdef Quat turn
     cdef Mat3 T
-    dual_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
-    dual_pull(dual_transpose(g.dlog), g.n, g.f, &n, &f)
-    n = axpy(vt_set1(h), sub(g.Fn, en), n)
-    f = axpy(vt_set1(h), sub(g.Ff, ef), f)
-    take_wrench(b, y, &w, &v)
-    take_wrench(b, r, &rn, &rf)
+    ad_pull(g.Ea, g.Fn, g.Ff, &en, &ef)
+    ad_pull(ad_flip(g.dlog), g.n, g.f, &n, &f)
+    n = axpy(h, sub(g.Fn, en), n)
+    f = axpy(h, sub(g.Ff, ef), f)
+    joint_expand(b, step.increment, &w, &v)
+    joint_expand(b, r, &rn, &rf)
     exp_se3(w, v, &turn, &move)
     T = quat_matrix(turn)
-    put_wrench(b, sub(n, tmul(T, sub(rn, cross(move, rf)))), sub(f, tmul(T, rf)), p2)
+    joint_project_own(b, sub(n, tmul(T, sub(rn, cross(move, rf)))), sub(f, tmul(T, rf)), p2)
 
 
-cdef inline void mid_row(const vt_model* m, const MidBig* big, bint ends, double share, vt_real* row) noexcept nogil:
+# ---- rows by displacements ----------------------------------------------------------------------
+
+cdef inline void mid_row(const vt_model* m, const MidMulti* multi, bint ends, double share, vt_real* row) noexcept nogil:
     # a row (nv,) by body displacements at q_m: its product with d(q_m)/dy over alpha, or if `ends` with Ea
     # (1 - alpha, called share, on one coordinate), by which forces at q_m act on the start
-    cdef int i, k
+    cdef int i
     cdef const vt_body* b
     cdef Vec3 n, f
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.kind >= BALL:
-            take_wrench(b, row, &n, &f)
-            if ends:
-                dual_pull(big[b.big].Ea, n, f, &n, &f)
-            else:
-                dual_pull(big[b.big].Psi, n, f, &n, &f)
-            put_wrench(b, n, f, row)
+        if joint_multi(b):
+            joint_expand(b, row, &n, &f)
+            ad_pull(multi[b.multi].Ea if ends else multi[b.multi].Psi, n, f, &n, &f)
+            joint_project_own(b, n, f, row)
         elif ends:
             row[b.iv] = share * row[b.iv]
 
@@ -273,23 +261,82 @@ cdef void mid_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcep
     cdef Vec3 n, f, w, v
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.kind >= BALL:
-            take_wrench(b, y, &w, &v)
-            take_wrench(b, row, &n, &f)
-            dual_pull(dexp_dual(neg(w), neg(v)), n, f, &n, &f)
-            put_wrench(b, n, f, row)
+        if joint_multi(b):
+            joint_expand(b, y, &w, &v)
+            joint_expand(b, row, &n, &f)
+            ad_pull(dexp_matrix(neg(w), neg(v)), n, f, &n, &f)
+            joint_project_own(b, n, f, row)
 
 
-cdef inline bint mid_turned(const vt_model* m, const double* y) noexcept nogil:
-    # whether a ball or free joint turns by nearly a whole turn or more: at one its maps are singular
+cdef inline bint mid_turned(const vt_model* m, const vt_real* y) noexcept nogil:
+    # whether a joint of several coordinates turns by nearly a whole turn or more: at one its maps are singular
     cdef int i
-    cdef const double* w
-    if m.nbig:
+    cdef Vec3 w, v
+    if m.nmulti:
         for i in range(m.nbody):
-            w = y + m.body[i].iv + (3 if m.body[i].kind == FREE else 0)
-            if m.body[i].kind >= BALL and not w[0] * w[0] + w[1] * w[1] + w[2] * w[2] < 39.0:
-                return True
+            if joint_multi(&m.body[i]):
+                joint_expand(&m.body[i], y, &w, &v)
+                if not vt_all(vt_lt(dot(w, w), vt_set1(39.0))):
+                    return True
     return False
+
+
+# ---- the exact direction ------------------------------------------------------------------------
+# Eliminate the joints from J = -dr/dy, leaves to root. Of a body count twelve numbers x, its displacement eta and the
+# change dV of its twist, and twelve changes A x of its subtree's momentum and gravity wrench. An increment of its
+# joint adds Gam to x; its equation takes R of the wrenches. With u = A Gam - N and l = R A + (the change of R),
+#     D = l.Gam - damping,   the parent gets A - u D^-1 l.
+
+cdef inline vt_real dot12(const Twelve* a, const Twelve* b) noexcept nogil:
+    return (dot(a.part[0], b.part[0]) + dot(a.part[1], b.part[1]) + dot(a.part[2], b.part[2])
+            + dot(a.part[3], b.part[3]))
+
+
+cdef inline void add12(vt_real s, const Twelve* a, Twelve* b) noexcept nogil:
+    # b += s a
+    cdef int j
+    for j in range(4):
+        b.part[j] = axpy(s, a.part[j], b.part[j])
+
+
+cdef inline void zero12(Twelve* a) noexcept nogil:
+    cdef int j
+    for j in range(4):
+        a.part[j] = zero3()
+
+
+cdef inline void hand_down12(const Twelve* b, Vec3 t, Twelve* up) noexcept nogil:
+    hand_down(b.part[0], b.part[1], t, &up.part[0], &up.part[1])
+    hand_down(b.part[2], b.part[3], t, &up.part[2], &up.part[3])
+
+
+cdef inline void mid_times(const MidSolve* e, const Twelve* x, Twelve* u) noexcept nogil:
+    # u = A x
+    cdef int j
+    for j in range(4):
+        u.part[j] = add(add(mul(e.A[j][0], x.part[0]), mul(e.A[j][1], x.part[1])),
+                        add(mul(e.A[j][2], x.part[2]), mul(e.A[j][3], x.part[3])))
+
+
+cdef inline void times_mid(const MidSolve* e, const Twelve* R, Twelve* l) noexcept nogil:
+    # l = A^T R
+    cdef int j
+    for j in range(4):
+        l.part[j] = add(add(tmul(e.A[0][j], R.part[0]), tmul(e.A[1][j], R.part[1])),
+                        add(tmul(e.A[2][j], R.part[2]), tmul(e.A[3][j], R.part[3])))
+
+
+cdef inline void mid_hand_down(Vec3 t, MidSolve* e, MidSolve* up) noexcept nogil:
+    # add to the parent's, shifted to its origin
+    cdef int j, k
+    for k in range(4):
+        e.A[0][k] = add3(e.A[0][k], cross_mat(t, e.A[1][k]))
+        e.A[2][k] = add3(e.A[2][k], cross_mat(t, e.A[3][k]))
+    for j in range(4):
+        up.A[j][0] = add3(up.A[j][0], sub3(e.A[j][0], mat_cross(e.A[j][1], t)))
+        up.A[j][1] = add3(up.A[j][1], e.A[j][1])
+        up.A[j][2] = add3(up.A[j][2], sub3(e.A[j][2], mat_cross(e.A[j][3], t)))
+        up.A[j][3] = add3(up.A[j][3], e.A[j][3])
 
 
 cdef inline Mat3 load33(const vt_real* a) noexcept nogil:
@@ -300,120 +347,116 @@ cdef inline Mat3 load33(const vt_real* a) noexcept nogil:
     return r
 
 
-cdef void mid_factor(const vt_model* m, double h, double alpha, const vt_real* y, const vt_real* turning,
-                     const vt_real* stiffness, const MidBody* x, MidSolve* s, MidBig* big,
+cdef inline void mid_body_block(const vt_model* m, const vt_body* b, const MidBody* a, const vt_real* turning,
+                                MidSolve* e) noexcept nogil:
+    # a body alone: momentum n = (I + m (c.c 1 - c c^T)) dw + m c x dv, f = m dv - m c x dw; gravity's wrench turns by
+    # m c^ g^ and m g^, and what else acts on the body by turning (27,) or NULL
+    cdef int j, k
+    cdef Vec3 hm = scale(vt_set1(b.mass), a.c)
+    cdef Mat3 zero = zero33()
+    for j in range(4):
+        for k in range(4):
+            e.A[j][k] = zero
+    e.A[0][2] = full(addsym(a.I, point_inertia(vt_set1(b.mass), a.c)))
+    e.A[0][3] = hat(hm)
+    e.A[1][2] = hat(neg(hm))
+    e.A[1][3] = plus_diagonal(zero, vt_set1(b.mass))
+    e.A[2][0] = cross_mat(hm, hat(constant3(m.g)))
+    e.A[3][0] = hat(scale(vt_set1(b.mass), constant3(m.g)))
+    if turning != NULL:
+        e.A[2][0] = add3(e.A[2][0], load33(turning))
+        e.A[2][1] = add3(e.A[2][1], load33(turning + 9))
+        e.A[3][0] = add3(e.A[3][0], load33(turning + 18))
+
+
+cdef void mid_factor(const MidStep* step, const vt_real* turning, const vt_real* stiffness,
                      bint eliminate) noexcept nogil:
-    # eliminate the joints from -dr/dy, leaves to root (12 numbers a body: displacement and change
-    # of twist; momentum and gravity wrench). turning: NULL, or (nbody, 27), the change of each body's
-    # wrench as its axes see it: of the torque by turns and by moves, of the force by turns.
-    # stiffness: NULL, or (nv,), -d(joint force)/dq. If not to eliminate, u and l are of the whole subtree,
-    # rb of a joint its own entry of the matrix, and likewise Dinv of a ball or free joint
-    cdef int i, j, k
-    cdef const vt_body* b
-    cdef const MidBody* a
-    cdef MidSolve* e
-    cdef MidSolve* up
-    cdef Mat3 zero
-    cdef Vec3 sw, sv, aw, av, hm, t, n, f
-    cdef vt_real D, c1 = vt_set1((1.0 - alpha) * h), inverse = vt_set1(1.0 / h)
-    zero = zero33()
+    # turning: NULL, or (nbody, 27), the change of each body's wrench as its axes see it: of the torque by turns and by
+    # moves, of the force by turns. stiffness: NULL, or (nv,), -d(joint force)/dq. If not to eliminate, u and l are of
+    # the whole subtree, rb of a joint its own entry of the matrix, and likewise Dinv of several coordinates
+    cdef const vt_model* m = step.m
+    cdef int i, up
     for i in range(m.nbody):
-        b = &m.body[i]
-        a = &x[i]
-        e = &s[i]
-        for k in range(16):
-            e.A[k] = zero
-        hm = scale(vt_set1(b.mass), a.c)
-        e.A[2] = full(addsym(a.I, point_inertia(vt_set1(b.mass), a.c)))
-        e.A[3] = hat(hm)
-        e.A[6] = hat(neg(hm))
-        e.A[7] = plus_diagonal(zero, vt_set1(b.mass))
-        e.A[8] = cross_mat(hm, hat(constant3(m.g)))
-        e.A[12] = hat(scale(vt_set1(b.mass), constant3(m.g)))
-        if turning != NULL:
-            e.A[8] = add3(e.A[8], load33(turning + 27 * i))
-            e.A[9] = add3(e.A[9], load33(turning + 27 * i + 9))
-            e.A[12] = add3(e.A[12], load33(turning + 27 * i + 18))
+        mid_body_block(m, &m.body[i], &step.body[i], turning + 27 * i if turning != NULL else NULL, &step.work[i])
     for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        a = &x[i]
-        e = &s[i]
-        if VT_UNLIKELY(b.kind >= BALL):
-            mid_factor_big(m, h, alpha, i, y, x, e, &big[b.big], eliminate)
-            if b.parent >= 0:
-                hand_down(a.t, e, &s[b.parent])
-            continue
-        joint_column(b, a.R, 0, &sw, &sv)
-        # ad_V S
-        aw = cross(a.w, sw)
-        av = add(cross(a.v, sw), cross(a.w, sv))
-        e.Gam[0] = scale(vt_set1(alpha), sw)
-        e.Gam[1] = scale(vt_set1(alpha), sv)
-        e.Gam[2] = add(scale(vt_set1(alpha), aw), scale(inverse, sw))
-        e.Gam[3] = add(scale(vt_set1(alpha), av), scale(inverse, sv))
-        e.R[0] = sub(scale(c1, aw), sw)
-        e.R[1] = sub(scale(c1, av), sv)
-        e.R[2] = scale(c1, sw)
-        e.R[3] = scale(c1, sv)
-        for j in range(4):
-            e.l[j] = add(add(tmul(e.A[j], e.R[0]), tmul(e.A[4 + j], e.R[1])),
-                         add(tmul(e.A[8 + j], e.R[2]), tmul(e.A[12 + j], e.R[3])))
-        n = add(cross(sw, a.n), cross(sv, a.f))
-        f = cross(sw, a.f)
-        e.l[2] = add(e.l[2], scale(c1, n))
-        e.l[3] = add(e.l[3], scale(c1, f))
-        for j in range(4):
-            e.u[j] = add(add(mul(e.A[4 * j], e.Gam[0]), mul(e.A[4 * j + 1], e.Gam[1])),
-                         add(mul(e.A[4 * j + 2], e.Gam[2]), mul(e.A[4 * j + 3], e.Gam[3])))
-        # less N = alpha ad_S^T (pi, gam)
-        e.u[0] = axpy(vt_set1(alpha), n, e.u[0])
-        e.u[1] = axpy(vt_set1(alpha), f, e.u[1])
-        e.u[2] = axpy(vt_set1(alpha), add(cross(sw, a.gn), cross(sv, a.gf)), e.u[2])
-        e.u[3] = axpy(vt_set1(alpha), cross(sw, a.gf), e.u[3])
-        D = dot(e.l[0], e.Gam[0]) + dot(e.l[1], e.Gam[1]) + dot(e.l[2], e.Gam[2]) + dot(e.l[3], e.Gam[3])
-        D = D - vt_set1((1.0 - alpha) * m.damping[b.iv])
-        if m.rubbing:
-            D = D - (1.0 - alpha) * friction_slope(m, b.iv, inverse * y[b.iv])
-        if stiffness != NULL:
-            D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
-        e.rb = D
-        e.Dinv = vt_set1(1.0) / D
-        if b.locked or not eliminate:
-            e.Dinv = vt_set1(0.0)
-        if b.parent < 0:
-            continue
-        up = &s[b.parent]
+        if joint_multi(&m.body[i]):
+            mid_eliminate_multi(step, i, eliminate)
+        else:
+            mid_eliminate(step, i, stiffness, eliminate)
+        up = m.body[i].parent
+        if up >= 0:
+            mid_hand_down(step.body[i].t, &step.work[i], &step.work[up])
+
+
+cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffness, bint eliminate) noexcept nogil:
+    # a joint of one coordinate; leaves in A what the parent feels
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b = &m.body[i]
+    cdef const MidBody* a = &step.body[i]
+    cdef MidSolve* e = &step.work[i]
+    cdef int j, k
+    cdef double h = step.h, alpha = step.alpha
+    cdef vt_real D, share = vt_set1((1.0 - alpha) * h), alf = vt_set1(alpha), inverse = vt_set1(1.0 / h)
+    cdef Vec3 sw, sv, aw, av, n, f
+    # S and ad_V S
+    joint_column(b, a.R, 0, &sw, &sv)
+    aw = cross(a.w, sw)
+    av = add(cross(a.v, sw), cross(a.w, sv))
+
+    # Gam: eta by alpha S, dV by alpha ad_V S + S/h
+    e.Gam.part[0] = scale(alf, sw)
+    e.Gam.part[1] = scale(alf, sv)
+    e.Gam.part[2] = add(scale(alf, aw), scale(inverse, sw))
+    e.Gam.part[3] = add(scale(alf, av), scale(inverse, sv))
+
+    # R: h (1 - alpha) ad_V S - S of the momentum, h (1 - alpha) S of gravity's wrench
+    e.R.part[0] = sub(scale(share, aw), sw)
+    e.R.part[1] = sub(scale(share, av), sv)
+    e.R.part[2] = scale(share, sw)
+    e.R.part[3] = scale(share, sv)
+
+    # l = R A + h (1 - alpha) (change of ad_V S).pi = -h (1 - alpha) (ad_S^T pi).dV
+    times_mid(e, &e.R, &e.l)
+    n = add(cross(sw, a.n), cross(sv, a.f))
+    f = cross(sw, a.f)
+    e.l.part[2] = add(e.l.part[2], scale(share, n))
+    e.l.part[3] = add(e.l.part[3], scale(share, f))
+
+    # u = A Gam - alpha ad_S^T (pi, gam)
+    mid_times(e, &e.Gam, &e.u)
+    e.u.part[0] = axpy(alf, n, e.u.part[0])
+    e.u.part[1] = axpy(alf, f, e.u.part[1])
+    e.u.part[2] = axpy(alf, add(cross(sw, a.gn), cross(sv, a.gf)), e.u.part[2])
+    e.u.part[3] = axpy(alf, cross(sw, a.gf), e.u.part[3])
+
+    # D = l.Gam - (1 - alpha) (damping + slope of friction + alpha h stiffness)
+    D = dot12(&e.l, &e.Gam)
+    D = D - vt_set1((1.0 - alpha) * m.damping[b.iv])
+    if m.rubbing:
+        D = D - (1.0 - alpha) * friction_slope(m, b.iv, inverse * step.increment[b.iv])
+    if stiffness != NULL:
+        D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
+    e.rb = D
+    e.Dinv = vt_set1(1.0) / D
+    if b.locked or not eliminate:
+        e.Dinv = vt_set1(0.0)
+    if b.parent >= 0:
         for j in range(4):
             for k in range(4):
-                e.A[4 * j + k] = outer(-e.Dinv, e.u[j], e.l[k], e.A[4 * j + k])
-        hand_down(a.t, e, up)
+                e.A[j][k] = outer(-e.Dinv, e.u.part[j], e.l.part[k], e.A[j][k])
 
 
-cdef inline void hand_down(Vec3 t, MidSolve* e, MidSolve* up) noexcept nogil:
-    # add to the parent's, shifted to its origin
-    cdef int j, k
-    for k in range(4):
-        e.A[k] = add3(e.A[k], cross_mat(t, e.A[4 + k]))
-        e.A[8 + k] = add3(e.A[8 + k], cross_mat(t, e.A[12 + k]))
-    for j in range(4):
-        up.A[4 * j] = add3(up.A[4 * j], sub3(e.A[4 * j], mat_cross(e.A[4 * j + 1], t)))
-        up.A[4 * j + 1] = add3(up.A[4 * j + 1], e.A[4 * j + 1])
-        up.A[4 * j + 2] = add3(up.A[4 * j + 2], sub3(e.A[4 * j + 2], mat_cross(e.A[4 * j + 3], t)))
-        up.A[4 * j + 3] = add3(up.A[4 * j + 3], e.A[4 * j + 3])
+# ---- the same of several coordinates --------------------------------------------------------------
 
-
-cdef inline Vec3 column(Mat3 A, int k) noexcept nogil:
-    return A.x if k == 0 else A.y if k == 1 else A.z
-
-
-cdef inline void joint_twist(const vt_body* b, Mat3 R, Dual A, int k, Vec3* w, Vec3* v) noexcept nogil:
-    # A s in world axes, s the twist of a ball's or free joint's k-th coordinate
-    if b.kind == FREE and k < 3:
+cdef inline void joint_twist(const vt_body* b, Mat3 R, const AdMatrix* A, int k, Vec3* w, Vec3* v) noexcept nogil:
+    # A s in world axes, s the k-th column of S in the body's own
+    cdef int axis = joint_order(b, k)
+    if axis >= 3:
         w[0] = zero3()
-        v[0] = mul(R, column(A.d, k))
+        v[0] = mul(R, column(A.d, axis - 3))
     else:
-        w[0] = mul(R, column(A.d, k % 3))
-        v[0] = mul(R, column(A.e, k % 3))
+        w[0] = mul(R, column(A.d, axis))
+        v[0] = mul(R, column(A.e, axis))
 
 
 cdef inline void pull_back(Vec3 w, Vec3 v, Vec3 n, Vec3 f, Vec3* pn, Vec3* pf) noexcept nogil:
@@ -422,210 +465,236 @@ cdef inline void pull_back(Vec3 w, Vec3 v, Vec3 n, Vec3 f, Vec3* pn, Vec3* pf) n
     pf[0] = cross(w, f)
 
 
-cdef void mid_factor_big(const vt_model* m, double h, double alpha, int i, const vt_real* y, const MidBody* x,
-                         MidSolve* e, MidBig* g, bint eliminate) noexcept nogil:
-    # the same for a ball or free joint, k x k; leaves in e what the parent feels, about the body's own origin
-    cdef const vt_body* b = &m.body[i]
-    cdef const MidBody* a = &x[i]
-    cdef int j, k, c, nd = joint_nv(b)
-    cdef Vec3 uw, uv, w, v, n, f, xw, xv
-    cdef Vec3 l[24]
-    cdef vt_real inverse = vt_set1(1.0 / h), alf = vt_set1(alpha), d
-    cdef vt_real H[36]      # (angular, linear)
-    cdef Bend Q, T
-    cdef Dual one
-    cdef int order[6]       # position in (angular, linear) of the joint's k-th coordinate
-    for k in range(6):
-        order[k] = k if b.kind == BALL else (k + 3) % 6
-    before_joint(m, x, i, &uw, &uv)
+cdef inline void mid_columns(const MidStep* step, int i, Vec3 uw, Vec3 uv) noexcept nogil:
+    # Gam and u of each coordinate; (uw, uv) is the twist U before the joint
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const MidBody* a = &step.body[i]
+    cdef MidMulti* g = &step.multi[b.multi]
+    cdef vt_real inverse = vt_set1(1.0 / step.h), alf = vt_set1(step.alpha)
+    cdef AdMatrix one
+    cdef Twelve* u
+    cdef Vec3 w, v, n, f
+    cdef int k
     one.d = identity3()
     one.e = zero33()
-    for k in range(nd):
-        joint_twist(b, a.R, g.Psi, k, &w, &v)
+    for k in range(b.nv):
+        # eta by alpha Psi S, dV by alpha ad_U Psi S + S/h
+        joint_twist(b, a.R, &g.Psi, k, &w, &v)
         w = scale(alf, w)
         v = scale(alf, v)
-        joint_twist(b, a.R, one, k, &n, &f)
-        g.Gam[4 * k] = w
-        g.Gam[4 * k + 1] = v
-        g.Gam[4 * k + 2] = axpy(inverse, n, cross(uw, w))
-        g.Gam[4 * k + 3] = axpy(inverse, f, add(cross(uv, w), cross(uw, v)))
+        joint_twist(b, a.R, &one, k, &n, &f)
+        g.Gam[k].part[0] = w
+        g.Gam[k].part[1] = v
+        g.Gam[k].part[2] = axpy(inverse, n, cross(uw, w))
+        g.Gam[k].part[3] = axpy(inverse, f, add(cross(uv, w), cross(uw, v)))
+
+        # u = A Gam - alpha (Pm(pi) Psi S, Pm(gam) Psi S)
         if b.parent >= 0:
-            for j in range(4):
-                g.u[4 * k + j] = add(add(mul(e.A[4 * j], g.Gam[4 * k]), mul(e.A[4 * j + 1], g.Gam[4 * k + 1])),
-                                     add(mul(e.A[4 * j + 2], g.Gam[4 * k + 2]), mul(e.A[4 * j + 3], g.Gam[4 * k + 3])))
-            # less N = alpha (Pm(pi) S Psi, Pm(gam) S Psi)
+            u = &g.u[k]
+            mid_times(&step.work[i], &g.Gam[k], u)
             pull_back(w, v, a.n, a.f, &n, &f)
-            g.u[4 * k] = add(g.u[4 * k], n)
-            g.u[4 * k + 1] = add(g.u[4 * k + 1], f)
+            u.part[0] = add(u.part[0], n)
+            u.part[1] = add(u.part[1], f)
             pull_back(w, v, a.gn, a.gf, &n, &f)
-            g.u[4 * k + 2] = add(g.u[4 * k + 2], n)
-            g.u[4 * k + 3] = add(g.u[4 * k + 3], f)
-        # rows h ad_U Ea S - dlog S and h Ea S
-        joint_twist(b, a.R, g.Ea, k, &w, &v)
-        w = scale(vt_set1(h), w)
-        v = scale(vt_set1(h), v)
-        joint_twist(b, a.R, g.dlog, k, &n, &f)
-        g.R[4 * k] = sub(cross(uw, w), n)
-        g.R[4 * k + 1] = sub(add(cross(uv, w), cross(uw, v)), f)
-        g.R[4 * k + 2] = w
-        g.R[4 * k + 3] = v
-        for j in range(4):
-            l[4 * k + j] = add(add(tmul(e.A[j], g.R[4 * k]), tmul(e.A[4 + j], g.R[4 * k + 1])),
-                               add(tmul(e.A[8 + j], g.R[4 * k + 2]), tmul(e.A[12 + j], g.R[4 * k + 3])))
+            u.part[2] = add(u.part[2], n)
+            u.part[3] = add(u.part[3], f)
+
+
+cdef inline void mid_rows(const MidStep* step, int i, Vec3 uw, Vec3 uv, Twelve* l) noexcept nogil:
+    # R and l of each coordinate: h ad_U Ea S - dlog_xi S of the momentum, h Ea S of gravity's wrench
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const MidBody* a = &step.body[i]
+    cdef MidMulti* g = &step.multi[b.multi]
+    cdef vt_real h = vt_set1(step.h)
+    cdef Vec3 w, v, n, f
+    cdef int k
+    for k in range(b.nv):
+        joint_twist(b, a.R, &g.Ea, k, &w, &v)
+        w = scale(h, w)
+        v = scale(h, v)
+        joint_twist(b, a.R, &g.dlog, k, &n, &f)
+        g.R[k].part[0] = sub(cross(uw, w), n)
+        g.R[k].part[1] = sub(add(cross(uv, w), cross(uw, v)), f)
+        g.R[k].part[2] = w
+        g.R[k].part[3] = v
+
+        times_mid(&step.work[i], &g.R[k], &l[k])
         pull_back(w, v, a.n, a.f, &n, &f)
-        l[4 * k + 2] = add(l[4 * k + 2], n)
-        l[4 * k + 3] = add(l[4 * k + 3], f)
-    # the second-order part H of the joint's own maps (mathematics of D1, by y at fixed wrenches)
-    take_wrench(b, y, &xw, &xv)
-    dual_pull(g.Psi, g.Fn, g.Ff, &w, &v)
-    Q = bend_pull(g.Psi, ddlog_pull(scale(-alf, xw), scale(-alf, xv), w, v))
+        l[k].part[2] = add(l[k].part[2], n)
+        l[k].part[3] = add(l[k].part[3], f)
+
+
+cdef inline void mid_second_order(const MidStep* step, int i, vt_real* H) noexcept nogil:
+    # H (6, 6), (angular, linear): the change by y of the joint's own maps in D1, at fixed wrenches
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const MidMulti* g = &step.multi[b.multi]
+    cdef vt_real h = vt_set1(step.h), alf = vt_set1(step.alpha)
+    cdef Vec3 xw, xv, w, v
+    cdef WrenchSlope Q, T
+    cdef AdMatrix whole
+    joint_expand(b, step.increment, &xw, &xv)
+    # d(dlog_xi^T (pi + h alpha Psi^T F)), with what alpha xi in Psi adds to it
+    ad_pull(g.Psi, g.Fn, g.Ff, &w, &v)
+    Q = slope_pull(g.Psi, ddlog_pull(scale(-alf, xw), scale(-alf, xv), w, v))
     T = ddlog_pull(xw, xv, axpy(h * alf, w, g.n), axpy(h * alf, v, g.f))
-    T = bend_axpy(h * alf * alf, bend_pull(g.dlog, Q), T)
-    # Ad_{exp(-a xi)} = Ea + a Psi dlog_xi
-    one = dual_mul(g.Psi, g.dlog)
-    one.d = add_scaled(alf, one.d, g.Ea.d)
-    one.e = add_scaled(alf, one.e, g.Ea.e)
-    T = bend_axpy(h * alf, bend_pull(one, bend_push(bend_of(g.Fn, g.Ff), g.Psi)), T)
-    T = bend_axpy(vt_set1(1.0), bend_pull(g.Ea, bend_of(g.n, g.f)), T)
-    spread(T.M, &H[0], 6)
-    spread(T.K, &H[3], 6)
-    spread(T.K, &H[18], 6)
-    spread(zero33(), &H[21], 6)
+    T = slope_axpy(h * alf * alf, slope_pull(g.dlog, Q), T)
+    # what F turns by: Ad_{exp(-alpha xi)} = Ea + alpha Psi dlog_xi
+    whole = ad_mul(g.Psi, g.dlog)
+    whole.d = add_scaled(alf, whole.d, g.Ea.d)
+    whole.e = add_scaled(alf, whole.e, g.Ea.e)
+    T = slope_axpy(h * alf, slope_pull(whole, slope_push(wrench_slope(g.Fn, g.Ff), g.Psi)), T)
+    # and pi
+    T = slope_axpy(vt_set1(1.0), slope_pull(g.Ea, wrench_slope(g.n, g.f)), T)
+    put_matrix(T.M, &H[0], 6)
+    put_matrix(T.K, &H[3], 6)
+    put_matrix(T.K, &H[18], 6)
+    put_matrix(zero33(), &H[21], 6)
+
+
+cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate) noexcept nogil:
+    # as mid_eliminate; leaves in A what the parent feels
+    cdef const vt_body* b = &step.m.body[i]
+    cdef MidSolve* e = &step.work[i]
+    cdef MidMulti* g = &step.multi[b.multi]
+    cdef int j, k, c, nd = b.nv
+    cdef Vec3 uw, uv, n
+    cdef Twelve l[6]
+    cdef vt_real d
+    cdef vt_real H[36]
+    cdef int order[6]
+    for k in range(nd):
+        order[k] = joint_order(b, k)
+    before_joint(step, i, &uw, &uv)
+    mid_columns(step, i, uw, uv)
+    mid_rows(step, i, uw, uv, l)
+
+    # D = l Gam - H - Ea^T damping
+    mid_second_order(step, i, H)
     for j in range(nd):
         for k in range(nd):
             d = -H[6 * order[j] + order[k]]
             for c in range(4):
-                d = d + dot(l[4 * j + c], g.Gam[4 * k + c])
+                d = d + dot(l[j].part[c], g.Gam[k].part[c])
             g.Dinv[j * nd + k] = d
-    if m.damped:
-        spread(transpose(g.Ea.d), &H[0], 6)
-        spread(transpose(g.Ea.e), &H[3], 6)
-        spread(zero33(), &H[18], 6)
-        spread(transpose(g.Ea.d), &H[21], 6)
+    if step.m.damped:
+        put_matrix(transpose(g.Ea.d), &H[0], 6)
+        put_matrix(transpose(g.Ea.e), &H[3], 6)
+        put_matrix(zero33(), &H[18], 6)
+        put_matrix(transpose(g.Ea.d), &H[21], 6)
         for j in range(nd):
             for k in range(nd):
-                g.Dinv[j * nd + k] = g.Dinv[j * nd + k] - m.damping[b.iv + k] * H[6 * order[j] + order[k]]
+                g.Dinv[j * nd + k] = g.Dinv[j * nd + k] - step.m.damping[b.iv + k] * H[6 * order[j] + order[k]]
     if not eliminate:
-        for k in range(4 * nd):
+        for k in range(nd):
             g.W[k] = l[k]
         return
     invert(g.Dinv, nd)
     if b.parent < 0:
         return
+
+    # W = D^-1 l, A <- A - u W
     for k in range(nd):
         for j in range(4):
-            n = scale(g.Dinv[k * nd], l[j])
+            n = scale(g.Dinv[k * nd], l[0].part[j])
             for c in range(1, nd):
-                n = axpy(g.Dinv[k * nd + c], l[4 * c + j], n)
-            g.W[4 * k + j] = n
+                n = axpy(g.Dinv[k * nd + c], l[c].part[j], n)
+            g.W[k].part[j] = n
     for k in range(nd):
         for j in range(4):
             for c in range(4):
-                e.A[4 * j + c] = outer(vt_set1(-1.0), g.u[4 * k + j], g.W[4 * k + c], e.A[4 * j + c])
+                e.A[j][c] = outer(vt_set1(-1.0), g.u[k].part[j], g.W[k].part[c], e.A[j][c])
 
 
-cdef void mid_jacobian(const vt_model* m, const MidBody* x, const MidSolve* s, const MidBig* big,
-                       vt_real* J) noexcept nogil:
+# ---- the dense matrix, and the solution -----------------------------------------------------------
+
+cdef void mid_jacobian(const MidStep* step, vt_real* J) noexcept nogil:
     # J (nv, nv) = -dr/dy, from what mid_factor leaves where it does not eliminate and the paths to the root
-    cdef int i, j, k, c, e, nd
+    cdef const vt_model* m = step.m
     cdef const vt_body* b
-    cdef const vt_body* a
-    cdef Vec3 u[4]
-    cdef Vec3 l[4]
-    cdef const Vec3* R
-    cdef const Vec3* Gam
-    cdef vt_real row, col
+    cdef const MidMulti* g
+    cdef int i, k, c
     for k in range(m.nv * m.nv):
         J[k] = vt_set1(0.0)
     for i in range(m.nbody):
         b = &m.body[i]
-        nd = joint_nv(b)
-        for k in range(nd):
-            for c in range(nd):
-                J[(b.iv + k) * m.nv + b.iv + c] = s[i].rb if b.kind < BALL else big[b.big].Dinv[k * nd + c]
-            for c in range(4):
-                u[c] = s[i].u[c] if b.kind < BALL else big[b.big].u[4 * k + c]
-                l[c] = s[i].l[c] if b.kind < BALL else big[b.big].W[4 * k + c]
-            j = i
-            while m.body[j].parent >= 0:
-                # about the parent's origin
-                for c in range(0, 4, 2):
-                    u[c] = add(u[c], cross(x[j].t, u[c + 1]))
-                    l[c] = add(l[c], cross(x[j].t, l[c + 1]))
-                j = m.body[j].parent
-                a = &m.body[j]
-                for e in range(joint_nv(a)):
-                    R = &s[j].R[0] if a.kind < BALL else &big[a.big].R[4 * e]
-                    Gam = &s[j].Gam[0] if a.kind < BALL else &big[a.big].Gam[4 * e]
-                    col = dot(R[0], u[0]) + dot(R[1], u[1]) + dot(R[2], u[2]) + dot(R[3], u[3])
-                    row = dot(l[0], Gam[0]) + dot(l[1], Gam[1]) + dot(l[2], Gam[2]) + dot(l[3], Gam[3])
-                    J[(a.iv + e) * m.nv + b.iv + k] = col
-                    J[(b.iv + k) * m.nv + a.iv + e] = row
-
-
-cdef void mid_solve(const vt_model* m, const MidBody* x, const vt_real* r, MidSolve* s, MidBig* big,
-                    vt_real* d) noexcept nogil:
-    # the increment d of y with (dr/dy) d = -r
-    cdef int i, j
-    cdef const vt_body* b
-    cdef MidSolve* e
-    cdef MidSolve* up
-    cdef Vec3 t
-    cdef vt_real rate
-    for i in range(m.nbody):
-        for j in range(4):
-            s[i].b[j] = zero3()
-    for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        e = &s[i]
-        if not VT_UNLIKELY(b.kind >= BALL):
-            e.rb = r[b.iv] - (dot(e.R[0], e.b[0]) + dot(e.R[1], e.b[1]) + dot(e.R[2], e.b[2]) + dot(e.R[3], e.b[3]))
-            if b.parent < 0:
-                continue
-            rate = e.Dinv * e.rb
-            for j in range(4):
-                e.b[j] = axpy(rate, e.u[j], e.b[j])
-        else:
-            mid_solve_big(b, r, e, &big[b.big])
-            if b.parent < 0:
-                continue
-        up = &s[b.parent]
-        t = x[i].t
-        up.b[0] = add(up.b[0], add(e.b[0], cross(t, e.b[1])))
-        up.b[1] = add(up.b[1], e.b[1])
-        up.b[2] = add(up.b[2], add(e.b[2], cross(t, e.b[3])))
-        up.b[3] = add(up.b[3], e.b[3])
-    for i in range(m.nbody):
-        b = &m.body[i]
-        e = &s[i]
-        if b.parent >= 0:
-            up = &s[b.parent]
-            t = x[i].t
-            e.x[0] = up.x[0]
-            e.x[1] = add(up.x[1], cross(up.x[0], t))
-            e.x[2] = up.x[2]
-            e.x[3] = add(up.x[3], cross(up.x[2], t))
-        else:
-            for j in range(4):
-                e.x[j] = zero3()
-        if VT_UNLIKELY(b.kind >= BALL):
-            mid_advance_big(b, &big[b.big], e, d)
+        if not joint_multi(b):
+            J[b.iv * m.nv + b.iv] = step.work[i].rb
+            mid_jacobian_path(step, i, b.iv, step.work[i].u, step.work[i].l, J)
             continue
-        rate = e.Dinv * (e.rb - (dot(e.l[0], e.x[0]) + dot(e.l[1], e.x[1]) + dot(e.l[2], e.x[2]) + dot(e.l[3], e.x[3])))
-        d[b.iv] = rate
-        for j in range(4):
-            e.x[j] = axpy(rate, e.Gam[j], e.x[j])
+        g = &step.multi[b.multi]
+        for k in range(b.nv):
+            for c in range(b.nv):
+                J[(b.iv + k) * m.nv + b.iv + c] = g.Dinv[k * b.nv + c]
+            mid_jacobian_path(step, i, b.iv + k, g.u[k], g.W[k], J)
 
 
-cdef void mid_solve_big(const vt_body* b, const vt_real* r, MidSolve* e, MidBig* g) noexcept nogil:
-    # a ball or free joint on the way to the root
-    cdef int j, k, c, nd = joint_nv(b)
+cdef inline void mid_jacobian_path(const MidStep* step, int i, int at, Twelve u, Twelve l, vt_real* J) noexcept nogil:
+    # column R.u and row l.Gam of a coordinate of body i, with those of the bodies on its path to the root
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b
+    cdef const MidMulti* g
+    cdef const MidSolve* e
+    cdef int j = i, k, c
+    while m.body[j].parent >= 0:
+        # about the parent's origin
+        for c in range(0, 4, 2):
+            u.part[c] = add(u.part[c], cross(step.body[j].t, u.part[c + 1]))
+            l.part[c] = add(l.part[c], cross(step.body[j].t, l.part[c + 1]))
+        j = m.body[j].parent
+        b = &m.body[j]
+        if not joint_multi(b):
+            e = &step.work[j]
+            J[b.iv * m.nv + at] = dot12(&e.R, &u)
+            J[at * m.nv + b.iv] = dot12(&l, &e.Gam)
+            continue
+        g = &step.multi[b.multi]
+        for k in range(b.nv):
+            J[(b.iv + k) * m.nv + at] = dot12(&g.R[k], &u)
+            J[at * m.nv + b.iv + k] = dot12(&l, &g.Gam[k])
+
+
+cdef void mid_solve(const MidStep* step, const vt_real* r, vt_real* d) noexcept nogil:
+    # the increment d of y with (dr/dy) d = -r
+    cdef const vt_model* m = step.m
+    cdef int i, up
+    cdef MidSolve* e
+    # leaves to root: rb = r - R.b, and the parent gets b + u D^-1 rb
+    for i in range(m.nbody):
+        zero12(&step.work[i].b)
+    for i in range(m.nbody - 1, -1, -1):
+        e = &step.work[i]
+        if joint_multi(&m.body[i]):
+            mid_solve_multi(&m.body[i], r, e, &step.multi[m.body[i].multi])
+        else:
+            e.rb = r[m.body[i].iv] - dot12(&e.R, &e.b)
+            add12(e.Dinv * e.rb, &e.u, &e.b)
+        up = m.body[i].parent
+        if up >= 0:
+            hand_down12(&e.b, step.body[i].t, &step.work[up].b)
+    # root to leaves: d = D^-1 (rb - l.x), with x of the parent, and x + Gam d is the body's
+    for i in range(m.nbody):
+        e = &step.work[i]
+        up = m.body[i].parent
+        zero12(&e.x)
+        if up >= 0:
+            carry(step.work[up].x.part[0], step.work[up].x.part[1], step.body[i].t, &e.x.part[0], &e.x.part[1])
+            carry(step.work[up].x.part[2], step.work[up].x.part[3], step.body[i].t, &e.x.part[2], &e.x.part[3])
+        if joint_multi(&m.body[i]):
+            mid_move_multi(&m.body[i], &step.multi[m.body[i].multi], e, d)
+        else:
+            d[m.body[i].iv] = e.Dinv * (e.rb - dot12(&e.l, &e.x))
+            add12(d[m.body[i].iv], &e.Gam, &e.x)
+
+
+cdef void mid_solve_multi(const vt_body* b, const vt_real* r, MidSolve* e, MidMulti* g) noexcept nogil:
+    # several coordinates on the way to the root: rate = D^-1 rb
+    cdef int j, k, c, nd = b.nv
     cdef vt_real rb[6]
     cdef vt_real s
     for k in range(nd):
         s = r[b.iv + k]
         for j in range(4):
-            s = s - dot(g.R[4 * k + j], e.b[j])
+            s = s - dot(g.R[k].part[j], e.b.part[j])
         rb[k] = s
     for k in range(nd):
         s = g.Dinv[k * nd] * rb[0]
@@ -634,20 +703,18 @@ cdef void mid_solve_big(const vt_body* b, const vt_real* r, MidSolve* e, MidBig*
         g.rate[k] = s
     if b.parent >= 0:
         for k in range(nd):
-            for j in range(4):
-                e.b[j] = axpy(g.rate[k], g.u[4 * k + j], e.b[j])
+            add12(g.rate[k], &g.u[k], &e.b)
 
 
-cdef void mid_advance_big(const vt_body* b, const MidBig* g, MidSolve* e, vt_real* d) noexcept nogil:
-    # the same on the way to the leaves
+cdef void mid_move_multi(const vt_body* b, const MidMulti* g, MidSolve* e, vt_real* d) noexcept nogil:
+    # the same on the way to the leaves: d = rate - W x
     cdef int j, k
     cdef vt_real s
-    for k in range(joint_nv(b)):
+    for k in range(b.nv):
         s = g.rate[k]
         if b.parent >= 0:
             for j in range(4):
-                s = s - dot(g.W[4 * k + j], e.x[j])
+                s = s - dot(g.W[k].part[j], e.x.part[j])
         d[b.iv + k] = s
-    for k in range(joint_nv(b)):
-        for j in range(4):
-            e.x[j] = axpy(d[b.iv + k], g.Gam[4 * k + j], e.x[j])
+    for k in range(b.nv):
+        add12(d[b.iv + k], &g.Gam[k], &e.x)

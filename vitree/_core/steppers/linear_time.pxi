@@ -10,7 +10,7 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef Trial* rest                    # the trial of no motion
     cdef Solve* work
     cdef Gains* gains                   # (stages, nbody): each substep has its own
-    cdef BigGains* big
+    cdef MultiGains* multi               # (stages, nmulti) joints of several coordinates
     cdef double* weight1                # (nv,) gravity and wrenches at the nodes, projected
     cdef double* weight2
     cdef double* force                  # (nv,) joint forces in the middle
@@ -27,17 +27,20 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.rest = <Trial*>memory.scratch(nb * sizeof(Trial))
         self.work = <Solve*>memory.scratch(nb * sizeof(Solve))
         self.gains = <Gains*>memory.kept(self.shared.choices.stages * nb * sizeof(Gains))
-        self.big = <BigGains*>memory.kept(self.shared.choices.stages * self.shared.m.nbig * sizeof(BigGains))
+        self.multi = <MultiGains*>memory.kept(self.shared.choices.stages * self.shared.m.nmulti * sizeof(MultiGains))
         self.weight1, self.weight2 = memory.kept_reals(nv), memory.scratch_reals(nv)
         self.rhs = memory.scratch_reals(nv)
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.force = memory.scratch_reals(nv) if self.moved() else self.lane.drive.tau
 
-    cdef Gains* stage_gains(self) noexcept nogil:
-        return self.gains + self.lane.newton.stage * self.shared.m.nbody
-
-    cdef BigGains* stage_big(self) noexcept nogil:
-        return self.big + self.lane.newton.stage * self.shared.m.nbig
+    cdef LinearTimeStep at(self, Trial* trial) noexcept nogil:
+        # what the kernels work on, in the substep at hand
+        cdef LinearTimeStep step
+        cdef int stage = self.lane.newton.stage
+        step.m, step.h, step.node, step.increment = self.shared.m, self.lane.now.h, self.node1, self.lane.newton.y
+        step.trial, step.solve = trial, self.work
+        step.gains, step.multi = self.gains + stage * step.m.nbody, self.multi + stage * step.m.nmulti
+        return step
 
     cdef void leave(self) noexcept nogil:
         self.started[0] = False
@@ -107,7 +110,7 @@ cdef class LinearTimeStepper(ComposedStepper):
 
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
         cdef int c
-        if self.shared.m.nbig:
+        if self.shared.m.nmulti:
             for c in range(count):
                 lt_end_row(self.shared.m, self.lane.newton.y, rows + c * self.nv)
 
@@ -141,6 +144,7 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef double evaluate(self) noexcept nogil:
         # r = momentum at node 1 + damping and friction - rhs
         cdef Newton* x = &self.lane.newton
+        cdef LinearTimeStep step = self.at(self.trial)
         cdef double least, e
         if self.shared.choices.implicit and self.moved():
             self.middle()
@@ -148,8 +152,8 @@ cdef class LinearTimeStepper(ComposedStepper):
             if self.ask_inputs is not None and self.loads.inputs:
                 self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
             self.impel()
-        lt_trial(self.shared.m, self.node1, x.y, self.trial, &least)
-        lt_residual(self.shared.m, self.lane.now.h, self.node1, x.y, self.rhs, self.trial, x.r)
+        lt_trial(&step, &least)
+        lt_residual(&step, self.rhs, x.r)
         e = largest(x.r, self.nv)
         x.now.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
@@ -158,31 +162,32 @@ cdef class LinearTimeStepper(ComposedStepper):
         return vt_max_nan(largest(self.lane.state.x, self.nv), largest(self.rhs, self.nv))
 
     cdef int linearise(self) noexcept nogil:
-        cdef double* y = self.lane.newton.y
+        cdef LinearTimeStep step = self.at(self.trial)
         cdef double* J = self.lane.operator.J
         if self.shared.choices.solver == NEWTON:
-            lt_jacobian(self.shared.m, self.lane.now.h, self.node1, y, self.trial, self.work, J)
+            lt_jacobian(&step, J)
             self.by_increments(J, self.nv)
             return self.factor_dense()
-        lt_factor(self.shared.m, self.lane.now.h, self.node1, y, self.trial, self.work, self.stage_gains(),
-                  self.stage_big())
+        lt_factor(&step)
         return OK
 
     cdef void linearise_at_rest(self) noexcept nogil:
+        cdef LinearTimeStep step = self.at(self.rest)
         cdef double least
-        lt_trial(self.shared.m, self.node1, self.shared.zeros, self.rest, &least)
-        lt_factor(self.shared.m, self.lane.now.h, self.node1, self.lane.newton.y, self.rest, self.work,
-                  self.stage_gains(), self.stage_big())
+        step.increment = self.shared.zeros
+        lt_trial(&step, &least)
+        step.increment = self.lane.newton.y
+        lt_factor(&step)
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        lt_solve(self.shared.m, self.lane.now.h, self.node1, self.lane.newton.y,
-                 self.rest if self.shared.choices.solver == RIQN else self.trial, self.stage_gains(), self.stage_big(),
-                 r, self.work, d)
+        cdef LinearTimeStep step = self.at(self.rest if self.shared.choices.solver == RIQN else self.trial)
+        lt_solve(&step, r, d)
 
     cdef int finish(self) noexcept nogil:
         # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle) - r
         cdef Newton* x = &self.lane.newton
         cdef State* at = &self.lane.state
+        cdef LinearTimeStep step = self.at(self.trial)
         cdef int k
         lt_advance_q(self.shared.m, at.q, x.y, at.q2)
         self.lock_node(SUBSTEP_ROWS)
@@ -190,7 +195,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.node2, self.weight2)
         for k in range(self.nv):
             x.d[k] = self.weight2[k] + self.force[k]
-        lt_end(self.shared.m, self.lane.now.h, self.node2, x.y, x.r, x.d, self.trial, at.x2)
+        lt_end(&step, self.node2, x.r, x.d, at.x2)
         return OK
 
     cdef void pass_on(self) noexcept nogil:

@@ -22,7 +22,7 @@ cdef class MidpointStepper(ComposedStepper):
     cdef TreeResidual by_tree
     cdef MidBody* body
     cdef MidSolve* work                 # (stages, nbody): each substep has its own
-    cdef MidBig* big                    # (stages, nbig) ball and free joints
+    cdef MidMulti* multi                # (stages, nmulti) joints of several coordinates
     cdef double* qm                     # (nq,) the middle
     cdef double* rate                   # (nv,) y/h
     cdef double* L_rate                 # (nv,) derivatives of the Lagrangian at q_m
@@ -40,7 +40,7 @@ cdef class MidpointStepper(ComposedStepper):
         ComposedStepper.__init__(self, **options)
         self.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
         self.work = <MidSolve*>memory.kept(self.shared.choices.stages * m.nbody * sizeof(MidSolve))
-        self.big = <MidBig*>memory.kept(self.shared.choices.stages * m.nbig * sizeof(MidBig))
+        self.multi = <MidMulti*>memory.kept(self.shared.choices.stages * m.nmulti * sizeof(MidMulti))
         self.qm, self.rate = memory.scratch_reals(self.nq), memory.scratch_reals(nv)
         self.L_rate, self.L_q = memory.scratch_reals(nv), memory.scratch_reals(nv)
         self.force = memory.scratch_reals(nv) if self.loaded() else self.lane.drive.tau
@@ -71,11 +71,16 @@ cdef class MidpointStepper(ComposedStepper):
             return self.nv <= DENSE
         return solver == NEWTON or (self.tree and solver != RECURSIVE_NEWTON and solver != RIQN)
 
-    cdef MidSolve* stage_work(self) noexcept nogil:
-        return self.work + self.lane.newton.stage * self.shared.m.nbody
+    cdef MidMulti* stage_multi(self) noexcept nogil:
+        return self.multi + self.lane.newton.stage * self.shared.m.nmulti
 
-    cdef MidBig* stage_big(self) noexcept nogil:
-        return self.big + self.lane.newton.stage * self.shared.m.nbig
+    cdef MidStep at(self) noexcept nogil:
+        # what the kernels work on, in the substep at hand
+        cdef MidStep step
+        step.m, step.h, step.alpha, step.increment = self.shared.m, self.lane.now.h, self.alpha, self.lane.newton.y
+        step.body, step.work = self.body, self.work + self.lane.newton.stage * self.shared.m.nbody
+        step.multi, step.L_rate, step.L_q = self.stage_multi(), self.L_rate, self.L_q
+        return step
 
     cdef int prepare(self) noexcept nogil:
         cdef Newton* x = &self.lane.newton
@@ -94,9 +99,10 @@ cdef class MidpointStepper(ComposedStepper):
     cdef void sweep_out(self) noexcept nogil:
         # poses, twists and momenta of the bodies at q_m; by the tree: the Lagrangian's first derivatives
         cdef double* y = self.lane.newton.y
+        cdef MidStep step = self.at()
         cdef int k
         if not self.tree:
-            mid_forward(self.shared.m, self.lane.now.h, self.alpha, self.lane.state.q, y, self.qm, self.body)
+            mid_forward(&step, self.lane.state.q, self.qm)
             return
         for k in range(self.nv):
             self.qm[k] = self.lane.state.q[k] + self.alpha * y[k]
@@ -109,8 +115,10 @@ cdef class MidpointStepper(ComposedStepper):
         cdef const vt_model* m = self.shared.m
         cdef Newton* x = &self.lane.newton
         cdef double* wrench = NULL
+        cdef MidStep step
         cdef int k
         self.sweep_out()
+        step = self.at()
         if self.loaded():
             self.place_middle()
             self.apply_to_bodies(RESTING | RATES, self.lane.clock.t + self.alpha * self.lane.now.h, self.qm, self.rate)
@@ -118,11 +126,10 @@ cdef class MidpointStepper(ComposedStepper):
                 self.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
             wrench = self.lane.bodies.wrench
         if not self.tree:
-            mid_backward(m, wrench, self.body, self.L_rate, self.L_q)
+            mid_backward(&step, wrench)
         elif wrench != NULL:
             self.project_wrenches(self.L_q)
-        mid_residual(m, self.lane.now.h, self.alpha, x.y, self.lane.state.x, self.force, self.L_rate, self.L_q,
-                     self.stage_big(), x.r)
+        mid_residual(&step, self.lane.state.x, self.force, x.r)
         return INFINITY if mid_turned(m, x.y) else largest(x.r, self.nv)
 
     cdef double measure(self) noexcept nogil:
@@ -178,17 +185,24 @@ cdef class MidpointStepper(ComposedStepper):
             if self.lane.now.trouble == CALLBACK_FAILED:
                 return CALLBACK_FAILED
         for k in range(self.shared.choices.extra):
-            mid_row(m, self.stage_big(), True, 1.0 - self.alpha, op.C + k * self.nv)
+            mid_row(m, self.stage_multi(), True, 1.0 - self.alpha, op.C + k * self.nv)
         return OK
 
     cdef void load_slopes(self, const vt_model* m, double left) noexcept nogil:
         # how the loads change with y: turning, stiffness, and the rows C, R of those between two points
-        cdef Bodies* b = &self.lane.bodies
+        cdef Operator* op = self.lane.operator
+        cdef BodiesAt at
         cdef int k
         self.place_middle()
-        load_tangents(m, self.shared.load, self.shared.nload, self.qm, self.lane.drive.u, b.pose, b.twist,
-                      left * self.alpha * self.lane.now.h, 1.0, self.stage_big(), self.turning, self.stiffness,
-                      self.lane.operator.C, self.lane.operator.R)
+        at = self.bodies_at(self.qm, self.rate)
+        at.m = m
+        load_tangents(&at, self.shared.load, self.shared.nload, left * self.alpha * self.lane.now.h, self.turning,
+                      self.stiffness, op.C, op.R)
+        if m.nmulti:
+            # rows by displacements at q_m become rows by y
+            for k in range(3 * self.loads.pairs):
+                mid_row(m, self.stage_multi(), False, 1.0, op.R + k * self.nv)
+        load_rate_tangents(&at, self.shared.load, self.shared.nload, 1.0, op.C, op.R)
         if left != 1.0:
             for k in range(27 * m.nbody):
                 self.turning[k] *= left
@@ -199,18 +213,17 @@ cdef class MidpointStepper(ComposedStepper):
         # J, dense or as what the recursive elimination leaves
         cdef double* turning = self.turning if self.shared.nload else NULL
         cdef double* stiffness = self.stiffness if self.shared.nload else NULL
-        cdef double* y = self.lane.newton.y
-        cdef double h = self.lane.now.h
+        cdef MidStep step = self.at()
+        step.m = m
         if self.dense() and self.tree:
             self.tree_matrix(turning, stiffness)
             return
         if self.tree:
-            mid_forward(m, h, self.alpha, self.lane.state.q, y, self.qm, self.body)
-            mid_backward(m, self.lane.bodies.wrench if self.loaded() else NULL, self.body, self.L_rate, self.L_q)
-        mid_factor(m, h, self.alpha, y, turning, stiffness, self.body, self.stage_work(), self.stage_big(),
-                   not self.dense())
+            mid_forward(&step, self.lane.state.q, self.qm)
+            mid_backward(&step, self.lane.bodies.wrench if self.loaded() else NULL)
+        mid_factor(&step, turning, stiffness, not self.dense())
         if self.dense():
-            mid_jacobian(m, self.body, self.stage_work(), self.stage_big(), self.lane.operator.J)
+            mid_jacobian(&step, self.lane.operator.J)
 
     cdef void tree_matrix(self, const double* turning, const double* stiffness) noexcept nogil:
         # J = -dr/dy from the second derivatives of the Lagrangian (Johnson & Murphey 2009, section IV-A)
@@ -235,9 +248,10 @@ cdef class MidpointStepper(ComposedStepper):
         memset(self.lane.operator.R, 0, self.shared.choices.extra * self.nv * sizeof(double))
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
+        cdef MidStep step = self.at()
         cdef int k
         if self.shared.choices.solver != RIQN:
-            mid_solve(self.shared.m, self.body, r, self.stage_work(), self.stage_big(), d)
+            mid_solve(&step, r, d)
             return
         # d = -h M^-1 r
         aba(self.shared.m, NO_GRAVITY, self.lane.state.q, self.shared.zeros, r, NULL, d, self.lane.bodies.aba)
@@ -262,7 +276,7 @@ cdef class MidpointStepper(ComposedStepper):
                     C[k * n + k] = 1.0
                     for i in range(n):
                         R[k * n + i] = -by_q * dq[k, i]
-                    mid_row(self.shared.m, self.stage_big(), False, 1.0, R + k * n)
+                    mid_row(self.shared.m, self.stage_multi(), False, 1.0, R + k * n)
                     for i in range(n):
                         R[k * n + i] -= by_rate * dv[k, i]
             except BaseException as error:
@@ -270,7 +284,7 @@ cdef class MidpointStepper(ComposedStepper):
 
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
         cdef int c
-        if self.shared.m.nbig:
+        if self.shared.m.nmulti:
             for c in range(count):
                 mid_end_row(self.shared.m, self.lane.newton.y, rows + c * self.nv)
 
@@ -279,8 +293,8 @@ cdef class MidpointStepper(ComposedStepper):
     cdef int finish(self) noexcept nogil:
         # q2 = q1 (+) y, p2 = D2 Ld + f+ - r
         cdef Newton* x = &self.lane.newton
+        cdef MidStep step = self.at()
         self.reach_node(x.y, self.lane.state.q2)
-        mid_end(self.shared.m, self.lane.now.h, self.alpha, x.y, x.r, self.force, self.L_rate, self.L_q,
-                self.stage_big(), self.lane.state.x2)
+        mid_end(&step, x.r, self.force, self.lane.state.x2)
         self.lock_node(SUBSTEP_ROWS)
         return OK

@@ -171,13 +171,20 @@ cdef class ModelStepper(Stepper):
         for i in range(self.shared.m.nbody):
             twist_of(self.shared.m, i, v, self.lane.bodies.pose, self.lane.bodies.twist)
 
+    cdef BodiesAt bodies_at(self, const double* q, const double* v) noexcept nogil:
+        # what the loads see, where pose and twist are those of (q, v)
+        cdef BodiesAt at
+        at.m, at.q, at.v, at.u = self.shared.m, q, v, self.lane.drive.u
+        at.pose, at.twist = self.lane.bodies.pose, self.lane.bodies.twist
+        return at
+
     cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
         # wrenches and joint forces of all loads, where pose and twist are those of (q, v)
         cdef Bodies* b = &self.lane.bodies
+        cdef BodiesAt at = self.bodies_at(q, v)
         memset(b.wrench, 0, 6 * self.shared.m.nbody * sizeof(double))
         memset(b.load_force, 0, self.nv * sizeof(double))
-        apply_loads(self.shared.m, self.shared.load, self.shared.nload, which, q, self.lane.drive.u, b.pose, b.twist,
-                    b.wrench, b.load_force)
+        apply_loads(&at, self.shared.load, self.shared.nload, which, b.wrench, b.load_force)
         if self.shared.user_rests or self.shared.user_moves:
             self.written_loads(which, t, q, v, b.load_force)
 
@@ -280,9 +287,9 @@ cdef class ModelStepper(Stepper):
         # out += M^-1 Dh^T lam so that Dh out = -D2h(v, v)
         cdef Bodies* b = &self.lane.bodies
         cdef Holonomic* c = &self.lane.held
+        cdef BodiesAt at = self.bodies_at(q, v)
         cdef int k
-        constraint_accelerations(self.shared.m, self.shared.constraint, self.shared.count, q, v, b.pose, b.twist,
-                                 b.bias, c.push)
+        constraint_accelerations(&at, self.shared.constraint, self.shared.count, b.bias, c.push)
         if self.shared.user_constrains:
             self.written_accelerations(q, v, c.push)
         self.constrain_at(q, c.h, c.Dh1)

@@ -70,11 +70,11 @@ cdef inline Mat3 cayley_pull(Vec3 w) noexcept nogil:
 
 cdef void pull_slope(int map, Six x, Six p, Sym3 J, Sym3 M, double h, Blocks* A) noexcept nogil:
     # A = C(x)^T I + h D, D the derivative of C(x)^T p by x
-    cdef Dual C
-    cdef Bend D
+    cdef AdMatrix C
+    cdef WrenchSlope D
     cdef Mat3 half = cayley_pull(x.a), aa, ab, bb
     if map == EXP:
-        C = dlog_dual(x.a, x.b)
+        C = dlog_matrix(x.a, x.b)
         D = ddlog_pull(x.a, x.b, p.a, p.b)
         aa = bb = transpose(C.d)
         ab = transpose(C.e)

@@ -1,0 +1,128 @@
+"""Instructions per step and per call of the kernels, counted by valgrind: figures without the noise of a clock.
+
+    python benchmarks/instructions.py [--smoke] [--save counts.json] [--against counts.json]
+
+Prints a line each for a step of linear-time and midpoint and a call of rnea, aba and crba, on the chain of ten and,
+where example-robot-data is installed, on a floating Talos. Only the counted calls are collected: a small library, made
+with the C compiler and valgrind's header, zeroes the counter before them and writes it after them. ``--against`` prints
+the ratio to figures that ``--save`` wrote, of another version say; count both with builds of the same compiler flags.
+
+Valgrind runs no AVX-512: the build of one lane with these registers is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import vitree as vt
+from vitree._core import lanes
+
+ROBOTS = ("chain10", "talos")
+STEPS = ("linear-time", "midpoint")
+KERNELS = ("rnea", "aba", "crba")
+ROWS = 100  # states in one call from Python
+COUNT = 200  # steps
+CHAIN = pathlib.Path(__file__).parents[1] / "urdf" / "chain10.urdf"
+SWITCH = """
+#include <valgrind/callgrind.h>
+void begin(void) { CALLGRIND_ZERO_STATS; }
+void end(void) { CALLGRIND_DUMP_STATS; }
+"""
+
+
+def load(robot: str):
+    """Return the model of that name."""
+    return vt.load_urdf(CHAIN) if robot == "chain10" else vt.load_urdf(vt.find_robot(robot), base="free")
+
+
+def prepared(robot: str, what: str):
+    """Return a function that does what is counted."""
+    model, rng = load(robot), np.random.default_rng(0)
+    if what in STEPS:
+        q, v = model.neutral(), rng.uniform(-1, 1, model.nv)
+        integrator = vt.METHODS[what](model, 1e-3)
+        integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+        rows = np.empty(1), np.empty((1, model.nq)), np.empty((1, model.nv)), np.empty(1, np.intc), np.empty(1)
+        run = integrator.stepper.run
+        # the first steps have no past to extrapolate from
+        run(50, 50, 0, *rows, np.empty((1, 0)))
+        return lambda: run(COUNT, COUNT, 0, *rows, np.empty((1, 0)))
+    q = np.array([model.integrate(model.neutral(), x) for x in rng.uniform(-1, 1, (ROWS, model.nv))])
+    v, a, out = (rng.normal(size=(ROWS, model.nv)) for _ in range(3))
+    gravity = np.array(model.gravity, float)
+    door = getattr(lanes(1), f"batch_{what}")
+    given = (q, np.empty((ROWS, model.nv**2))) if what == "crba" else (gravity, q, v, a, out)
+    return lambda: door(model.core, *given)
+
+
+def work(robot: str, what: str, library: str) -> None:
+    """Do what is counted, under valgrind."""
+    switch = ctypes.CDLL(library)
+    call = prepared(robot, what)
+    call()  # what is done once only is not counted
+    switch.begin()
+    call()
+    switch.end()
+
+
+def counted(robot: str, what: str, library: pathlib.Path) -> int:
+    """Return the instructions of what is counted."""
+    folder = library.parent / f"{robot}-{what}"
+    folder.mkdir()
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, __file__,
+               "--work", robot, what, str(library)]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "0"})
+    found = re.search(r"^(?:summary|totals): (\d+)", (folder / "out.1").read_text(), re.MULTILINE)
+    if run.returncode or not found:
+        raise SystemExit(f"valgrind did not count {what} of {robot}:\n{run.stderr[-2000:]}")
+    return int(found[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="only see that it runs: one kernel")
+    parser.add_argument("--save", type=pathlib.Path, help="write the figures to this file")
+    parser.add_argument("--against", type=pathlib.Path, help="print ratios to the figures of this file")
+    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        work(*arguments.work)
+        return
+    if shutil.which("valgrind") is None or shutil.which("cc") is None:
+        print("valgrind or the C compiler is missing: nothing is counted (of Debian: apt install valgrind gcc)")
+        return
+    robots, base = list(ROBOTS), json.loads(arguments.against.read_text()) if arguments.against else {}
+    try:
+        vt.find_robot("talos")
+    except vt.VitreeError as error:
+        print(f"without Talos: {error}")
+        robots.remove("talos")
+    cases = [(robot, what) for robot in robots for what in (*STEPS, *KERNELS)]
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        library = pathlib.Path(folder) / "switch.so"
+        source = library.with_suffix(".c")
+        source.write_text(SWITCH)
+        subprocess.run(["cc", "-O1", "-fPIC", "-shared", str(source), "-o", str(library)], check=True)
+        for robot, what in cases[2:3] if arguments.smoke else cases:
+            name = f"{robot} {what}"
+            figures[name] = counted(robot, what, library) / (COUNT if what in STEPS else ROWS)
+            ratio = f"{figures[name] / base[name]:8.4f}" if name in base else ""
+            print(f"{name:22s}{figures[name]:12.0f} instructions{ratio}", flush=True)
+    if arguments.save:
+        arguments.save.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
