@@ -51,13 +51,13 @@ def test_rates_are_those_with_multipliers(name, rng):
             q, s, e = case.q.copy(), len(vehicle.shape_names), 1e-6
             q[:s] += 0.3 * rng.standard_normal(s)
             v = vehicle.velocity(q, rng.standard_normal(s), rng.standard_normal(vehicle.symmetries(q[:s]).shape[1]))
-            q, v = stepper.closed(0.0, stepper.opened(q, v))  # the inputs' rates
+            q, v = stepper.state_of(0.0, stepper.unknowns(q, v))  # the inputs' rates
             wanted = cases.acceleration(
                 case, 0.0, q, v[vehicle.algebra], inputs, torque[vehicle.algebra], np.zeros(len(vehicle.driven))
             )
-            y = stepper.opened(q, v)
+            y = stepper.unknowns(q, v)
             dy = stepper.rate_at(0.0, y)
-            ends = [stepper.closed(0.0, y + d * dy)[1][vehicle.algebra] for d in (e, -e)]
+            ends = [stepper.state_of(0.0, y + d * dy)[1][vehicle.algebra] for d in (e, -e)]
             found = (ends[0] - ends[1]) / (2 * e)
             np.testing.assert_allclose(found, wanted, atol=2e-7 * max(1, np.abs(wanted).max()))
             np.testing.assert_allclose(dy[: vehicle.nq], vehicle.configuration_rate(q, v), atol=1e-12)

@@ -30,6 +30,11 @@ def slope(f: Callable[[float], Any], step: float = STEP) -> Any:
     return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
 
 
+def beyond_limit(name: str, limit: float) -> str:
+    """Return why a step fails in which a shape coordinate leaves its range."""
+    return f"{name} would pass its limit {limit:.6g} in this step; steer less, or turn back earlier"
+
+
 class NonholonomicVehicle(Vehicle):
     r"""A vehicle with a shape r and a pose g in SE(2) or SE(3), whose velocities a connection restricts.
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from vitree._core import _vehicles
 from vitree.errors import InputError, UnknownNameError
+from vitree.integrators import scipy_ode
 from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
-from vitree.integrators.scipy_ode import VARIANTS
 
 MAPS: dict[str, int] = _vehicles.MAPS
 
@@ -147,21 +147,35 @@ class LieNewmark(VehicleIntegrator):
         self.stepper = self._make("NewmarkVehicle", **self._solving())
 
 
-def of_vehicles(kind: type[Integrator], stepper: str) -> type[Integrator]:
-    """Return a SciPy method for vehicles, whose accelerations a compiled stepper knows."""
+class VehicleSciPy(scipy_ode.SciPy):
+    """A solver of SciPy on (q, v) of a vehicle; a compiled stepper knows the accelerations."""
 
-    class Solver(kind):  # type: ignore[misc, valid-type]
-        __doc__ = kind.__doc__
+    def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
+        _refuse(model, wrenches, prescribed)
+        super().__init__(model, dt, **options)
 
-        def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
-            _refuse(model, wrenches, prescribed)
-            super().__init__(model, dt, **options)
+    def _accelerations(self):
+        return VehicleIntegrator._make(self, "RigidStepper")  # type: ignore[arg-type]
 
-        def _accelerations(self):
-            return VehicleIntegrator._make(self, stepper)
 
-    Solver.__name__ = Solver.__qualname__ = f"Vehicle{kind.__name__}"
-    return Solver
+class VehicleSciPyRK45(VehicleSciPy, scipy_ode.SciPyRK45):
+    """solve_ivp(method='RK45') on (q, v)."""
+
+
+class VehicleSciPyDOP853(VehicleSciPy, scipy_ode.SciPyDOP853):
+    """solve_ivp(method='DOP853') on (q, v)."""
+
+
+class VehicleSciPyRadau(VehicleSciPy, scipy_ode.SciPyRadau):
+    """solve_ivp(method='Radau') on (q, v)."""
+
+
+class VehicleSciPyBDF(VehicleSciPy, scipy_ode.SciPyBDF):
+    """solve_ivp(method='BDF') on (q, v)."""
+
+
+class VehicleSciPyLSODA(VehicleSciPy, scipy_ode.SciPyLSODA):
+    """solve_ivp(method='LSODA') on (q, v)."""
 
 
 def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
@@ -179,5 +193,5 @@ def _refuse(model, wrenches, prescribed) -> None:
 #: Methods of vehicles that are one rigid body: name -> class, the default first.
 RIGID_METHODS = named(
     Lie, RungeKutta2, RungeKutta4, ImplicitRungeKutta2, LieNewmark,
-    *(of_vehicles(kind, "RigidStepper") for kind in VARIANTS),
+    VehicleSciPyRK45, VehicleSciPyDOP853, VehicleSciPyRadau, VehicleSciPyBDF, VehicleSciPyLSODA,
 )  # fmt: skip

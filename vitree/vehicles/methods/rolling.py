@@ -17,10 +17,10 @@ import numpy as np
 
 from vitree._core import _vehicles
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators.base import Integrator
-from vitree.integrators.scipy_ode import VARIANTS
-from vitree.vehicles.methods.rigid import MAPS, ImplicitRungeKutta2, VehicleIntegrator, named, of_vehicles
-from vitree.vehicles.methods.written import ImplicitStepper, RungeKuttaStepper
+from vitree.integrators import scipy_ode
+from vitree.vehicles.methods.rigid import MAPS, ImplicitRungeKutta2, VehicleIntegrator, VehicleSciPy, named
+from vitree.vehicles.methods.written import ImplicitStepper, RungeKuttaStepper, Scheme
+from vitree.vehicles.rolling import beyond_limit
 
 BEYOND_LIMIT, STEERED_TOO_FAR = (_vehicles.STATUS[name] for name in ("beyond limit", "steered too far"))
 
@@ -52,11 +52,11 @@ class Nonholonomic(VehicleIntegrator):
         if status not in (BEYOND_LIMIT, STEERED_TOO_FAR):
             return super()._failure(status)
         stepper, name = self.stepper, self.model.shape_names[1]
-        what = f"{name} would move too far within it; {self.remedy}"
+        reason = f"{name} would move too far in this step; {self.remedy}"
         if status == BEYOND_LIMIT:
-            what = f"{name} would pass its limit {self.model.shape_limits[name]:.6g}; steer less, or back in time"
+            reason = beyond_limit(name, self.model.shape_limits[name])
         return ConvergenceError(
-            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: {what}",
+            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: {reason}",
             time=stepper.t, residual=np.nan, iterations=0,
         )  # fmt: skip
 
@@ -111,9 +111,8 @@ class LieImplicit(Nonholonomic):
         if tangent not in ("exact", "trapezoidal"):
             raise UnknownNameError("tangent", tangent, ("exact", "trapezoidal"))
         self.stepper = ImplicitStepper(
-            self.model, self.dt, self.inputs, self.torque, alpha=self._alpha(),
-            step_map=self.model.pose.group.maps[name],
-            exact=tangent == "exact", **self._solving(),
+            self.model, self.dt, self.inputs, self.torque,
+            scheme=Scheme(self._alpha(), self.model.pose.group.maps[name], tangent == "exact", **self._solving()),
         )  # fmt: skip
 
 
@@ -137,37 +136,55 @@ class RungeKutta4(RungeKutta2):
     order = 4
 
 
-def _solver(kind: type[Integrator]) -> type[Integrator]:
-    """Return a SciPy method for nonholonomic vehicles, on the numbers that a stepper has of their states."""
+class NonholonomicSciPy(VehicleSciPy):
+    """A solver of SciPy for nonholonomic vehicles, on the unknowns of a stepper's equations."""
 
-    class Solver(of_vehicles(kind, "")):  # type: ignore[misc]
-        __doc__ = kind.__doc__
+    def __init__(self, model, dt, *, torque=None, **options):
+        super().__init__(model, dt, torque=_spared(model, torque), **options)
 
-        def __init__(self, model, dt, *, torque=None, **options):
-            super().__init__(model, dt, torque=_spared(model, torque), **options)
+    def _accelerations(self):
+        return RungeKutta4(self.model, self.dt, torque=self.torque, inputs=self.inputs).stepper
 
-        def _accelerations(self):
-            return RungeKutta4(self.model, self.dt, torque=self.torque, inputs=self.inputs).stepper
+    def start(self, t, q, x):
+        self.model.require_allowed(q, x)
+        y = self.field.unknowns(q, x)
+        super().start(t, y[: self.model.nq], y[self.model.nq :])
 
-        def start(self, t, q, x):
-            self.model.require_allowed(q, x)
-            y = self.field.opened(q, x)
-            super().start(t, y[: self.model.nq], y[self.model.nq :])
+    def _rate(self, t, y):
+        return self.field.rate_at(t, np.ascontiguousarray(y))
 
-        def _rate(self, t, y):
-            return self.field.rate_at(t, np.ascontiguousarray(y))
+    def _record(self, records, state, marks):
+        def states(times):
+            rows = zip(times, np.ascontiguousarray(state(times).T), strict=True)
+            return np.column_stack([np.concatenate(self.field.state_of(*row)) for row in rows])
 
-        def _record(self, records, state, marks):
-            def states(times):
-                rows = zip(times, np.ascontiguousarray(state(times).T), strict=True)
-                return np.column_stack([np.concatenate(self.field.closed(*row)) for row in rows])
+        super()._record(records, states, marks)
 
-            super()._record(records, states, marks)
 
-    Solver.__name__ = Solver.__qualname__ = f"Nonholonomic{kind.__name__}"
-    return Solver
+class NonholonomicSciPyRK45(NonholonomicSciPy, scipy_ode.SciPyRK45):
+    """solve_ivp(method='RK45') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyDOP853(NonholonomicSciPy, scipy_ode.SciPyDOP853):
+    """solve_ivp(method='DOP853') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyRadau(NonholonomicSciPy, scipy_ode.SciPyRadau):
+    """solve_ivp(method='Radau') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyBDF(NonholonomicSciPy, scipy_ode.SciPyBDF):
+    """solve_ivp(method='BDF') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyLSODA(NonholonomicSciPy, scipy_ode.SciPyLSODA):
+    """solve_ivp(method='LSODA') on the unknowns of a vehicle's equations."""
 
 
 #: Methods of vehicles written in Python, the default first, and of those that have a compiled stepper.
-WRITTEN_METHODS = named(LieImplicit, RungeKutta2, RungeKutta4, *map(_solver, VARIANTS))
+WRITTEN_METHODS = named(
+    LieImplicit, RungeKutta2, RungeKutta4,
+    NonholonomicSciPyRK45, NonholonomicSciPyDOP853, NonholonomicSciPyRadau,
+    NonholonomicSciPyBDF, NonholonomicSciPyLSODA,
+)  # fmt: skip
 EXPLICIT_METHODS = named(Lie, *WRITTEN_METHODS.values())
