@@ -274,7 +274,7 @@ class Leaf(vt.Constraint):
     ("add", "words"),
     [
         (lambda tree: tree.load(Well()), "the Well cannot be written as an s-expression: it is written in Python"),
-        (lambda tree: tree.constrain(Leaf()), 'the leaf "7" cannot be written as an s-expression: it is written in Python'),
+        (lambda tree: tree.constrain(Leaf()), '"7" cannot be written as an s-expression: it is written in Python'),
         (lambda tree: tree.load(3), "the 3 cannot be written as an s-expression: its kind is not known"),
         (lambda tree: tree.world.add(vt.rx('a"b')), "quotation mark"),
         (lambda tree: [tree.world.add(vt.planar("p")), tree.frame("p_x").add(vt.tx(1.0))],

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
 from vitree.spatial.rotations import UNIT_TOLERANCE
+from vitree.spatial.rotations import hat as _hat
 
 #: Entries must be smaller than this: products of six of them are numbers.
 LARGEST = 1e50
@@ -48,15 +49,6 @@ def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     if not (np.abs(array) < LARGEST).all():
         raise InputError(f"{what} must be finite, with entries below {LARGEST:g} in size")
     return array
-
-
-def _hat(w: np.ndarray) -> np.ndarray:
-    """Matrix (..., 3, 3) of the cross product with w."""
-    M = np.zeros((*w.shape, 3), w.dtype)
-    x, y, z = np.moveaxis(w, -1, 0)
-    M[..., 2, 1], M[..., 0, 2], M[..., 1, 0] = x, y, z
-    M[..., 1, 2], M[..., 2, 0], M[..., 0, 1] = -x, -y, -z
-    return M
 
 
 def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -415,8 +407,7 @@ class _SecondKind:
         angle = np.abs(w[..., 1].real).max(initial=0)
         if angle > np.pi / 2 - UNIT_TOLERANCE:
             raise InputError(
-                f"coordinates of the second kind need a second angle of less than pi/2 [rad], not {angle:.6g}; "
-                f"take exp"
+                f"coordinates of the second kind need a second angle of less than pi/2 [rad], not {angle:.6g}; take exp"
             )
 
     def shift(self, w):

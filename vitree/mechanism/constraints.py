@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,22 @@ from vitree.spatial.checks import direction, finite
 from vitree.spatial.rotations import turn_z_to
 
 
+class _Named:
+    """A constraint; ``words`` are its name in messages, with fields in braces."""
+
+    words: ClassVar[str]
+
+    def __init_subclass__(cls, words: str) -> None:
+        cls.words = words
+
+    @property
+    def name(self) -> str:
+        """What messages call the constraint."""
+        return self.words.format(**vars(self))
+
+
 @dataclass(frozen=True)
-class PointConstraint:
+class PointConstraint(_Named, words='point constraint "{a}" - "{b}" along {axis}'):
     """The origins of two frames keep an equal coordinate along an axis: axis . (a - b) = offset.
 
     Parameters
@@ -41,14 +55,9 @@ class PointConstraint:
     axes: str = "world"
     offset: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'point constraint "{self.a}" - "{self.b}" along {tuple(self.axis)}'
-
 
 @dataclass(frozen=True)
-class Distance:
+class Distance(_Named, words='distance "{a}" - "{b}"'):
     """The origins of two frames keep a distance (a wire or a massless rod).
 
     Parameters
@@ -67,11 +76,6 @@ class Distance:
     b: str
     length: float | str
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'distance "{self.a}" - "{self.b}"'
-
 
 @dataclass(frozen=True)
 class Coupling:
@@ -89,12 +93,12 @@ class Coupling:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """What messages call the constraint."""
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
 @dataclass(frozen=True)
-class AxisConstraint:
+class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis_b}'):
     """A direction of frame a and one of frame b keep their angle: axis_a . axis_b = cosine.
 
     Parameters
@@ -113,14 +117,9 @@ class AxisConstraint:
     axis_b: tuple[float, float, float]
     cosine: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'axis constraint "{self.a}" {tuple(self.axis_a)} - "{self.b}" {tuple(self.axis_b)}'
-
 
 @dataclass(frozen=True)
-class Cam:
+class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     """One joint follows another by a profile: q_follower = profile(q_driver), a higher pair.
 
     Parameters
@@ -149,11 +148,6 @@ class Cam:
     def __post_init__(self) -> None:
         for field, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
             object.__setattr__(self, field, values)
-
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'cam "{self.follower}" by "{self.driver}"'
 
 
 def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from vitree.errors import ModelError, UnknownNameError
@@ -10,6 +13,13 @@ from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, JointInfo
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
+
+
+def _found(kind: str, name: str, there: Mapping[str, Any]) -> Any:
+    try:
+        return there[name]
+    except (KeyError, TypeError):
+        raise UnknownNameError(kind, name, there) from None
 
 
 def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
@@ -61,10 +71,7 @@ class Index:
         UnknownNameError
             If there is no joint of that name.
         """
-        try:
-            return self.joints[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError("joint", name, self.joints) from None
+        return _found("joint", name, self.joints)
 
     def frame(self, name: str) -> int:
         """Return the row of the frame ``name``.
@@ -74,10 +81,7 @@ class Index:
         UnknownNameError
             If there is no frame of that name.
         """
-        try:
-            return self.frames[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError("frame", name, self.frames) from None
+        return _found("frame", name, self.frames)
 
     def place(self, name: str) -> tuple[int, np.ndarray, np.ndarray]:
         """Return the body (-1: world) that a frame is fixed to, and its rotation and position in the core frame.

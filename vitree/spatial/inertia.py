@@ -35,3 +35,8 @@ def inertia_tensor(value, name: str) -> np.ndarray:
             f"no body has that: check signs and the point it is taken about (the COM)"
         )
     return array
+
+
+def point_inertia(mass: float, offset: np.ndarray) -> np.ndarray:
+    """Return the inertia (3, 3) of a point mass at ``offset`` (3,) about the origin: the parallel axis theorem."""
+    return mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))

@@ -21,6 +21,7 @@ from vitree.mechanism.flat import (
     Row,
     columns_of,
 )
+from vitree.spatial.inertia import point_inertia
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.elements import Body, Coordinate
 from vitree.tree.frames import Frame
@@ -151,8 +152,7 @@ def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
         com = parts[0][1]
     inertia = np.zeros((3, 3))
     for m, c, about_com in parts:
-        d = c - com
-        inertia += about_com + m * (d @ d * np.eye(3) - np.outer(d, d))
+        inertia += about_com + point_inertia(m, c - com)
     return float(mass), com, 0.5 * (inertia + inertia.T)
 
 

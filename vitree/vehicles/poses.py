@@ -8,6 +8,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.lie import SE2, SE3, matrix_from_pose, pose_from_matrix
+from vitree.spatial.rotations import quaternion_rate
 
 
 class Plane:
@@ -98,9 +99,8 @@ class Space:
 
     @staticmethod
     def rate(c: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        u, w, omega = c[3:6], c[6], xi[:3]
         turn = matrix_from_pose([0.0, 0.0, 0.0, *(c[3:] / np.linalg.norm(c[3:]))])[:3, :3]
-        return np.concatenate((turn @ xi[3:], (w * omega + np.cross(u, omega)) / 2, [-u @ omega / 2]))
+        return np.concatenate((turn @ xi[3:], quaternion_rate(c[3:], xi[:3])))
 
     @staticmethod
     def place(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
