@@ -442,7 +442,7 @@ BAD = {
     "zero axis": (four_bar(axis=(0, 0, 0)), 'the axis of joint "C" is zero'),
     "nothing moves": (
         robot(link("a"), link("b"), joint("f", "a", "b", "fixed"), joint("c", "a", "b")),
-        'nothing moves: it has no moving joint; load it with base="free"',
+        'the robot has no moving joint; load it with base="free"',
     ),
     "one body": (
         robot(link("g"), link("a"), link("b"), joint("j", "g", "a"), joint("k", "a", "b", "fixed"),

@@ -51,7 +51,7 @@ class Joint:
 
 @dataclass
 class Link:
-    """A link of URDF: where it is, what it is made of, and the joint above it."""
+    """A link of URDF: its place, its inertia, and the joint above it."""
 
     name: str
     pose: Pose
@@ -146,7 +146,7 @@ class _Layout:
         parent.children.append(child)
         self.joint_names.add(name)
 
-    # ---- what moves
+    # ---- links that move
 
     def hang_joints(self) -> None:
         """Join bodies by the joints that move."""
@@ -223,7 +223,7 @@ class _Layout:
             return self._same(pose, Pose(body, np.eye(3), np.zeros(3)))
         return kind == PRISMATIC or np.abs(pose.p[:2]).max() <= self.near
 
-    # ---- a planar joint is one joint if it is what the reader makes of type="planar"
+    # ---- a planar joint is one joint if the reader makes the same of type="planar"
 
     def _is_planar(self, joint: JointInfo, first: int, end: int) -> bool:
         flat, frame = self.flat, self.frames.get(joint.name)
@@ -256,7 +256,7 @@ class _Layout:
         link.first_body = first
         self._join(self._parent(joint, first), link, at, joint.name, "planar", axis=link.pose.R[2])
 
-    # ---- what is fixed
+    # ---- links that are fixed
 
     def hang_links(self) -> None:
         """Fix links to those of their body; a joint takes its name from a frame there, or from the link."""

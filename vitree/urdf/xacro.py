@@ -23,7 +23,7 @@ _lock = threading.Lock()
 
 
 def is_xacro(source: str | bytes | os.PathLike) -> bool:
-    """Say whether a path has the suffix .xacro, or a text (what starts with "<") an element of xacro."""
+    """Say whether a path ends in .xacro, or a text, which starts with "<", has an element of xacro."""
     text = source.encode("utf-8", "replace") if isinstance(source, str) else source
     if isinstance(text, bytes) and text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return b"<xacro:" in re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)
@@ -83,9 +83,7 @@ def expand_xacro(
     return text
 
 
-def expand(
-    path: str | os.PathLike, places: Places, arguments: Mapping[str, object]
-) -> tuple[str, list[str], set[str]]:
+def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, object]) -> tuple[str, list[str], set[str]]:
     """Return the text, xacro's warnings, and the names of arguments that the file knows."""
     path = Path(os.path.abspath(path))
     with _lock:
@@ -145,7 +143,7 @@ class _Arguments(dict):
 
 
 class _Finder:
-    """What xacrodoc asks for packages."""
+    """Finds packages for xacrodoc."""
 
     def __init__(self, find, places: Places):
         self.find, self.places = find, places

@@ -164,7 +164,7 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     The wetted area is a constant, that of the boat at rest in still water. At rest this is eq. 15; these forces fade
     as the hull leaves the water. The wind acts at one point, in proportion to the air's velocity relative to the boat.
 
-    Its inputs are ``right`` and ``left``, forces [N] of the thrusters along the body's x.
+    The inputs are ``right`` and ``left``, forces [N] of the thrusters along the body's x.
 
     Parameters
     ----------

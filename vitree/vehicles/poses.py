@@ -1,4 +1,4 @@
-"""Poses of vehicles, in the plane and in space: coordinates, and what they are in the group."""
+"""Poses of vehicles, in the plane and in space: coordinates, and the elements of the group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Plane:
     group = SE2
     nq, dim = 3, 3
     q_names, v_names = ("theta", "x", "y"), ("omega", "vx", "vy")
-    #: entries of a twist in v, (linear, angular), by those of the algebra, (angular, linear)
+    #: places in v, (linear, angular), of the entries of the algebra, (angular, linear)
     order = np.arange(3)
     neutral = np.zeros(3)
 
@@ -38,7 +38,7 @@ class Plane:
 
     @staticmethod
     def integrate(c: np.ndarray, dx: np.ndarray) -> np.ndarray:
-        # along the mean heading, which inverts at any angle
+        # along the mean heading: `difference` is then the inverse at any angle
         x = Plane.matrix([c[0] + dx[0] / 2, *c[1:]])[:2] @ [dx[1], dx[2], 1.0]
         return np.array([c[0] + dx[0], *x])
 

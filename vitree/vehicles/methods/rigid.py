@@ -1,4 +1,4 @@
-"""Integrators of vehicles: the variational one on SE(3), and the baselines it is compared with."""
+"""Integrators of vehicles on SE(3): the variational one, and others for comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _SOLVING = {
 class VehicleIntegrator(CompiledIntegrator):
     """An integrator of a vehicle whose steps are taken in compiled code.
 
-    Loads are the vehicle's own: it takes inputs and torque, (nv,) in the order of v, but no wrenches on frames.
+    Loads are those of the vehicle. The integrator takes inputs and torque, (nv,) in the order of v, but no wrenches on
+    frames.
     """
 
     remedy = "halve dt, or give max_iterations= or a looser tolerance="
@@ -37,11 +38,11 @@ class VehicleIntegrator(CompiledIntegrator):
                                         torque=self.torque, **system.compiled, **options)  # fmt: skip
 
     def _solving(self) -> dict[str, Any]:
-        """The options of those that solve for something."""
+        """The checked options of a method that solves equations."""
         tolerance, most = self.chosen.get("tolerance", 1e-12), self.chosen.get("max_iterations", 30)
         if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
             raise InputError(
-                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
+                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14, which is near rounding, to 1e-2"
             )
         if not (isinstance(most, int) and most >= 1):
             raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
@@ -56,7 +57,8 @@ class Lie(VehicleIntegrator):
         C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi),    g_2 = g_1 tau(h xi),
         mu_2 = C(-h xi)^T I xi + alpha h F(g_2, xi).
 
-    alpha = 1/2 is of second order and symmetric; 0 and 1 have the force at one end and are of first order.
+    With alpha = 1/2 the method is symmetric and of second order; with 0 or 1 the force acts at one end of the step, and
+    the method is of first order.
 
     References
     ----------
@@ -185,7 +187,7 @@ def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
 
 def _refuse(model, wrenches, prescribed) -> None:
     if wrenches:
-        raise InputError(f'"{model.name}" takes no wrenches: give inputs=, torque=, or make it with force=')
+        raise InputError(f'"{model.name}" takes no wrenches; give inputs= or torque=, or make the vehicle with force=')
     if prescribed:
         raise InputError(f'"{model.name}" has no coordinates to prescribe')
 

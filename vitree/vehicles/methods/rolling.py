@@ -1,11 +1,11 @@
-"""Integrators of nonholonomic vehicles: the variational ones, general and explicit, and others to compare with.
+"""Integrators of nonholonomic vehicles: the variational ones, implicit and explicit, and others for comparison.
 
-The state is (q, v), v as the constraints allow it. A variational step begins and ends with the momenta of its node,
+The state is (q, v), where the constraints allow v. A variational step begins and ends with momenta
 
     P = V(r)^T dl/d(u, xi),
 
-V(r) being a basis of what the constraints allow, so that each end of a step has its share of the forces (half kicks for
-alpha = 1/2): a map from state to state, of second order from the first step on.
+where V(r) is a basis of the allowed velocities. Each end of a step has its share of the forces (half kicks for alpha =
+1/2). So a step maps a state to a state, and the method is of second order from the first step on.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from vitree.vehicles.rolling import beyond_limit
 
 BEYOND_LIMIT, STEERED_TOO_FAR = (_vehicles.STATUS[name] for name in ("beyond limit", "steered too far"))
 
-_ALPHA = {"alpha": "share of the force at a step's end, and where in it the shape is taken (default 0.5)"}
+_ALPHA = {
+    "alpha": "share of the force at a step's end, and the moment in the step at which the shape is taken (default 0.5)"
+}
 
 
 class Nonholonomic(VehicleIntegrator):
-    """What they have in common; ``torque`` is a force on the shape and a wrench on the body, in the order of v."""
+    """Base of these methods; ``torque`` is a force on the shape and a wrench on the body, in the order of v."""
 
     model: Any
     remedy = "halve dt"
 
     def __init__(self, model, dt, *, torque=None, **options):
-        super().__init__(model, dt, torque=_spared(model, torque), **options)
+        super().__init__(model, dt, torque=_without_driven(model, torque), **options)
 
     def start(self, t, q, x):
         self.model.require_allowed(q, x)
@@ -61,15 +63,15 @@ class Nonholonomic(VehicleIntegrator):
         )  # fmt: skip
 
 
-def _spared(model, torque):
-    """The torque, checked to leave driven coordinates alone."""
+def _without_driven(model, torque):
+    """The torque, which must be zero on driven coordinates."""
 
     def checked(value):
         value = np.asarray(value, dtype=float)
         if value.shape == (model.nv,) and value[model.driven_at].any():
             raise InputError(
-                f'torque on {", ".join(model.driven)} of "{model.name}" does nothing, as its rate is an input '
-                f"({', '.join(model.driven.values())}); leave its entry zero"
+                f'torque on {", ".join(model.driven)} of "{model.name}" does nothing: an input '
+                f"({', '.join(model.driven.values())}) is the rate; make the torque zero there"
             )
         return value
 
@@ -79,7 +81,7 @@ def _spared(model, torque):
 
 
 class Lie(Nonholonomic):
-    """The explicit update of a vehicle that has one (Kobilarov et al. 2009, sections 5.2.1 and 5.2.2)."""
+    """The explicit update, for vehicles that have one (Kobilarov et al. 2009, sections 5.2.1 and 5.2.2)."""
 
     name = "lie"
     order = 2
@@ -140,7 +142,7 @@ class NonholonomicSciPy(VehicleSciPy):
     """A solver of SciPy for nonholonomic vehicles, on the unknowns of a stepper's equations."""
 
     def __init__(self, model, dt, *, torque=None, **options):
-        super().__init__(model, dt, torque=_spared(model, torque), **options)
+        super().__init__(model, dt, torque=_without_driven(model, torque), **options)
 
     def _accelerations(self):
         return RungeKutta4(self.model, self.dt, torque=self.torque, inputs=self.inputs).stepper

@@ -53,7 +53,7 @@ class WrittenStepper:
         self.exception = self.contraction_out = None
         self.limits = np.array([model.shape_limits.get(name, np.inf) for name in model.shape_names])
 
-    # ---- what a kind of stepper says --------------------------------------------------------------
+    # ---- methods of subclasses --------------------------------------------------------------
 
     def step(self) -> None:
         """Write the state at the end of the step from (q, x) to (q2, x2)."""
@@ -241,7 +241,7 @@ class WrittenStepper:
         if self.driven and np.abs(free.T @ M @ V[:, self.n :]).max() > 1e-12 * np.abs(M).max():
             raise InputError(
                 f"{model.name}: the acceleration of driven coordinates ({', '.join(model.driven)}) moves the others, "
-                f'and inputs have rates only; take the method "lie-implicit", or give the coordinates a force'
+                f'but inputs give rates only; take the method "lie-implicit", or give the coordinates a force'
             )
         # how the momentum of the same z changes with r, along u
         momentum = lambda x: model.mass_matrix(r + x * u) @ model.basis(r + x * u) @ z  # noqa: E731
@@ -353,7 +353,7 @@ class ImplicitStepper(WrittenStepper):
         self.x2[model.algebra] = free @ z + driven
 
     def _solve(self, residual, velocity, size):
-        """The free velocities where the residual is at its floor; a Jacobian serves while it halves the residual."""
+        """The free velocities at which the residual is smallest; a Jacobian is kept while it halves the residual."""
         z = self.model.reduced(self.q[: self.s], self.x[self.model.algebra])[: self.n]
         last, J, self.iterations = np.inf, None, 0
         while True:
@@ -365,7 +365,7 @@ class ImplicitStepper(WrittenStepper):
             f = residual(z)
             self.error = float(np.abs(f).max(initial=0.0))
             if J is None:
-                # from rest the momentum is what the first residual lacks
+                # at rest the first residual is the size of the momentum
                 size = max(size, self.error, TINY)
             elif last:
                 self.contraction = self.error / last
