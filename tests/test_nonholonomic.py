@@ -149,7 +149,7 @@ def test_driven_coordinates():
     steps = (0.04, 0.02, 0.01)
     errors = [np.abs(run(case, dt, 1.0).q[-1] - truth).max() for dt in steps]
     assert fitted(steps, errors) == pytest.approx(2, abs=0.05)
-    with pytest.raises(vt.InputError, match="inputs have rates only"):
+    with pytest.raises(vt.InputError, match="inputs give rates only"):
         run(case, 0.1, 1.0, "rk4")
 
 

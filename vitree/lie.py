@@ -1,10 +1,10 @@
 """The groups SO(3), SE(2) and SE(3), and the maps from their algebras that integrators step with.
 
-SO(3) and SE(2) are subgroups of SE(3), and so are their maps: each equation stands here once, for w (angular) and v
-(linear) of se(3); a :class:`Group` says which rows of them it has.
+SO(3) and SE(2) are subgroups of SE(3), and their maps are restrictions of those of SE(3). So each equation stands here
+once, for w (angular) and v (linear) of se(3); a :class:`Group` takes its rows of them.
 
-All functions take stacks (leading axes), and keep the precision of numpy.longdouble. All but ``log`` and ``random``
-take complex numbers as well, for derivatives by complex steps.
+All functions take stacks (leading axes) and keep the precision of numpy.longdouble. All functions but ``log`` and
+``random`` also take complex numbers, for derivatives by complex steps.
 
 References
 ----------
@@ -92,8 +92,8 @@ def _blocks(a, b, c, d) -> np.ndarray:
 
 # ---- functions of a rotation vector ---------------------------------------------------------------------
 #
-# With s = |w|^2, a function that turns as w does is M(w) = a 1 + b hat(w) + c w w^T, with a, b, c functions of s. Here
-# x1 stands for (1/theta) dx/dtheta = 2 dx/ds, and x2 for the same of x1.
+# A matrix function M with M(R w) = R M(w) R^T is M(w) = a 1 + b hat(w) + c w w^T, where a, b, c are functions of
+# s = |w|^2. Here x1 stands for (1/theta) dx/dtheta = 2 dx/ds, and x2 for the same derivative of x1.
 
 
 def _isotropic(w, a, b, c) -> np.ndarray:
@@ -115,7 +115,7 @@ def _slope(w, m, a, c) -> np.ndarray:
     return turned + _expand(c[0]) * (_outer(w, m) + _expand(wm) * np.eye(3))
 
 
-def _bend(w, v, f, a, c) -> np.ndarray:
+def _slope_along(w, v, f, a, c) -> np.ndarray:
     """The derivative by w of (the derivative of M(w)^T f along v), for b = -1/2."""
     _, a1, a2, c, c1, c2 = map(_column, (*a, *c))
     wv, wf, vf = (_column(_dot(x, y)) for x, y in ((w, v), (w, f), (v, f)))
@@ -275,7 +275,7 @@ class _Cayley:
     def rotation_log(self, R):
         q = _quaternion_of_rotation(R)
         if (q[..., 3] < UNIT_TOLERANCE).any():
-            raise InputError("the Cayley maps reach rotations of less than pi [rad], and this is one of pi; take exp")
+            raise InputError("the Cayley maps reach rotations of less than pi [rad], not of pi; take the map exp")
         return 2 * q[..., :3] / q[..., 3:]
 
     def shift(self, w):
@@ -334,7 +334,7 @@ class _DualCayley(_Cayley):
     def slope(self, w, v, m, f):
         a, c = self.backward(_dot(w, w))
         F = _slope(w, f, a, c)
-        return _slope(w, m, a, c) + _bend(w, v, f, a, c), F, F
+        return _slope(w, m, a, c) + _slope_along(w, v, f, a, c), F, F
 
 
 class _Exp(_DualCayley):
@@ -407,7 +407,7 @@ class _SecondKind:
         angle = np.abs(w[..., 1].real).max(initial=0)
         if angle > np.pi / 2 - UNIT_TOLERANCE:
             raise InputError(
-                f"coordinates of the second kind need a second angle of less than pi/2 [rad], not {angle:.6g}; take exp"
+                f"coordinates of the second kind need a second angle below pi/2 [rad], not {angle:.6g}; take the map exp"
             )
 
     def shift(self, w):
@@ -480,7 +480,7 @@ class Map:
 
     def __init__(self, group: Group, name: str, family: Any):
         self.group, self.name, self._family = group, name, family
-        # in the plane there is one angle, and no second one to keep small
+        # the plane has one angle, so the limit of a second angle does not matter
         self.reach: float = np.pi if group is SE2 else family.reach
 
     def tau(self, x: ArrayLike) -> np.ndarray:
@@ -492,7 +492,7 @@ class Map:
         """Return x (..., dim) such that tau(x) = g; real numbers only."""
         R, p = self.group._pose(g, "the matrix")
         if np.iscomplexobj(R):
-            raise InputError("log takes real matrices, not complex ones")
+            raise InputError("log needs real matrices, not complex ones")
         w = self._family.rotation_log(R)
         return np.concatenate((w, _times(self._family.shift_inv(w), p)), axis=-1)[..., self.group._rows]
 
@@ -530,7 +530,7 @@ class _Maps(dict):
 class Group:
     """SO(3), SE(2) or SE(3): matrices, and the coordinates x of their algebra.
 
-    There are ``SO3``, ``SE2`` and ``SE3``, made by this module, and no others.
+    This module makes ``SO3``, ``SE2`` and ``SE3``; there are no others.
 
     Attributes
     ----------
@@ -580,7 +580,7 @@ class Group:
         if defect > UNIT_TOLERANCE * max(1.0, np.abs(X).max(initial=0)):
             raise InputError(
                 f"the matrix is not in the algebra of {self.name} (off by {defect:.3g}): "
-                f"its angular part must be antisymmetric, its last row zero"
+                f"the angular part must be antisymmetric and the last row zero"
             )
         return x
 
@@ -646,7 +646,7 @@ class Group:
         defect = max(error, np.abs(full[..., 3, :] - np.eye(4)[3]).max(initial=0))
         if defect > UNIT_TOLERANCE or (_dot(_cross(R[..., 0], R[..., 1]), R[..., 2]).real < 0).any():
             raise InputError(
-                f"{what} is not in {self.name}: it needs a rotation R with R^T R = 1 and determinant 1"
+                f"{what} is not in {self.name}: an element has a rotation R with R^T R = 1 and determinant 1"
                 f"{'' if self is SO3 else ', and a last row of zeros and a 1'} (off by up to {defect:.3g})"
             )
         if error > 1e-14:

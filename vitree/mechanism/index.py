@@ -1,4 +1,4 @@
-"""Index: where the joints and frames of a mechanism are in its arrays, by their names."""
+"""Index: the places of joints and frames in the arrays of a mechanism, by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _found(kind: str, name: str, there: Mapping[str, Any]) -> Any:
 
 
 def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) [m] of the frame of a row, the bodies being at poses (nbody, 4, 4) [m]."""
+    """Return the pose (4, 4) [m] of the frame in a row, from the poses (nbody, 4, 4) [m] of the bodies."""
     local = np.eye(4)
     local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
     body = int(flat.frame_body[frame])
@@ -42,9 +42,9 @@ class Index:
     nq, nv : int
         Numbers of entries of a configuration and of a velocity.
     iq, iv : (nbody,) arrays of int32
-        Where the coordinates and velocities of each body's joint start.
+        First coordinate and first velocity of each body's joint.
     quaternions : (n,) array of int
-        Where quaternions (x, y, z, w) start in q.
+        Places in q at which quaternions (x, y, z, w) start.
     joints : dict of str to JointInfo
     frames : dict of str to int
         Rows of the frames in ``flat``.
@@ -64,7 +64,7 @@ class Index:
         self.frames = {name: k for k, name in enumerate(flat.frame_names)}
 
     def joint(self, name: str) -> JointInfo:
-        """Return what is known of the joint ``name``.
+        """Return the description of the joint ``name``.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Index:
         return int(self.flat.frame_body[k]), self.flat.frame_E[k], self.flat.frame_p[k]
 
     def one_coordinate(self, name: str, what: str) -> dict[str, int]:
-        """Return where the coordinate of a joint is.
+        """Return the places of a joint's coordinate in q and v.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Is the mass matrix regular? Asked of every model."""
+"""Whether the mass matrix of a mechanism is regular."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
 from vitree.spatial.inertia import point_inertia
 from vitree.spatial.rotations import hat, rotation_about
 
-#: Least inertia felt by a joint, relative to the inertia that it carries.
+#: Least inertia that a joint feels, relative to the inertia that it carries.
 LEAST = 1e-12
 
 
 def why_singular(flat: Flat) -> str | None:
-    """Say why the mass matrix is singular in every configuration; None if it is not.
+    """Return why the mass matrix is singular in every configuration; None if it is regular.
 
-    Prescribed coordinates are not solved for, and may carry nothing.
+    Prescribed coordinates are not solved for and need no inertia.
 
-    The mass matrix is regular where all pivots of its factorisation, the inertias that the joints
-    feel, are; they are analytic in q, so one configuration in general position decides.
+    The mass matrix is regular where the inertia that each joint feels, a pivot of its factorisation, is regular. These
+    inertias are analytic in q, so one configuration in general position decides.
 
     References
     ----------
@@ -36,7 +36,7 @@ def why_singular(flat: Flat) -> str | None:
         if not locked and not (turning > 0 or moving > 0):
             return (
                 f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
-                f"give a body below it a mass, or make it fixed"
+                f"give a body below the joint a mass, or make the joint fixed"
             )
         scale = np.sqrt((S[:3] ** 2).sum(axis=0) * turning + (S[3:] ** 2).sum(axis=0) * moving)
         U = felt[i] @ S
@@ -47,20 +47,20 @@ def why_singular(flat: Flat) -> str | None:
         if k >= 0:
             X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
             left = X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
-            # by symmetry: else rounding grows threefold from body to body
+            # made symmetric: without this, rounding grows threefold from body to body
             felt[k] += 0.5 * (left + left.T)
             carried[k] += X.T @ carried[i] @ X
     return None
 
 
 def joint_of(flat: Flat, body: int) -> str:
-    """Name of the joint that a body belongs to."""
+    """Return the name of the joint of a body."""
     start = int(KIND_NV[flat.kind[:body]].sum())
     return next((j.name for j in flat.joints if j.v_slice.start <= start < j.v_slice.stop), f"body {body}")
 
 
 def _least(D: np.ndarray, scale: np.ndarray) -> float:
-    """Smallest eigenvalue of a joint's inertia in units of what it carries."""
+    """Smallest eigenvalue of the inertia that a joint feels, relative to the inertia that it carries."""
     if not (scale > 0).all():
         return 0.0
     if len(scale) == 1:
@@ -90,7 +90,7 @@ def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.nd
 
 
 def _joint(kind: int, pitch: float, rng: np.random.Generator):
-    """Motion subspace (6, nv), and a rotation and position that the joint may reach."""
+    """Motion subspace (6, nv) of a joint, and one of its rotations and positions."""
     if kind in (BALL, FREE):
         Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         return np.eye(6)[:, : 6 if kind == FREE else 3], Q * np.linalg.det(Q), np.zeros(3)

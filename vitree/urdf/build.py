@@ -151,7 +151,7 @@ class Builder:
         stay = {id(row) for row in kept}
         implied = [name for name, row in rows if id(row) not in stay]
         if implied:
-            text = f"{len(implied)} of their {len(rows)} equations follow from the others and are left out: "
+            text = f"{len(implied)} of their {len(rows)} equations are implied by the others and left out: "
             self.file.say("loop-joints", text + listed(dict.fromkeys(implied)))
         self.tree.constraints = kept
 

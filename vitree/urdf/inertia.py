@@ -160,7 +160,7 @@ def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
     from scipy.spatial import ConvexHull, QhullError
 
     if not (shape.found and Path(str(shape.filename)).is_file()):
-        raise ModelError(f'the mesh "{shape.filename}" is not found; give the folder of its package in packages=')
+        raise ModelError(f'the mesh "{shape.filename}" is not found: give the folder of its package in packages=')
     points, triangles, closed = _read_mesh(str(shape.filename))
     points = points * np.asarray(shape.size)
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
