@@ -407,7 +407,8 @@ class _SecondKind:
         angle = np.abs(w[..., 1].real).max(initial=0)
         if angle > np.pi / 2 - UNIT_TOLERANCE:
             raise InputError(
-                f"coordinates of the second kind need a second angle below pi/2 [rad], not {angle:.6g}; take the map exp"
+                f"coordinates of the second kind need a second angle of less than pi/2 [rad], not {angle:.6g}; "
+                "take the map exp"
             )
 
     def shift(self, w):

@@ -64,23 +64,11 @@ class Index:
         self.frames = {name: k for k, name in enumerate(flat.frame_names)}
 
     def joint(self, name: str) -> JointInfo:
-        """Return the description of the joint ``name``.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no joint of that name.
-        """
+        """Return the description of the joint ``name``; raise an UnknownNameError if there is none."""
         return _found("joint", name, self.joints)
 
     def frame(self, name: str) -> int:
-        """Return the row of the frame ``name``.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no frame of that name.
-        """
+        """Return the row of the frame ``name``; raise an UnknownNameError if there is none."""
         return _found("frame", name, self.frames)
 
     def place(self, name: str) -> tuple[int, np.ndarray, np.ndarray]:

@@ -89,7 +89,7 @@ RULES: dict[str, Rule] = {
     "mimic-unknown": Rule("warning", "The joint that is followed is not in the tree.", _ALONE),
     "mimic-self": Rule("error", "A joint follows itself.", _MIMIC),
     "mimic-cycle": Rule("error", "Joints follow each other in a circle.", _MIMIC),
-    "mimic-leader": Rule("error", "The joint that is followed has not one coordinate.", _MIMIC),
+    "mimic-leader": Rule("error", "The joint that is followed must have one coordinate.", _MIMIC),
     "mimic-loop": Rule(
         "error",
         "A joint that closes a loop follows or is followed.",
