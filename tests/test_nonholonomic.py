@@ -153,22 +153,34 @@ def test_driven_coordinates():
         run(case, 0.1, 1.0, "rk4")
 
 
+class Kinematic(vehicles.NonholonomicVehicle):
+    """A vehicle without inertia to move."""
+
+    shape_names = ("roll", "turn")
+    input_names = ("roll", "turn")
+    driven = {"roll": "roll", "turn": "turn"}  # noqa: RUF012
+
+    def connection(self, r):
+        return np.array([[0, -1.0], [-0.1, 0], [0, 0]])
+
+    def mass_matrix(self, r):
+        return np.eye(5)
+
+
 def test_a_vehicle_without_inertia_to_move_follows_its_connection():
-    class Kinematic(vehicles.NonholonomicVehicle):
-        shape_names = ("roll", "turn")
-        input_names = ("roll", "turn")
-        driven = {"roll": "roll", "turn": "turn"}  # noqa: RUF012
-
-        def connection(self, r):
-            return np.array([[0, -1.0], [-0.1, 0], [0, 0]])
-
-        def mass_matrix(self, r):
-            return np.eye(5)
-
-    vehicle = Kinematic()
-    trajectory = vt.simulate(vehicle, duration=2.0, dt=0.1, inputs=[3.0, 0.5])
+    trajectory = vt.simulate(Kinematic(), duration=2.0, dt=0.1, inputs=[3.0, 0.5])
     # a circle of radius 0.6
     np.testing.assert_allclose(trajectory.q[-1, 2:], [1.0, 0.6 * np.sin(1.0), 0.6 * (1 - np.cos(1.0))], atol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["rk2", "rk4", "lie-implicit"])
+def test_runs_resume_where_a_rate_depends_on_the_rate_before(method):
+    def rates(t, q, v):
+        return np.array([3.0 - 0.5 * v[0], 0.5 + 0.1 * v[1]])
+
+    whole, first = (vt.simulate(Kinematic(), duration=d, dt=0.1, inputs=rates, method=method) for d in (1.0, 0.5))
+    rest = vt.simulate(Kinematic(), resume=first, duration=0.5, inputs=rates)
+    np.testing.assert_array_equal(rest.q[-1], whole.q[-1])
 
 
 def test_a_vehicle_without_a_shape():

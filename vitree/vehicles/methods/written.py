@@ -238,7 +238,7 @@ class WrittenStepper:
         u, xi = w[:s], w[s:]
         V, M = model.basis(r), model.mass_matrix(r)
         free = V[:, : self.n]
-        if self.driven and np.abs(free.T @ M @ V[:, self.n :]).max() > 1e-12 * np.abs(M).max():
+        if self.driven and np.abs(free.T @ M @ V[:, self.n :]).max(initial=0.0) > 1e-12 * np.abs(M).max():
             raise InputError(
                 f"{model.name}: the acceleration of driven coordinates ({', '.join(model.driven)}) moves the others, "
                 f'but inputs give rates only; take the method "lie-implicit", or give the coordinates a force'
