@@ -265,7 +265,7 @@ def test_a_four_bar_linkage_is_that_built_by_hand():
     notes = str(model.report)
     for words in (
         'joints that close loops: constraints, without coordinate, limits, damping and friction: "C"',
-        '3 of their 5 equations are implied by the others, left out: "C"',
+        '3 of their 5 equations are implied by the others and left out: "C"',
     ):
         assert words in notes
     assert not model.damping.any()

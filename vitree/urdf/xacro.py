@@ -37,7 +37,7 @@ def expand_xacro(
     arguments: Mapping[str, object] | None = None,
     notes: list[str] | None = None,
 ) -> str:
-    """Return the URDF text that a xacro file expands to.
+    """Expand a xacro file and return its URDF text.
 
     A xacro file is a program: it evaluates Python expressions, reads any file that it names, and
     may take any time and memory. Expand only files that you trust.
@@ -84,7 +84,7 @@ def expand_xacro(
 
 
 def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, object]) -> tuple[str, list[str], set[str]]:
-    """Return the text, xacro's warnings, and the names of arguments that the file knows."""
+    """Return the text, the warnings of xacro, and the names of the arguments that the file uses."""
     path = Path(os.path.abspath(path))
     with _lock:
         xacro, find = _import(path)
@@ -92,7 +92,7 @@ def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, obje
         {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in arguments.items()}
     )
     said = io.StringIO()
-    # all that xacro keeps for the whole process, its files opened whatever the locale
+    # the global state of xacro is replaced, and its files are opened as UTF-8 in any locale
     changes = [
         (find, "_finder", _Finder(find, places)),
         (minidom.Element, "writexml", xacro.xmlutils.fixed_writexml),
@@ -104,7 +104,7 @@ def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, obje
         *((module, "sys", types.SimpleNamespace(stderr=said)) for module in (xacro, xacro.color)),
     ]
     with _lock, _replaced(changes), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Python, on expressions
+        warnings.simplefilter("ignore")  # those of Python about expressions in the file
         try:
             document = xacro.parse(None, str(path))
             xacro.process_doc(document, mappings=given)
@@ -116,9 +116,11 @@ def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, obje
 
 
 def _import(path: Path) -> tuple[Any, Any]:
-    """The modules xacro and xacrodoc.packages."""
+    """Return the modules xacro and xacrodoc.packages."""
     try:
-        with _replaced([(minidom.Element, "writexml", minidom.Element.writexml)]):  # by the import, for good
+        with _replaced(
+            [(minidom.Element, "writexml", minidom.Element.writexml)]
+        ):  # the import would replace it for good
             import xacro
             from xacrodoc import packages
     except ImportError:
@@ -127,7 +129,7 @@ def _import(path: Path) -> tuple[Any, Any]:
 
 
 class _Arguments(dict):
-    """Arguments that remember which were asked for."""
+    """Arguments that remember which of them the file has used."""
 
     def __init__(self, values):
         super().__init__(values)
@@ -156,7 +158,7 @@ class _Finder:
 
 @contextlib.contextmanager
 def _replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Let attributes have other values for a while."""
+    """Replace attributes for a while."""
     before = [(owner, name, vars(owner).get(name, changes)) for owner, name, _ in changes]
     try:
         for owner, name, value in changes:
@@ -168,7 +170,7 @@ def _replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
 
 
 def _failure(path: Path, xacro, error: Exception) -> UrdfError:
-    """The error that says where a file cannot be expanded, and why."""
+    """Return the error of a file that cannot be expanded, with the place and the reason."""
     suffixes = []
     cause: BaseException = error
     while isinstance(cause, xacro.XacroException) and cause.exc is not None:
