@@ -60,7 +60,7 @@ class Link:
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     joint: Joint | None = None
     children: list[Link] = field(default_factory=list)
-    # the first coordinate on the link or below it
+    # least index of a body, and of a link, on this link or below it
     first_body: float = math.inf
     first_link: float = math.inf
 

@@ -92,7 +92,7 @@ def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, obje
         {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in arguments.items()}
     )
     said = io.StringIO()
-    # the global state of xacro is replaced, and its files are opened as UTF-8 in any locale
+    # the global state of xacro is replaced, and its files are opened as bytes in any locale
     changes = [
         (find, "_finder", _Finder(find, places)),
         (minidom.Element, "writexml", xacro.xmlutils.fixed_writexml),
@@ -118,9 +118,7 @@ def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, obje
 def _import(path: Path) -> tuple[Any, Any]:
     """Return the modules xacro and xacrodoc.packages."""
     try:
-        with _replaced(
-            [(minidom.Element, "writexml", minidom.Element.writexml)]
-        ):  # the import would replace it for good
+        with _replaced([(minidom.Element, "writexml", minidom.Element.writexml)]):  # the import changes it
             import xacro
             from xacrodoc import packages
     except ImportError:
