@@ -531,7 +531,7 @@ class _Maps(dict):
 class Group:
     """SO(3), SE(2) or SE(3): matrices, and the coordinates x of their algebra.
 
-    This module makes ``SO3``, ``SE2`` and ``SE3``; there are no others.
+    The groups are ``SO3``, ``SE2`` and ``SE3``, made by this module; there are no others.
 
     Attributes
     ----------

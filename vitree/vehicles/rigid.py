@@ -205,7 +205,7 @@ class RigidVehicle(Vehicle):
         q : (7,) array [m]
         v : (6,) array [m/s, rad/s]
         inputs : (nu,) array
-            In the units of the controls; zero if empty.
+            Units as the controls take them; zero if empty.
 
         Raises
         ------

@@ -91,7 +91,7 @@ class NonholonomicVehicle(Vehicle):
     t : float
         Time [s].
     inputs : (nu,) array
-        Values of ``input_names``, in units of the equations.
+        Values of ``input_names``, units as the equations take them.
     w : (s + dim,) array
         (u, xi) [m/s or rad/s].
 
