@@ -35,7 +35,7 @@ URDF = """<robot name="two">
     <origin xyz="0 0 -1"/><axis xyz="0 1 0"/></joint>
 </robot>"""
 # the modules, which vitree hides behind functions of the same names
-compare_module = importlib.import_module("vitree.run.compare")
+reference_module = importlib.import_module("vitree.run.reference")
 simulate_module = importlib.import_module("vitree.run.simulate")
 SHORT = ["--duration", "0.1", "--dt", "0.01"]
 
@@ -354,14 +354,14 @@ def test_ctrl_c_keeps_what_was_computed(run, robot, monkeypatch):
     assert status == 130 and len(Trajectory.load("run.npz")) == 5
     assert err.count("\n") == 1 and "run.npz" in err
 
-    plain = compare_module.simulate
+    plain = reference_module.simulate
 
-    def stop_at_rk4(*args, method, **options):
-        if method == "rk4" and options["duration"] > 0.15:
+    def stop_at_rk4(model, given):
+        if given.method == "rk4" and given.duration > 0.15:
             raise KeyboardInterrupt
-        return plain(*args, method=method, **options)
+        return plain(model, given)
 
-    monkeypatch.setattr(compare_module, "simulate", stop_at_rk4)
+    monkeypatch.setattr(reference_module, "simulate", stop_at_rk4)
     status, out, err = run(
         "compare", robot, "-m", "midpoint,rk4", "--dt", 0.01, "-T", 0.2, "--plot", "a.png"
     )
