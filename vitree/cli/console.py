@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.cli.words import spoken
+from vitree.cli.words import in_options
 from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
 from vitree.model.model import Model
@@ -27,7 +27,7 @@ PATIENCE = 1.0
 #: The same of lines where there is no terminal, and seconds from one to the next.
 PATIENCE_OF_LINES = 3.0
 #: Kinds of findings shown below the tree of ``info``.
-MOST_TOLD = 12
+MOST_SHOWN = 12
 
 
 def say(text: object) -> None:
@@ -105,13 +105,13 @@ class Bar:
         self.rich: Any = None
 
     def __enter__(self) -> Bar:
-        self.start = self.told = time.monotonic()
+        self.start = self.reported = time.monotonic()
         return self
 
     def _tell(self, what: str) -> None:
-        if what != self.what and time.monotonic() - self.told >= PATIENCE_OF_LINES:
+        if what != self.what and time.monotonic() - self.reported >= PATIENCE_OF_LINES:
             say(f"{what} ...")
-            self.what, self.told = what, time.monotonic()
+            self.what, self.reported = what, time.monotonic()
 
     def __call__(self, done: int, total: int, what: str) -> None:
         if self.lines and done < total:
@@ -192,13 +192,13 @@ def _gravest_first(model) -> list[Finding]:
     return sorted(model.report, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _told(model) -> list[str]:
+def _lines_of_findings(model) -> list[str]:
     """A line for each rule: its first finding, and how many more there are."""
     rules: dict[tuple[str, str], list[Finding]] = {}
     for finding in _gravest_first(model):
         rules.setdefault((finding.severity, finding.id), []).append(finding)
     return [
-        f"{severity}: {found[0].text}" + (f" (and {len(found) - 1} more such)" if len(found) > 1 else "")
+        f"{severity}: " + found[0].text + (f" (and {len(found) - 1} more such)" if len(found) > 1 else "")
         for (severity, _), found in rules.items()
     ]
 
@@ -224,11 +224,11 @@ def print_tree(system) -> None:
     for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
         if names:
             tree.add(Text(f"{what}: {', '.join(names)}"))
-    told = _told(system) if isinstance(system, Model) else []
-    for line in told[:MOST_TOLD]:
-        tree.add(Text(spoken(line)))
-    if len(told) > MOST_TOLD:
-        tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
+    lines = _lines_of_findings(system) if isinstance(system, Model) else []
+    for line in lines[:MOST_SHOWN]:
+        tree.add(Text(in_options(line)))
+    if len(lines) > MOST_SHOWN:
+        tree.add(Text(f"{len(lines) - MOST_SHOWN} more kinds of findings: --json shows them"))
     wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
     Console(width=wide, highlight=False).print(tree)
 

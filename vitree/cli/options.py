@@ -140,7 +140,7 @@ def find(name: str) -> Path:
     try:
         return find_robot(name)
     except UnknownNameError as error:
-        raise UnknownNameError("robot", name, [*error.choices, *VEHICLES]) from None
+        raise UnknownNameError("robot", name, [*(error.choices or ()), *VEHICLES]) from None
 
 
 @dataclass(kw_only=True)
@@ -209,7 +209,7 @@ class Start:
         elif self.q0 == "neutral":
             q = system.neutral()
         else:
-            return system.validate_configuration(numbers("--q0", self.q0), "--q0")
+            return system.validate_configuration(numbers("--q0", self.q0), "q0")
         return satisfy_constraints(system, q) if system.constraints else q
 
 

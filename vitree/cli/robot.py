@@ -22,7 +22,7 @@ from vitree.cli.console import (
 from vitree.cli.names import VEHICLES, robot_files, vehicle
 from vitree.cli.names import robots as complete_robots
 from vitree.cli.options import Reading, Robot, find
-from vitree.cli.words import spoken
+from vitree.cli.words import in_options
 from vitree.findings import SEVERITIES, Finding
 
 try:
@@ -69,7 +69,7 @@ def check(
     else:
         for finding in found:
             if notes or finding.severity != "note":
-                print(spoken(finding))
+                print(in_options(str(finding)))
         text = ", ".join(counted(count, severity) for severity, count in counts.items())
         text += " (--notes shows them)" if counts["note"] and not notes else ""
         say(text + ("; what builds on the errors was not checked yet" if counts["error"] else ""))
@@ -105,7 +105,7 @@ def fix(
         print_json({"file": str(output), **found})
         return
     for finding in (*changes, *remaining):
-        print(spoken(finding))
+        print(in_options(str(finding)))
     say(f"{counted(len(changes), 'change')}; wrote {output}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -13,7 +14,7 @@ from vitree.cli.base import Json, Progress, option
 from vitree.cli.console import Bar, check_writable, counted, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
-from vitree.cli.words import spoken
+from vitree.cli.words import in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 
 try:
@@ -82,7 +83,7 @@ def simulate(
         kept.save(output)
         text = f"wrote the {counted(len(kept), 'record')} before it to {output}"
         if isinstance(error, ConvergenceError):
-            error.args = (f"{error}; {text}",)
+            error.args = (error.args[0] + f"; {text}",)
             raise
         if as_json:
             print_json(_facts_of_run(kept, dt, output, keeps))
@@ -194,7 +195,7 @@ def compare(
     if result is not None and not result.table:
         result = None
     if result is not None:
-        print(result.to_json() if as_json else spoken(result))
+        print(result.to_json() if as_json else replace(result, notes=tuple(map(in_options, result.notes))))
         if picture is not None and result.series:
             text = wrote(picture)
             result.plot(picture)

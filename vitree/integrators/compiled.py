@@ -11,6 +11,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator
+from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 
 #: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
@@ -28,7 +29,7 @@ class CompiledIntegrator(Integrator):
     #: where in a step the stepper asks for prescribed motion, as shares of it
     moments: Sequence[float] | np.ndarray = (0.0, 0.5)
     #: what to try when a step fails
-    remedy: str = "halve dt"
+    remedy: str = HALVE
 
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
@@ -109,7 +110,7 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: "
-            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; {self.remedy}",
+            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; " + self.remedy,
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
 
@@ -119,7 +120,7 @@ class CompiledIntegrator(Integrator):
             return ""
         model = self.model
         if not model.constraints:
-            return ": there are none, so the step's equations are singular"
+            return ", and the model has no constraints: the equations of the step are singular"
         _, Dh = model.constraint_rows(self.stepper.state()[1][None])
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
         return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"

@@ -25,6 +25,7 @@ from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.rotations import rotate
+from vitree.wording import named
 
 #: The kernels for one state at a time.
 core = scalar()
@@ -405,8 +406,8 @@ class Model(System):
             norm = np.linalg.norm(q[i : i + 4])
             if abs(norm - 1.0) > QUATERNION_TOLERANCE:
                 raise InputError(
-                    f"{name}[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
-                    f"divide it by its length"
+                    named(name, q) + f"[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
+                    "divide it by its length"
                 )
             if abs(norm - 1.0) > 4e-16:
                 q[i : i + 4] /= norm

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import InputError
+from vitree.wording import named
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
@@ -171,12 +172,14 @@ class System(ABC):
         try:
             x = np.ascontiguousarray(x, dtype=float)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{name} must be an array of {size} numbers: {error}") from None
+            raise InputError(named(name, x) + f" must be an array of {size} numbers: {error}") from None
         if x.shape != (size,):
-            raise InputError(f"{name} has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})")
+            raise InputError(
+                named(name, x) + f" has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})"
+            )
         if not np.isfinite(x).all():
             bad = int(np.flatnonzero(~np.isfinite(x))[0])
-            raise InputError(f"{name}[{bad}] is {x[bad]}; all entries must be finite")
+            raise InputError(named(name, x) + f"[{bad}] is {x[bad]}; all entries must be finite")
         return x
 
     @abstractmethod

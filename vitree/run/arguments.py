@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.results.recording import Recording
+from vitree.wording import Argument, keyword, named
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -87,7 +88,9 @@ class Schedule:
         """
         if isinstance(given.dt, np.ndarray | list | tuple):
             if adaptive:
-                raise InputError("with adapt= dt must be one number, the step at rest; the motion decides the others")
+                raise InputError(
+                    named("dt", given.dt) + " must be one number, the step at rest, with " + keyword("adapt", "method")
+                )
             spans, dt, duration = _spans(given.dt, given.duration)
             return cls(dt, duration, len(spans), spans, adaptive)
         duration, dt = _checked_times(given.duration, given.dt)
@@ -117,10 +120,12 @@ def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
     except (TypeError, ValueError):
         spans = np.array([np.nan])
     if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
-        raise InputError("dt must be a positive number of seconds, or an array (steps,) of them")
+        raise InputError(named("dt", dt) + " must be a positive number of seconds, or an array (steps,) of them")
     whole = float(spans.sum())
     if duration is not None and abs(whole - duration) > 1e-9 * whole:
-        raise InputError(f"the steps of dt make up {whole:.9g} s, not duration={duration:g} s; leave duration out")
+        raise InputError(
+            Argument("duration", duration) + f" s is not {whole:.9g} s, the sum of the steps; leave the duration out"
+        )
     return spans, float(spans[0]), whole
 
 
@@ -137,8 +142,8 @@ def count_steps(duration: float, dt: float) -> int:
     if steps < 1 or abs(steps * dt - duration) > 1e-9 * max(duration, dt):
         low = max(int(duration / dt), 1)
         raise InputError(
-            f"duration={duration:g} s is not a whole number of steps of dt={dt:g} s; "
-            f"take {low * dt:g} s ({low} steps) or {(low + 1) * dt:g} s"
+            Argument("duration", duration) + " s is not a whole number of steps of " + Argument("dt", dt)
+            + f" s; take {low * dt:g} s ({low} steps) or {(low + 1) * dt:g} s"
         )
     return steps
 
@@ -146,5 +151,5 @@ def count_steps(duration: float, dt: float) -> int:
 def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
     for name, value in (("duration", duration), ("dt", dt)):
         if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
-            raise InputError(f"{name}={value!r} must be a positive number of seconds")
+            raise InputError(Argument(name, value) + " must be a positive number of seconds")
     return duration, dt

@@ -21,6 +21,7 @@ from vitree.run.arguments import NAMES, RunArguments, count_steps
 from vitree.run.comparison import Comparison
 from vitree.run.reference import Reference, Runner, sound_records
 from vitree.run.trajectory import Trajectory
+from vitree.wording import Argument, keyword, named
 
 #: Steps run before the clock counts.
 WARM_UP = 10
@@ -99,10 +100,10 @@ def compare(
     v0 = None if v0 is None else np.array(v0, dtype=float)
     jobs, dts = _jobs(methods, model.methods), _time_steps(dt, duration, every)
     if repeats != int(repeats) or repeats < 1:
-        raise InputError(f"repeats = {repeats} must be a whole number, 1 or more")
+        raise InputError(Argument("repeats", repeats) + " must be a whole number, 1 or more")
     source = "scipy-dop853" if reference is None or reference is True else reference
     if isinstance(source, str):
-        _check_method(source, model.methods)
+        _check_method(source, model.methods, "reference")
     shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "progress"}})
     run = Runner(model, shared.but(q0=q0, v0=v0), progress)
     truth = Reference(source, reference_tolerance, dts)
@@ -194,12 +195,14 @@ def _time_steps(dt: float | Sequence[float], duration: float, every: int) -> lis
     """Return the time steps [s], checked."""
     dts = [float(x) for x in np.atleast_1d(np.asarray(dt, dtype=float))]
     if not dts or len(set(dts)) < len(dts):
-        raise InputError(f"dt = {dt} must be one time step or several that differ")
+        raise InputError(Argument("dt", dt) + " must be one time step or several that differ")
     if every != int(every) or every < 1:
-        raise InputError(f"every = {every} must be a whole number of steps, 1 or more")
+        raise InputError(Argument("every", every) + " must be a whole number of steps, 1 or more")
     for step in dts:
         if count_steps(duration, step) < every:
-            raise InputError(f"every = {every} is more than the steps of dt = {step:g} s; lower it")
+            raise InputError(
+                Argument("every", every) + " is more than the steps of " + Argument("dt", step) + " s; lower it"
+            )
     return dts
 
 
@@ -207,36 +210,39 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
     """Return the method and its options, by labels, of names, pairs or a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
-    named = isinstance(methods, Mapping)
+    labelled = isinstance(methods, Mapping)
     jobs: dict[str, tuple[str, dict]] = {}
-    for item in methods.items() if named else [(None, method) for method in methods]:
+    for item in methods.items() if labelled else [(None, method) for method in methods]:
         label, method = item
         try:
             name, options = (method, {}) if isinstance(method, str) else method
             options = dict(options)
         except (TypeError, ValueError):
             raise InputError(
-                f"methods has the entry {method!r}; give a name or a pair (name, options)"
+                named("methods", methods) + f" has the entry {method!r}; give a name or a pair (name, options)"
             ) from None
-        _check_method(name, known)
+        _check_method(name, known, "methods")
         for key in sorted(options.keys() & _SAME):
-            raise InputError(f'{key} is the same for all methods; take it out of "{name}"')
+            raise InputError(named(key, options[key]) + f' is the same for all methods; take it out of "{name}"')
         if options.get("adapt") is not None:
-            raise InputError(f'compare runs every method with the same equal steps; leave out adapt= for "{name}"')
+            raise InputError(
+                "compare runs every method with the same equal steps; leave out " + keyword("adapt", "method")
+                + f' for "{name}"'
+            )
         if label is None:
             extra = ", ".join(f"{key}={value}" for key, value in options.items())
             label = f"{name} ({extra})" if extra else name
         if label in jobs:
-            raise InputError(f'methods has "{label}" twice; give a dict with a label for each')
+            raise InputError(named("methods", methods) + f' has "{label}" twice; give a dict with a label for each')
         jobs[str(label)] = (name, options)
     if not jobs:
-        raise InputError("methods is empty; give at least one name of model.methods")
+        raise InputError(named("methods", methods) + " is empty; give at least one name of model.methods")
     return jobs
 
 
-def _check_method(name, known: Mapping) -> None:
+def _check_method(name: Any, known: Mapping, argument: str) -> None:
     if not isinstance(name, str) or name not in known:
-        raise UnknownNameError("method", name, known)
+        raise UnknownNameError("method", name, known, about=Argument(argument, name))
 
 
 def _row(run: Runner, key, name: str, options: dict, repeats: int):
@@ -249,7 +255,7 @@ def _row(run: Runner, key, name: str, options: dict, repeats: int):
         runs = [run(name, label, dt, **options) for _ in range(repeats)]
     except ConvergenceError as error:
         row["status"], row["failed_at"] = f"failed at t = {error.time:g} s", float(error.time)
-        row["reason"] = str(error)
+        row["reason"] = error.args[0]
         traj = error.trajectory
         return row, None if traj is None else traj[: sound_records(traj)]
     traj = runs[0]

@@ -10,6 +10,7 @@ import numpy as np
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model.system import System
+from vitree.wording import Argument
 
 #: What can be monitored: columns, and the meaning.
 MONITORS = {
@@ -40,7 +41,7 @@ class Monitors:
         self.names = (names,) if isinstance(names, str) else tuple(names)
         for name in self.names:
             if name not in MONITORS:
-                raise UnknownNameError("monitor", name, MONITORS)
+                raise UnknownNameError("monitor", name, MONITORS, about=Argument("monitors", name))
         self.model, self.done = model, 0
         self.arrays = {"t": np.empty(steps)}
         self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}

@@ -55,7 +55,7 @@ def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
 
 def failure_notes(reasons: Iterable[str | None]) -> list[str]:
     """Return why runs failed, each reason once."""
-    return list(dict.fromkeys(f"Failed: {reason}." for reason in reasons if reason))
+    return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
 
 
 def halving_note(label: str, dt: float, halved: int, steps: int) -> str:

@@ -14,6 +14,7 @@ from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory
+from vitree.wording import Argument, named
 
 #: No reference is held to be better than this [rad, m].
 ROUNDING = 2e-14
@@ -102,13 +103,13 @@ class Reference:
         if isinstance(self.source, Trajectory):
             if self.source.q_names != run.model.q_names:
                 raise InputError(
-                    f"the reference is a trajectory of {self.source.model_name!r} with other "
-                    f"coordinates; give one of {run.model.name!r}"
+                    "the " + named("reference", self.source) + f" is a trajectory of {self.source.model_name!r} with "
+                    f"other coordinates; give one of {run.model.name!r}"
                 )
             if self.source.t[-1] < run.duration * (1 - 1e-9):
                 raise InputError(
-                    f"the reference ends at {self.source.t[-1]:g} s, before duration = "
-                    f"{run.duration:g} s; give a longer one"
+                    "the " + named("reference", self.source) + f" ends at {self.source.t[-1]:g} s, before "
+                    + Argument("duration", run.duration) + " s; give a longer one"
                 )
             self.runs = dict.fromkeys(set(self.base.values()), self.source)
             self.notes = ("Error: against the trajectory that was given.",)
@@ -135,7 +136,7 @@ class Reference:
                 errors.append(float(distance(run.model, *shared(tight, loose)).max()))
                 self.runs[dt] = tight
         except ConvergenceError as error:
-            self.notes = (f"Error: none, the reference {self.source} failed: {error}",)
+            self.notes = (f"Error: none, the reference {self.source} failed: " + error.args[0],)
             self.runs.clear()
             return
         except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.monitors import Monitors
 from vitree.run.reduced import run_reduced
 from vitree.run.trajectory import Trajectory
+from vitree.wording import Argument, keyword, named
 
 
 def simulate(
@@ -128,10 +129,13 @@ def run(model: System, given: RunArguments) -> Trajectory:
     Trajectory
     """
     if not isinstance(model, System):
-        raise InputError(f"model must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}")
+        raise InputError(
+            named("model", model)
+            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
+        )
     model.require_regular()
     if given.method is not None and given.method not in model.methods:
-        raise UnknownNameError("method", given.method, model.methods)
+        raise UnknownNameError("method", given.method, model.methods, about=Argument("method", given.method))
     if isinstance(model, ReducedModel):
         return run_reduced(model, given, run)
     if given.resume is not None:
@@ -139,9 +143,9 @@ def run(model: System, given: RunArguments) -> Trajectory:
     kind: type[Integrator] = model.methods[given.method or next(iter(model.methods))]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     if not (isinstance(given.every, int | np.integer) and given.every >= 1):
-        raise InputError(f"every={given.every!r} must be a whole number of steps, at least 1")
+        raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
     if not np.isfinite(given.t0):
-        raise InputError(f"t0={given.t0!r} must be a finite time [s]")
+        raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
     limited = LimitedTorque(model, given.torque) if given.effort_limits and given.torque is not None else None
     integrator = kind(model, schedule.dt, torque=given.torque if limited is None else limited.torque,
                       wrenches=given.wrenches, wrench_axes=given.wrench_axes, inputs=given.inputs,
@@ -166,7 +170,7 @@ def _as_before(model: System, given: RunArguments) -> RunArguments:
     """Return the arguments of a run that goes on: method, dt and options are those it had."""
     before = given.resume
     if not isinstance(before, Trajectory):
-        raise InputError(f"resume must be the Trajectory of a run, not {type(before)}")
+        raise InputError(named("resume", before) + f" must be the Trajectory of a run, not {type(before)}")
     made = before.settings
     if not len(before.checkpoint):
         raise InputError(
@@ -177,7 +181,10 @@ def _as_before(model: System, given: RunArguments) -> RunArguments:
         raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
     start = given.q0, given.v0, given.p0, given.q1
     if any(x is not None for x in start) or given.dt is not None or given.options:
-        raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")
+        raise InputError(
+            "with " + keyword("resume") + " the start, dt and options are those of the run; to change them start from "
+            + keyword("p0")
+        )
     if "dt_range" in made:
         raise InputError("the run to resume had steps that differed; start from its last q and p")
     if given.method not in (None, before.method):

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Integrator
+from vitree.integrators.options import HALVE, alpha_of, one_of
 from vitree.integrators.scipy_ode import VARIANTS
 from vitree.vehicles.methods.rigid import MAPS, ImplicitRungeKutta2, VehicleIntegrator, named, of_vehicles
 from vitree.vehicles.methods.written import ImplicitStepper, RungeKuttaStepper
@@ -31,7 +32,7 @@ class Nonholonomic(VehicleIntegrator):
     """What they have in common; ``torque`` is a force on the shape and a wrench on the body, in the order of v."""
 
     model: Any
-    remedy = "halve dt"
+    remedy = HALVE
 
     def __init__(self, model, dt, *, torque=None, **options):
         super().__init__(model, dt, torque=_spared(model, torque), **options)
@@ -41,22 +42,20 @@ class Nonholonomic(VehicleIntegrator):
         super().start(t, q, x)
 
     def _alpha(self) -> float:
-        alpha = self.chosen.get("alpha", 0.5)
-        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
-            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        alpha = alpha_of(self.chosen)
         if alpha != 0.5:
             self.order = 1
-        return float(alpha)
+        return alpha
 
     def _failure(self, status):
         if status not in (BEYOND_LIMIT, STEERED_TOO_FAR):
             return super()._failure(status)
         stepper, name = self.stepper, self.model.shape_names[1]
-        what = f"{name} would move too far within it; {self.remedy}"
+        what = f"{name} would move too far within it; " + self.remedy
         if status == BEYOND_LIMIT:
             what = f"{name} would pass its limit {self.model.shape_limits[name]:.6g}; steer less, or back in time"
         return ConvergenceError(
-            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: {what}",
+            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: " + what,
             time=stepper.t, residual=np.nan, iterations=0,
         )  # fmt: skip
 
@@ -105,11 +104,8 @@ class LieImplicit(Nonholonomic):
     }
 
     def _prepare(self):
-        name, tangent = self.chosen.get("map", "exp"), self.chosen.get("tangent", "exact")
-        if name not in MAPS:
-            raise UnknownNameError("map", name, MAPS)
-        if tangent not in ("exact", "trapezoidal"):
-            raise UnknownNameError("tangent", tangent, ("exact", "trapezoidal"))
+        name = one_of("map", self.chosen.get("map", "exp"), MAPS)
+        tangent = one_of("tangent", self.chosen.get("tangent", "exact"), ("exact", "trapezoidal"))
         self.stepper = ImplicitStepper(
             self.model, self.dt, self.inputs, self.torque, alpha=self._alpha(),
             step_map=self.model.pose.group.maps[name],
