@@ -68,7 +68,14 @@ class Argument(str):
         return Text(other, self)
 
     def __reduce__(self):
-        return Argument, (self.name, _picklable(self.value), self.style, self.of)
+        return _argument, (str(self), self.name, _picklable(self.value), self.style, self.of)
+
+
+def _argument(shown: str, *content: Any) -> Argument:
+    """An argument as it was before it was pickled or copied."""
+    argument = str.__new__(Argument, shown)
+    argument.name, argument.value, argument.style, argument.of = content
+    return argument
 
 
 def _picklable(value: Any) -> Any:

@@ -50,14 +50,14 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def check_writable(path: Path, *endings: str) -> None:
-    """Raise an InputError if there cannot be a file of that path, or of that ending."""
+def check_writable(option: str, path: Path, *endings: str) -> None:
+    """Raise an InputError that names the option if there cannot be a file of that path, or of that ending."""
     if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no directory {path.parent}")
+        raise InputError(f"{option}: cannot write {path}: there is no directory {path.parent}")
     if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a directory; give a file's name")
+        raise InputError(f"{option}: cannot write {path}: it is a directory; give a file's name")
     if endings and path.suffix.lower() not in endings:
-        raise InputError(f"cannot write {path}: its ending must be {' or '.join(endings)}")
+        raise InputError(f"{option}: cannot write {path}: its ending must be {' or '.join(endings)}")
 
 
 def wrote(path: Path) -> str:

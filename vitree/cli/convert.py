@@ -38,7 +38,7 @@ def convert(
 
     Says what the format does not hold.
     """
-    check_writable(target)
+    check_writable("TARGET", target)
     if is_run(source):
         reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
         with Busy(f"writing {target}"):

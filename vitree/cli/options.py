@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -191,6 +192,8 @@ class Start:
             return q, system.zero_velocity()
         if self.v0 != "random":
             return q, np.array(numbers("--v0", self.v0))
+        if not math.isfinite(self.speed):
+            raise InputError(f"--speed {self.speed} must be a finite number")
         v = self.speed * np.random.default_rng([self.seed, 1]).standard_normal(system.nv)
         if system.kinematic_names:
             v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0

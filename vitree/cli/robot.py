@@ -92,7 +92,7 @@ def fix(
     from vitree.results.plain import replacing
     from vitree.urdf import fix_urdf
 
-    check_writable(output)
+    check_writable("--output", output)
     path = find(robot.robot)
     options = robot.options(path)
     fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))

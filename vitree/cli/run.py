@@ -14,8 +14,9 @@ from vitree.cli.base import Json, Progress, option
 from vitree.cli.console import Bar, check_writable, counted, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
-from vitree.cli.words import in_options
+from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.wording import Argument
 
 try:
     import typer
@@ -63,7 +64,7 @@ def simulate(
     """Run one method and write the trajectory to a file."""
     from vitree.run.simulate import simulate
 
-    check_writable(output, ".npz")
+    check_writable("--output", output, ".npz")
     system = run.system(robot)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings)
@@ -166,7 +167,7 @@ def compare(
         if label in jobs:
             raise InputError(f'--methods has "{label}" twice; name each once')
         if name not in system.methods:
-            raise UnknownNameError("method", name, system.methods)
+            raise UnknownNameError("method", name, system.methods, about=Argument("methods", name))
         takes = system.methods[name].options
         known |= set(takes)
         chosen = {key: value for key, value in run.chosen().items() if key in takes}
@@ -231,9 +232,10 @@ def _picture(plot: str | None, robot: str) -> Path | None:
 
     name = re.sub(r"[^\w.-]+", "-", Path(robot).stem if Path(robot).is_file() else robot)
     path = Path(plot or f"compare-{name}.png")
-    check_writable(path)
+    check_writable("--plot", path)
     try:
-        check_format(path)
+        with blaming("--plot"):
+            check_format(path)
     except MissingExtraError as missing:
         if plot is not None:
             raise

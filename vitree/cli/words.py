@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from vitree.errors import VitreeError
+import contextlib
+from collections.abc import Iterator
+
+from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.wording import Argument, pieces_of, reworded
 
 #: Options of the command line by the arguments that they give, where the names differ.
@@ -32,6 +35,16 @@ def message_of(error: Exception) -> str:
     if about is None or about.name in mentioned or (option := option_of(about)) is None:
         return in_options(text)
     return f"{option}: {in_options(text)}"
+
+
+@contextlib.contextmanager
+def blaming(option: str) -> Iterator[None]:
+    """Name an option in an error that does not know which option gave the wrong thing."""
+    try:
+        yield
+    except (InputError, UnknownNameError) as error:
+        error.args = (f"{option}: " + error.args[0],)
+        raise
 
 
 def option_of(argument: Argument) -> str | None:
