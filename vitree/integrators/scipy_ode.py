@@ -135,12 +135,34 @@ class SciPy(Integrator):
         self.recorded = int(marks[-1])
 
 
-def _variant(method: str, order: int) -> type[SciPy]:
-    return type(
-        f"SciPy{method}", (SciPy,),
-        {"name": f"scipy-{method.lower()}", "scipy_method": method, "order": order,
-         "__doc__": f"solve_ivp(method={method!r}) on (q, v).", "__module__": __name__},
-    )  # fmt: skip
+class SciPyRK45(SciPy):
+    """solve_ivp(method='RK45') on (q, v)."""
+
+    name, scipy_method, order = "scipy-rk45", "RK45", 5
 
 
-VARIANTS = [_variant(m, o) for m, o in (("RK45", 5), ("DOP853", 8), ("Radau", 5), ("BDF", 5), ("LSODA", 12))]
+class SciPyDOP853(SciPy):
+    """solve_ivp(method='DOP853') on (q, v)."""
+
+    name, scipy_method, order = "scipy-dop853", "DOP853", 8
+
+
+class SciPyRadau(SciPy):
+    """solve_ivp(method='Radau') on (q, v)."""
+
+    name, scipy_method, order = "scipy-radau", "Radau", 5
+
+
+class SciPyBDF(SciPy):
+    """solve_ivp(method='BDF') on (q, v)."""
+
+    name, scipy_method, order = "scipy-bdf", "BDF", 5
+
+
+class SciPyLSODA(SciPy):
+    """solve_ivp(method='LSODA') on (q, v)."""
+
+    name, scipy_method, order = "scipy-lsoda", "LSODA", 12
+
+
+VARIANTS: list[type[SciPy]] = [SciPyRK45, SciPyDOP853, SciPyRadau, SciPyBDF, SciPyLSODA]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
+from vitree.spatial.rotations import hat
 
 #: Least inertia felt by a joint, relative to the inertia that it carries.
 LEAST = 1e-12
@@ -78,13 +79,9 @@ def _reason(name: str, alone: bool) -> str:
     )
 
 
-def _hat(x: np.ndarray) -> np.ndarray:
-    return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
-
-
 def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """Inertia (6, 6) about the core frame's origin, for twists (angular, linear)."""
-    c = _hat(com)
+    c = hat(com)
     out = np.zeros((6, 6))
     out[:3, :3], out[:3, 3:], out[3:, :3] = inertia - mass * c @ c, mass * c, -mass * c
     out[3, 3] = out[4, 4] = out[5, 5] = mass
@@ -111,5 +108,5 @@ def _child_from_parent(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Matrix (6, 6) that takes a twist of the parent to the child's frame."""
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
-    X[3:, :3] = -R.T @ _hat(p)
+    X[3:, :3] = -R.T @ hat(p)
     return X
