@@ -514,7 +514,7 @@ def test_check_takes_several_files_and_options(run, robot, tmp_path):
     (tmp_path / "other.urdf").write_text(WARNED)
     code, out, err = run("check", robot, "other.urdf", "--inertia", "strict")
     assert code == 2 and [line.split(":")[0] for line in out.splitlines()] == ["other.urdf"] * 2
-    assert err.endswith("; what builds on the errors was not checked yet\n")
+    assert err.endswith("; checks that need these parts come once the errors are corrected\n")
     assert run("check", robot)[2] == "vitree: 0 errors, 0 warnings, 0 repairs, 1 note (--notes shows them)\n"
     _, out, err = run("check", robot, "--notes")
     assert out.count("note") >= 1 and "--notes" not in err

@@ -121,7 +121,7 @@ class ConvergenceError(VitreeError, RuntimeError):
     iterations : int
         Iterations spent on the step.
     trajectory : Trajectory or None
-        What was computed before the failed step.
+        The steps before the failed one.
     """
 
     def __init__(self, text: str, *, time: float, residual: float, iterations: int, trajectory: Any = None):

@@ -44,7 +44,7 @@ def application() -> typer.Typer:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return its exit status: 2 after an error, said in one line; 130 if interrupted."""
+    """Run the command line and return its exit status: 2 after an error, which takes one line; 130 if interrupted."""
     if typer is None:
         return _fail(str(MissingExtraError("typer", "cli", "the command line")))
     try:
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
     except (VitreeError, OSError) as error:
         return _fail(message_of(error))
     except Exception as error:
-        if hasattr(error, "format_message"):  # what Typer raises for wrong usage
+        if hasattr(error, "format_message"):  # Typer's errors of wrong usage
             return _fail(error.format_message() + " (--help lists what there is)")
         raise
 

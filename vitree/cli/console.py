@@ -1,4 +1,4 @@
-"""What the commands print: lines on stderr, JSON, a system as a tree; and their progress."""
+"""Output of the commands: lines on stderr, JSON, a system as a tree, and the progress."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from vitree.model.model import Model
 from vitree.model.system import freedom_of
 from vitree.results.plain import no_nan, plain
 
-#: Seconds that something may take before it says so.
+#: Seconds without output before the progress is shown.
 PATIENCE = 1.0
-#: The same of lines where there is no terminal, and seconds from one to the next.
+#: The same without a terminal, and seconds from one line to the next.
 PATIENCE_OF_LINES = 3.0
 #: Kinds of findings shown below the tree of ``info``.
 MOST_SHOWN = 12
@@ -61,12 +61,12 @@ def check_writable(option: str, path: Path, *endings: str) -> None:
 
 
 def wrote(path: Path) -> str:
-    """Return what to say of a file once it is written; ask before."""
+    """Return the line for a file that is written; call this before the file is written."""
     return f"{'replaced' if path.exists() else 'wrote'} {path}"
 
 
 class Busy:
-    """What is being done, on stderr, once it takes over a second (no terminal: three); it cannot tell how far it is."""
+    """A line on stderr that names the work, once it takes over a second (no terminal: three)."""
 
     def __init__(self, what: str):
         self.what = what
@@ -147,7 +147,7 @@ class Bar:
 
 
 def facts_of(system) -> dict[str, Any]:
-    """Return what ``info`` shows, for JSON."""
+    """Return the content of ``info``, for JSON."""
     facts = {
         "name": system.name,
         "degrees_of_freedom": system.degrees_of_freedom,
@@ -193,7 +193,7 @@ def _gravest_first(model) -> list[Finding]:
 
 
 def _lines_of_findings(model) -> list[str]:
-    """A line for each rule: its first finding, and how many more there are."""
+    """Return a line for each rule: its first finding, and the number of the others."""
     rules: dict[tuple[str, str], list[Finding]] = {}
     for finding in _gravest_first(model):
         rules.setdefault((finding.severity, finding.id), []).append(finding)
@@ -213,7 +213,7 @@ def print_columns(words: Iterable[str]) -> None:
 
 
 def print_tree(system) -> None:
-    """Print links and joints of a model as a tree, or what there is to say of a vehicle."""
+    """Print links and joints of a model, or the facts of a vehicle, as a tree."""
     from rich.console import Console
     from rich.text import Text
 

@@ -47,7 +47,7 @@ def view(
         Optional[bool],  # noqa: UP045
         option("--browser/--no-browser", text="Open a browser; by default on a terminal with a display."),
     ] = None,
-    speed: Annotated[float, option("--speed", text="How fast a run is played, in s of the run a second.")] = 1.0,
+    speed: Annotated[float, option("--speed", text="Speed of playing, in s of the run a second.")] = 1.0,
     spread: Annotated[float, option("--spread", text="Distance between runs along y, in m.")] = 0.0,
     follow: Annotated[
         Optional[bool],  # noqa: UP045
@@ -166,7 +166,7 @@ def _some(names: list[str], most: int = 4) -> list[str]:
 
 
 def _not_a_plot(what: str, run: list[str]) -> VitreeError:
-    """The error of what is no plot of runs."""
+    """Return the error of a name that is no plot of runs."""
     if (name := what.replace("_", "-")) in OF_COMPARISONS:
         by = "vitree.plot.work_precision, in Python" if name == "work-precision" else "vitree compare --plot"
         return InputError(f'"{what}" is drawn of comparisons, not of runs: by {by}')

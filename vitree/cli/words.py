@@ -27,7 +27,7 @@ def in_options(text: str) -> str:
 
 
 def message_of(error: Exception) -> str:
-    """Return the text of an error in the words of the command line; it names the option that is wrong."""
+    """Return the text of an error in the words of the command line, with the name of the option that is wrong."""
     if not isinstance(error, VitreeError):
         return str(error)
     text, about = error.args[0] if error.args else "", error.about

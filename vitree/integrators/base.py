@@ -1,4 +1,4 @@
-"""What every integrator is: a model, a step, a state."""
+"""Integrator, the base of all: a model, a step, a state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vitree.wording import Argument, keyword, named
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
-#: What records have a row of for each state.
+#: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
 
@@ -86,12 +86,12 @@ class Integrator:
     Attributes
     ----------
     name : str
-        What it is called in ``vitree.METHODS``.
+        Name in ``vitree.METHODS``.
     uses_momentum, symplectic, conserves_momentum : bool
     order : int
         Of convergence.
     options : mapping of str to str
-        Name of an option to what may be given.
+        Name of an option -> a sentence on its values.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Integrator:
     order: int
     symplectic: bool = False
     conserves_momentum: ClassVar[bool] = False
-    #: options of the method: name -> what may be given
+    #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
     model: Any
@@ -149,22 +149,22 @@ class Integrator:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Check the options and make what stepping needs."""
+        """Check the options and make the stepper."""
 
     def step(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the state, q (nq,) [m or rad] and x (nv,), at t + ``dt`` from that at t."""
         raise NotImplementedError(f"the method {self.name} has no step(t, q, x)")
 
     def acceleration(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return dv/dt (nv,) [m/s^2 or rad/s^2] under all there is.
+        """Return dv/dt (nv,) [m/s^2 or rad/s^2] under all loads.
 
-        That is gravity, loads, torque, inputs, constraints and prescribed motion.
+        These are gravity, loads, torque, inputs, constraints and prescribed motion.
         """
         return self._accelerations_at(t, q, v)[0]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was chosen, for the record."""
+        """The options chosen, for the record."""
         return dict(self.chosen)
 
     @property
@@ -214,7 +214,7 @@ class Integrator:
                 reported = now
 
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what :meth:`step` makes of a state, checked, with the prescribed coordinates where they must be."""
+        """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion."""
         model, what = self.model, f"the result of step() of the method {self.name}"
         found = self.step(t, q.copy(), x.copy())
         try:
@@ -235,7 +235,7 @@ class Integrator:
         return q, x
 
     def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
-        """Take note of when steps begin and end; raise an InputError if what is driven over time ends before."""
+        """Fix the times at which steps begin and end; raise an InputError if inputs or motions end before the run."""
         steps = len(ends) - 1
         self.motion.plan(q0, ends)
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:

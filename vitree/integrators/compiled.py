@@ -14,9 +14,9 @@ from vitree.integrators.base import CHUNK_SECONDS, Integrator
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 
-#: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
+#: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
-#: What checkpoints begin with; another number when the steppers' `pieces` change.
+#: The first bytes of a checkpoint; the number changes with the steppers' `pieces`.
 CHECKPOINT = "vitree checkpoint 1"
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
@@ -28,7 +28,7 @@ class CompiledIntegrator(Integrator):
     stepper: Any
     #: where in a step the stepper asks for prescribed motion, as shares of it
     moments: Sequence[float] | np.ndarray = (0.0, 0.5)
-    #: what to try when a step fails
+    #: the remedy that the error of a failed step names
     remedy: str = HALVE
 
     def _make(self, kind: str, **options) -> Any:
@@ -115,7 +115,7 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
 
     def _tied(self, status: int) -> str:
-        """Which constraints depend on each other where the step began, if that is what the status says."""
+        """Return which constraints depend on each other at the start of the step, if the status says that some do."""
         if status != DEPENDENT:
             return ""
         model = self.model
@@ -123,7 +123,7 @@ class CompiledIntegrator(Integrator):
             return ", and the model has no constraints: the equations of the step are singular"
         _, Dh = model.constraint_rows(self.stepper.state()[1][None])
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
-        return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"
+        return f" ({'; '.join(names)})" if names else " (not at the start of the step, but within it)"
 
     @property
     def steps(self):

@@ -17,7 +17,7 @@ from vitree.wording import keyword, named
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
-#: Those that do not follow how the operator changes within a step.
+#: Solvers that do not follow how the operator changes within a step.
 INEXACT = ("frozen", "broyden", "riqn")
 #: Schemes by which steps adapt themselves to the motion.
 ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
@@ -36,15 +36,15 @@ _OPTIONS = {
     "rate": "with adapt: the speed [1/s] about which steps begin to shorten",
     "density": 'with adapt="density": the step density at the start [1/s] (default sqrt(rate^2 + |v0|^2))',
 }
-#: Those that say more of ``adapt``.
+#: Options that go with ``adapt``.
 _MORE = ("rate", "density", "inertia", "energy")
 
 
 class Variational(CompiledIntegrator):
-    """What both have in common: the state is (q, p), and a step solves for the next q.
+    """Base of the two variational integrators: the state is (q, p), and a step solves for the next q.
 
-    A step ends when the residual is below ``tolerance`` times the largest momentum or impulse; what
-    is left is carried into p, so that momentum is kept to round-off at any tolerance.
+    A step ends when the residual is below ``tolerance`` times the largest momentum or impulse. The
+    residual is carried into p, so that momentum is kept to round-off at any tolerance.
     """
 
     uses_momentum = True
@@ -53,7 +53,7 @@ class Variational(CompiledIntegrator):
     conserves_momentum = True
     options: ClassVar[Mapping[str, str]] = _OPTIONS
     remedy = SOLVE_LONGER
-    #: what ``adapt`` may be
+    #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
     def _solver_options(self) -> dict:
@@ -196,8 +196,8 @@ class Midpoint(Variational):
         "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2), "
         "on joints of one coordinate",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
-        "inertia": 'with adapt="sundman": what makes a speed of the kinetic energy, 2 T/inertia = |v|^2 [kg m^2]',
-        "energy": 'with adapt="sundman": the energy that time is measured by [J] (default that of the start)',
+        "inertia": 'with adapt="sundman": inertia of the speed of steps, |v|^2 = 2 T/inertia [kg m^2]',
+        "energy": 'with adapt="sundman": the energy E of E - V [J] (default: the energy at the start)',
     }
 
     def _prepare(self):

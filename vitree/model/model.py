@@ -276,7 +276,7 @@ class Model(System):
 
     @property
     def report(self) -> Report:
-        """What was found in the file it comes from, and what was done with it."""
+        """Findings of the file that the model comes from."""
         return self.flat.report
 
     @property
@@ -311,7 +311,7 @@ class Model(System):
         return tuple(names)
 
     def joint(self, name: str) -> JointInfo:
-        """Return what is known of the joint ``name``.
+        """Return the facts of the joint ``name``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a simulation is driven by over time: inputs of loads, and the motion of prescribed coordinates."""
+"""Signals that drive a simulation: inputs of loads, and the motion of prescribed coordinates."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class LimitedTorque:
     torque : (nv,) array or callable
         The same within the limits.
     asked : int
-        How many joint forces (nv,) were asked for so far; one, if they are constant.
+        Number of calls so far; one for constant joint forces.
     cut : (nv,) array
-        In how many of them each entry was cut.
+        Number of calls in which each entry was cut.
 
     Raises
     ------
@@ -110,11 +110,11 @@ class LimitedTorque:
 
     def _ask(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         torque = np.asarray(self._given(t, q, v), dtype=float)
-        # what has another shape the stepper refuses
+        # the stepper refuses another shape
         return self._within(torque) if torque.shape == self.limits.shape else torque
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the joint forces asked for in which an entry was cut, by name, where any was."""
+        """Return the fraction of calls in which an entry was cut, by its name, for the entries that were."""
         return {name: float(cut / self.asked) for name, cut in zip(self.names, self.cut, strict=True) if cut}
 
 
@@ -126,7 +126,7 @@ class Motion:
     model : System
     prescribed : mapping of joint name to array or callable
         An array has the coordinate at each step's ends, (steps + 1,) or more. A callable takes t [s] and returns the
-        coordinate, or (coordinate, rate, acceleration); what it leaves out is taken by differences.
+        coordinate, or (coordinate, rate, acceleration); missing rates are taken by differences.
         Coordinates that are not named rest where they start.
 
     Raises
@@ -213,7 +213,7 @@ class Motion:
 
 
 def _with_rates(name: str, motion: Callable, t: float, e: float) -> tuple[float, float, float]:
-    """Coordinate, rate and acceleration of a callable, by fourth-order differences where it gives no rates."""
+    """Return coordinate, rate and acceleration of a callable; without rates, by fourth-order differences."""
     value = motion(t)
     if np.ndim(value) == 1:
         if len(value) != 3:

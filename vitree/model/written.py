@@ -17,16 +17,16 @@ STEP = 6e-6
 
 
 class Written(ABC):  # noqa: B024
-    """What they have in common. ``model`` is the one that the tree was compiled to."""
+    """Base of loads and constraints written in Python. ``model`` is the one that the tree was compiled to."""
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name for messages."""
         return type(self).__name__
 
     @property
     def content(self) -> str:
-        """What tells it from others: its class and attributes, for the model's digest."""
+        """Class and attributes as a text, for the model's digest."""
         values = {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in vars(self).items()}
         return f"{type(self).__module__}.{type(self).__qualname__} {sorted(values.items())!r}"
 
@@ -112,7 +112,7 @@ class Constraint(Written):
 
 
 def checked(value, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return what a user's method gave as an array of this shape, or raise an InputError that names it."""
+    """Return the result of a user's method as an array of this shape, or raise an InputError that names it."""
     try:
         array = np.ascontiguousarray(value, dtype=float).reshape(np.shape(value))
     except (TypeError, ValueError) as error:
@@ -159,7 +159,7 @@ def check_derivatives(
     t : float
         Time [s].
     rng : numpy.random.Generator, optional
-        What draws q and v.
+        Generator that draws q and v.
 
     Raises
     ------
@@ -220,7 +220,7 @@ class WrittenParts:
         return row
 
     def _sum(self, shape: tuple[int, ...], parts: list, method: str, *state) -> np.ndarray:
-        """Sum of what a method of several parts returns, each checked."""
+        """Sum of the results of a method over several parts, each checked."""
         total = np.zeros(shape)
         for part in parts:
             total += checked(getattr(part, method)(self.model, *state), shape, f"{method} of {part.name}")

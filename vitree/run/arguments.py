@@ -17,7 +17,7 @@ from vitree.wording import Argument, keyword, named
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RunArguments:
-    """What :func:`vitree.simulate` was given beside the model; its docstring says what each argument means.
+    """The arguments of :func:`vitree.simulate` beside the model; the docstring there says what each means.
 
     ``simulate`` makes it. Whatever passes a run on takes this object and changes it by :meth:`but`, so that a new
     argument is written twice only: in the signature of ``simulate``, and here.
@@ -44,7 +44,7 @@ class RunArguments:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def but(self, **changed: Any) -> Self:
-        """Return these arguments with some changed; those that are none of them are options of the method."""
+        """Return these arguments with some changed; a name that is no field is an option of the method."""
         own = {name: changed.pop(name) for name in tuple(changed) if name in NAMES}
         own["options"] = {**own.get("options", self.options), **changed}
         return replace(self, **own)
@@ -114,7 +114,7 @@ class Schedule:
 
 
 def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
-    """Steps that differ, the first of them, and what they make up."""
+    """Return steps that differ, the first step, and the sum of all."""
     try:
         spans = np.array(dt, dtype=float)
     except (TypeError, ValueError):

@@ -125,7 +125,7 @@ def compare(
 
 
 class _Table:
-    """The runs of a comparison, and the rows that say what they found.
+    """The runs of a comparison, with a row of numbers for each.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _time_steps(dt: float | Sequence[float], duration: float, every: int) -> lis
 
 
 def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
-    """Return the method and its options, by labels, of names, pairs or a dict of them."""
+    """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
     labelled = isinstance(methods, Mapping)
@@ -291,7 +291,7 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
 
 
 def _energy_is_known(run: Runner) -> bool:
-    """Say whether the energy stays that of the start."""
+    """Say whether the energy is constant in exact arithmetic."""
     driven = run.shared.torque is not None or run.shared.inputs is not None
     return run.model.conservative and not (driven or run.shared.wrenches or run.shared.prescribed)
 

@@ -16,9 +16,9 @@ def system_note(model: System, duration: float) -> str:
 
 
 def energy_note(conservative: bool, measured: bool, scale: float) -> str:
-    """Say what energies are compared with, and that ``scale`` [J] is the kinetic energy of relative errors."""
+    """Say what energies are compared with; relative errors are errors over ``scale`` [J]."""
     if not (conservative or measured):
-        return "Energy: none, since loads change the energy and there is no reference to compare."
+        return "Energy: none. Loads change the energy, and there is no reference to compare with."
     against = "its start" if conservative else "that of the reference (damping, friction or loads change it)"
     return (
         f"Energy: largest difference from {against}; relative to the largest kinetic energy, {scale:.4g} J; "

@@ -46,7 +46,7 @@ class Runner:
         self.stage = self.stages = 0
 
     def __call__(self, method: str, what: str, dt: float, **options: Any) -> Trajectory:
-        """Run one method with a time step; ``options`` are its own, and ``what`` is its name in the progress report."""
+        """Run a method with a time step and its own ``options``; the progress report calls the run ``what``."""
         self.stage += 1
         text = f"[{self.stage}/{self.stages}] {what}, dt = {dt:g} s"
         report = None
@@ -95,7 +95,7 @@ class Reference:
 
     @property
     def stages(self) -> int:
-        """How many runs it takes."""
+        """Number of runs that the reference takes."""
         return 2 * len(set(self.base.values())) if isinstance(self.source, str) else 0
 
     def check(self, run: Runner) -> None:

@@ -62,24 +62,25 @@ def simulate(
         Time at the start [s].
     duration, dt : float
         Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
-        steps that differ; they make up the duration. With the option adapt, steps choose their own length, dt being
-        that at rest, and the run ends with a record at or beyond the duration.
+        steps that differ; their sum is the duration. With the option adapt steps choose their own length, dt is the
+        step at rest, and the run ends with a record at or beyond the duration.
     method : str, optional
         A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
-        Joint forces [N or N m]. The variational methods ask a callable once a step, at the predicted
-        middle of the step, which keeps their order.
+        Joint forces [N or N m]. A variational method calls a callable once a step, at the predicted
+        middle of the step, and keeps its order so.
     effort_limits : bool
-        Cut each entry of torque to the effort limit of its joint (``model.joints``); not what loads and inputs do.
-        ``Trajectory.settings["effort_cut"]`` has the share of the answers in which an entry was cut, by its name
-        in ``v_names``; of a callable's those count that the method only tried.
+        Cut each entry of torque to the effort limit of its joint (``model.joints``); loads and inputs are not cut.
+        ``Trajectory.settings["effort_cut"]`` maps each name of ``v_names`` whose torque was cut to the fraction of
+        calls in which it was; a callable's trial calls count too.
     wrenches : dict of frame name to (6,) array, optional
         Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
     wrench_axes : {"world", "local", "spatial"}
         As for :class:`vitree.Wrench`.
     inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
-        Values of ``model.input_names``, units as the loads take them, zero if not given; with a row for each step;
-        asked for as torque is; or by name: numbers, arrays (steps,), or callables of t.
+        Values of ``model.input_names``, units as the loads take them; zero if not given. An array (steps, nu) has a
+        row for each step, a callable is called as torque is, and a mapping has numbers, arrays (steps,) or
+        callables of t by name.
     prescribed : mapping of joint name to array (steps + 1,) or callable, optional
         Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
@@ -89,8 +90,8 @@ def simulate(
     progress : callable (done, total), optional
         Called every fraction of a second. With the option adapt the total is an estimate.
     monitors : names
-        What to keep of every step, recorded or not, in ``Trajectory.monitors``: energy, momentum, constraint,
-        residual, iterations, contraction.
+        Quantities to keep for every step, recorded or not, in ``Trajectory.monitors``: energy, momentum,
+        constraint, residual, iterations, contraction.
     resume : Trajectory, optional
         Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
         options are that run's; inputs, torque and the like are given anew, with rows from here on.
@@ -109,8 +110,8 @@ def simulate(
     ModelError
         If accelerations do not exist, because a joint moves no mass.
     ConvergenceError
-        If a step cannot be solved; its ``trajectory`` is what was computed before. A KeyboardInterrupt, and what
-        a callable raises, carry the same attribute.
+        If a step cannot be solved; its attribute ``trajectory`` has the steps before. A KeyboardInterrupt, and an
+        error that a callable raises, carry the same attribute.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
     return run(given.pop("model"), RunArguments(**given))
@@ -167,7 +168,7 @@ def run(model: System, given: RunArguments) -> Trajectory:
 
 
 def _as_before(model: System, given: RunArguments) -> RunArguments:
-    """Return the arguments of a run that goes on: method, dt and options are those it had."""
+    """Return the arguments of a run that goes on: method, dt and options are those of the run before."""
     before = given.resume
     if not isinstance(before, Trajectory):
         raise InputError(named("resume", before) + f" must be the Trajectory of a run, not {type(before)}")
@@ -256,7 +257,7 @@ def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
 
 
 def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
-    """Fill in what the state implies: v or p, energies, momentum."""
+    """Return the trajectory of the records, with v or p, energies and momentum computed from the states."""
     model, q, x = integrator.model, records.q, records.x
     multipliers = records.multipliers
     if model.constraints and not integrator.uses_momentum:

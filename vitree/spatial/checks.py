@@ -1,4 +1,4 @@
-"""Checks of what people give: numbers, vectors, directions, matrices; errors name the thing."""
+"""Checks of numbers, vectors, directions and matrices that people give; errors name the thing."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Nonholonomic(VehicleIntegrator):
         stepper, name = self.stepper, self.model.shape_names[1]
         what = f"{name} would move too far within it; " + self.remedy
         if status == BEYOND_LIMIT:
-            what = f"{name} would pass its limit {self.model.shape_limits[name]:.6g}; steer less, or back in time"
+            what = f"{name} would pass its limit {self.model.shape_limits[name]:.6g}; steer less, or turn back earlier"
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: " + what,
             time=stepper.t, residual=np.nan, iterations=0,

@@ -112,7 +112,7 @@ class WrittenStepper:
             raise self.failure("the state became infinite or NaN; halve dt")
         for name, value, limit in zip(self.model.shape_names, q, self.limits, strict=False):
             if abs(value) > limit:
-                raise self.failure(f"{name} would pass its limit {limit:.6g}; steer less, or back in time")
+                raise self.failure(f"{name} would pass its limit {limit:.6g}; steer less, or turn back earlier")
 
     def failure(self, what: str, residual: float = np.nan) -> ConvergenceError:
         """Return the error that the step from the state cannot be taken."""
