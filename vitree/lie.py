@@ -27,8 +27,7 @@ from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
-from vitree.spatial.rotations import UNIT_TOLERANCE
-from vitree.spatial.rotations import hat as _hat
+from vitree.spatial.rotations import UNIT_TOLERANCE, hat
 
 #: Entries must be smaller than this: products of six of them are numbers.
 LARGEST = 1e50
@@ -56,7 +55,7 @@ def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _times(_hat(a), b)
+    return _times(hat(a), b)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -98,20 +97,20 @@ def _blocks(a, b, c, d) -> np.ndarray:
 
 def _isotropic(w, a, b, c) -> np.ndarray:
     """M(w) = a 1 + b hat(w) + c w w^T."""
-    return _expand(a) * np.eye(3) + _expand(b) * _hat(w) + _expand(c) * _outer(w, w)
+    return _expand(a) * np.eye(3) + _expand(b) * hat(w) + _expand(c) * _outer(w, w)
 
 
 def _isotropic_along(w, v, abc, abc1) -> np.ndarray:
     """The derivative of M(w) along v."""
     a1, b1, c1 = (_dot(w, v) * x for x in abc1)
     _, b, c = abc
-    return _isotropic(w, a1, b1, c1) + _expand(b) * _hat(v) + _expand(c) * (_outer(w, v) + _outer(v, w))
+    return _isotropic(w, a1, b1, c1) + _expand(b) * hat(v) + _expand(c) * (_outer(w, v) + _outer(v, w))
 
 
 def _slope(w, m, a, c) -> np.ndarray:
     """The derivative by w of M(w)^T m, for b = -1/2; a = (a, a1, a2), c = (c, c1, c2)."""
     wm = _dot(w, m)
-    turned = _outer(_column(a[1]) * m + _column(c[1] * wm) * w, w) - _hat(m) / 2
+    turned = _outer(_column(a[1]) * m + _column(c[1] * wm) * w, w) - hat(m) / 2
     return turned + _expand(c[0]) * (_outer(w, m) + _expand(wm) * np.eye(3))
 
 
@@ -288,15 +287,15 @@ class _Cayley:
     def tangent(self, w, v):
         k = 4 / (4 + _dot(w, w))
         J = _isotropic(w, k, k / 2, 0)
-        return J, _hat(v) @ J / 2, self.shift(w)
+        return J, hat(v) @ J / 2, self.shift(w)
 
     def tangent_inv(self, w, v):
         K = self.shift_inv(w)
-        return _isotropic(w, 1, -1 / 2, 1 / 4), -K @ _hat(v) / 2, K
+        return _isotropic(w, 1, -1 / 2, 1 / 4), -K @ hat(v) / 2, K
 
     def slope(self, w, v, m, f):
-        F = -_hat(f + _cross(w, f) / 2) / 2
-        return _slope(w, m, (1, 0, 0), (1 / 4, 0, 0)) - _hat(v) @ _hat(f) / 4, F, -_hat(f) / 2
+        F = -hat(f + _cross(w, f) / 2) / 2
+        return _slope(w, m, (1, 0, 0), (1 / 4, 0, 0)) - hat(v) @ hat(f) / 4, F, -hat(f) / 2
 
 
 class _DualCayley(_Cayley):
@@ -441,7 +440,7 @@ class _SecondKind:
         sin, cos = np.sin(w[..., 1]), np.cos(w[..., 1])
         E[..., 1] = X[..., 2] * _column((m[..., 2] * sin - m[..., 0]) / cos**2)
         J, _, R = self.tangent(w, v)
-        return E, 0, -_hat(_times(R, f)) @ J
+        return E, 0, -hat(_times(R, f)) @ J
 
 
 _DUAL_CAYLEY = _DualCayley()
@@ -569,7 +568,7 @@ class Group:
     def hat(self, x: ArrayLike) -> np.ndarray:
         """Return the matrices (..., size, size) of x."""
         w, v = self._twist(x)
-        return self._matrix(_hat(w), v, 0)
+        return self._matrix(hat(w), v, 0)
 
     def vee(self, X: ArrayLike) -> np.ndarray:
         """Return x (..., dim) of matrices, the inverse of ``hat``."""
@@ -588,11 +587,11 @@ class Group:
     def Ad(self, g: ArrayLike) -> np.ndarray:
         """Return the adjoint (..., dim, dim): hat(Ad(g) x) = g hat(x) g^-1."""
         R, p = self._pose(g, "the matrix")
-        return self._restrict(_blocks(R, 0, _hat(p) @ R, R))
+        return self._restrict(_blocks(R, 0, hat(p) @ R, R))
 
     def ad(self, x: ArrayLike) -> np.ndarray:
         """Return the matrices (..., dim, dim) of the bracket: hat(ad(x) y) = hat(x) hat(y) - hat(y) hat(x)."""
-        w, v = map(_hat, self._twist(x))
+        w, v = map(hat, self._twist(x))
         return self._restrict(_blocks(w, 0, v, w))
 
     def inverse(self, g: ArrayLike) -> np.ndarray:

@@ -14,6 +14,7 @@ from vitree.urdf.checks import AXIS_TOLERANCE, values
 from vitree.urdf.inertials import COLUMNS, ROWS
 from vitree.urdf.reader import RobotFile, check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
+from vitree.wording import Argument
 
 #: Policies of ``inertia=`` that change a file.
 REPAIRS = ("repair", "geometry")
@@ -60,7 +61,9 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
         If ``inertia`` is not one of the two.
     """
     if inertia not in REPAIRS:
-        raise InputError(f'inertia="{inertia}" is not a way to repair; choose from "repair", "geometry"')
+        raise InputError(
+            Argument("inertia", inertia) + ' is not a way to repair; choose from "repair", "geometry"', choices=REPAIRS
+        )
     chosen = options_of(base, options | {"inertia": inertia})
     file, model = load(source, chosen)
     changes = list(model.report.of("repair"))

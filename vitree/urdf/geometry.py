@@ -61,7 +61,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
         filename, problem = places.resolve(shape.get("filename", ""))
         if problem is not None:
             rule = "mesh-escapes" if problem.startswith("escapes") else "mesh-missing"
-            source.say(rule, f'the mesh "{shown(filename)}" of {what}: {problem}', shape)
+            source.say(rule, f'the mesh "{shown(filename)}" of {what}: ' + problem, shape)
     else:
         parts = [_numbers(source, shape, key, count, what) for key, count in SHAPES[shape.tag].items()]
         size = None if None in parts else [x for part in parts for x in part or ()]

@@ -13,7 +13,7 @@ from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.checks import values
 from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
-from vitree.urdf.rules import RULES
+from vitree.urdf.rules import REPAIR, RULES
 from vitree.urdf.schema import MOMENTS
 from vitree.urdf.xml import Source
 
@@ -68,7 +68,7 @@ def settle_inertial(
         try:
             taken = _from_shapes(shapes, density, found.mass)
         except ModelError as error:
-            remedy = 'correct it, or read the file with inertia="repair"'
+            remedy = REPAIR
             file.say("inertia-from-shapes", f'link "{name}": {error}', place, severity="error", remedy=remedy)
         if taken is not None:
             text = f'link "{name}": inertia from its shapes: mass {taken.mass:g} kg, moments {_moments(taken.tensor)}'

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element as Node
 from vitree.errors import UnknownNameError
 from vitree.urdf.checks import listed
 from vitree.urdf.xml import Source
+from vitree.wording import Argument
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def find_layout(
         If there is no link ``root``.
     """
     if root is not None and root not in links:
-        raise UnknownNameError("link", root, links)
+        raise UnknownNameError("link", root, links, about=Argument("root", root))
     ends = {name: _ends(joint) for name, joint in joints.items()}
     above: dict[str, tuple[str, str]] = {}
     closing: dict[str, None] = {}

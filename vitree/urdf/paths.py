@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from vitree.errors import InputError
+from vitree.wording import Argument, keyword
 
 #: Folders by package name, or folders that hold packages.
 Packages = Mapping[str, str | os.PathLike] | Iterable[str | os.PathLike] | str | os.PathLike
@@ -114,11 +115,11 @@ class Places:
                 yield from self._in_folder(folder, name, links=True)
 
     def _path(self, text: str) -> tuple[Path | None, str]:
-        problem = "missing: the robot is a text, which has no folder; name one by packages="
+        problem: str = "missing: the robot is a text, which has no folder; name one by " + keyword("packages")
         for folder in [folder for folder, _ in self.near] or self.given:
             real = _real(folder / text)
             if not (_inside(real, [*self.homes, *self.trusted]) or self._in_known_package(real)):
-                problem = "escapes the robot's package; name the folder it is in by packages="
+                problem = "escapes the robot's package; name the folder it is in by " + keyword("packages")
             elif os.path.isfile(real):
                 return folder / text, ""
             else:
@@ -127,7 +128,7 @@ class Places:
 
     def _in_package(self, text: str) -> tuple[Path | None, str]:
         name, _, rest = text.lstrip("/").partition("/")  # package:///name/... is found in files, too
-        problem = f'missing: no package "{name}" is found; name its folder by packages='
+        problem: str = f'missing: no package "{name}" is found; name its folder by ' + keyword("packages")
         for folder in self.packages(name):
             place = folder / rest.lstrip("/")
             real = _real(place)
@@ -188,14 +189,15 @@ def _given(packages: Packages | None) -> tuple[dict[str, Path], list[Path]]:
         named = {name: _folder(path) for name, path in packages.items()} if isinstance(packages, Mapping) else {}
         given = list(named.values()) if named else [_folder(path) for path in packages or ()]
     except TypeError:
-        raise InputError(f"packages={packages!r} must be a mapping {{name: folder}}, or a list of folders") from None
+        text = Argument("packages", packages) + " must be a mapping {name: folder}, or a list of folders"
+        raise InputError(text) from None
     return named, given
 
 
 def _folder(path: str | os.PathLike) -> Path:
     folder = os.path.abspath(os.path.expanduser(path))
     if not os.path.isdir(folder):
-        raise InputError(f"packages= names {path}, which is not a folder")
+        raise InputError(keyword("packages") + f" names {path}, which is not a folder")
     return Path(folder)
 
 

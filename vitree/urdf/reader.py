@@ -28,6 +28,7 @@ from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import JOINT, USED
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
+from vitree.wording import Argument, keyword
 
 CHOICES = {
     "base": ("fixed", "free", "euler"),
@@ -69,13 +70,14 @@ class Options:
         for option, choices in CHOICES.items():
             if (value := getattr(self, option)) not in choices:
                 raise InputError(
-                    f'{option}="{value}" is not known; choose from ' + ", ".join(f'"{x}"' for x in choices)
+                    Argument(option, value) + " is not known; choose from " + ", ".join(f'"{x}"' for x in choices),
+                    choices=choices,
                 )
         if not (isinstance(self.density, Real) and 0 < self.density < np.inf):
-            raise InputError(f"density={self.density!r} must be a finite number above zero")
+            raise InputError(Argument("density", self.density) + " must be a finite number above zero")
         for option in ("max_bytes", "max_depth"):
             if not (isinstance(value := getattr(self, option), Integral) and value > 0):
-                raise InputError(f"{option}={value!r} must be a whole number above zero")
+                raise InputError(Argument(option, value) + " must be a whole number above zero")
 
 
 def load_urdf(
@@ -253,7 +255,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     warnings: list[str] = []
     if options.xacro is not None or (path is not None and is_xacro(path)):
         if path is None:
-            raise InputError("xacro= needs a file; give its path as the source")
+            raise InputError(keyword("xacro") + " needs a file; give its path as the source")
         text = expand_xacro(path, packages=options.packages, arguments=options.xacro, notes=warnings)
         data, encoding = _encoded(text)
     file = Source(name, data, encoding, max_bytes=options.max_bytes, max_depth=options.max_depth)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vitree.wording import Argument, keyword
+
 
 class Rule(NamedTuple):
     """A rule, by the identifier of its findings.
@@ -23,8 +25,8 @@ class Rule(NamedTuple):
     remedy: str
 
 
-_REPAIR = 'correct it, or read the file with inertia="repair"'
-_MIMIC = 'correct the file, or read it with mimic="independent"'
+REPAIR = "correct it, or read the file with " + Argument("inertia", "repair")
+_MIMIC = "correct the file, or read it with " + Argument("mimic", "independent")
 _ALONE = "it moves on its own; correct the file"
 _SHAPE = "the shape is left out; correct it"
 
@@ -44,7 +46,7 @@ RULES: dict[str, Rule] = {
         "error", "There is xacro in the file: xacro: elements, ${...} or $(...).", "run xacro on it, or name it .xacro"
     ),
     # elements, names, numbers
-    "robot-name": Rule("error", "The robot has no name.", 'give it one, or load the file with name="..."'),
+    "robot-name": Rule("error", "The robot has no name.", 'give it one, as in <robot name="arm">'),
     "no-links": Rule("error", "There is no link.", "add one"),
     "name-missing": Rule("error", "A link or joint has no name.", "give it one"),
     "name-duplicate": Rule("error", "Two links, or two joints, have one name.", "rename one"),
@@ -93,26 +95,27 @@ RULES: dict[str, Rule] = {
     "mimic-loop": Rule(
         "error",
         "A joint that closes a loop follows or is followed.",
-        'put it in the file before the other joint to its child, or read the file with mimic="independent"',
+        "put it in the file before the other joint to its child, or read the file with "
+        + Argument("mimic", "independent"),
     ),
     "mimic-follower": Rule(
         "warning", "A fixed, planar or floating joint has a <mimic>, which is ignored.", "remove the <mimic>"
     ),
     "mimic-zero": Rule("warning", "The multiplier is zero: the joint never moves.", "correct it, or make it fixed"),
     # inertia; option inertia=
-    "mass-missing": Rule("error", "An <inertial> has no mass.", _REPAIR),
-    "mass-negative": Rule("error", "The mass of a link is negative.", _REPAIR),
+    "mass-missing": Rule("error", "An <inertial> has no mass.", REPAIR),
+    "mass-negative": Rule("error", "The mass of a link is negative.", REPAIR),
     "mass-zero": Rule(
         "warning", "The mass of a link is zero, its inertia is not; both are taken as they are.", "correct it"
     ),
-    "inertia-missing": Rule("error", "An <inertial> has no <inertia>.", _REPAIR),
-    "inertia-partial": Rule("error", "An <inertia> lacks some of its six numbers.", _REPAIR),
-    "moment-negative": Rule("error", "One of ixx, iyy, izz is negative.", _REPAIR),
+    "inertia-missing": Rule("error", "An <inertial> has no <inertia>.", REPAIR),
+    "inertia-partial": Rule("error", "An <inertia> lacks some of its six numbers.", REPAIR),
+    "moment-negative": Rule("error", "One of ixx, iyy, izz is negative.", REPAIR),
     "inertia-negative": Rule(
-        "warning", "A principal moment is negative, which is impossible; taken as it is.", _REPAIR
+        "warning", "A principal moment is negative, which is impossible; taken as it is.", REPAIR
     ),
     "inertia-triangle": Rule(
-        "warning", "A principal moment is above the sum of the others, which is impossible; taken as it is.", _REPAIR
+        "warning", "A principal moment is above the sum of the others, which is impossible; taken as it is.", REPAIR
     ),
     "inertia-from-shapes": Rule(
         "repair", 'With inertia="geometry": a link takes mass and inertia from its shapes.', ""
@@ -125,13 +128,15 @@ RULES: dict[str, Rule] = {
     "two-parents": Rule(
         "error",
         "A link is the child of several joints.",
-        'loops="constraints" closes the loop by constraints in place of the second',
+        Argument("loops", "constraints") + " closes the loop by constraints in place of the second",
     ),
     "cycle": Rule(
         "error", "Joints form a cycle: none of their links is connected to the root.", "leave one of them out"
     ),
     "several-roots": Rule(
-        "error", "There are several root links.", "join them by joints, or choose one by root=; the rest is left out"
+        "error",
+        "There are several root links.",
+        "join them by joints, or choose one by " + keyword("root") + "; the rest is left out",
     ),
     "left-out": Rule("warning", "With root=: links that are not connected to the root are left out.", ""),
     "root-floating": Rule(
@@ -140,10 +145,10 @@ RULES: dict[str, Rule] = {
     "world-root": Rule(
         "warning",
         'A root link "world" is made to float, with everything on it.',
-        'load the file with base="fixed"',
+        "load the file with " + Argument("base", "fixed"),
     ),
     "loop": Rule("error", "A loop cannot be closed by constraints.", "correct the joint"),
-    "nothing-moves": Rule("error", "No joint moves.", 'load it with base="free"'),
+    "nothing-moves": Rule("error", "No joint moves.", "load it with " + Argument("base", "free")),
     "massless": Rule("warning", "A joint moves no mass: the model has kinematics, but no accelerations.", ""),
     "model": Rule("error", "The mechanism cannot be modelled.", "correct the file"),
     "parser": Rule("error", "urdf_parser_py refuses a file that the checks accept.", "report it"),

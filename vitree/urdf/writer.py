@@ -22,6 +22,7 @@ from vitree.tree.tree import Tree
 from vitree.urdf.build import UNLIMITED
 from vitree.urdf.schema import SHAPES
 from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
+from vitree.wording import Argument, joined
 
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
@@ -128,14 +129,15 @@ def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> Non
         "damping, friction or limits of free joints": free,
     }
     missing = {} if lossy else {what: names for what, names in losses.items() if names}
-    remedies = [f"lossy=True leaves out the {', '.join(missing)}"] if missing else []
+    remedies: list[str] = [Argument("lossy", True) + f" leaves out the {', '.join(missing)}"] if missing else []
     balls = [joint.name for joint in flat.joints if joint.kind == "ball"]
     if balls:
         missing["ball joints"] = balls
         remedies.append("build ball joints of rz, ry, rx, or write model.euler()")
     if missing:
         listed = "; ".join(f"{what}: {_some(names)}" for what, names in missing.items())
-        raise ModelError(f'URDF cannot express these parts of "{flat.name}": {listed}. Remedy: {"; ".join(remedies)}')
+        text = f'URDF cannot express these parts of "{flat.name}": {listed}. Remedy: '
+        raise ModelError(text + joined(remedies, "; "))
     names = (flat.name, *flat.frame_names, *(joint.name for joint in flat.joints))
     bad = next((name for name in names if _FORBIDDEN.search(name)), None)
     if bad is not None:

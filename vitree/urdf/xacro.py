@@ -18,6 +18,7 @@ from xml.parsers import expat
 
 from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.paths import Packages, Places
+from vitree.wording import Argument
 
 _lock = threading.Lock()
 
@@ -77,7 +78,8 @@ def expand_xacro(
     text, said, asked = expand(path, Places(path, packages), arguments or {})
     for name in arguments or {}:
         if name not in asked:
-            raise UnknownNameError(f"xacro argument of {Path(path).name} called", name, sorted(asked))
+            about = Argument("xacro", arguments, style="name")
+            raise UnknownNameError(f"xacro argument of {Path(path).name} called", name, sorted(asked), about=about)
     if notes is not None:
         notes += said
     return text

@@ -11,6 +11,7 @@ from vitree.errors import UrdfError
 from vitree.findings import Finding, Report
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, ROBOT, Tag
+from vitree.wording import Argument, Text, pieces_of
 
 #: Largest file [bytes] and deepest nesting that are read without being asked for more.
 MAX_BYTES = 16 * 2**20
@@ -93,7 +94,7 @@ class Source:
         """Keep a finding: of an element or a line, with the severity and the remedy of its rule."""
         severity = severity or RULES[rule].severity
         remedy = RULES[rule].remedy if remedy is None else remedy
-        text = one_line(f"{text}; {remedy}" if remedy else text)
+        text = one_line(Text(text, "; ", remedy) if remedy else text)
         self.errors += severity == "error"
         if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
             line = node.line if isinstance(node, Node) else node if isinstance(node, int) else None
@@ -125,12 +126,12 @@ class Source:
         first, *others = report.of("error")
         place = self.name if first.line is None else f"{self.name}:{first.line}"
         more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
-        return UrdfError(f"{place}: {first.text}{more}", report)
+        return UrdfError(f"{place}: " + first.text + more, report)
 
     @staticmethod
     def failure(name: str, text: str) -> UrdfError:
         """Return the error of a file that cannot be opened."""
-        return UrdfError(one_line(f"{name}: {text}"))
+        return UrdfError(one_line(f"{name}: " + text))
 
     # ---- text and elements ----------------------------------------------------------------------
 
@@ -265,8 +266,9 @@ class Source:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line ends, cut if it is long."""
-    text = " ".join(text.split())
+    """Return a text without line ends, cut if it is long; it keeps the arguments that it mentions."""
+    text = Text(*(x if isinstance(x, Argument) else re.sub(r"\s+", " ", x) for x in pieces_of(text)))
+    text = text if text == text.strip() else text.strip()
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from vitree._core import _vehicles
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError
 from vitree.integrators import scipy_ode
 from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
+from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, option, solving
 
 MAPS: dict[str, int] = _vehicles.MAPS
 
@@ -26,7 +27,7 @@ class VehicleIntegrator(CompiledIntegrator):
     frames.
     """
 
-    remedy = "halve dt, or give max_iterations= or a looser tolerance="
+    remedy: str = SOLVE_LONGER
 
     def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
         _refuse(model, wrenches, prescribed)
@@ -39,14 +40,7 @@ class VehicleIntegrator(CompiledIntegrator):
 
     def _solving(self) -> dict[str, Any]:
         """The checked options of a method that solves equations."""
-        tolerance, most = self.chosen.get("tolerance", 1e-12), self.chosen.get("max_iterations", 30)
-        if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
-            raise InputError(
-                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14, which is near rounding, to 1e-2"
-            )
-        if not (isinstance(most, int) and most >= 1):
-            raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
-        return {"tolerance": float(tolerance), "max_iterations": most}
+        return solving(self.chosen, 1e-12)
 
 
 class Lie(VehicleIntegrator):
@@ -78,17 +72,14 @@ class Lie(VehicleIntegrator):
     }
 
     def _prepare(self):
-        name, alpha = self.chosen.get("map", "exp"), self.chosen.get("alpha", 0.5)
-        if name not in MAPS:
-            raise UnknownNameError("map", name, MAPS)
-        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
-            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        name, alpha = one_of("map", self.chosen.get("map", "exp"), MAPS), alpha_of(self.chosen)
         if alpha != 0.5:
             self.order = 1
         self.symplectic = name != "trapezoidal"
         if name == "exp":
-            self.remedy = 'halve dt, or take map="cayley", whose solution turns by less than half a turn at any step'
-        self.stepper = self._make("LieStepper", map=MAPS[name], alpha=float(alpha),
+            less = ", whose solution turns by less than half a turn at any step"
+            self.remedy = HALVE + ", or take " + option("map", "cayley") + less
+        self.stepper = self._make("LieStepper", map=MAPS[name], alpha=alpha,
                                   **self._solving())  # fmt: skip
 
     @property
@@ -101,7 +92,7 @@ class RungeKutta2(VehicleIntegrator):
 
     name = "rk2"
     order = 2
-    remedy = "halve dt"
+    remedy = HALVE
     tableau: ClassVar[tuple] = ((0.0, 0.5), (0.0, 1.0))
 
     def _prepare(self):

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError
 from vitree.integrators import scipy_ode
+from vitree.integrators.options import HALVE, alpha_of, one_of
 from vitree.vehicles.methods.rigid import MAPS, ImplicitRungeKutta2, VehicleIntegrator, VehicleSciPy, named
 from vitree.vehicles.methods.written import ImplicitStepper, RungeKuttaStepper, Scheme
 from vitree.vehicles.rolling import beyond_limit
@@ -33,7 +34,7 @@ class Nonholonomic(VehicleIntegrator):
     """Base of these methods; ``torque`` is a force on the shape and a wrench on the body, in the order of v."""
 
     model: Any
-    remedy = "halve dt"
+    remedy = HALVE
 
     def __init__(self, model, dt, *, torque=None, **options):
         super().__init__(model, dt, torque=_without_driven(model, torque), **options)
@@ -43,22 +44,20 @@ class Nonholonomic(VehicleIntegrator):
         super().start(t, q, x)
 
     def _alpha(self) -> float:
-        alpha = self.chosen.get("alpha", 0.5)
-        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
-            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        alpha = alpha_of(self.chosen)
         if alpha != 0.5:
             self.order = 1
-        return float(alpha)
+        return alpha
 
     def _failure(self, status):
         if status not in (BEYOND_LIMIT, STEERED_TOO_FAR):
             return super()._failure(status)
         stepper, name = self.stepper, self.model.shape_names[1]
-        reason = f"{name} would move too far in this step; {self.remedy}"
+        reason = f"{name} would move too far in this step; " + self.remedy
         if status == BEYOND_LIMIT:
             reason = beyond_limit(name, self.model.shape_limits[name])
         return ConvergenceError(
-            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: {reason}",
+            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: " + reason,
             time=stepper.t, residual=np.nan, iterations=0,
         )  # fmt: skip
 
@@ -107,11 +106,8 @@ class LieImplicit(Nonholonomic):
     }
 
     def _prepare(self):
-        name, tangent = self.chosen.get("map", "exp"), self.chosen.get("tangent", "exact")
-        if name not in MAPS:
-            raise UnknownNameError("map", name, MAPS)
-        if tangent not in ("exact", "trapezoidal"):
-            raise UnknownNameError("tangent", tangent, ("exact", "trapezoidal"))
+        name = one_of("map", self.chosen.get("map", "exp"), MAPS)
+        tangent = one_of("tangent", self.chosen.get("tangent", "exact"), ("exact", "trapezoidal"))
         self.stepper = ImplicitStepper(
             self.model, self.dt, self.inputs, self.torque,
             scheme=Scheme(self._alpha(), self.model.pose.group.maps[name], tangent == "exact", **self._solving()),
