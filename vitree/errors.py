@@ -7,10 +7,41 @@ from collections.abc import Iterable
 from typing import Any
 
 from vitree.findings import Finding, Report
+from vitree.wording import Argument, arguments_of
 
 
 class VitreeError(Exception):
-    """Base of every error raised on purpose by vitree; it can be pickled, as processes do that send it back."""
+    """Base of every error raised on purpose by vitree; it can be pickled, as processes do that send it back.
+
+    Parameters
+    ----------
+    text : str
+    about : Argument, optional
+        The argument that is wrong; the first that the text mentions if not given.
+    choices : iterable, optional
+
+    Attributes
+    ----------
+    argument : str or None
+        Name of the argument that is wrong, as the function that was called has it.
+    value : object
+        What was given for it, if that is known.
+    choices : list or None
+        What may be given, if the choices can be listed.
+    """
+
+    def __init__(self, text: str = "", *, about: Argument | None = None, choices: Iterable[Any] | None = None):
+        super().__init__(text)
+        self.about = next(iter(arguments_of(text)), None) if about is None else about
+        self.choices: list[Any] | None = None if choices is None else list(choices)
+
+    @property
+    def argument(self) -> str | None:
+        return None if self.about is None else self.about.name
+
+    @property
+    def value(self) -> Any:
+        return None if self.about is None else self.about.value
 
     def __reduce__(self):
         return _again, (type(self), self.args, vars(self))
@@ -34,13 +65,13 @@ class UnknownNameError(VitreeError, LookupError):
     Attributes
     ----------
     kind : str
-        What it is a name of.
+        The kind of thing that has such names.
     name : object
     choices : list of str
         The names that are known.
     """
 
-    def __init__(self, kind: str, name: object, choices: Iterable[str]):
+    def __init__(self, kind: str, name: object, choices: Iterable[str], *, about: Argument | None = None):
         choices = list(choices)
         text = f'no {kind} "{name}"'
         close = difflib.get_close_matches(str(name), choices, n=1)
@@ -52,8 +83,12 @@ class UnknownNameError(VitreeError, LookupError):
             text += "; choose from " + ", ".join(choices)
         else:
             text += f"; choose from {len(choices)} names: " + ", ".join(choices[:10]) + ", ..."
-        super().__init__(text)
-        self.kind, self.name, self.choices = kind, name, choices
+        super().__init__(text, about=about, choices=choices)
+        self.kind, self.name = kind, name
+
+    @property
+    def value(self) -> Any:
+        return self.name
 
 
 class ModelError(VitreeError, ValueError):
@@ -86,7 +121,7 @@ class ConvergenceError(VitreeError, RuntimeError):
     iterations : int
         Iterations spent on the step.
     trajectory : Trajectory or None
-        What was computed before the failed step.
+        The steps before the failed one.
     """
 
     def __init__(self, text: str, *, time: float, residual: float, iterations: int, trajectory: Any = None):

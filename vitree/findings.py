@@ -1,17 +1,17 @@
-"""Findings: what a reader has to say of a file, one line each."""
+"""Findings: the faults that a reader sees in a file, and what it did about them, one line each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: From what stops a file to what is only said. "repair": was wrong, and has been changed.
+#: The gravest first: an error stops a file, a note is only information. "repair": was wrong, and has been changed.
 SEVERITIES = ("error", "warning", "repair", "note")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing said of a file.
+    """One fault of a file, or one thing that was done with it.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Finding:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place}: {self.severity} {self.id}: {self.text}"
+        return f"{place}: {self.severity} {self.id}: " + self.text
 
 
 class Report(tuple[Finding, ...]):

@@ -1,10 +1,10 @@
 """The groups SO(3), SE(2) and SE(3), and the maps from their algebras that integrators step with.
 
-SO(3) and SE(2) are subgroups of SE(3), and so are their maps: each equation stands here once, for w (angular) and v
-(linear) of se(3); a :class:`Group` says which rows of them it has.
+SO(3) and SE(2) are subgroups of SE(3), and their maps are restrictions of those of SE(3). So each equation stands here
+once, for w (angular) and v (linear) of se(3); a :class:`Group` takes its rows of them.
 
-All functions take stacks (leading axes), and keep the precision of numpy.longdouble. All but ``log`` and ``random``
-take complex numbers as well, for derivatives by complex steps.
+All functions take stacks (leading axes) and keep the precision of numpy.longdouble. All functions but ``log`` and
+``random`` also take complex numbers, for derivatives by complex steps.
 
 References
 ----------
@@ -27,7 +27,7 @@ from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
-from vitree.spatial.rotations import UNIT_TOLERANCE
+from vitree.spatial.rotations import UNIT_TOLERANCE, hat
 
 #: Entries must be smaller than this: products of six of them are numbers.
 LARGEST = 1e50
@@ -50,21 +50,12 @@ def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     return array
 
 
-def _hat(w: np.ndarray) -> np.ndarray:
-    """Matrix (..., 3, 3) of the cross product with w."""
-    M = np.zeros((*w.shape, 3), w.dtype)
-    x, y, z = np.moveaxis(w, -1, 0)
-    M[..., 2, 1], M[..., 0, 2], M[..., 1, 0] = x, y, z
-    M[..., 1, 2], M[..., 2, 0], M[..., 0, 1] = -x, -y, -z
-    return M
-
-
 def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:
     return (M @ u[..., None])[..., 0]
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _times(_hat(a), b)
+    return _times(hat(a), b)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -100,30 +91,30 @@ def _blocks(a, b, c, d) -> np.ndarray:
 
 # ---- functions of a rotation vector ---------------------------------------------------------------------
 #
-# With s = |w|^2, a function that turns as w does is M(w) = a 1 + b hat(w) + c w w^T, with a, b, c functions of s. Here
-# x1 stands for (1/theta) dx/dtheta = 2 dx/ds, and x2 for the same of x1.
+# A matrix function M with M(R w) = R M(w) R^T is M(w) = a 1 + b hat(w) + c w w^T, where a, b, c are functions of
+# s = |w|^2. Here x1 stands for (1/theta) dx/dtheta = 2 dx/ds, and x2 for the same derivative of x1.
 
 
 def _isotropic(w, a, b, c) -> np.ndarray:
     """M(w) = a 1 + b hat(w) + c w w^T."""
-    return _expand(a) * np.eye(3) + _expand(b) * _hat(w) + _expand(c) * _outer(w, w)
+    return _expand(a) * np.eye(3) + _expand(b) * hat(w) + _expand(c) * _outer(w, w)
 
 
 def _isotropic_along(w, v, abc, abc1) -> np.ndarray:
     """The derivative of M(w) along v."""
     a1, b1, c1 = (_dot(w, v) * x for x in abc1)
     _, b, c = abc
-    return _isotropic(w, a1, b1, c1) + _expand(b) * _hat(v) + _expand(c) * (_outer(w, v) + _outer(v, w))
+    return _isotropic(w, a1, b1, c1) + _expand(b) * hat(v) + _expand(c) * (_outer(w, v) + _outer(v, w))
 
 
 def _slope(w, m, a, c) -> np.ndarray:
     """The derivative by w of M(w)^T m, for b = -1/2; a = (a, a1, a2), c = (c, c1, c2)."""
     wm = _dot(w, m)
-    turned = _outer(_column(a[1]) * m + _column(c[1] * wm) * w, w) - _hat(m) / 2
+    turned = _outer(_column(a[1]) * m + _column(c[1] * wm) * w, w) - hat(m) / 2
     return turned + _expand(c[0]) * (_outer(w, m) + _expand(wm) * np.eye(3))
 
 
-def _bend(w, v, f, a, c) -> np.ndarray:
+def _slope_along(w, v, f, a, c) -> np.ndarray:
     """The derivative by w of (the derivative of M(w)^T f along v), for b = -1/2."""
     _, a1, a2, c, c1, c2 = map(_column, (*a, *c))
     wv, wf, vf = (_column(_dot(x, y)) for x, y in ((w, v), (w, f), (v, f)))
@@ -283,7 +274,7 @@ class _Cayley:
     def rotation_log(self, R):
         q = _quaternion_of_rotation(R)
         if (q[..., 3] < UNIT_TOLERANCE).any():
-            raise InputError("the Cayley maps reach rotations of less than pi [rad], and this is one of pi; take exp")
+            raise InputError("the Cayley maps reach rotations of less than pi [rad], not of pi; take the map exp")
         return 2 * q[..., :3] / q[..., 3:]
 
     def shift(self, w):
@@ -296,15 +287,15 @@ class _Cayley:
     def tangent(self, w, v):
         k = 4 / (4 + _dot(w, w))
         J = _isotropic(w, k, k / 2, 0)
-        return J, _hat(v) @ J / 2, self.shift(w)
+        return J, hat(v) @ J / 2, self.shift(w)
 
     def tangent_inv(self, w, v):
         K = self.shift_inv(w)
-        return _isotropic(w, 1, -1 / 2, 1 / 4), -K @ _hat(v) / 2, K
+        return _isotropic(w, 1, -1 / 2, 1 / 4), -K @ hat(v) / 2, K
 
     def slope(self, w, v, m, f):
-        F = -_hat(f + _cross(w, f) / 2) / 2
-        return _slope(w, m, (1, 0, 0), (1 / 4, 0, 0)) - _hat(v) @ _hat(f) / 4, F, -_hat(f) / 2
+        F = -hat(f + _cross(w, f) / 2) / 2
+        return _slope(w, m, (1, 0, 0), (1 / 4, 0, 0)) - hat(v) @ hat(f) / 4, F, -hat(f) / 2
 
 
 class _DualCayley(_Cayley):
@@ -342,7 +333,7 @@ class _DualCayley(_Cayley):
     def slope(self, w, v, m, f):
         a, c = self.backward(_dot(w, w))
         F = _slope(w, f, a, c)
-        return _slope(w, m, a, c) + _bend(w, v, f, a, c), F, F
+        return _slope(w, m, a, c) + _slope_along(w, v, f, a, c), F, F
 
 
 class _Exp(_DualCayley):
@@ -416,7 +407,7 @@ class _SecondKind:
         if angle > np.pi / 2 - UNIT_TOLERANCE:
             raise InputError(
                 f"coordinates of the second kind need a second angle of less than pi/2 [rad], not {angle:.6g}; "
-                f"take exp"
+                "take the map exp"
             )
 
     def shift(self, w):
@@ -449,7 +440,7 @@ class _SecondKind:
         sin, cos = np.sin(w[..., 1]), np.cos(w[..., 1])
         E[..., 1] = X[..., 2] * _column((m[..., 2] * sin - m[..., 0]) / cos**2)
         J, _, R = self.tangent(w, v)
-        return E, 0, -_hat(_times(R, f)) @ J
+        return E, 0, -hat(_times(R, f)) @ J
 
 
 _DUAL_CAYLEY = _DualCayley()
@@ -489,7 +480,7 @@ class Map:
 
     def __init__(self, group: Group, name: str, family: Any):
         self.group, self.name, self._family = group, name, family
-        # in the plane there is one angle, and no second one to keep small
+        # the plane has one angle, so the limit of a second angle does not matter
         self.reach: float = np.pi if group is SE2 else family.reach
 
     def tau(self, x: ArrayLike) -> np.ndarray:
@@ -501,7 +492,7 @@ class Map:
         """Return x (..., dim) such that tau(x) = g; real numbers only."""
         R, p = self.group._pose(g, "the matrix")
         if np.iscomplexobj(R):
-            raise InputError("log takes real matrices, not complex ones")
+            raise InputError("log needs real matrices, not complex ones")
         w = self._family.rotation_log(R)
         return np.concatenate((w, _times(self._family.shift_inv(w), p)), axis=-1)[..., self.group._rows]
 
@@ -539,7 +530,7 @@ class _Maps(dict):
 class Group:
     """SO(3), SE(2) or SE(3): matrices, and the coordinates x of their algebra.
 
-    There are ``SO3``, ``SE2`` and ``SE3``, made by this module, and no others.
+    The groups are ``SO3``, ``SE2`` and ``SE3``, made by this module; there are no others.
 
     Attributes
     ----------
@@ -577,7 +568,7 @@ class Group:
     def hat(self, x: ArrayLike) -> np.ndarray:
         """Return the matrices (..., size, size) of x."""
         w, v = self._twist(x)
-        return self._matrix(_hat(w), v, 0)
+        return self._matrix(hat(w), v, 0)
 
     def vee(self, X: ArrayLike) -> np.ndarray:
         """Return x (..., dim) of matrices, the inverse of ``hat``."""
@@ -589,18 +580,18 @@ class Group:
         if defect > UNIT_TOLERANCE * max(1.0, np.abs(X).max(initial=0)):
             raise InputError(
                 f"the matrix is not in the algebra of {self.name} (off by {defect:.3g}): "
-                f"its angular part must be antisymmetric, its last row zero"
+                f"the angular part must be antisymmetric and the last row zero"
             )
         return x
 
     def Ad(self, g: ArrayLike) -> np.ndarray:
         """Return the adjoint (..., dim, dim): hat(Ad(g) x) = g hat(x) g^-1."""
         R, p = self._pose(g, "the matrix")
-        return self._restrict(_blocks(R, 0, _hat(p) @ R, R))
+        return self._restrict(_blocks(R, 0, hat(p) @ R, R))
 
     def ad(self, x: ArrayLike) -> np.ndarray:
         """Return the matrices (..., dim, dim) of the bracket: hat(ad(x) y) = hat(x) hat(y) - hat(y) hat(x)."""
-        w, v = map(_hat, self._twist(x))
+        w, v = map(hat, self._twist(x))
         return self._restrict(_blocks(w, 0, v, w))
 
     def inverse(self, g: ArrayLike) -> np.ndarray:
@@ -655,7 +646,7 @@ class Group:
         defect = max(error, np.abs(full[..., 3, :] - np.eye(4)[3]).max(initial=0))
         if defect > UNIT_TOLERANCE or (_dot(_cross(R[..., 0], R[..., 1]), R[..., 2]).real < 0).any():
             raise InputError(
-                f"{what} is not in {self.name}: it needs a rotation R with R^T R = 1 and determinant 1"
+                f"{what} is not in {self.name}: an element has a rotation R with R^T R = 1 and determinant 1"
                 f"{'' if self is SO3 else ', and a last row of zeros and a 1'} (off by up to {defect:.3g})"
             )
         if error > 1e-14:

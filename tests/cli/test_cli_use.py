@@ -81,7 +81,7 @@ def test_the_start_of_a_vehicle_is_one_that_rolls(run):
         assert np.linalg.matrix_rank(system.basis(np.array(shape))) == count
     out = run("compare", "double_pendulum", "-m", "rk4", *SHORT, "--no-plot")[1]
     assert "double_pendulum: 2 degrees of freedom, 0.1 s" in out
-    assert "7 velocities under 4 constraints" in run("info", CLOSED)[1]
+    assert "7 velocities and 4 constraints on them" in run("info", CLOSED)[1]
     assert json.loads(run("info", CLOSED, "--json")[1])["degrees_of_freedom"] is None
 
 

@@ -397,8 +397,8 @@ def test_files_have_it():
         (lambda: vt.rx("a", friction=1.0, friction_velocity=0.0), 'the friction_velocity of "a" is 0.0'),
         (lambda: vt.rx("a", friction_velocity=-0.1), "friction_velocity"),
         (lambda: vt.rx("a", friction_velocity=np.nan), "friction_velocity"),
-        (lambda: vt.ball("a", friction=1.0), "joints of one coordinate have"),
-        (lambda: vt.free("a", friction=(0, 0, 0, 0, 0, 1)), "joints of one coordinate have"),
+        (lambda: vt.ball("a", friction=1.0), "only joints of one coordinate can"),
+        (lambda: vt.free("a", friction=(0, 0, 0, 0, 0, 1)), "only joints of one coordinate can"),
     ],
 )
 def test_bad_values(joint, text):

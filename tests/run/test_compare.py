@@ -19,7 +19,7 @@ from vitree.tree.elements import body, rx, rz, tz
 from vitree.tree.tree import Tree
 
 # the modules, which vitree hides behind functions of the same names
-compare_module = importlib.import_module("vitree.run.compare")
+reference_module = importlib.import_module("vitree.run.reference")
 METHODS = ["linear-time", "midpoint", "semi-implicit-euler", "rk4"]
 Q0 = np.array([2.1, 0.4])
 
@@ -112,12 +112,12 @@ def test_iterations_and_times(result):
 
 def test_the_smallest_of_repeated_times_counts(monkeypatch):
     seconds = iter([0.5, 0.3, 0.2, 0.4])  # the first is the warm-up
-    plain = simulate
+    plain = reference_module.simulate
 
-    def timed(*args, **options):
-        return dataclasses.replace(plain(*args, **options), seconds=next(seconds))
+    def timed(model, given):
+        return dataclasses.replace(plain(model, given), seconds=next(seconds))
 
-    monkeypatch.setattr(compare_module, "simulate", timed)
+    monkeypatch.setattr(reference_module, "simulate", timed)
     found = compare(
         double_pendulum(), ["rk4"], Q0, duration=0.1, dt=1e-2, reference=False, repeats=3
     )
@@ -206,15 +206,15 @@ def test_a_method_that_fails_gets_a_row_and_the_others_go_on():
 
 
 def test_a_run_that_is_not_finite_is_a_failure(monkeypatch):
-    plain = simulate
+    plain = reference_module.simulate
 
-    def broken(model, *args, method, **options):
-        traj = plain(model, *args, method=method, **options)
-        if method == "rk4":
+    def broken(model, given):
+        traj = plain(model, given)
+        if given.method == "rk4":
             traj.q[7:] = np.nan
         return traj
 
-    monkeypatch.setattr(compare_module, "simulate", broken)
+    monkeypatch.setattr(reference_module, "simulate", broken)
     found = compare(double_pendulum(), ["rk4", "midpoint"], Q0, duration=0.1, dt=1e-2)
     assert found.table[0]["failed_at"] == pytest.approx(0.07)
     assert len(found.trajectories["rk4", 1e-2]) == 7
@@ -222,14 +222,14 @@ def test_a_run_that_is_not_finite_is_a_failure(monkeypatch):
 
 
 def test_a_failing_reference_leaves_the_error_out(monkeypatch):
-    plain = simulate
+    plain = reference_module.simulate
 
-    def broken(model, *args, method, **options):
-        if method == "scipy-dop853":
+    def broken(model, given):
+        if given.method == "scipy-dop853":
             raise ConvergenceError("too stiff", time=0.0, residual=0.0, iterations=0)
-        return plain(model, *args, method=method, **options)
+        return plain(model, given)
 
-    monkeypatch.setattr(compare_module, "simulate", broken)
+    monkeypatch.setattr(reference_module, "simulate", broken)
     found = compare(double_pendulum(), ["rk4"], Q0, duration=0.1, dt=1e-2)
     assert found.reference is None and math.isnan(found.table[0]["error"])
     assert found.table[0]["energy_error"] < 1e-5 and "too stiff" in str(found)

@@ -112,7 +112,7 @@ def test_a_directory_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", [None, 3, b"talos", ["talos"]])
 def test_what_is_no_name_is_told(name):
-    with pytest.raises(InputError, match="by its name or path"):
+    with pytest.raises(InputError, match="a name or a path"):
         find_robot(name)
 
 

@@ -264,8 +264,8 @@ def test_a_four_bar_linkage_is_that_built_by_hand():
         assert np.abs(model.frame_pose("C", q)[:3, 3] - model.frame_pose("tip", q)[:3, 3]).max() < 1e-11
     notes = str(model.report)
     for words in (
-        'joints that close loops: constraints, without coordinate, limits, damping or friction: "C"',
-        '3 of their 5 equations are implied by the others, left out: "C"',
+        'joints that close loops: constraints, without coordinate, limits, damping and friction: "C"',
+        '3 of their 5 equations are implied by the others and left out: "C"',
     ):
         assert words in notes
     assert not model.damping.any()
@@ -430,11 +430,11 @@ BAD = {
     ),
     "no root": (
         robot(link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a"), joint("l", "b", "a")),
-        'there is no root link: the joint(s) "k", "j" form a cycle',
+        'there is no root link; the joint(s) "k", "j" form a cycle',
     ),
     "cycle with a way in": (
         robot(link("r"), *ARM, joint("k", "b", "a"), joint("l", "r", "a"), joint("m", "a", "c")),
-        'form a cycle; the tree keeps the first joint to a link: put "l" before the other that leads to "a"',
+        'form a cycle; the tree keeps the first joint to a link: put "l" before the other joint to "a"',
     ),
     "cycle aside": (
         robot(link("r"), link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")), '"k", "j" form a cycle'
@@ -442,7 +442,7 @@ BAD = {
     "zero axis": (four_bar(axis=(0, 0, 0)), 'the axis of joint "C" is zero'),
     "nothing moves": (
         robot(link("a"), link("b"), joint("f", "a", "b", "fixed"), joint("c", "a", "b")),
-        'nothing moves: it has no moving joint; load it with base="free"',
+        'the robot has no moving joint; load it with base="free"',
     ),
     "one body": (
         robot(link("g"), link("a"), link("b"), joint("j", "g", "a"), joint("k", "a", "b", "fixed"),

@@ -115,7 +115,7 @@ def test_the_files_of_the_corpus(name):
 def test_what_cannot_be_repaired_is_refused():
     with pytest.raises(UrdfError, match=r"1\.5kg"):
         vt.fix_urdf(FOLDER / "mass_with_unit.urdf")
-    with pytest.raises(InputError, match='inertia="warn" repairs nothing; choose from "repair", "geometry"'):
+    with pytest.raises(InputError, match='inertia="warn" is not a way to repair; choose from "repair", "geometry"'):
         vt.fix_urdf(FILE, inertia="warn")
 
 

@@ -51,13 +51,13 @@ def test_rates_are_those_with_multipliers(name, rng):
             q, s, e = case.q.copy(), len(vehicle.shape_names), 1e-6
             q[:s] += 0.3 * rng.standard_normal(s)
             v = vehicle.velocity(q, rng.standard_normal(s), rng.standard_normal(vehicle.symmetries(q[:s]).shape[1]))
-            q, v = stepper.closed(0.0, stepper.opened(q, v))  # the inputs' rates
+            q, v = stepper.state_of(0.0, stepper.unknowns(q, v))  # the inputs' rates
             wanted = cases.acceleration(
                 case, 0.0, q, v[vehicle.algebra], inputs, torque[vehicle.algebra], np.zeros(len(vehicle.driven))
             )
-            y = stepper.opened(q, v)
+            y = stepper.unknowns(q, v)
             dy = stepper.rate_at(0.0, y)
-            ends = [stepper.closed(0.0, y + d * dy)[1][vehicle.algebra] for d in (e, -e)]
+            ends = [stepper.state_of(0.0, y + d * dy)[1][vehicle.algebra] for d in (e, -e)]
             found = (ends[0] - ends[1]) / (2 * e)
             np.testing.assert_allclose(found, wanted, atol=2e-7 * max(1, np.abs(wanted).max()))
             np.testing.assert_allclose(dy[: vehicle.nq], vehicle.configuration_rate(q, v), atol=1e-12)
@@ -149,26 +149,38 @@ def test_driven_coordinates():
     steps = (0.04, 0.02, 0.01)
     errors = [np.abs(run(case, dt, 1.0).q[-1] - truth).max() for dt in steps]
     assert fitted(steps, errors) == pytest.approx(2, abs=0.05)
-    with pytest.raises(vt.InputError, match="inputs have rates only"):
+    with pytest.raises(vt.InputError, match="inputs give rates only"):
         run(case, 0.1, 1.0, "rk4")
 
 
+class Kinematic(vehicles.NonholonomicVehicle):
+    """A vehicle without inertia to move."""
+
+    shape_names = ("roll", "turn")
+    input_names = ("roll", "turn")
+    driven = {"roll": "roll", "turn": "turn"}  # noqa: RUF012
+
+    def connection(self, r):
+        return np.array([[0, -1.0], [-0.1, 0], [0, 0]])
+
+    def mass_matrix(self, r):
+        return np.eye(5)
+
+
 def test_a_vehicle_without_inertia_to_move_follows_its_connection():
-    class Kinematic(vehicles.NonholonomicVehicle):
-        shape_names = ("roll", "turn")
-        input_names = ("roll", "turn")
-        driven = {"roll": "roll", "turn": "turn"}  # noqa: RUF012
-
-        def connection(self, r):
-            return np.array([[0, -1.0], [-0.1, 0], [0, 0]])
-
-        def mass_matrix(self, r):
-            return np.eye(5)
-
-    vehicle = Kinematic()
-    trajectory = vt.simulate(vehicle, duration=2.0, dt=0.1, inputs=[3.0, 0.5])
+    trajectory = vt.simulate(Kinematic(), duration=2.0, dt=0.1, inputs=[3.0, 0.5])
     # a circle of radius 0.6
     np.testing.assert_allclose(trajectory.q[-1, 2:], [1.0, 0.6 * np.sin(1.0), 0.6 * (1 - np.cos(1.0))], atol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["rk2", "rk4", "lie-implicit"])
+def test_runs_resume_where_a_rate_depends_on_the_rate_before(method):
+    def rates(t, q, v):
+        return np.array([3.0 - 0.5 * v[0], 0.5 + 0.1 * v[1]])
+
+    whole, first = (vt.simulate(Kinematic(), duration=d, dt=0.1, inputs=rates, method=method) for d in (1.0, 0.5))
+    rest = vt.simulate(Kinematic(), resume=first, duration=0.5, inputs=rates)
+    np.testing.assert_array_equal(rest.q[-1], whole.q[-1])
 
 
 def test_a_vehicle_without_a_shape():

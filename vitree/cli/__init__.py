@@ -11,7 +11,7 @@ from vitree.cli.convert import convert
 from vitree.cli.robot import check, fix, info, robots
 from vitree.cli.run import bench, compare, simulate
 from vitree.cli.view import plot, view
-from vitree.cli.words import spoken
+from vitree.cli.words import message_of
 from vitree.errors import MissingExtraError, VitreeError
 from vitree.version import __version__
 
@@ -44,25 +44,25 @@ def application() -> typer.Typer:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return its exit status: 2 after an error, said in one line; 130 if interrupted."""
+    """Run the command line and return its exit status: 2 after an error, which takes one line; 130 if interrupted."""
     if typer is None:
-        return _fail(MissingExtraError("typer", "cli", "the command line"))
+        return _fail(str(MissingExtraError("typer", "cli", "the command line")))
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: say(f"warning: {spoken(message)}")
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
             code = application()(args=argv, prog_name="vitree", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except (KeyboardInterrupt, typer.Abort):
         say("interrupted")
         return 130
     except (VitreeError, OSError) as error:
-        return _fail(error)
+        return _fail(message_of(error))
     except Exception as error:
-        if hasattr(error, "format_message"):  # what Typer raises for wrong usage
+        if hasattr(error, "format_message"):  # Typer's errors of wrong usage
             return _fail(error.format_message() + " (--help lists what there is)")
         raise
 
 
-def _fail(text: object) -> int:
-    say(spoken(text))
+def _fail(text: str) -> int:
+    say(text)
     return 2

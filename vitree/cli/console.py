@@ -1,4 +1,4 @@
-"""What the commands print: lines on stderr, JSON, a system as a tree; and their progress."""
+"""Output of the commands: lines on stderr, JSON, a system as a tree, and the progress."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from vitree.cli.words import spoken
+from vitree.cli.words import in_options
 from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
 from vitree.model.model import Model
 from vitree.model.system import freedom_of
 from vitree.results.plain import no_nan, plain
 
-#: Seconds that something may take before it says so.
+#: Seconds without output before the progress is shown.
 PATIENCE = 1.0
-#: The same of lines where there is no terminal, and seconds from one to the next.
+#: The same without a terminal, and seconds from one line to the next.
 PATIENCE_OF_LINES = 3.0
 #: Kinds of findings shown below the tree of ``info``.
-MOST_TOLD = 12
+MOST_SHOWN = 12
 
 
 def say(text: object) -> None:
@@ -50,23 +50,23 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def check_writable(path: Path, *endings: str) -> None:
-    """Raise an InputError if there cannot be a file of that path, or of that ending."""
+def check_writable(option: str, path: Path, *endings: str) -> None:
+    """Raise an InputError that names the option if there cannot be a file of that path, or of that ending."""
     if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no directory {path.parent}")
+        raise InputError(f"{option}: cannot write {path}: there is no directory {path.parent}")
     if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a directory; give a file's name")
+        raise InputError(f"{option}: cannot write {path}: it is a directory; give a file's name")
     if endings and path.suffix.lower() not in endings:
-        raise InputError(f"cannot write {path}: its ending must be {' or '.join(endings)}")
+        raise InputError(f"{option}: cannot write {path}: its ending must be {' or '.join(endings)}")
 
 
 def wrote(path: Path) -> str:
-    """Return what to say of a file once it is written; ask before."""
+    """Return the line for a file that is written; call this before the file is written."""
     return f"{'replaced' if path.exists() else 'wrote'} {path}"
 
 
 class Busy:
-    """What is being done, on stderr, once it takes over a second (no terminal: three); it cannot tell how far it is."""
+    """A line on stderr that names the work, once it takes over a second (no terminal: three)."""
 
     def __init__(self, what: str):
         self.what = what
@@ -105,13 +105,13 @@ class Bar:
         self.rich: Any = None
 
     def __enter__(self) -> Bar:
-        self.start = self.told = time.monotonic()
+        self.start = self.reported = time.monotonic()
         return self
 
     def _tell(self, what: str) -> None:
-        if what != self.what and time.monotonic() - self.told >= PATIENCE_OF_LINES:
+        if what != self.what and time.monotonic() - self.reported >= PATIENCE_OF_LINES:
             say(f"{what} ...")
-            self.what, self.told = what, time.monotonic()
+            self.what, self.reported = what, time.monotonic()
 
     def __call__(self, done: int, total: int, what: str) -> None:
         if self.lines and done < total:
@@ -147,7 +147,7 @@ class Bar:
 
 
 def facts_of(system) -> dict[str, Any]:
-    """Return what ``info`` shows, for JSON."""
+    """Return the content of ``info``, for JSON."""
     facts = {
         "name": system.name,
         "degrees_of_freedom": system.degrees_of_freedom,
@@ -192,13 +192,13 @@ def _gravest_first(model) -> list[Finding]:
     return sorted(model.report, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _told(model) -> list[str]:
-    """A line for each rule: its first finding, and how many more there are."""
+def _lines_of_findings(model) -> list[str]:
+    """Return a line for each rule: its first finding, and the number of the others."""
     rules: dict[tuple[str, str], list[Finding]] = {}
     for finding in _gravest_first(model):
         rules.setdefault((finding.severity, finding.id), []).append(finding)
     return [
-        f"{severity}: {found[0].text}" + (f" (and {len(found) - 1} more such)" if len(found) > 1 else "")
+        f"{severity}: " + found[0].text + (f" (and {len(found) - 1} more such)" if len(found) > 1 else "")
         for (severity, _), found in rules.items()
     ]
 
@@ -213,7 +213,7 @@ def print_columns(words: Iterable[str]) -> None:
 
 
 def print_tree(system) -> None:
-    """Print links and joints of a model as a tree, or what there is to say of a vehicle."""
+    """Print links and joints of a model, or the facts of a vehicle, as a tree."""
     from rich.console import Console
     from rich.text import Text
 
@@ -224,11 +224,11 @@ def print_tree(system) -> None:
     for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
         if names:
             tree.add(Text(f"{what}: {', '.join(names)}"))
-    told = _told(system) if isinstance(system, Model) else []
-    for line in told[:MOST_TOLD]:
-        tree.add(Text(spoken(line)))
-    if len(told) > MOST_TOLD:
-        tree.add(Text(f"{len(told) - MOST_TOLD} more kinds of findings: --json shows them"))
+    lines = _lines_of_findings(system) if isinstance(system, Model) else []
+    for line in lines[:MOST_SHOWN]:
+        tree.add(Text(in_options(line)))
+    if len(lines) > MOST_SHOWN:
+        tree.add(Text(f"{len(lines) - MOST_SHOWN} more kinds of findings: --json shows them"))
     wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
     Console(width=wide, highlight=False).print(tree)
 

@@ -1,4 +1,4 @@
-"""The command that writes runs and robots for others: convert."""
+"""The command that writes runs and robots in other formats: convert."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vitree.run.convert import LEFT_OUT
 from vitree.run.convert import convert as convert_run
 from vitree.run.trajectory import Trajectory
 
-#: What a robot's file may be written as, and the gravity that URDF files are read with.
+#: Endings of robot files that are written, and the gravity that URDF files are read with.
 _WRITTEN = (".urdf", ".sexpr")
 STANDARD = tuple(map(float, GRAVITY.split(",")))
 
@@ -31,15 +31,15 @@ def convert(
         argument("File to write: of a run .csv, .json, .mcap, .nc or .npz; of a robot .urdf or .sexpr.", "TARGET"),
     ],
     lossy: Annotated[
-        bool, option("--lossy", text="Leave out what URDF has no words for, such as loads, instead of refusing.")
+        bool, option("--lossy", text="Leave out parts that URDF cannot say, such as loads, instead of refusing.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a run or a robot in another format.
 
-    Says what the format does not hold.
+    Names the parts that the format does not hold.
     """
-    check_writable(target)
+    check_writable("TARGET", target)
     if is_run(source):
         reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
         with Busy(f"writing {target}"):
@@ -65,7 +65,7 @@ def _tree(reading: Reading, source: str) -> Any:
 
 
 def _write_robot(tree: Any, target: Path, lossy: bool) -> str:
-    """Write a tree to a file and return what it does not hold."""
+    """Write a tree to a file and return the parts that the file does not hold."""
     from vitree.tree.sexpr import write_sexpr
 
     ending = target.suffix.lower()
@@ -84,7 +84,7 @@ def _write_robot(tree: Any, target: Path, lossy: bool) -> str:
 
 
 def _urdf(tree: Any, lossy: bool) -> tuple[str, list[str]]:
-    """Return the text of a URDF file, and what it does not hold."""
+    """Return the text of a URDF file, and the parts that it does not hold."""
     from vitree.urdf import write_urdf
 
     lost = []

@@ -10,7 +10,7 @@ from vitree.errors import InputError
 
 #: Vehicles with builders of these names in ``vitree.vehicles``.
 VEHICLES = ("boat", "car", "helicopter", "snakeboard")
-#: Methods that ``vitree.METHODS`` has not.
+#: Methods of vehicles; ``vitree.METHODS`` has those of mechanisms.
 OF_VEHICLES = ("lie", "lie-implicit", "rk2", "implicit-rk2", "lie-newmark")
 METHOD_NAMES = (
     "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, rk8, scipy-rk45, scipy-dop853, "
@@ -20,7 +20,7 @@ METHOD_NAMES = (
 PLOTS = ("energy", "energy-error", "momentum", "coordinates", "phase", "constraint", "iterations", "residual")
 #: Pictures of comparisons.
 OF_COMPARISONS = ("comparison", "error", "order", "work-precision")
-#: Options of methods that no option of the command line has the name of.
+#: Options of methods that are given by --option.
 METHOD_OPTIONS = (
     "tolerance", "max_iterations", "guess", "alpha", "residual", "caching", "adapt", "rate", "density", "inertia",
     "energy", "map", "tangent", "rtol", "atol", "max_step",
@@ -55,14 +55,14 @@ def is_vehicle(name: str) -> bool:
 
 
 def vehicle(name: str) -> Any:
-    """Return the vehicle of a name, with the numbers that its builder gives it."""
+    """Return the vehicle of a name, with the default numbers of its builder."""
     from vitree import vehicles
 
     return getattr(vehicles, name)()
 
 
 def files(word: str, endings: Iterable[str]) -> list[str]:
-    """Return the files of the working directory that begin with a word; a shell knows what is in others."""
+    """Return the files of the working directory that begin with a word; the shell completes paths."""
     if "/" in word:
         return []
     return sorted(path.name for path in Path().glob("*") if path.name.startswith(word) and path.suffix in endings)
@@ -87,12 +87,12 @@ def runs(incomplete: str) -> list[str]:
 
 
 def sources(incomplete: str) -> list[str]:
-    """Complete what can be viewed or converted: the file of a run, or a robot."""
+    """Complete the source of view and convert: the file of a run, or a robot."""
     return runs(incomplete) + robots(incomplete)
 
 
 def one_of(*words: str) -> Callable[[str], list[str]]:
-    """Return what completes one of some words."""
+    """Return a function that completes one of some words."""
 
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]

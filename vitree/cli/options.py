@@ -1,8 +1,9 @@
-"""Groups of options that several commands share, and what is made of them."""
+"""Groups of options that several commands share, and the objects that they describe."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -62,8 +63,8 @@ class Reading:
         str,
         option(
             "--inertia",
-            text="Inertias in a URDF file that no body has: strict (an error), warn, repair (the nearest of a body), "
-            "or geometry (those of the link's shapes).",
+            text="Physically impossible inertias in a URDF file: strict (an error), warn, repair (take the nearest "
+            "possible ones), or geometry (take those of the link's shapes).",
             complete=one_of("strict", "warn", "repair", "geometry"),
         ),
     ] = "warn"
@@ -92,7 +93,7 @@ class Reading:
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:
-        """Return those of these options that are not their defaults, as a person writes them."""
+        """Return the options that differ from their defaults, as a person writes them."""
         values = {field: getattr(self, field.name) or field.default for field in fields(Reading)}
         return {
             f"--{'package' if field.name == 'packages' else field.name}": value
@@ -100,7 +101,7 @@ class Reading:
         }  # fmt: skip
 
     def refuse(self, why: str, **others: Any) -> None:
-        """Raise an InputError if one of these options, or of others by their defaults, was given in vain."""
+        """Raise an InputError if one of these options was given, or one of ``others``, name=(value, default)."""
         given = [*self.given(), *(f"--{name}" for name, (value, default) in others.items() if value != default)]
         if given:
             raise InputError(f"{', '.join(given)}: {why}")
@@ -132,7 +133,7 @@ class Reading:
 
 
 def find(name: str) -> Path:
-    """Return the file of a robot; the error of one that is not known has vehicles among its choices."""
+    """Return the file of a robot; the error of an unknown name lists vehicles among the choices."""
     from vitree.urdf.robots import find_robot
 
     if is_vehicle(name):
@@ -140,7 +141,7 @@ def find(name: str) -> Path:
     try:
         return find_robot(name)
     except UnknownNameError as error:
-        raise UnknownNameError("robot", name, [*error.choices, *VEHICLES]) from None
+        raise UnknownNameError("robot", name, [*(error.choices or ()), *VEHICLES]) from None
 
 
 @dataclass(kw_only=True)
@@ -179,18 +180,20 @@ class Start:
         ),
     ] = "random"
     speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
-    seed: Annotated[int, option("--seed", text="Seed of what is random at the start, a number.")] = 0
+    seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
     def of(self, system) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and v; each draws from its own stream, so neither depends on the other.
+        """Return q and v, drawn from separate streams: the one does not depend on the other.
 
-        A start that is not given in numbers is brought to satisfy the system's constraints.
+        A start without numbers is moved to satisfy the constraints of the system.
         """
         q = self.configuration(system)
         if self.v0 == "zero":
             return q, system.zero_velocity()
         if self.v0 != "random":
             return q, np.array(numbers("--v0", self.v0))
+        if not math.isfinite(self.speed):
+            raise InputError(f"--speed {self.speed} must be a finite number")
         v = self.speed * np.random.default_rng([self.seed, 1]).standard_normal(system.nv)
         if system.kinematic_names:
             v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
@@ -209,13 +212,13 @@ class Start:
         elif self.q0 == "neutral":
             q = system.neutral()
         else:
-            return system.validate_configuration(numbers("--q0", self.q0), "--q0")
+            return system.validate_configuration(numbers("--q0", self.q0), "q0")
         return satisfy_constraints(system, q) if system.constraints else q
 
 
 @dataclass(kw_only=True)
 class World:
-    """What acts on a robot."""
+    """The loads on a robot."""
 
     gravity: Annotated[
         str,
@@ -231,7 +234,7 @@ class World:
     ] = True
 
     def system(self, robot: Robot | OptionalRobot) -> Any:
-        """Return the model of a robot, or a vehicle, as it is to be simulated."""
+        """Return the model of a robot, or a vehicle, for a run."""
         system = robot.load(robot.robot, self.gravity)
         if self.damping:
             return system
@@ -244,7 +247,7 @@ class World:
 
 @dataclass(kw_only=True)
 class Run(World):
-    """What is simulated, and for how long."""
+    """The method's options, inputs and length of a run."""
 
     duration: Annotated[float, option("--duration", "-T", text="Simulated time, in s.")] = 2.0
     solver: Annotated[
@@ -280,7 +283,7 @@ class Run(World):
             raise InputError(f"--input is NAME=NUMBER: {error}") from None
 
     def chosen(self, **more: Any) -> dict[str, Any]:
-        """Return the options of a method that were given, by their names, and of ``more`` those that are not None."""
+        """Return the given options of a method by their names, and those of ``more`` that are not None."""
         own = {name: getattr(self, name) for name in ("solver", "order")}
         own = {name: value for name, value in own.items() if value != getattr(Run, name)}
         own |= {name: value for name, value in more.items() if value is not None}
@@ -291,7 +294,7 @@ class Run(World):
 
 
 def numbers(name: str, text: str) -> list[float]:
-    """Return what an option says as numbers separated by commas."""
+    """Return the numbers of an option, separated by commas."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -307,7 +310,7 @@ def _value(text: str) -> Any:
 
 
 def _pairs(name: str, texts: list[str]) -> dict[str, str]:
-    """What an option says as NAME=VALUE."""
+    """Return the values by name of an option NAME=VALUE."""
     pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")

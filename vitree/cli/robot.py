@@ -22,7 +22,7 @@ from vitree.cli.console import (
 from vitree.cli.names import VEHICLES, robot_files, vehicle
 from vitree.cli.names import robots as complete_robots
 from vitree.cli.options import Reading, Robot, find
-from vitree.cli.words import spoken
+from vitree.cli.words import in_options
 from vitree.findings import SEVERITIES, Finding
 
 try:
@@ -49,10 +49,10 @@ def check(
         ),
     ],
     strict: Annotated[bool, option("--strict", text="Exit with 1 if there are warnings.")] = False,
-    notes: Annotated[bool, option("--notes", text="Print notes, too: what was done with the file.")] = False,
+    notes: Annotated[bool, option("--notes", text="Print notes, too: how the file was read.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with robot files.
+    """List the faults of robot files.
 
     Prints a line for each fault: file:line: severity id: text.
     Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
@@ -69,10 +69,10 @@ def check(
     else:
         for finding in found:
             if notes or finding.severity != "note":
-                print(spoken(finding))
+                print(in_options(str(finding)))
         text = ", ".join(counted(count, severity) for severity, count in counts.items())
         text += " (--notes shows them)" if counts["note"] and not notes else ""
-        say(text + ("; what builds on the errors was not checked yet" if counts["error"] else ""))
+        say(text + ("; checks that need these parts come once the errors are corrected" if counts["error"] else ""))
     raise typer.Exit(2 if counts["error"] else 1 if strict and counts["warning"] else 0)
 
 
@@ -84,15 +84,15 @@ def fix(
     ],
     as_json: Json = False,
 ) -> None:
-    """Repair inertias that no body has, and axes not of length one.
+    """Repair physically impossible inertias, and axes not of length one.
 
-    All else of the file stays.
+    The rest of the file stays.
     Prints each change, and the errors and warnings that remain. By default --inertia is repair.
     """
     from vitree.results.plain import replacing
     from vitree.urdf import fix_urdf
 
-    check_writable(output)
+    check_writable("--output", output)
     path = find(robot.robot)
     options = robot.options(path)
     fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
@@ -105,7 +105,7 @@ def fix(
         print_json({"file": str(output), **found})
         return
     for finding in (*changes, *remaining):
-        print(spoken(finding))
+        print(in_options(str(finding)))
     say(f"{counted(len(changes), 'change')}; wrote {output}")
 
 

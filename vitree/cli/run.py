@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -13,15 +14,16 @@ from vitree.cli.base import Json, Progress, option
 from vitree.cli.console import Bar, check_writable, counted, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
-from vitree.cli.words import spoken
+from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.wording import Argument
 
 try:
     import typer
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-#: What ``compare`` runs of a mechanism by default.
+#: Methods that ``compare`` runs for a mechanism by default.
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
@@ -53,8 +55,8 @@ def simulate(
         str,
         option(
             "--monitor",
-            text="What to keep of every step, recorded or not, separated by commas: energy, momentum, constraint, "
-            "residual, iterations, contraction.",
+            text="Quantities to keep for every step, recorded or not, separated by commas: energy, momentum, "
+            "constraint, residual, iterations, contraction.",
         ),
     ] = "",
     as_json: Json = False,
@@ -62,7 +64,7 @@ def simulate(
     """Run one method and write the trajectory to a file."""
     from vitree.run.simulate import simulate
 
-    check_writable(output, ".npz")
+    check_writable("--output", output, ".npz")
     system = run.system(robot)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings)
@@ -82,7 +84,7 @@ def simulate(
         kept.save(output)
         text = f"wrote the {counted(len(kept), 'record')} before it to {output}"
         if isinstance(error, ConvergenceError):
-            error.args = (f"{error}; {text}",)
+            error.args = (error.args[0] + f"; {text}",)
             raise
         if as_json:
             print_json(_facts_of_run(kept, dt, output, keeps))
@@ -103,7 +105,7 @@ def simulate(
 
 
 def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
-    """What there is to say of a run; its energy has an error only if nothing but the method changes it."""
+    """Return the facts of a run; the energy has an error only if the system conserves it."""
     change = traj.energy - traj.energy[0]
     return {
         "file": str(output), "model": traj.model_name, "method": traj.method, "dt": dt, "duration": traj.t[-1],
@@ -159,27 +161,13 @@ def compare(
     steps = numbers("--dt", dt)
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot)
-    jobs, known = {}, set()
-    for label in _split(methods, system, COMPARED):
-        name, *own = label.split(":")
-        if label in jobs:
-            raise InputError(f'--methods has "{label}" twice; name each once')
-        if name not in system.methods:
-            raise UnknownNameError("method", name, system.methods)
-        takes = system.methods[name].options
-        known |= set(takes)
-        chosen = {key: value for key, value in run.chosen().items() if key in takes}
-        jobs[label] = (name, chosen | dict(_own(label, part) for part in own))
-    for key in (key for key in run.chosen() if key not in known):
-        given = f"--{key}" if key in ("solver", "order") else f"--option {key}="
-        raise InputError(f"{given}: none of these methods takes it; they take {', '.join(sorted(known)) or 'none'}")
     result: Comparison | None
     interrupted = False
     with Bar(run.progress) as bar:
         try:
             result = compare(
                 system,
-                jobs,
+                _jobs(methods, system, run),
                 *start.of(system),
                 duration=run.duration,
                 dt=steps,
@@ -194,19 +182,39 @@ def compare(
     if result is not None and not result.table:
         result = None
     if result is not None:
-        print(result.to_json() if as_json else spoken(result))
+        print(result.to_json() if as_json else replace(result, notes=tuple(map(in_options, result.notes))))
         if picture is not None and result.series:
             text = wrote(picture)
             result.plot(picture)
             say(text)
     if interrupted:
-        shown = "; what was finished is shown" if result is not None else " before anything was finished"
+        shown = "; the rows that were finished are shown" if result is not None else " before anything was finished"
         say(f"interrupted{shown}")
         raise typer.Exit(130)
 
 
+def _jobs(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the method and its options, by labels such as linear-time:riqn:order=4."""
+    jobs: dict[str, tuple[str, dict[str, Any]]] = {}
+    known: set[str] = set()
+    for label in _split(methods, system, COMPARED):
+        name, *own = label.split(":")
+        if label in jobs:
+            raise InputError(f'--methods has "{label}" twice; name each once')
+        if name not in system.methods:
+            raise UnknownNameError("method", name, system.methods, about=Argument("methods", name))
+        takes = system.methods[name].options
+        known |= set(takes)
+        chosen = {key: value for key, value in run.chosen().items() if key in takes}
+        jobs[label] = (name, chosen | dict(_own(label, part) for part in own))
+    for key in (key for key in run.chosen() if key not in known):
+        given = f"--{key}" if key in ("solver", "order") else f"--option {key}="
+        raise InputError(f"{given}: none of these methods takes it; they take {', '.join(sorted(known)) or 'none'}")
+    return jobs
+
+
 def _split(methods: str | None, system, usual=()) -> list[str]:
-    """The methods of an option, or those of a system by default."""
+    """Return the methods of an option, or the default ones of a system."""
     if methods is not None:
         return [part for part in (part.strip() for part in methods.split(",")) if part]
     if usual and set(usual) <= set(system.methods):
@@ -215,7 +223,7 @@ def _split(methods: str | None, system, usual=()) -> list[str]:
 
 
 def _own(label: str, part: str) -> tuple[str, Any]:
-    """What a part of NAME:SOLVER:order=4 behind the name says."""
+    """Return name and value of the option that a part of NAME:SOLVER:order=4 gives."""
     key, given, value = part.rpartition("=")
     if not given:
         return "solver", part
@@ -230,9 +238,10 @@ def _picture(plot: str | None, robot: str) -> Path | None:
 
     name = re.sub(r"[^\w.-]+", "-", Path(robot).stem if Path(robot).is_file() else robot)
     path = Path(plot or f"compare-{name}.png")
-    check_writable(path)
+    check_writable("--plot", path)
     try:
-        check_format(path)
+        with blaming("--plot"):
+            check_format(path)
     except MissingExtraError as missing:
         if plot is not None:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -12,6 +13,7 @@ from vitree.cli.base import Json, argument, option
 from vitree.cli.console import Busy, check_writable, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli.options import ROBOT, Reading, Start
+from vitree.cli.words import blaming
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.run.trajectory import Trajectory
 
@@ -45,7 +47,7 @@ def view(
         Optional[bool],  # noqa: UP045
         option("--browser/--no-browser", text="Open a browser; by default on a terminal with a display."),
     ] = None,
-    speed: Annotated[float, option("--speed", text="How fast a run is played, in s of the run a second.")] = 1.0,
+    speed: Annotated[float, option("--speed", text="Speed of playing, in s of the run a second.")] = 1.0,
     spread: Annotated[float, option("--spread", text="Distance between runs along y, in m.")] = 0.0,
     follow: Annotated[
         Optional[bool],  # noqa: UP045
@@ -71,7 +73,7 @@ def view(
     if not 0 < speed < float("inf"):
         raise InputError(f"--speed {speed} must be a positive number")
     if html is not None:
-        check_writable(html, ".html", ".htm")
+        check_writable("--html", html, ".html", ".htm")
     q = None
     if all([is_run(name) for name in source]):  # of each, since it may be neither run nor robot
         if q0 != "neutral":
@@ -143,13 +145,14 @@ def plot(
     if name not in PLOTS:
         raise _not_a_plot(what, run)
     path = output or Path("-".join([name, *_some([Path(each).stem for each in run])]) + ".png")
-    check_writable(path)
-    check_format(path)
+    check_writable("--output", path)
+    with blaming("--output"):
+        check_format(path)
     options = _plot_options(name, coordinates, of)
     found = load_runs(run)
     source = found if len(run) > 1 else next(iter(found.values()))
     text = wrote(path)
-    with Busy(f"drawing {path}"):
+    with Busy(f"drawing {path}"), blaming("--coordinate") if coordinates else contextlib.nullcontext():
         save(figure_of(name.replace("-", "_"), source, **options), path)
     if as_json:
         print_json({"file": str(path), "plot": name, "runs": run})
@@ -163,7 +166,7 @@ def _some(names: list[str], most: int = 4) -> list[str]:
 
 
 def _not_a_plot(what: str, run: list[str]) -> VitreeError:
-    """The error of what is no plot of runs."""
+    """Return the error of a name that is no plot of runs."""
     if (name := what.replace("_", "-")) in OF_COMPARISONS:
         by = "vitree.plot.work_precision, in Python" if name == "work-precision" else "vitree compare --plot"
         return InputError(f'"{what}" is drawn of comparisons, not of runs: by {by}')

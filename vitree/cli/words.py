@@ -1,31 +1,63 @@
-"""What the library says of arguments, in the words of the command line."""
+"""Texts of the library in the words of the command line."""
 
 from __future__ import annotations
 
-import re
+import contextlib
+from collections.abc import Iterator
 
-from vitree.cli.names import METHOD_OPTIONS
+from vitree.errors import InputError, UnknownNameError, VitreeError
+from vitree.wording import Argument, pieces_of, reworded
 
-#: Before an argument: neither a name, path or option that it is part of, nor what is in these words already.
-_START = r"(?<![\w\"'/.:=<-])(?<!--option )"
-#: Its value, if any; not the ending of a file's name.
-_VALUE = r"=(?!\S*\.[A-Za-z])\"?([^\s\",;:)]*)\"?"
-#: What the library says, and what the command line does; the first that fits counts.
-_TABLE = (
-    (r'(base|mimic|loops|inertia)="([\w-]+)"', r"--\1 \2"),
-    (r"density=(\S+)(?= must be a finite)", r"--density \1"),
-    (f"(root|solver|order|halvings|every|dt|duration){_VALUE}", r"--\1 \2"),
-    (r"packages=", "--package NAME=FOLDER"),
-    (r"lossy=True", "--lossy"),
-    (f"({'|'.join(METHOD_OPTIONS)}){_VALUE}", r"--option \1=\2"),
-    (r"or load the file with name=\S+", 'as <robot name="...">'),
-    (r"Trajectory\.save or ", ""),
-)
+#: Options of the command line by the arguments that they give, where the names differ.
+_OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate"}
+#: Arguments that have options of their own names.
+_SAME = (
+    "base", "mimic", "loops", "root", "inertia", "density", "xacro", "q0", "v0", "gravity", "duration", "solver",
+    "order", "every", "method", "methods", "dt", "halvings", "reference", "repeats", "steps", "host", "port", "speed",
+    "spread", "lossy",
+)  # fmt: skip
+_OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
+#: Options of methods that have an option of their own.
+_OWN = ("solver", "order", "halvings")
 
 
-def spoken(text: object) -> str:
-    """Return a message with options in place of arguments of Python."""
-    said = str(text)
-    for pattern, words in _TABLE:
-        said = re.sub(_START + pattern, lambda found: found.expand(words).rstrip(), said)  # noqa: B023
-    return said
+def in_options(text: str) -> str:
+    """Return a text of the library with options in place of arguments of Python."""
+    return reworded(text, _written)
+
+
+def message_of(error: Exception) -> str:
+    """Return the text of an error in the words of the command line, with the name of the option that is wrong."""
+    if not isinstance(error, VitreeError):
+        return str(error)
+    text, about = error.args[0] if error.args else "", error.about
+    mentioned = {piece.name for piece in pieces_of(text) if isinstance(piece, Argument)}
+    if about is None or about.name in mentioned or (option := option_of(about)) is None:
+        return in_options(text)
+    return f"{option}: {in_options(text)}"
+
+
+@contextlib.contextmanager
+def blaming(option: str) -> Iterator[None]:
+    """Name an option in an error that does not know which option gave the wrong thing."""
+    try:
+        yield
+    except (InputError, UnknownNameError) as error:
+        error.args = (f"{option}: " + error.args[0],)
+        raise
+
+
+def option_of(argument: Argument) -> str | None:
+    """Return the option that gives an argument, such as "--dt" or "--option rtol="; None if there is none."""
+    if argument.of == "method" and argument.name not in _OWN:
+        return f"--option {argument.name}="
+    return _OPTIONS.get(argument.name)
+
+
+def _written(argument: Argument) -> str:
+    option = option_of(argument)
+    if option is None or (argument.style == "value" and argument.value is True):
+        return option or argument
+    if argument.style != "value":
+        return option
+    return f"{option}{'' if option.endswith('=') else ' '}{argument.value}"

@@ -1,4 +1,4 @@
-"""What every integrator is: a model, a step, a state."""
+"""Integrator, the base of all: a model, a step, a state."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.signals import Motion, resolve_inputs
 from vitree.model.system import System
+from vitree.wording import Argument, keyword, named
 
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
-
-#: What records have a row of for each state.
+#: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
 
@@ -86,12 +86,12 @@ class Integrator:
     Attributes
     ----------
     name : str
-        What it is called in ``vitree.METHODS``.
+        Name in ``vitree.METHODS``.
     uses_momentum, symplectic, conserves_momentum : bool
     order : int
         Of convergence.
     options : mapping of str to str
-        Name of an option to what may be given.
+        Name of an option -> a sentence on its values.
 
     Raises
     ------
@@ -119,7 +119,7 @@ class Integrator:
     order: int
     symplectic: bool = False
     conserves_momentum: ClassVar[bool] = False
-    #: options of the method: name -> what may be given
+    #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
     model: Any
@@ -129,10 +129,12 @@ class Integrator:
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
                  prescribed: Mapping[str, Any] | None = None, **options: Any):  # fmt: skip
         if not (isinstance(dt, int | float | np.floating | np.integer) and np.isfinite(dt) and dt > 0):
-            raise InputError(f"dt={dt!r} must be a positive number of seconds, such as 1e-3")
+            raise InputError(Argument("dt", dt) + " must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
         if unknown:
-            raise UnknownNameError(f"option of the method {self.name}", sorted(unknown)[0], self.options)
+            name = sorted(unknown)[0]
+            about = Argument(name, options[name], of="method")
+            raise UnknownNameError(f"option of the method {self.name}", name, self.options, about=about)
         if model.full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
@@ -147,22 +149,22 @@ class Integrator:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Check the options and make what stepping needs."""
+        """Check the options and make the stepper."""
 
     def step(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the state, q (nq,) [m or rad] and x (nv,), at t + ``dt`` from that at t."""
         raise NotImplementedError(f"the method {self.name} has no step(t, q, x)")
 
     def acceleration(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return dv/dt (nv,) [m/s^2 or rad/s^2] under all there is.
+        """Return dv/dt (nv,) [m/s^2 or rad/s^2] under all loads.
 
-        That is gravity, loads, torque, inputs, constraints and prescribed motion.
+        These are gravity, loads, torque, inputs, constraints and prescribed motion.
         """
         return self._accelerations_at(t, q, v)[0]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was chosen, for the record."""
+        """The options chosen, for the record."""
         return dict(self.chosen)
 
     @property
@@ -177,7 +179,7 @@ class Integrator:
 
     @property
     def adapted(self) -> dict[str, Any]:
-        """What steps that choose their own length have come to, for a run that goes on."""
+        """The state of steps that choose their own length, for a run that goes on."""
         return {}
 
     def start(self, t: float, q: np.ndarray, x: np.ndarray) -> None:
@@ -193,8 +195,10 @@ class Integrator:
         as for :func:`vitree.simulate`.
         """
         if monitors:
-            raise InputError(f"the method {self.name} is not monitored, as one of Python; record every step")
-        steps, told = int(steps), time.perf_counter()
+            raise InputError(
+                named("monitors") + f" are not for the method {self.name}, which is one of Python; record every step"
+            )
+        steps, reported = int(steps), time.perf_counter()
         for done in range(1, steps + 1):
             began = time.perf_counter()
             self._state = self._stepped(self._t0 + self._steps * self.dt, *self._state)
@@ -205,13 +209,13 @@ class Integrator:
                 k = records.rows
                 records.t[k], (records.q[k], records.x[k]) = self._t0 + self._steps * self.dt, self._state
                 records.rows += 1
-            if progress is not None and (now - told > CHUNK_SECONDS or done == steps):
+            if progress is not None and (now - reported > CHUNK_SECONDS or done == steps):
                 progress(done, steps)
-                told = now
+                reported = now
 
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what :meth:`step` makes of a state, checked, with the prescribed coordinates where they must be."""
-        model, what = self.model, f"what step of the method {self.name} returned"
+        """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion."""
+        model, what = self.model, f"the result of step() of the method {self.name}"
         found = self.step(t, q.copy(), x.copy())
         try:
             q, x = (np.asarray(part) * 1.0 for part in found)
@@ -220,7 +224,7 @@ class Integrator:
         if not (np.isfinite(q).all() and np.isfinite(x).all()):
             raise ConvergenceError(
                 f"{self.name}: step {self._steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: "
-                f"the state became infinite or NaN; halve dt",
+                "the state became infinite or NaN; halve " + named("dt"),
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
@@ -231,14 +235,15 @@ class Integrator:
         return q, x
 
     def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
-        """Take note of when steps begin and end; raise an InputError if what is driven over time ends before."""
+        """Fix the times at which steps begin and end; raise an InputError if inputs or motions end before the run."""
         steps = len(ends) - 1
         self.motion.plan(q0, ends)
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
-            raise InputError(f"inputs has {len(self.inputs)} rows; {steps} steps need one each")
+            text = f" has {len(self.inputs)} rows; {steps} steps need one each"
+            raise InputError(named("inputs", self.inputs) + text)
 
     def _driven(self) -> dict[str, Any]:
-        """What a stepper is told of the loads and constraints."""
+        """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
         return {
@@ -249,7 +254,7 @@ class Integrator:
 
     def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
         """Take steps of sizes ``spans`` (n,) [s] from the state on; raise an InputError if the method cannot."""
-        raise InputError(f"the method {self.name} takes its own steps, not an array of them: give one dt")
+        raise InputError(named("dt", spans) + f" must be one number: the method {self.name} takes its own steps")
 
     def checkpoint(self) -> bytes:
         """Return the state with all that the next steps depend on."""
@@ -277,8 +282,8 @@ class Integrator:
             If the method cannot start from two configurations.
         """
         raise InputError(
-            f'the method {self.name} starts from q0 and v0; two configurations (q1=) are a start for '
-            f'the variational methods "linear-time" and "midpoint"'
+            f"the method {self.name} starts from q0 and v0; two configurations (" + keyword("q1") + ") are a start for "
+            'the variational methods "linear-time" and "midpoint"'
         )
 
     def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:

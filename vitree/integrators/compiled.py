@@ -11,11 +11,12 @@ import numpy as np
 from vitree._core import scalar
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator
+from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 
-#: Status of the compiled steppers for an exception in a user's callable, and for constraints in each other's way.
+#: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
-#: What checkpoints begin with; another number when the kept memory of the steppers changes.
+#: The first bytes of a checkpoint; the number changes with the kept memory of the steppers.
 CHECKPOINT = "vitree checkpoint 2"
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
@@ -27,8 +28,8 @@ class CompiledIntegrator(Integrator):
     stepper: Any
     #: where in a step the stepper asks for prescribed motion, as shares of it
     moments: Sequence[float] | np.ndarray = (0.0, 0.5)
-    #: what to try when a step fails
-    remedy: str = "halve dt"
+    #: the remedy that the error of a failed step names
+    remedy: str = HALVE
 
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
@@ -113,20 +114,20 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: "
-            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; {self.remedy}",
+            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; " + self.remedy,
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
 
     def _tied(self, status: int) -> str:
-        """Which constraints depend on each other where the step began, if that is what the status says."""
+        """Return which constraints depend on each other at the start of the step, if the status says that some do."""
         if status != DEPENDENT:
             return ""
         model = self.model
         if not model.constraints:
-            return ": there are none, so the step's equations are singular"
+            return ", and the model has no constraints: the equations of the step are singular"
         _, Dh = model.constraint_rows(self.stepper.state()[1][None])
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
-        return f" ({'; '.join(names)})" if names else " (not where the step began, but on its way)"
+        return f" ({'; '.join(names)})" if names else " (not at the start of the step, but within it)"
 
     @property
     def steps(self):

@@ -22,7 +22,7 @@ class ExplicitEuler(CompiledIntegrator):
 
 
 class SemiImplicitEuler(CompiledIntegrator):
-    """v moves by the acceleration at the start, q by the new v; what most game engines do."""
+    """v moves by the acceleration at the start, q by the new v; most game engines step so."""
 
     name = "semi-implicit-euler"
     order = 1

@@ -10,6 +10,8 @@ import numpy as np
 
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Integrator, Records
+from vitree.integrators.options import option
+from vitree.wording import keyword, named
 
 
 class SciPy(Integrator):
@@ -30,7 +32,7 @@ class SciPy(Integrator):
         self.max_step = self.chosen.get("max_step", np.inf)
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
             if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
-                raise InputError(f"{name}={value!r} must be a positive number")
+                raise InputError(option(name, value) + " must be a positive number")
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions
 
@@ -76,11 +78,13 @@ class SciPy(Integrator):
         from scipy import integrate  # slow to import, and seldom needed
 
         if monitors:
-            raise InputError(f"the method {self.name} chooses its own steps, which cannot be monitored; record them")
+            raise InputError(
+                named("monitors") + f" are not for the method {self.name}, which chooses its own steps; record them"
+            )
         last = steps // every * every
         if last == 0:
             return
-        told = time.perf_counter()
+        reported = time.perf_counter()
         with np.errstate(all="ignore"):
             solver = getattr(integrate, self.scipy_method)(
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
@@ -94,7 +98,8 @@ class SciPy(Integrator):
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     raise ConvergenceError(
                         f"{self.name}: stopped at t = {solver.t:.9g} s: "
-                        f"{message or 'the state became infinite or NaN.'} Loosen rtol= or atol=",
+                        f"{message or 'the state became infinite or NaN.'} Loosen " + keyword("rtol", "method") + " or "
+                        + keyword("atol", "method"),
                         time=float(solver.t), residual=np.nan, iterations=0,
                     )  # fmt: skip
                 reached = last if solver.status == "finished" else self._reached(solver.t, every)
@@ -102,9 +107,9 @@ class SciPy(Integrator):
                     marks = np.arange(done + every, reached + 1, every)
                     self._record(records, solver.dense_output(), marks)
                     done = reached
-                if progress is not None and time.perf_counter() - told > 0.1:
+                if progress is not None and time.perf_counter() - reported > 0.1:
                     progress(done, steps)
-                    told = time.perf_counter()
+                    reported = time.perf_counter()
         self.t += last * self.dt
         self.q, self.v = self._normalised(solver.y[: self.model.nq]), solver.y[self.model.nq :].copy()
         if progress is not None:
@@ -130,12 +135,34 @@ class SciPy(Integrator):
         self.recorded = int(marks[-1])
 
 
-def _variant(method: str, order: int) -> type[SciPy]:
-    return type(
-        f"SciPy{method}", (SciPy,),
-        {"name": f"scipy-{method.lower()}", "scipy_method": method, "order": order,
-         "__doc__": f"solve_ivp(method={method!r}) on (q, v).", "__module__": __name__},
-    )  # fmt: skip
+class SciPyRK45(SciPy):
+    """solve_ivp(method='RK45') on (q, v)."""
+
+    name, scipy_method, order = "scipy-rk45", "RK45", 5
 
 
-VARIANTS = [_variant(m, o) for m, o in (("RK45", 5), ("DOP853", 8), ("Radau", 5), ("BDF", 5), ("LSODA", 12))]
+class SciPyDOP853(SciPy):
+    """solve_ivp(method='DOP853') on (q, v)."""
+
+    name, scipy_method, order = "scipy-dop853", "DOP853", 8
+
+
+class SciPyRadau(SciPy):
+    """solve_ivp(method='Radau') on (q, v)."""
+
+    name, scipy_method, order = "scipy-radau", "Radau", 5
+
+
+class SciPyBDF(SciPy):
+    """solve_ivp(method='BDF') on (q, v)."""
+
+    name, scipy_method, order = "scipy-bdf", "BDF", 5
+
+
+class SciPyLSODA(SciPy):
+    """solve_ivp(method='LSODA') on (q, v)."""
+
+    name, scipy_method, order = "scipy-lsoda", "LSODA", 12
+
+
+VARIANTS: list[type[SciPy]] = [SciPyRK45, SciPyDOP853, SciPyRadau, SciPyBDF, SciPyLSODA]

@@ -8,14 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from vitree._core import scalar
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
+from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving
 from vitree.mechanism.loads import CONSERVATIVE
+from vitree.wording import keyword, named
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
 GUESSES: dict[str, int] = scalar().GUESSES
-#: Those that do not follow how the operator changes within a step.
+#: Solvers that do not follow how the operator changes within a step.
 INEXACT = ("frozen", "broyden", "riqn")
 #: Schemes by which steps adapt themselves to the motion.
 ADAPTATIONS: dict[str, int] = scalar().ADAPTATIONS
@@ -34,15 +36,15 @@ _OPTIONS = {
     "rate": "with adapt: the speed [1/s] about which steps begin to shorten",
     "density": 'with adapt="density": the step density at the start [1/s] (default sqrt(rate^2 + |v0|^2))',
 }
-#: Those that say more of ``adapt``.
+#: Options that go with ``adapt``.
 _MORE = ("rate", "density", "inertia", "energy")
 
 
 class Variational(CompiledIntegrator):
-    """What both have in common: the state is (q, p), and a step solves for the next q.
+    """Base of the two variational integrators: the state is (q, p), and a step solves for the next q.
 
-    A step ends when the residual is below ``tolerance`` times the largest momentum or impulse; what
-    is left is carried into p, so that momentum is kept to round-off at any tolerance.
+    A step ends when the residual is below ``tolerance`` times the largest momentum or impulse. The
+    residual is carried into p, so that momentum is kept to round-off at any tolerance.
     """
 
     uses_momentum = True
@@ -50,38 +52,31 @@ class Variational(CompiledIntegrator):
     symplectic = True
     conserves_momentum = True
     options: ClassVar[Mapping[str, str]] = _OPTIONS
-    remedy = "halve dt, or give max_iterations= or a looser tolerance="
-    #: what ``adapt`` may be
+    remedy = SOLVE_LONGER
+    #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
     def _solver_options(self) -> dict:
         chosen = self.chosen
         solver, guess = chosen.get("solver", "auto"), chosen.get("guess", "auto")
-        if solver not in SOLVERS:
-            raise UnknownNameError("solver", solver, SOLVERS)
-        if guess not in GUESSES:
-            raise UnknownNameError("guess", guess, GUESSES)
+        one_of("solver", solver, SOLVERS)
+        one_of("guess", guess, GUESSES)
         if self.model.friction.any() and solver in INEXACT:
-            self.remedy = 'take solver="auto": friction bends the equations more than this solver follows'
+            self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
         self.order = chosen.get("order", 2)
         if self.order not in SHARES:
-            raise InputError(f"order={self.order!r} is not known; choose from {', '.join(map(str, SHARES))}")
-        tolerance, most = chosen.get("tolerance", TOLERANCES[self.order]), chosen.get("max_iterations", 30)
-        if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
-            raise InputError(
-                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
-            )
-        if not (isinstance(most, int) and most >= 1):
-            raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
+            text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
+            raise InputError(text, choices=SHARES)
+        solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
         if not (isinstance(halvings, int) and 0 <= halvings <= 20):
-            raise InputError(f"halvings={halvings!r} must be a whole number from 0 to 20")
+            raise InputError(option("halvings", halvings) + " must be a whole number from 0 to 20")
         shares = SHARES[self.order]
         bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
         self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares, "halvings": halvings,
-            "tolerance": float(tolerance), "max_iterations": most, **self._adaptive_options(),
+            **solved, **self._adaptive_options(),
         }  # fmt: skip
 
     def _adaptive_options(self) -> dict:
@@ -89,30 +84,45 @@ class Variational(CompiledIntegrator):
         given = {name: self.chosen[name] for name in _MORE if self.chosen.get(name) is not None}
         if adapt is None:
             if given:
-                raise InputError(f"{next(iter(given))}= goes with adapt=, one of {', '.join(self.adaptations)}")
+                name, value = next(iter(given.items()))
+                raise InputError(
+                    keyword(name, "method") + " goes with " + keyword("adapt", "method")
+                    + f", one of {', '.join(self.adaptations)}"
+                )
             return {}
         if adapt not in ADAPTATIONS:
-            raise UnknownNameError("adapt", adapt, self.adaptations)
+            one_of("adapt", adapt, self.adaptations)
         if adapt not in self.adaptations:
-            raise InputError(f'adapt="{adapt}" is of the method midpoint; {self.name} takes adapt="density"')
+            raise InputError(
+                option("adapt", adapt) + f" is of the method midpoint; {self.name} takes " + option("adapt", "density")
+            )
         takes = {"density": ("rate", "density"), "sundman": ("rate", "inertia", "energy")}[adapt]
         for name, value in given.items():
             if name not in takes:
-                raise InputError(f'{name}= does not go with adapt="{adapt}"; it takes {", ".join(takes)}')
+                raise InputError(
+                    keyword(name, "method") + " does not go with " + option("adapt", adapt)
+                    + f", which takes {', '.join(takes)}"
+                )
             number = isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value)
             if not number or (name != "energy" and value <= 0):
-                raise InputError(f"{name}={value!r} must be a {'finite' if name == 'energy' else 'positive'} number")
+                kind = "finite" if name == "energy" else "positive"
+                raise InputError(option(name, value) + f" must be a {kind} number")
         if "rate" not in given:
             raise InputError(
-                f'adapt="{adapt}" takes rate=, the speed |v| [1/s] about which steps begin to shorten: '
-                "at rest they are dt, at |v| much larger dt rate/|v|"
+                option("adapt", adapt) + " takes " + keyword("rate", "method")
+                + ", the speed |v| [1/s] about which steps begin to shorten: at rest they are dt, at |v| much larger "
+                "dt rate/|v|"
             )
         if self.model.kinematic_names:
-            raise InputError(f'adapt="{adapt}" does not know its steps beforehand, as prescribed coordinates must; '
-                             "take equal steps")  # fmt: skip
+            raise InputError(
+                option("adapt", adapt) + " does not know its steps beforehand, and prescribed coordinates need them; "
+                "take equal steps"
+            )
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
-            raise InputError(f'adapt="{adapt}" does not know how many steps it takes: give inputs as numbers or '
-                             "callables of time, not a row a step")  # fmt: skip
+            raise InputError(
+                option("adapt", adapt) + " does not know how many steps it takes: give " + named("inputs")
+                + " as numbers or callables of time, not a row a step"
+            )
         return {"adapt": ADAPTATIONS[adapt], **{name: float(value) for name, value in given.items()}}
 
     @property
@@ -137,9 +147,15 @@ class Variational(CompiledIntegrator):
 
     def start_between(self, t, q0, q1):
         if self.adaptive:
-            raise InputError("q1 is the end of a step of dt, and with adapt= steps differ; start from q0 and v0")
+            raise InputError(
+                named("q1", q1) + " is the end of a step of dt, and with " + keyword("adapt", "method")
+                + " steps differ; start from q0 and v0"
+            )
         if self.order > 2:
-            raise InputError(f"q1 is the end of a step of order 2; with order={self.order} start from q0 and v0")
+            raise InputError(
+                named("q1", q1) + " is the end of a step of order 2; with " + option("order", self.order)
+                + " start from q0 and v0"
+            )
         return self.stepper.momentum_between(float(t), q0, q1)
 
 
@@ -180,58 +196,65 @@ class Midpoint(Variational):
         "residual": "recursive, in O(n), or tree: the derivatives of Johnson & Murphey, in O(n^2), "
         "on joints of one coordinate",
         "caching": "whether the tree's derivatives are kept for use again (default True); the paper compares",
-        "inertia": 'with adapt="sundman": what makes a speed of the kinetic energy, 2 T/inertia = |v|^2 [kg m^2]',
-        "energy": 'with adapt="sundman": the energy that time is measured by [J] (default that of the start)',
+        "inertia": 'with adapt="sundman": inertia of the speed of steps, |v|^2 = 2 T/inertia [kg m^2]',
+        "energy": 'with adapt="sundman": the energy E of E - V [J] (default: the energy at the start)',
     }
 
     def _prepare(self):
-        alpha = self.chosen.get("alpha", 0.5)
-        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
-            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
-        residual, caching = self.chosen.get("residual", "recursive"), self.chosen.get("caching", True)
-        if residual not in ("recursive", "tree"):
-            raise UnknownNameError("residual", residual, ("recursive", "tree"))
+        alpha, caching = alpha_of(self.chosen), self.chosen.get("caching", True)
+        residual = one_of("residual", self.chosen.get("residual", "recursive"), ("recursive", "tree"))
         if not isinstance(caching, bool):
-            raise InputError(f"caching={caching!r} must be True or False")
+            raise InputError(option("caching", caching) + " must be True or False")
         if alpha != 0.5 and self.chosen.get("order", 2) != 2:
-            raise InputError(f"alpha={alpha!r} is not self-adjoint: compositions (order=) take alpha=0.5")
+            raise InputError(
+                option("alpha", alpha) + " is not self-adjoint: compositions (" + keyword("order", "method") + ") take "
+                + option("alpha", 0.5)
+            )
         turning = [joint.name for joint in self.model.flat.joints if joint.kind in ("ball", "free")]
         if residual == "tree" and turning:
             names = ", ".join(f'"{name}"' for name in turning)
             raise InputError(
-                f'residual="tree" takes joints of one coordinate, and "{self.model.name}" has the ball or free joints '
-                f'{names}; take "recursive", or run model.euler(), which has them as Euler angles'
+                option("residual", "tree") + f' takes joints of one coordinate, and "{self.model.name}" has the ball '
+                f'or free joints {names}; take "recursive", or run model.euler(), which has them as Euler angles'
             )
         if self.chosen.get("adapt") is not None and alpha != 0.5:
-            raise InputError(f"alpha={alpha!r} is not self-adjoint: adapt= takes alpha=0.5")
+            raise InputError(
+                option("alpha", alpha) + " is not self-adjoint: " + keyword("adapt", "method") + " takes "
+                + option("alpha", 0.5)
+            )
         if self.chosen.get("adapt") == "sundman":
             self._require_conservative(turning, residual)
         kind = "SundmanStepper" if self.chosen.get("adapt") == "sundman" else "MidpointStepper"
         self.stepper = self._make(
-            kind, **self._solver_options(), alpha=float(alpha), tree=residual == "tree", caching=caching
+            kind, **self._solver_options(), alpha=alpha, tree=residual == "tree", caching=caching
         )
 
     def _require_conservative(self, turning, residual):
-        """Refuse what the discrete action with time in it does not cover."""
-        model, say = self.model, 'adapt="sundman" is for conservative systems of one-coordinate joints, and '
-        other = '; take adapt="density"'
+        """Raise an InputError for a system that the discrete action with time in it does not cover."""
+        model, sundman = self.model, option("adapt", "sundman")
+        energy = sundman + " needs a system that conserves energy; "
+        other = ". Take " + option("adapt", "density")
         if turning:
             names = ", ".join(f'"{name}"' for name in turning)
-            raise InputError(f'{say}"{model.name}" has the ball or free joints {names}; run model.euler(), which has '
-                             f"them as Euler angles, or take adapt=\"density\"")  # fmt: skip
+            raise InputError(
+                sundman + f' needs joints of one coordinate, and "{model.name}" has the ball or free joints {names}. '
+                "Run model.euler(), which has them as Euler angles, or take " + option("adapt", "density")
+            )
         if residual == "tree":
-            raise InputError(f'{say}residual="tree" has no equations of it; take "recursive"')
+            raise InputError(sundman + " has no equations for " + option("residual", residual) + '; take "recursive"')
         for what, values in (("damping", model.damping), ("friction", model.friction)):
             if values.any():
-                raise InputError(f'{say}"{model.name}" has {what}{other}')
+                raise InputError(energy + f'"{model.name}" has {what}' + other)
         if self.torque is not None or self.wrenches:
-            raise InputError(f"{say}{'wrenches' if self.wrenches else 'torque'} need not be{other}")
+            raise InputError(energy + f"one driven by {'wrenches' if self.wrenches else 'a torque'} need not" + other)
         for load in model.loads:
             if not isinstance(load, CONSERVATIVE):
-                raise InputError(f'{say}"{model.name}" has a load of the kind {type(load).__name__}{other}')
+                raise InputError(energy + f'"{model.name}" has a load of the kind {type(load).__name__}' + other)
         if self.chosen.get("inertia") is None:
-            raise InputError('adapt="sundman" takes inertia=: steps shorten as sqrt(rate^2 + 2 (E - V)/inertia) grows, '
-                             "E - V being the kinetic energy")  # fmt: skip
+            raise InputError(
+                sundman + " takes " + keyword("inertia", "method") + ": steps shorten as "
+                "sqrt(rate^2 + 2 (E - V)/inertia) grows, E - V being the kinetic energy"
+            )
 
     @property
     def settings(self):

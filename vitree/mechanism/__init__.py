@@ -1,1 +1,1 @@
-"""What a mechanism is, in arrays, and what can be added to it; no equations of motion."""
+"""A mechanism in arrays, and its loads and constraints; no equations of motion."""

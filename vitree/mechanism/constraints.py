@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,22 @@ from vitree.spatial.checks import direction, finite
 from vitree.spatial.rotations import turn_z_to
 
 
+class _Named:
+    """A constraint; ``words`` are its name in messages, with fields in braces."""
+
+    words: ClassVar[str]
+
+    def __init_subclass__(cls, words: str) -> None:
+        cls.words = words
+
+    @property
+    def name(self) -> str:
+        """The constraint as messages call it."""
+        return self.words.format(**vars(self))
+
+
 @dataclass(frozen=True)
-class PointConstraint:
+class PointConstraint(_Named, words='point constraint "{a}" - "{b}" along {axis}'):
     """The origins of two frames keep an equal coordinate along an axis: axis . (a - b) = offset.
 
     Parameters
@@ -26,8 +40,8 @@ class PointConstraint:
     axis : (3,) array
         Direction; normalised.
     axes : {"world", "local"}
-        Whether the axis is fixed in the world or turns with frame a. With "local" it says that b moves in
-        a plane of a (point on plane).
+        The axis is fixed in the world, or turns with frame a. With "local" frame b moves in a plane of a (point on
+        plane).
     offset : float [m]
 
     References
@@ -41,14 +55,9 @@ class PointConstraint:
     axes: str = "world"
     offset: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'point constraint "{self.a}" - "{self.b}" along {tuple(self.axis)}'
-
 
 @dataclass(frozen=True)
-class Distance:
+class Distance(_Named, words='distance "{a}" - "{b}"'):
     """The origins of two frames keep a distance (a wire or a massless rod).
 
     Parameters
@@ -56,7 +65,7 @@ class Distance:
     a, b : str
         Names of frames; "world" is the origin of the world.
     length : float [m] or str
-        Positive; or the joint whose coordinate it is, as of a string that is let out.
+        Positive; or the joint whose coordinate is the length, as of a string that is let out.
 
     References
     ----------
@@ -67,11 +76,6 @@ class Distance:
     b: str
     length: float | str
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'distance "{self.a}" - "{self.b}"'
-
 
 @dataclass(frozen=True)
 class Coupling:
@@ -81,7 +85,7 @@ class Coupling:
     ----------
     factors : mapping of two joint names to floats
     value : float
-        Of the sum, in units of factor times q.
+        Value of the sum, in units of factor times q.
     """
 
     factors: Mapping[str, float]
@@ -89,12 +93,12 @@ class Coupling:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The constraint as messages call it."""
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
 @dataclass(frozen=True)
-class AxisConstraint:
+class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis_b}'):
     """A direction of frame a and one of frame b keep their angle: axis_a . axis_b = cosine.
 
     Parameters
@@ -104,7 +108,7 @@ class AxisConstraint:
     axis_a, axis_b : (3,) arrays
         Directions in the frames' own axes; normalised.
     cosine : float [-]
-        0 holds them at right angles.
+        0 for a right angle.
     """
 
     a: str
@@ -113,14 +117,9 @@ class AxisConstraint:
     axis_b: tuple[float, float, float]
     cosine: float = 0.0
 
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'axis constraint "{self.a}" {tuple(self.axis_a)} - "{self.b}" {tuple(self.axis_b)}'
-
 
 @dataclass(frozen=True)
-class Cam:
+class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     """One joint follows another by a profile: q_follower = profile(q_driver), a higher pair.
 
     Parameters
@@ -130,10 +129,10 @@ class Cam:
     positions : (n,) array
         Of the driver [m or rad], increasing.
     profile : (n,) array or callable
-        Of the follower [m or rad]: a table, or a function that is tabulated at ``positions``; the cubic
-        spline through it is used.
+        Of the follower [m or rad]: a table, or a function that is tabulated at ``positions``. The follower is on the
+        cubic spline through the table.
     periodic : bool
-        Whether it repeats.
+        Whether the profile repeats.
 
     References
     ----------
@@ -149,11 +148,6 @@ class Cam:
     def __post_init__(self) -> None:
         for field, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
             object.__setattr__(self, field, values)
-
-    @property
-    def name(self) -> str:
-        """What to call it in messages."""
-        return f'cam "{self.follower}" by "{self.driver}"'
 
 
 def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
@@ -194,7 +188,7 @@ def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupl
 
 
 def weld(a: str, b: str) -> list[PointConstraint | AxisConstraint]:
-    """Return the six constraints that hold the frame ``b`` where the frame ``a`` is, and turned as it is."""
+    """Return the six constraints that hold the frame ``b`` at the place and rotation of the frame ``a``."""
     x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
     return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w) for u, w in ((x, y), (y, z), (z, x)))]
 
@@ -207,7 +201,7 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
     a, b : str
         Names of frames; "world" is the origin of the world.
     directions : int or sequence of (3,) arrays
-        3 for all, or the directions along which they are held.
+        3 for all directions, or a list of directions.
     axes : {"world", "local"}
         As of :class:`PointConstraint`.
 
@@ -225,14 +219,14 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
 def joint_constraints(
     kind: str, a: str, b: str, axis: ArrayLike = (0.0, 0.0, 1.0)
 ) -> list[PointConstraint | AxisConstraint]:
-    """Return the constraints that let frame b move in frame a as by a joint; they close a loop.
+    """Return the constraints that let frame b move in frame a like a joint does; they close a loop.
 
     Parameters
     ----------
     kind : {"fixed", "revolute", "prismatic", "cylindrical", "spherical", "planar", "free"}
         6, 5, 5, 4, 3, 3 and no constraints.
     a, b : str
-        Names of frames; they coincide where a joint's coordinates would be zero.
+        Names of frames. They coincide where the coordinates of such a joint would be zero.
     axis : (3,) array
         Direction of the joint, in both frames; of a planar one its normal.
 

@@ -39,8 +39,8 @@ def expand(flat: Flat) -> Flat:
     """Return the mechanism with ball joints as rz ry rx and free joints as tx ty tz rz ry rx.
 
     The expanded body of a native body is the last of its primitives; only that one has mass.
-    Damping of a turn in body axes has no counterpart on Euler rates: such a mechanism is refused.
-    Damping of a free joint's translation is kept if it is the same along all axes.
+    Damping of a rotation in body axes has no counterpart for Euler rates: such a mechanism is refused.
+    Damping of a free joint's translation stays if it is the same along all axes.
 
     Raises
     ------

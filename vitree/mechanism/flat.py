@@ -1,4 +1,4 @@
-"""The flat arrays a tree is compiled to: the contract between ``tree`` and ``model``."""
+"""The flat arrays to which a tree is compiled: the contract between ``tree`` and ``model``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ REVOLUTE, PRISMATIC, HELICAL, BALL, FREE = range(5)
 #: Entries of q and of v per joint kind.
 KIND_NQ = np.array([1, 1, 1, 4, 7])
 KIND_NV = np.array([1, 1, 1, 3, 6])
-#: Speed below which friction is linear in the velocity, if no other is given [m/s or rad/s].
+#: The default of the speed below which friction is linear in the velocity [m/s or rad/s].
 FRICTION_VELOCITY = 0.01
 
 
 @dataclass(frozen=True)
 class JointInfo:
-    """What a person knows of one named joint (one or more consecutive moving bodies).
+    """The description of a named joint (one or more consecutive moving bodies).
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class JointInfo:
     parent, child : str
         Names of the links (or frames) that the joint connects.
     q_slice, v_slice : slice
-        Where its coordinates are in q and v.
+        The places of its coordinates in q and v.
     axis : tuple of float or None
         Direction in the joint's frame, for one-coordinate joints.
     lower, upper : (nv of the joint,) tuples
@@ -41,7 +41,7 @@ class JointInfo:
     velocity, effort : tuples
         Limits of speed [m/s or rad/s] and effort [N or N m], inf where there are none.
     mimic : (joint name, multiplier, offset) or None
-        What the file says of a follower; kept as data.
+        For a follower, as in the file; kept as data.
     """
 
     name: str
@@ -60,7 +60,7 @@ class JointInfo:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape fixed to a frame, kept for viewers; no part in the dynamics.
+    """A shape fixed to a frame, for viewers; the dynamics do not depend on it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Geometry:
         Colour, four shares from 0 to 1.
     role : {"visual", "collision"}
     found : bool
-        False for a mesh whose file is not there, or not where a robot file may have it opened: do not open it.
+        False for a mesh whose file does not exist or may not be opened: do not open it.
     """
 
     frame: str
@@ -138,7 +138,7 @@ class Flat:
     geometry: tuple[Geometry, ...] = ()
     constraints: tuple = ()  # of mechanism.constraints
     loads: tuple = ()  # of mechanism.loads
-    report: Report = field(default_factory=Report)  # what a reader found in the file, and did with it
+    report: Report = field(default_factory=Report)  # findings and changes of a reader
 
     def __post_init__(self):
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):

@@ -1,6 +1,9 @@
-"""Index: where the joints and frames of a mechanism are in its arrays, by their names."""
+"""Index: the places of joints and frames in the arrays of a mechanism, by name."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +15,15 @@ def _starts(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int32)[: len(sizes)]
 
 
+def _found(kind: str, name: str, there: Mapping[str, Any]) -> Any:
+    try:
+        return there[name]
+    except (KeyError, TypeError):
+        raise UnknownNameError(kind, name, there) from None
+
+
 def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) [m] of the frame of a row, the bodies being at poses (nbody, 4, 4) [m]."""
+    """Return the pose (4, 4) [m] of the frame in a row, from the poses (nbody, 4, 4) [m] of the bodies."""
     local = np.eye(4)
     local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
     body = int(flat.frame_body[frame])
@@ -32,9 +42,9 @@ class Index:
     nq, nv : int
         Numbers of entries of a configuration and of a velocity.
     iq, iv : (nbody,) arrays of int32
-        Where the coordinates and velocities of each body's joint start.
+        First coordinate and first velocity of each body's joint.
     quaternions : (n,) array of int
-        Where quaternions (x, y, z, w) start in q.
+        Places in q at which quaternions (x, y, z, w) start.
     joints : dict of str to JointInfo
     frames : dict of str to int
         Rows of the frames in ``flat``.
@@ -54,30 +64,12 @@ class Index:
         self.frames = {name: k for k, name in enumerate(flat.frame_names)}
 
     def joint(self, name: str) -> JointInfo:
-        """Return what is known of the joint ``name``.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no joint of that name.
-        """
-        try:
-            return self.joints[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError("joint", name, self.joints) from None
+        """Return the description of the joint ``name``; raise an UnknownNameError if there is none."""
+        return _found("joint", name, self.joints)
 
     def frame(self, name: str) -> int:
-        """Return the row of the frame ``name``.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no frame of that name.
-        """
-        try:
-            return self.frames[name]
-        except (KeyError, TypeError):
-            raise UnknownNameError("frame", name, self.frames) from None
+        """Return the row of the frame ``name``; raise an UnknownNameError if there is none."""
+        return _found("frame", name, self.frames)
 
     def place(self, name: str) -> tuple[int, np.ndarray, np.ndarray]:
         """Return the body (-1: world) that a frame is fixed to, and its rotation and position in the core frame.
@@ -95,7 +87,7 @@ class Index:
         return int(self.flat.frame_body[k]), self.flat.frame_E[k], self.flat.frame_p[k]
 
     def one_coordinate(self, name: str, what: str) -> dict[str, int]:
-        """Return where the coordinate of a joint is.
+        """Return the places of a joint's coordinate in q and v.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """Loads: potentials, forces and inputs that act on a mechanism beside its gravity, damping and torque.
 
-Those of this module run in compiled code. For others subclass :class:`vitree.Potential` or
+The loads of this module run in compiled code. For your own, subclass :class:`vitree.Potential` or
 :class:`vitree.Force`.
 """
 
@@ -23,7 +23,7 @@ class _Between:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The load as messages call it."""
         return f'{type(self).__name__.lower()} "{self.a}" - "{self.b}"'
 
 
@@ -38,7 +38,7 @@ class _OnJoint:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The load as messages call it."""
         return f'{self.word} on joint "{self.joint}"'
 
 
@@ -52,7 +52,7 @@ class Spring(_Between):
         Names of frames; "world" is the origin of the world.
     stiffness : float [N/m]
     length : float [m]
-        At which it pulls nothing.
+        The length at which the spring is at rest.
 
     References
     ----------
@@ -67,7 +67,7 @@ class Spring(_Between):
 
 @dataclass(frozen=True)
 class Damper(_Between):
-    """A linear damper between the origins of two frames: it resists the rate of their distance.
+    """A linear damper between the origins of two frames: it resists a change of their distance.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Attraction(_Between):
     a, b : str
         Names of frames.
     mass_a, mass_b : float [kg], optional
-        Those of the links of these names if not given.
+        By default the masses of the links with these names.
     constant : float [m^3/(kg s^2)]
     """
 
@@ -103,7 +103,7 @@ class Attraction(_Between):
 
 @dataclass(frozen=True)
 class Gravity:
-    """Uniform gravity on some links only, beside that of the whole tree.
+    """Uniform gravity on some links, in addition to that of the whole tree.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Gravity:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The load as messages call it."""
         return "gravity on " + ", ".join(f'"{link}"' for link in self.links)
 
 
@@ -143,7 +143,7 @@ class Wrench:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """The load as messages call it."""
         return f'wrench on "{self.frame}"'
 
 
@@ -180,15 +180,15 @@ class JointSpring(_OnJoint, word="spring"):
 
 @dataclass(frozen=True)
 class NonlinearSpring(_OnJoint, word="nonlinear spring"):
-    """A conservative force on a one-coordinate joint by a table or a function of its coordinate.
+    """A conservative force on a one-coordinate joint, by a table or a function of its coordinate.
 
     Parameters
     ----------
     joint : str
     positions : (n,) array [m or rad]
-        Increasing; the cubic spline through the table is used, straight on beyond its ends.
+        Increasing. The force is the cubic spline through the table, and goes straight on beyond the ends.
     force : (n,) array or callable [N or N m]
-        On the joint, so a spring has negative slope. A callable is tabulated at ``positions``.
+        Force on the joint; that of a spring has a negative slope. A callable is tabulated at ``positions``.
     """
 
     joint: str
@@ -201,7 +201,7 @@ class NonlinearSpring(_OnJoint, word="nonlinear spring"):
 
 
 Load = Spring | Damper | Attraction | Gravity | Wrench | JointForce | JointSpring | NonlinearSpring
-#: Those that have a potential energy.
+#: Loads that have a potential energy.
 CONSERVATIVE = (Spring, Attraction, Gravity, JointSpring, NonlinearSpring)
 
 

@@ -1,22 +1,24 @@
-"""Is the mass matrix regular? Asked of every model."""
+"""Whether the mass matrix of a mechanism is regular."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
+from vitree.spatial.inertia import point_inertia
+from vitree.spatial.rotations import hat, rotation_about
 
-#: Least inertia felt by a joint, relative to the inertia that it carries.
+#: Least inertia that a joint feels, relative to the inertia that it carries.
 LEAST = 1e-12
 
 
 def why_singular(flat: Flat) -> str | None:
-    """Say why the mass matrix is singular in every configuration; None if it is not.
+    """Return why the mass matrix is singular in every configuration; None if it is regular.
 
-    Prescribed coordinates are not solved for, and may carry nothing.
+    Prescribed coordinates are not solved for and need no inertia.
 
-    The mass matrix is regular where all pivots of its factorisation, the inertias that the joints
-    feel, are; they are analytic in q, so one configuration in general position decides.
+    The mass matrix is regular where the inertia that each joint feels, a pivot of its factorisation, is regular. These
+    inertias are analytic in q, so one configuration in general position decides.
 
     References
     ----------
@@ -34,7 +36,7 @@ def why_singular(flat: Flat) -> str | None:
         if not locked and not (turning > 0 or moving > 0):
             return (
                 f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
-                f"give a body below it a mass, or make it fixed"
+                f"give a body below the joint a mass, or make the joint fixed"
             )
         scale = np.sqrt((S[:3] ** 2).sum(axis=0) * turning + (S[3:] ** 2).sum(axis=0) * moving)
         U = felt[i] @ S
@@ -45,20 +47,20 @@ def why_singular(flat: Flat) -> str | None:
         if k >= 0:
             X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
             left = X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
-            # by symmetry: else rounding grows threefold from body to body
+            # made symmetric: without this, rounding grows threefold from body to body
             felt[k] += 0.5 * (left + left.T)
             carried[k] += X.T @ carried[i] @ X
     return None
 
 
 def joint_of(flat: Flat, body: int) -> str:
-    """Name of the joint that a body belongs to."""
+    """Return the name of the joint of a body."""
     start = int(KIND_NV[flat.kind[:body]].sum())
     return next((j.name for j in flat.joints if j.v_slice.start <= start < j.v_slice.stop), f"body {body}")
 
 
 def _least(D: np.ndarray, scale: np.ndarray) -> float:
-    """Smallest eigenvalue of a joint's inertia in units of what it carries."""
+    """Smallest eigenvalue of the inertia that a joint feels, relative to the inertia that it carries."""
     if not (scale > 0).all():
         return 0.0
     if len(scale) == 1:
@@ -78,21 +80,17 @@ def _reason(name: str, alone: bool) -> str:
     )
 
 
-def _hat(x: np.ndarray) -> np.ndarray:
-    return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
-
-
 def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """Inertia (6, 6) about the core frame's origin, for twists (angular, linear)."""
-    c = _hat(com)
+    c = hat(com)
     out = np.zeros((6, 6))
-    out[:3, :3], out[:3, 3:], out[3:, :3] = inertia - mass * c @ c, mass * c, -mass * c
+    out[:3, :3], out[:3, 3:], out[3:, :3] = inertia + point_inertia(mass, com), mass * c, -mass * c
     out[3, 3] = out[4, 4] = out[5, 5] = mass
     return out
 
 
 def _joint(kind: int, pitch: float, rng: np.random.Generator):
-    """Motion subspace (6, nv), and a rotation and position that the joint may reach."""
+    """Motion subspace (6, nv) of a joint, and one of its rotations and positions."""
     if kind in (BALL, FREE):
         Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         return np.eye(6)[:, : 6 if kind == FREE else 3], Q * np.linalg.det(Q), np.zeros(3)
@@ -103,13 +101,12 @@ def _joint(kind: int, pitch: float, rng: np.random.Generator):
         return S, np.eye(3), np.array([0, 0, angle])
     if kind == HELICAL:
         S[5] = pitch
-    c, s = np.cos(angle), np.sin(angle)
-    return S, np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]]), np.array([0, 0, pitch * angle])
+    return S, rotation_about(np.array([0.0, 0.0, 1.0]), angle), np.array([0, 0, pitch * angle])
 
 
 def _child_from_parent(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Matrix (6, 6) that takes a twist of the parent to the child's frame."""
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
-    X[3:, :3] = -R.T @ _hat(p)
+    X[3:, :3] = -R.T @ hat(p)
     return X

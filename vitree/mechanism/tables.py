@@ -8,7 +8,7 @@ from vitree.errors import ModelError
 
 
 def tabulated(positions, values) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return positions and values as numbers; a callable is asked for its value at each position."""
+    """Return positions and values as numbers; a callable is called at each position."""
     x = np.array(positions, dtype=float)
     y = [values(float(p)) for p in x] if callable(values) else values
     return tuple(float(p) for p in x), tuple(float(f) for f in np.ravel(y))
@@ -22,9 +22,9 @@ def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndar
     x, y : (n,) arrays
         x increasing, at least two points; two make a straight line.
     what : str
-        For messages.
+        The name of the table in messages.
     periodic : bool
-        Repeats after the last x; y must end as it began. Otherwise the period is zero.
+        Whether the function repeats after the last x; y must then end at its first value. Without, the period is zero.
 
     Raises
     ------
@@ -35,7 +35,8 @@ def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndar
     except (TypeError, ValueError):
         raise ModelError(f"the table of {what} must be numbers") from None
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
-        raise ModelError(f"the table of {what} needs two rows of equal length, at least 2: {x.shape} and {y.shape}")
+        shapes = f"{x.shape} and {y.shape}"
+        raise ModelError(f"the table of {what} needs two rows of equal length, at least 2; they have shapes {shapes}")
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (np.diff(x) > 0).all()):
         raise ModelError(f"the table of {what} must be finite, and its positions must increase")
     from scipy.interpolate import CubicSpline, PPoly

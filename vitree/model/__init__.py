@@ -1,4 +1,4 @@
-"""Models: what can be simulated, and a mechanism's kinematics and dynamics of one state at a time."""
+"""Systems that can be simulated, and the kinematics and dynamics of a mechanism."""
 
 from vitree.model.euler import EulerModel
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model

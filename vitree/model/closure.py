@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from vitree.errors import ConvergenceError, InputError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.model.model import Model
+from vitree.wording import named
 
 #: A start may miss the constraints by this much [m or rad], and their rates [per s].
 CONSISTENT = 1e-8
@@ -165,7 +166,7 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
     if np.abs(h).max(initial=0.0) > CONSISTENT:
         worst = int(np.abs(h).argmax())
         raise InputError(
-            f"q0 does not satisfy the {model.constraints[worst].name}: off by {h[worst]:.3g}; "
+            named("q0", q) + f" does not satisfy the {model.constraints[worst].name}: off by {h[worst]:.3g}; "
             f"take q0 = vitree.satisfy_constraints(model, q0)"
         )
 
@@ -192,6 +193,7 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
         if np.abs(rate).max() > CONSISTENT * max(1.0, np.abs(Dh).max() * np.abs(v).max()):
             worst = int(np.abs(rate).argmax())
             raise InputError(
-                f"v0 does not satisfy the {model.constraints[worst].name}: its rate is {rate[worst]:.3g}; "
+                named("v0", v)
+                + f" does not satisfy the {model.constraints[worst].name}: its rate is {rate[worst]:.3g}; "
                 f"take v0 = model.project_velocity(q0, v0)"
             )

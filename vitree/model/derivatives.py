@@ -15,6 +15,7 @@ from vitree.mechanism.flat import BALL, FREE, HELICAL, KINDS, PRISMATIC
 from vitree.mechanism.index import pose_of
 from vitree.mechanism.regular import joint_of
 from vitree.model.mechanism import Mechanism
+from vitree.spatial.rotations import hat
 
 
 @dataclass(frozen=True)
@@ -191,26 +192,18 @@ def _world_twists(model: Mechanism, path: list[int], poses: np.ndarray) -> np.nd
     return np.hstack((angular, np.cross(origin, angular) + np.where(slides, 1.0, pitch) * axis))
 
 
-def _crosses(a: np.ndarray) -> np.ndarray:
-    """The matrices of a x b, (m, 3, 3), of vectors (m, 3)."""
-    x, y, z = a.T
-    out = np.zeros((len(a), 3, 3))
-    out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -z, y, -x
-    return out - out.transpose(0, 2, 1)
-
-
 def _hats(s: np.ndarray) -> np.ndarray:
     """Twists (m, 6) as matrices (m, 4, 4) that act on poses."""
     out = np.zeros((len(s), 4, 4))
-    out[:, :3, :3], out[:, :3, 3] = _crosses(s[:, :3]), s[:, 3:]
+    out[:, :3, :3], out[:, :3, 3] = hat(s[:, :3]), s[:, 3:]
     return out
 
 
 def _ads(s: np.ndarray) -> np.ndarray:
     """The matrices of the Lie bracket with twists (m, 6): (m, 6, 6)."""
     out = np.zeros((len(s), 6, 6))
-    out[:, :3, :3] = out[:, 3:, 3:] = _crosses(s[:, :3])
-    out[:, 3:, :3] = _crosses(s[:, 3:])
+    out[:, :3, :3] = out[:, 3:, 3:] = hat(s[:, :3])
+    out[:, 3:, :3] = hat(s[:, 3:])
     return out
 
 

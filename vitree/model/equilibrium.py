@@ -43,62 +43,83 @@ def minimize_potential_energy(
     ModelError
         If the mass matrix is singular.
     """
-    from scipy.optimize import minimize
-
     model.require_regular()
     q = satisfy_constraints(model, q, hold)
-    free = ~held_coordinates(model, hold)
+    rest = _Rest(model, hold)
+    scale = max(float(np.abs(rest.slope(q)[rest.free]).max(initial=0.0)), 1e-12)
+    q = rest.descended(q, scale)
+    for _ in range(20):
+        # Newton's method on the balance of forces, with its derivatives by differences
+        left, multipliers, Dh = rest.unbalanced(q)
+        scale = max(scale, float(np.abs(rest.slope(q)[rest.free]).max(initial=0.0)))
+        if np.abs(left).max(initial=0.0) <= tolerance * scale:
+            return q
+        m = len(multipliers)
+        system = np.block([[rest.curvature(q, multipliers).T, Dh.T], [Dh, np.zeros((m, m))]])
+        x = np.linalg.lstsq(system, np.concatenate((-left, np.zeros(m))), rcond=1e-12)[0][: len(left)]
+        q = rest.moved(q, x * min(1.0, 0.5 / max(np.abs(x).max(), 1e-300)))
+        q = satisfy_constraints(model, q, hold)
+    raise ConvergenceError(
+        f'no rest near q: "{model.v_names[int(np.flatnonzero(rest.free)[np.abs(left).argmax()])]}" still feels '
+        f"{np.abs(left).max():.3g} N or N m; the potential may have no minimum there; start elsewhere, or hold joints",
+        time=np.nan, residual=float(np.abs(left).max()), iterations=20,
+    )  # fmt: skip
 
-    def slope(at: np.ndarray) -> np.ndarray:
+
+class _Rest:
+    """The forces of a model at rest, on the joints that are free to move."""
+
+    def __init__(self, model: Model, hold: Iterable[str]):
+        self.model, self.hold = model, tuple(hold)
+        self.free = ~held_coordinates(model, self.hold)
+
+    def slope(self, at: np.ndarray) -> np.ndarray:
         """Derivatives of the potential by body displacements."""
-        return -model.static_force(at)
+        return -self.model.static_force(at)
 
-    scale = max(float(np.abs(slope(q)[free]).max(initial=0.0)), 1e-12)
+    def constraints(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """h, and Dh by the free coordinates."""
+        h, Dh = self.model.constraint_rows(at[None])
+        return h[0], Dh[0][:, self.free]
 
-    def unbalanced(at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def unbalanced(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Forces that the constraints do not carry, the multipliers of those they do, and Dh."""
-        Dh, force = model.constraint_rows(at[None])[1][0][:, free], slope(at)[free]
+        Dh, force = self.constraints(at)[1], self.slope(at)[self.free]
         multipliers = np.linalg.lstsq(Dh.T, force, rcond=None)[0]
         return force - Dh.T @ multipliers, multipliers, Dh
 
-    def moved(at: np.ndarray, x: np.ndarray) -> np.ndarray:
-        step = np.zeros(model.nv)
-        step[free] = x
-        return model.integrate(at, step)
+    def curvature(self, at: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+        """Derivatives of the unbalanced forces, the multipliers held."""
+        model, free = self.model, self.free
+        left = lambda q: self.slope(q) - model.constraint_rows(q[None])[1][0].T @ multipliers  # noqa: E731
+        return by_displacement(model, at, left)[free][:, free]
 
-    def descended(start: np.ndarray, bounds) -> np.ndarray:
-        """A configuration of less potential, by SLSQP on displacements from a start."""
-        found = minimize(
-            lambda x: model.potential_energy(moved(start, x)) / scale, np.zeros(free.sum()), method="SLSQP",
-            jac=lambda x: slope(moved(start, x))[free] / scale, options={"maxiter": 500, "ftol": 1e-12},
-            constraints={"type": "eq", "fun": lambda x: model.constraint_rows(moved(start, x)[None])[0][0],
-                         "jac": lambda x: model.constraint_rows(moved(start, x)[None])[1][0][:, free]}, bounds=bounds,
-        )  # fmt: skip
-        return satisfy_constraints(model, moved(start, found.x), hold)
+    def moved(self, at: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """The configuration that a displacement of the free coordinates leads to."""
+        step = np.zeros(self.model.nv)
+        step[self.free] = x
+        return self.model.integrate(at, step)
 
-    if model.nq == model.nv:
-        q = descended(q, None)
-    else:
+    def descended(self, q: np.ndarray, scale: float) -> np.ndarray:
+        """A configuration of less potential that satisfies the constraints, near a local minimum."""
+        if self.model.nq == self.model.nv:
+            return self._descended(q, scale, None)
         # slopes are by body displacements, which on ball and free joints add up only while they are small
         for _ in range(30):
-            before, q = q, descended(q, [(-0.2, 0.2)] * int(free.sum()))
-            if np.abs(model.difference(before, q)).max() < 1e-3:
+            before, q = q, self._descended(q, scale, [(-0.2, 0.2)] * int(self.free.sum()))
+            if np.abs(self.model.difference(before, q)).max() < 1e-3:
                 break
-    for _ in range(20):
-        # Newton's method on the balance of forces, with its derivatives by differences
-        rest, multipliers, Dh = unbalanced(q)
-        scale = max(scale, float(np.abs(slope(q)[free]).max(initial=0.0)))
-        if np.abs(rest).max(initial=0.0) <= tolerance * scale:
-            return q
-        H = by_displacement(
-            model, q, lambda at: slope(at) - model.constraint_rows(at[None])[1][0].T @ multipliers  # noqa: B023
-        )[free][:, free]
-        m = len(multipliers)
-        system = np.block([[H.T, Dh.T], [Dh, np.zeros((m, m))]])
-        x = np.linalg.lstsq(system, np.concatenate((-rest, np.zeros(m))), rcond=1e-12)[0][: len(rest)]
-        q = satisfy_constraints(model, moved(q, x * min(1.0, 0.5 / max(np.abs(x).max(), 1e-300))), hold)
-    raise ConvergenceError(
-        f'no rest near q: "{model.v_names[int(np.flatnonzero(free)[np.abs(rest).argmax()])]}" still feels '
-        f"{np.abs(rest).max():.3g} N or N m; the potential may have no minimum there; start elsewhere, or hold joints",
-        time=np.nan, residual=float(np.abs(rest).max()), iterations=20,
-    )  # fmt: skip
+        return q
+
+    def _descended(self, start: np.ndarray, scale: float, bounds: list | None) -> np.ndarray:
+        """The same by one call of SLSQP, on displacements from a start."""
+        from scipy.optimize import minimize
+
+        at = lambda x: self.moved(start, x)  # noqa: E731
+        found = minimize(
+            lambda x: self.model.potential_energy(at(x)) / scale, np.zeros(self.free.sum()), method="SLSQP",
+            jac=lambda x: self.slope(at(x))[self.free] / scale, options={"maxiter": 500, "ftol": 1e-12},
+            constraints={"type": "eq", "fun": lambda x: self.constraints(at(x))[0],
+                         "jac": lambda x: self.constraints(at(x))[1]}, bounds=bounds,
+        )  # fmt: skip
+        return satisfy_constraints(self.model, at(found.x), self.hold)

@@ -1,4 +1,4 @@
-"""What a mechanism has beside its bodies, as the compiled core takes it: loads and constraints as rows of numbers."""
+"""Loads and constraints as rows of numbers, as the compiled core takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanism: what functions of a model ask of it."""
+"""Mechanism: the part of a model that functions of a model use."""
 
 from __future__ import annotations
 

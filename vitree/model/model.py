@@ -24,7 +24,8 @@ from vitree.model.lower import lower_constraints, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
-from vitree.spatial.rotations import rotate
+from vitree.spatial.rotations import quaternion_rate, rotate
+from vitree.wording import named
 
 #: The kernels for one state at a time.
 core = scalar()
@@ -53,7 +54,10 @@ class LagrangianDerivatives(NamedTuple):
 
 
 def _content(x):
-    """What a load or constraint says, in types whose repr does not depend on how a number was given."""
+    """The content of a load or constraint, in types whose repr does not depend on how a number was given.
+
+    Vehicles have a ``_content`` of their own. Digests are made of both, and old checkpoints of old digests.
+    """
     if isinstance(x, Written):
         return x.content
     if is_dataclass(x):
@@ -63,12 +67,6 @@ def _content(x):
     if isinstance(x, list | tuple | np.ndarray):
         return [_content(value) for value in x]
     return float(x) if isinstance(x, Real) and not isinstance(x, bool) else x
-
-
-def _quaternion_rate(turn, omega):
-    """Half the product of a quaternion (x, y, z, w) and the body angular velocity."""
-    u, w = turn[:3], turn[3]
-    return 0.5 * np.append(w * omega + np.cross(u, omega), -u @ omega)
 
 
 class Model(System):
@@ -278,7 +276,7 @@ class Model(System):
 
     @property
     def report(self) -> Report:
-        """What was found in the file it comes from, and what was done with it."""
+        """Findings of the file that the model comes from."""
         return self.flat.report
 
     @property
@@ -313,7 +311,7 @@ class Model(System):
         return tuple(names)
 
     def joint(self, name: str) -> JointInfo:
-        """Return what is known of the joint ``name``.
+        """Return the facts of the joint ``name``.
 
         Raises
         ------
@@ -405,8 +403,8 @@ class Model(System):
             norm = np.linalg.norm(q[i : i + 4])
             if abs(norm - 1.0) > QUATERNION_TOLERANCE:
                 raise InputError(
-                    f"{name}[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
-                    f"divide it by its length"
+                    named(name, q) + f"[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
+                    "divide it by its length"
                 )
             if abs(norm - 1.0) > 4e-16:
                 q[i : i + 4] /= norm
@@ -427,11 +425,11 @@ class Model(System):
         rate = np.empty(self.nq)
         for kind, iq, iv in zip(self.flat.kind, self._iq, self._iv, strict=True):
             if kind == BALL:
-                rate[iq : iq + 4] = _quaternion_rate(q[iq : iq + 4], v[iv : iv + 3])
+                rate[iq : iq + 4] = quaternion_rate(q[iq : iq + 4], v[iv : iv + 3])
             elif kind == FREE:
                 turn = q[iq + 3 : iq + 7]
                 rate[iq : iq + 3] = rotate(turn, v[iv : iv + 3])
-                rate[iq + 3 : iq + 7] = _quaternion_rate(turn, v[iv + 3 : iv + 6])
+                rate[iq + 3 : iq + 7] = quaternion_rate(turn, v[iv + 3 : iv + 6])
             else:
                 rate[iq] = v[iv]
         return rate

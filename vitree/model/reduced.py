@@ -268,12 +268,12 @@ class ReducedEulerModel(ReducedModel):
         return (ReducedEulerModel, (self.native,))
 
     def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return what :meth:`vitree.EulerModel.from_native` does, in the coordinates that do not follow."""
+        """Like :meth:`vitree.EulerModel.from_native`, in the coordinates that do not follow."""
         q, v = self._expanded.from_native(self.native.expand(q), self.native.expand_velocity(v))
         return self.contract(q), self.contract_velocity(v)
 
     def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return what :meth:`vitree.EulerModel.to_native` does, from the coordinates that do not follow."""
+        """Like :meth:`vitree.EulerModel.to_native`, from the coordinates that do not follow."""
         q, v = self._expanded.to_native(self.expand(q), self.expand_velocity(v))
         return self.native.contract(q), self.native.contract_velocity(v)
 

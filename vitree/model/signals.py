@@ -1,4 +1,4 @@
-"""What a simulation is driven by over time: inputs of loads, and the motion of prescribed coordinates."""
+"""Signals that drive a simulation: inputs of loads, and the motion of prescribed coordinates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.system import System
+from vitree.wording import Argument, named
 
 
 def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
@@ -30,25 +31,28 @@ def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
     if isinstance(inputs, Mapping):
         for name in inputs:
             if name not in names:
-                raise UnknownNameError("input", name, names)
+                raise UnknownNameError("input", name, names, about=Argument("inputs", inputs, style="name"))
         given = [inputs.get(name, 0.0) for name in names]
         if any(callable(x) for x in given):
             if any(np.ndim(x) for x in given if not callable(x)):
-                raise InputError("inputs mixes callables with arrays over time; give one kind of them")
+                raise InputError(
+                    named("inputs", inputs) + " mixes callables with arrays over time; give one kind of them"
+                )
             return lambda t, q, v: np.array([x(t) if callable(x) else x for x in given], dtype=float)
         inputs = np.column_stack(np.broadcast_arrays(*given)) if any(np.ndim(x) for x in given) else given
     try:
         array = np.array(inputs, dtype=float)
     except (TypeError, ValueError) as error:
-        raise InputError(f"inputs must be numbers: {error}") from None
+        raise InputError(named("inputs", inputs) + f" must be numbers: {error}") from None
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         listed = f" ({', '.join(names)})" if names else ""
         raise InputError(
-            f"inputs has shape {array.shape}; it must be ({len(names)},) or (steps, {len(names)}) for "
+            named("inputs", inputs)
+            + f" has shape {array.shape}; it must be ({len(names)},) or (steps, {len(names)}) for "
             f"{len(names)} inputs{listed}"
         )
     if not np.isfinite(array).all():
-        raise InputError("inputs must be finite; they hold NaN or infinity")
+        raise InputError(named("inputs", inputs) + " must be finite; they hold NaN or infinity")
     return array
 
 
@@ -67,9 +71,9 @@ class LimitedTorque:
     torque : (nv,) array or callable
         The same within the limits.
     asked : int
-        How many joint forces (nv,) were asked for so far; one, if they are constant.
+        Number of calls so far; one for constant joint forces.
     cut : (nv,) array
-        In how many of them each entry was cut.
+        Number of calls in which each entry was cut.
 
     Raises
     ------
@@ -96,9 +100,9 @@ class LimitedTorque:
             names = ", ".join(f'"{self.names[k]}"' for k in idle[:10])
             names += f" and {len(idle) - 10} more" * (len(idle) > 10)
             raise InputError(
-                f"effort_limits=True, and there is torque on joints whose effort limit is not positive, {names}: "
-                f"give them limits where they are made (effort=, or <limit effort>), inf for none, or leave "
-                f"effort_limits out"
+                "with " + Argument("effort_limits", True)
+                + f" there is torque on joints whose effort limit is not positive: {names}. Give these joints a limit "
+                "where they are made (effort=, or <limit effort>), inf for none, or leave effort_limits out"
             )
         self.asked += 1
         self.cut += np.abs(torque) > self.limits
@@ -106,11 +110,11 @@ class LimitedTorque:
 
     def _ask(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         torque = np.asarray(self._given(t, q, v), dtype=float)
-        # what has another shape the stepper refuses
+        # the stepper refuses another shape
         return self._within(torque) if torque.shape == self.limits.shape else torque
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the joint forces asked for in which an entry was cut, by name, where any was."""
+        """Return the fraction of calls in which an entry was cut, by its name, for the entries that were."""
         return {name: float(cut / self.asked) for name, cut in zip(self.names, self.cut, strict=True) if cut}
 
 
@@ -122,7 +126,7 @@ class Motion:
     model : System
     prescribed : mapping of joint name to array or callable
         An array has the coordinate at each step's ends, (steps + 1,) or more. A callable takes t [s] and returns the
-        coordinate, or (coordinate, rate, acceleration); what it leaves out is taken by differences.
+        coordinate, or (coordinate, rate, acceleration); missing rates are taken by differences.
         Coordinates that are not named rest where they start.
 
     Raises
@@ -196,10 +200,12 @@ class Motion:
         v0 = v0.copy()
         for k, name in enumerate(self.names):
             if abs(q0[self.iq[k]] - q[k]) > 1e-9 * max(1.0, abs(q[k])):
-                raise InputError(f'q0 has "{name}" at {q0[self.iq[k]]:.9g}, but its motion starts at {q[k]:.9g}')
+                text = f' has "{name}" at {q0[self.iq[k]]:.9g}, but its motion starts at {q[k]:.9g}'
+                raise InputError(named("q0", q0) + text)
             if v0[self.iv[k]] != 0.0 and abs(v0[self.iv[k]] - v[k]) > 1e-6 * max(1.0, abs(v[k])):
                 raise InputError(
-                    f'v0 gives "{name}" the rate {v0[self.iv[k]]:.6g}, but it moves as prescribed, by {v[k]:.6g}; '
+                    named("v0", v0)
+                    + f' gives "{name}" the rate {v0[self.iv[k]]:.6g}, but it moves as prescribed, by {v[k]:.6g}; '
                     f"leave it zero"
                 )
         v0[self.iv] = v
@@ -207,7 +213,7 @@ class Motion:
 
 
 def _with_rates(name: str, motion: Callable, t: float, e: float) -> tuple[float, float, float]:
-    """Coordinate, rate and acceleration of a callable, by fourth-order differences where it gives no rates."""
+    """Return coordinate, rate and acceleration of a callable; without rates, by fourth-order differences."""
     value = motion(t)
     if np.ndim(value) == 1:
         if len(value) != 3:

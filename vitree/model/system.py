@@ -1,4 +1,4 @@
-"""System: what can be simulated, compared and recorded; a Model of a mechanism is one, a vehicle another."""
+"""System: the base of everything that can be simulated, such as a Model of a mechanism, or a vehicle."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import InputError
+from vitree.wording import named
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
 
 
 class System(ABC):
-    """What ``simulate``, ``compare`` and trajectories ask of what moves.
+    """The base of everything that ``simulate`` and ``compare`` can run.
 
     The contract, for those who write one:
 
@@ -52,7 +53,7 @@ class System(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called."""
+        """Name of the system."""
 
     @property
     @abstractmethod
@@ -108,7 +109,7 @@ class System(ABC):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of what its coordinates belong to."""
+        """Names of the joints."""
         return ()
 
     @property
@@ -171,12 +172,14 @@ class System(ABC):
         try:
             x = np.ascontiguousarray(x, dtype=float)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{name} must be an array of {size} numbers: {error}") from None
+            raise InputError(named(name, x) + f" must be an array of {size} numbers: {error}") from None
         if x.shape != (size,):
-            raise InputError(f"{name} has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})")
+            raise InputError(
+                named(name, x) + f" has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})"
+            )
         if not np.isfinite(x).all():
             bad = int(np.flatnonzero(~np.isfinite(x))[0])
-            raise InputError(f"{name}[{bad}] is {x[bad]}; all entries must be finite")
+            raise InputError(named(name, x) + f"[{bad}] is {x[bad]}; all entries must be finite")
         return x
 
     @abstractmethod
@@ -188,7 +191,7 @@ class System(ABC):
         """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
 
     def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4) [m], of each frame by name; what has none is not drawn."""
+        """Return the pose in the world, (4, 4) [m], of each frame by name; a system without frames is not drawn."""
         return {}
 
     # ---- many states at once ----------------------------------------------------------------------
@@ -229,9 +232,9 @@ class System(ABC):
 
 
 def freedom_of(system: System) -> str:
-    """Say how freely a system moves, for people: its degrees of freedom, or its velocities and what restricts them."""
+    """Return the degrees of freedom in words, or the number of velocities and of constraints on them."""
     count, held = system.degrees_of_freedom, len(system.constraints)
     if count is None:
-        return f"{system.nv} velocities under {held} constraint{'s' * (held != 1)}"
+        return f"{system.nv} velocities and {held} constraint{'s' * (held != 1)} on them"
     free = f"{count} degree{'s' * (count != 1)} of freedom"
     return free if count == system.nv else f"{system.nv} velocities, {free}"

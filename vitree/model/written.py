@@ -17,16 +17,16 @@ STEP = 6e-6
 
 
 class Written(ABC):  # noqa: B024
-    """What they have in common. ``model`` is the one that the tree was compiled to."""
+    """Base of loads and constraints written in Python. ``model`` is the one that the tree was compiled to."""
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name for messages."""
         return type(self).__name__
 
     @property
     def content(self) -> str:
-        """What tells it from others: its class and attributes, for the model's digest."""
+        """Class and attributes as a text, for the model's digest."""
         values = {k: x.tolist() if isinstance(x, np.ndarray) else x for k, x in vars(self).items()}
         return f"{type(self).__module__}.{type(self).__qualname__} {sorted(values.items())!r}"
 
@@ -86,8 +86,7 @@ class Force(Written):
 
     def by_v(self, model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return d force / dv, (nv, nv) [N s/m or N m s/rad]."""
-        columns = [self.force(model, t, q, v + s * e, u) for e in STEP * np.eye(model.nv) for s in (1, -1)]
-        return (np.array(columns[::2]) - np.array(columns[1::2])).T / (2 * STEP)
+        return differences(lambda at: self.force(model, t, q, at, u), v, model.nv).T
 
 
 class Constraint(Written):
@@ -113,7 +112,7 @@ class Constraint(Written):
 
 
 def checked(value, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return what a user's method gave as an array of this shape, or raise an InputError that names it."""
+    """Return the result of a user's method as an array of this shape, or raise an InputError that names it."""
     try:
         array = np.ascontiguousarray(value, dtype=float).reshape(np.shape(value))
     except (TypeError, ValueError) as error:
@@ -127,8 +126,13 @@ def checked(value, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 def by_displacement(model: Mechanism, q: np.ndarray, f: Callable) -> np.ndarray:
     """Return the derivatives of f(q) by the body displacements of q, (nv, ...), by central differences."""
-    moved = [np.asarray(f(model.integrate(q, s * e)), float) for e in STEP * np.eye(model.nv) for s in (1, -1)]
-    return (np.array(moved[::2]) - np.array(moved[1::2])) / (2 * STEP)
+    return differences(f, q, model.nv, model.integrate)
+
+
+def differences(f: Callable, x: np.ndarray, n: int, moved: Callable = np.add) -> np.ndarray:
+    """Return (f(x + h e) - f(x - h e))/2h for the n unit displacements e, (n, ...); ``moved`` adds a displacement."""
+    ends = [np.asarray(f(moved(x, s * e)), float) for e in STEP * np.eye(n) for s in (1, -1)]
+    return (np.array(ends[::2]) - np.array(ends[1::2])) / (2 * STEP)
 
 
 def check_derivatives(
@@ -155,7 +159,7 @@ def check_derivatives(
     t : float
         Time [s].
     rng : numpy.random.Generator, optional
-        What draws q and v.
+        Generator that draws q and v.
 
     Raises
     ------
@@ -216,7 +220,7 @@ class WrittenParts:
         return row
 
     def _sum(self, shape: tuple[int, ...], parts: list, method: str, *state) -> np.ndarray:
-        """Sum of what a method of several parts returns, each checked."""
+        """Sum of the results of a method over several parts, each checked."""
         total = np.zeros(shape)
         for part in parts:
             total += checked(getattr(part, method)(self.model, *state), shape, f"{method} of {part.name}")
@@ -298,14 +302,12 @@ class Mapped(WrittenParts):
         return super().energy(self._native(q)[0])
 
     def hessian(self, q):
-        e = STEP * np.eye(len(q))
-        return np.array([self.rest(q + d) - self.rest(q - d) for d in e]).T / (2 * STEP)
+        return differences(self.rest, q, len(q)).T
 
     def tangent(self, t, q, v, u):
         total = lambda at, rate: self.rest(at) + self.move(t, at, rate, u)  # noqa: E731
-        e = STEP * np.eye(len(v))
-        by_q = np.array([total(q + d, v) - total(q - d, v) for d in e]).T / (2 * STEP)
-        by_v = np.array([total(q, v + d) - total(q, v - d) for d in e]).T / (2 * STEP)
+        by_q = differences(lambda at: total(at, v), q, len(q)).T
+        by_v = differences(lambda rate: total(q, rate), v, len(v)).T
         return np.ascontiguousarray(by_q), np.ascontiguousarray(by_v)
 
     def _moved(self, q, step):

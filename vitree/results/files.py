@@ -84,7 +84,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
         If the file is missing, damaged, of another kind or of a later format.
     """
     path = Path(path)
-    remedy = "give a file written by Trajectory.save or 'vitree simulate'"
+    remedy = "give a run, as 'vitree simulate' or Trajectory.save writes it"
     try:
         with open(path, "rb") as stream, _opened(stream) as file:
             header = json.loads(str(file["header"]))

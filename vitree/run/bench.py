@@ -23,6 +23,7 @@ from vitree.model.system import System, freedom_of
 from vitree.results.plain import no_nan, plain, versions
 from vitree.run.simulate import simulate
 from vitree.urdf import write_urdf
+from vitree.wording import Argument
 
 #: States of a loop over a kernel.
 STATES = 256
@@ -30,7 +31,7 @@ STATES = 256
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Benchmark:
-    """What :func:`bench` found; ``print`` it, or read ``.table``.
+    """The timings of :func:`bench`; ``print`` the object, or read ``.table``.
 
     Attributes
     ----------
@@ -39,9 +40,9 @@ class Benchmark:
         or "call"), ``name`` of the method or kernel, ``us`` [microseconds], and of vitree's steps ``iterations``, the
         mean a step; NaN where a number does not apply.
     notes : tuple of str
-        What was left out, and why.
+        One sentence for each program that was left out, with the reason.
     settings : dict
-        How it was made: model, dt [s], steps, repeats, machine and versions.
+        Settings of the timing: model, dt [s], steps, repeats, machine and versions.
     """
 
     table: list[dict[str, Any]]
@@ -83,7 +84,7 @@ def bench(
     peers: bool = True,
     progress: Callable[[int, int, str], Any] | None = None,
 ) -> Benchmark:
-    """Time a step of methods, and of a mechanism a call of its kernels, by the clock.
+    """Time the steps of methods by the clock; of a mechanism also the calls of its kernels.
 
     Each is run several times, all in turn, and the least time counts. Steps are those of :func:`vitree.simulate`, in
     compiled code; kernels (rnea, aba, crba) are called in a compiled loop over many states.
@@ -102,9 +103,9 @@ def bench(
     steps, repeats : int
         Steps of a run, and runs of each.
     peers : bool
-        Whether to time Pinocchio's kernels, called from Python, and MuJoCo's steps, in C, beside: of a mechanism that
-        a URDF file can say, where these are installed. They know nothing of damping, friction, limits and contacts;
-        all are timed without, then.
+        Whether to time Pinocchio's kernels, called from Python, and MuJoCo's steps, in C, too. They need a mechanism
+        that a URDF file can say. With peers all programs are timed without damping and friction, and the peers
+        without limits and contacts.
     progress : callable, optional
         Called as progress(done, total, what).
 
@@ -121,12 +122,12 @@ def bench(
         methods = [name for name in system.methods if not name.startswith("scipy-")]
     for name in (methods := list(methods)):
         if name not in system.methods:
-            raise UnknownNameError("method", name, system.methods)
+            raise UnknownNameError("method", name, system.methods, about=Argument("methods", name))
     for what, count in (("steps", steps), ("repeats", repeats)):
         if not (isinstance(count, int | np.integer) and not isinstance(count, bool) and count >= 1):
-            raise InputError(f"{what} = {count!r} must be a whole number, 1 or more")
+            raise InputError(Argument(what, count) + " must be a whole number, 1 or more")
     if not (isinstance(dt, int | float) and 0 < dt < math.inf):
-        raise InputError(f"dt = {dt!r} must be a positive number of seconds")
+        raise InputError(Argument("dt", dt) + " must be a positive number of seconds")
     q0 = None if q0 is None else system.validate_configuration(q0, "q0")
     v0 = None if v0 is None else system.validate_velocity(v0, "v0")
     beside: dict[tuple[str, str, str], Callable[[], tuple[float, float]]] = {}
@@ -223,7 +224,7 @@ def _kernels_of(model: Model) -> dict:
 
 
 def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]:
-    """The timings of those that are installed and know the mechanism, and notes on the others."""
+    """Return the timings of the peers that are installed and read the mechanism, and notes on the others."""
     notes: list[str] = []
     try:
         if model.full is not model or model.constraints:
@@ -257,7 +258,7 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
 
 
 def _pinocchio(root, free, v0, dt, steps):
-    """Its kernels, aba and crba in the quicker of its conventions."""
+    """Return timings of Pinocchio's kernels; of aba and crba the quicker of two conventions."""
     import pinocchio as pin
 
     text = ElementTree.tostring(root, encoding="unicode")
@@ -285,7 +286,7 @@ def _pinocchio(root, free, v0, dt, steps):
 
 
 def _mujoco(root, free, v0, dt, steps):
-    """Its steps by two of its integrators, with neither contacts nor limits."""
+    """Return timings of MuJoCo's steps by two integrators, without contacts and limits."""
     import mujoco
 
     options = ElementTree.Element("mujoco")

@@ -1,4 +1,4 @@
-"""Comparison: what a comparison of methods found, with pictures."""
+"""Comparison: the table and pictures of a comparison of methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vitree.run.trajectory import Trajectory
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Comparison(Compared):
-    """What :func:`compare` found; ``print`` it, ``.plot()`` it, or read ``.table``.
+    """The result of :func:`compare`: ``print`` it, ``.plot()`` it, or read ``.table``.
 
     Attributes
     ----------
@@ -22,9 +22,8 @@ class Comparison(Compared):
 
         - ``label``, ``method``, ``dt`` [s], ``steps``;
         - ``status``: "ok", or "failed at t = ..."; ``failed_at`` [s] and ``reason``, else None;
-        - ``energy_error``: largest abs(E - E0) at a recorded time [J]; with joint damping
-          or friction, a torque, wrenches, prescribed motion, or loads that have no potential, E0 gives way to the
-          reference's energy at that time;
+        - ``energy_error``: largest abs(E - E0) at a recorded time [J]. E0 is the energy at the start; if damping,
+          friction, a torque or other loads change the energy, it is the reference's energy at that time;
         - ``energy_error_relative``: the same over the largest kinetic energy of the reference
           (without one: of the calmest run);
         - ``energy_drift``: least-squares slope of that difference over time [J/s];
@@ -35,10 +34,10 @@ class Comparison(Compared):
         - ``constraint_error``: largest abs(h) of the constraints [m or rad], NaN without any;
         - ``error``: largest norm of ``model.difference`` to the reference [rad and m];
         - ``order``: slope of log error over log dt, the same for all rows of a label;
-        - ``iterations_mean``, ``iterations_max`` per step, NaN of methods that solve nothing; ``us_per_step``
+        - ``iterations_mean``, ``iterations_max`` per step, NaN for methods that solve no equations; ``us_per_step``
           [microseconds].
     trajectories : dict
-        (label, dt) to Trajectory; that of a failed run ends where it failed.
+        (label, dt) to Trajectory; a failed run has the records before the failure.
     reference : Trajectory or None
         At the smallest time step.
     reference_error : float [m and rad]
@@ -48,9 +47,9 @@ class Comparison(Compared):
     series : dict
         (label, dt) to a :class:`Series`, the errors over time.
     notes : tuple of str
-        How the numbers are meant, one sentence each.
+        Sentences that explain the numbers.
     settings : dict
-        How it was made, in types that JSON knows.
+        Settings of the comparison, in types that JSON knows.
     """
 
     trajectories: dict[tuple[str, float], Trajectory]

@@ -9,18 +9,18 @@ from vitree.errors import InputError
 from vitree.results import export, mcap
 from vitree.run.trajectory import Trajectory
 
-#: What writes a file of an ending.
+#: Ending of a file -> function that writes it.
 _WRITERS = {
     ".npz": Trajectory.save, ".nc": export.to_netcdf, ".csv": export.to_csv, ".json": export.to_json,
     ".mcap": mcap.to_mcap,
 }  # fmt: skip
-#: What formats do not hold.
+#: Ending of a file -> parts of a run that the format does not hold.
 LEFT_OUT = {
     ".npz": "",
-    ".nc": "pictures and what a run goes on from",
-    ".csv": "settings, monitors, pictures and what a run goes on from",
-    ".json": "pictures and what a run goes on from",
-    ".mcap": "what a run goes on from",
+    ".nc": "pictures and the checkpoint",
+    ".csv": "settings, monitors, pictures and the checkpoint",
+    ".json": "pictures and the checkpoint",
+    ".mcap": "the checkpoint",
 }
 
 

@@ -1,4 +1,4 @@
-"""Monitors: what is kept of every step of a run, recorded or not."""
+"""Monitors: quantities that are kept for every step of a run, recorded or not."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import numpy as np
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model.system import System
+from vitree.wording import Argument
 
-#: What can be monitored: columns, and the meaning.
+#: Name of a quantity -> number of columns (0: a plain array) and meaning.
 MONITORS = {
     "energy": (0, "kinetic plus potential energy at the step's end [J]"),
     "momentum": (6, "angular momentum about the world's origin and linear momentum"),
     "constraint": (0, "largest |h| of the constraints [m or rad]"),
-    "residual": (0, "what the step left of its equations [units of p]"),
-    "iterations": (0, "corrections that it took"),
-    "contraction": (0, "ratio of the last two residuals; NaN where there was one"),
+    "residual": (0, "largest residual of the step's equations at its end [units of p]"),
+    "iterations": (0, "corrections of the step"),
+    "contraction": (0, "ratio of the last two residuals; NaN if there was only one"),
 }
 
 
 class Monitors:
-    """Arrays (steps,) or (steps, columns) of what was asked for.
+    """Arrays (steps,) or (steps, columns) of the quantities asked for.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class Monitors:
         self.names = (names,) if isinstance(names, str) else tuple(names)
         for name in self.names:
             if name not in MONITORS:
-                raise UnknownNameError("monitor", name, MONITORS)
+                raise UnknownNameError("monitor", name, MONITORS, about=Argument("monitors", name))
         self.model, self.done = model, 0
         self.arrays = {"t": np.empty(steps)}
         self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}
@@ -54,7 +55,7 @@ class Monitors:
         return Records(**columns)
 
     def take(self, integrator: Integrator, every: Records, records: Records, stride: int) -> None:
-        """Note the first ``every.rows`` states, and hand on those to be recorded."""
+        """Keep the first ``every.rows`` states, and copy each ``stride``-th to ``records``."""
         n, model = every.rows, self.model
         here = slice(self.done, self.done + n)
         if here.stop > len(self.arrays["t"]):
@@ -86,5 +87,5 @@ class Monitors:
             self.arrays[name][: len(array)] = array
 
     def kept(self) -> dict[str, np.ndarray]:
-        """Return what was noted, with the times."""
+        """Return the arrays of all steps so far, with the times."""
         return {name: rows[: self.done] for name, rows in self.arrays.items()}

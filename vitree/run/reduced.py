@@ -7,47 +7,57 @@ from dataclasses import replace
 from typing import Any
 
 from vitree.model.reduced import ReducedModel
+from vitree.model.system import System
+from vitree.run.arguments import RunArguments
 from vitree.run.trajectory import Trajectory
 
 
-def simulate_reduced(model: ReducedModel, simulate: Callable, arguments: dict[str, Any]) -> Trajectory:
-    """Run ``model.full`` by ``simulate`` with its ``arguments``, all in the model's coordinates; raise as that does."""
-    full, given = model.full, {key: x for key, x in arguments.items() if x is not None}
-    q0 = model.neutral() if "q0" not in given else model.validate_configuration(given["q0"], "q0")
-    run = given.get("resume")
-    if run is None:
-        given["q0"] = model.expand(q0)
-    elif isinstance(run, Trajectory) and run.settings.get("model_digest") == model.digest:
-        given["resume"] = replace(run, settings={**run.settings, "model_digest": full.digest})
-    if "q1" in given:
-        given["q1"] = model.expand(model.validate_configuration(given["q1"], "q1"))
-    if "v0" in given:
-        given["v0"] = model.expand_velocity(model.validate_velocity(given["v0"], "v0"))
-    if "p0" in given:
-        p0 = model.validate_velocity(given["p0"], "p0")
-        given["p0"] = full.momenta(given["q0"][None], model.expand_velocity(model.velocities(q0[None], p0[None])))[0]
-    for key in ("torque", "inputs"):
-        if callable(given.get(key)):
-            given[key] = _asked_here(model, given[key], key == "torque")
-    if "torque" in given and not callable(given["torque"]):
-        given["torque"] = model._force_on_leaders(model.validate_velocity(given["torque"], "torque"))
+def run_reduced(
+    model: ReducedModel, given: RunArguments, run: Callable[[System, RunArguments], Trajectory]
+) -> Trajectory:
+    """Simulate ``model.full`` by ``run``, all in the reduced model's coordinates; raise as that does."""
     try:
-        return _contracted(model, simulate(full, **given))
+        return _contracted(model, run(model.full, _expanded(model, given)))
     except (Exception, KeyboardInterrupt) as stop:
-        run = getattr(stop, "trajectory", None)
-        if run is not None:
-            stop.trajectory = _contracted(model, run)  # type: ignore[union-attr]
+        part = getattr(stop, "trajectory", None)
+        if part is not None:
+            stop.trajectory = _contracted(model, part)  # type: ignore[union-attr]
         raise
 
 
-def _asked_here(model: ReducedModel, function: Callable, force: bool) -> Callable:
-    """A callable of (t, q, v) in a reduced model's coordinates, as the full model asks it."""
+def _expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
+    """Return the arguments in the coordinates of ``model.full``."""
+    full, before, changed = model.full, given.resume, dict[str, Any]()
+    q0 = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
+    if before is None:
+        changed["q0"] = model.expand(q0)
+    elif isinstance(before, Trajectory) and before.settings.get("model_digest") == model.digest:
+        changed["resume"] = replace(before, settings={**before.settings, "model_digest": full.digest})
+    if given.q1 is not None:
+        changed["q1"] = model.expand(model.validate_configuration(given.q1, "q1"))
+    if given.v0 is not None:
+        changed["v0"] = model.expand_velocity(model.validate_velocity(given.v0, "v0"))
+    if given.p0 is not None:
+        p0 = model.validate_velocity(given.p0, "p0")
+        v0 = model.expand_velocity(model.velocities(q0[None], p0[None]))
+        changed["p0"] = full.momenta(model.expand(q0)[None], v0)[0]
+    if callable(given.torque):
+        changed["torque"] = _in_full(model, given.torque, force=True)
+    elif given.torque is not None:
+        changed["torque"] = model._force_on_leaders(model.validate_velocity(given.torque, "torque"))
+    if callable(given.inputs):
+        changed["inputs"] = _in_full(model, given.inputs, force=False)
+    return given.but(**changed)
 
-    def asked(t, q, v):
+
+def _in_full(model: ReducedModel, function: Callable, force: bool) -> Callable:
+    """A callable of (t, q, v) in a reduced model's coordinates, as one in those of the full model."""
+
+    def value_at(t, q, v):
         value = function(t, model.contract(q), model.contract_velocity(v))
         return model._force_on_leaders(model._checked(value, model.nv, "torque")) if force else value
 
-    return asked
+    return value_at
 
 
 def _contracted(model: ReducedModel, run: Trajectory) -> Trajectory:

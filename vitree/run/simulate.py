@@ -16,9 +16,11 @@ from vitree.model.closure import require_consistent
 from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
+from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.monitors import Monitors
-from vitree.run.reduced import simulate_reduced
+from vitree.run.reduced import run_reduced
 from vitree.run.trajectory import Trajectory
+from vitree.wording import Argument, keyword, named
 
 
 def simulate(
@@ -60,24 +62,25 @@ def simulate(
         Time at the start [s].
     duration, dt : float
         Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
-        steps that differ; they make up the duration. With the option adapt, steps choose their own length, dt being
-        that at rest, and the run ends with a record at or beyond the duration.
+        steps that differ; their sum is the duration. With the option adapt steps choose their own length, dt is the
+        step at rest, and the run ends with a record at or beyond the duration.
     method : str, optional
         A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
     torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
-        Joint forces [N or N m]. The variational methods ask a callable once a step, at the predicted
-        middle of the step, which keeps their order.
+        Joint forces [N or N m]. A variational method calls a callable once a step, at the predicted
+        middle of the step, and keeps its order so.
     effort_limits : bool
-        Cut each entry of torque to the effort limit of its joint (``model.joints``); not what loads and inputs do.
-        ``Trajectory.settings["effort_cut"]`` has the share of the answers in which an entry was cut, by its name
-        in ``v_names``; of a callable's those count that the method only tried.
+        Cut each entry of torque to the effort limit of its joint (``model.joints``); loads and inputs are not cut.
+        ``Trajectory.settings["effort_cut"]`` maps each name of ``v_names`` whose torque was cut to the fraction of
+        calls in which it was; a callable's trial calls count too.
     wrenches : dict of frame name to (6,) array, optional
         Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
     wrench_axes : {"world", "local", "spatial"}
         As for :class:`vitree.Wrench`.
     inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
-        Values of ``model.input_names``, units as the loads take them, zero if not given; with a row for each step;
-        asked for as torque is; or by name: numbers, arrays (steps,), or callables of t.
+        Values of ``model.input_names``, units as the loads take them; zero if not given. An array (steps, nu) has a
+        row for each step, a callable is called as torque is, and a mapping has numbers, arrays (steps,) or
+        callables of t by name.
     prescribed : mapping of joint name to array (steps + 1,) or callable, optional
         Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
@@ -87,8 +90,8 @@ def simulate(
     progress : callable (done, total), optional
         Called every fraction of a second. With the option adapt the total is an estimate.
     monitors : names
-        What to keep of every step, recorded or not, in ``Trajectory.monitors``: energy, momentum, constraint,
-        residual, iterations, contraction.
+        Quantities to keep for every step, recorded or not, in ``Trajectory.monitors``: energy, momentum,
+        constraint, residual, iterations, contraction.
     resume : Trajectory, optional
         Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
         options are that run's; inputs, torque and the like are given anew, with rows from here on.
@@ -107,151 +110,123 @@ def simulate(
     ModelError
         If accelerations do not exist, because a joint moves no mass.
     ConvergenceError
-        If a step cannot be solved; its ``trajectory`` is what was computed before. A KeyboardInterrupt, and what
-        a callable raises, carry the same attribute.
+        If a step cannot be solved; its attribute ``trajectory`` has the steps before. A KeyboardInterrupt, and an
+        error that a callable raises, carry the same attribute.
+    """
+    given = locals()  # before any other name is bound: the arguments, each written once above
+    return run(given.pop("model"), RunArguments(**given))
+
+
+def run(model: System, given: RunArguments) -> Trajectory:
+    """Simulate with all arguments in one object; see :func:`simulate`, which raises the same.
+
+    Parameters
+    ----------
+    model : Model, or another System
+    given : RunArguments
+
+    Returns
+    -------
+    Trajectory
     """
     if not isinstance(model, System):
-        raise InputError(f"model must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}")
+        raise InputError(
+            named("model", model)
+            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
+        )
     model.require_regular()
-    methods = model.methods
-    if method is not None and method not in methods:
-        raise UnknownNameError("method", method, methods)
+    if given.method is not None and given.method not in model.methods:
+        raise UnknownNameError("method", given.method, model.methods, about=Argument("method", given.method))
     if isinstance(model, ReducedModel):
-        given = {"q0": q0, "v0": v0, "duration": duration, "dt": dt, "method": method, "p0": p0, "q1": q1, "t0": t0,
-                 "torque": torque, "wrenches": wrenches, "wrench_axes": wrench_axes, "inputs": inputs,
-                 "prescribed": prescribed, "effort_limits": effort_limits, "every": every, "progress": progress,
-                 "monitors": monitors, "resume": resume, **options}  # fmt: skip
-        return simulate_reduced(model, simulate, given)
-    if resume is not None:
-        method, dt, options = _as_before(resume, model, method, dt, options, (q0, v0, p0, q1))
-    kind: type[Integrator] = methods[method or next(iter(methods))]
-    spans: np.ndarray | None = None
-    adaptive = options.get("adapt") is not None and "adapt" in kind.options
-    if isinstance(dt, np.ndarray | list | tuple):
-        if adaptive:
-            raise InputError("dt must be one number with adapt=: the step at rest; the others follow from the motion")
-        spans, dt, duration = _spans(dt, duration)
-        steps = len(spans)
-    else:
-        duration, dt = _checked_times(duration, dt)
-        steps = int(duration / dt) if adaptive else count_steps(duration, dt)
-    if not (isinstance(every, int | np.integer) and every >= 1):
-        raise InputError(f"every={every!r} must be a whole number of steps, at least 1")
-    if not np.isfinite(t0):
-        raise InputError(f"t0={t0!r} must be a finite time [s]")
-    limited = LimitedTorque(model, torque) if effort_limits and torque is not None else None
-    if limited is not None:
-        torque = limited.torque
-    integrator = kind(model, dt, torque=torque, wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs,
-                      prescribed=prescribed, **options)  # fmt: skip
-    done = 0
-    if resume is not None:
-        t0, done, state = integrator.resume(resume.checkpoint.tobytes())
-        q0 = state[1]
-    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-    if not adaptive:
-        # those of a run that goes on are to the last bit as if it had not stopped
-        ends = dt * np.arange(done, done + steps + 1) if spans is None else np.concatenate(([0.0], np.cumsum(spans)))
-        ends = t0 + ends
-        integrator.plan(q0, ends)
-    watched = Monitors(monitors, model, steps) if monitors else None
-    if resume is not None:
-        records = _records(integrator, *state, steps // every)
-    else:
-        records = _begin(integrator, float(t0), q0, v0, p0, q1, steps // every)
-    if spans is not None:
-        integrator.vary(spans, ends)
-    settings = {"dt": dt, "every": every} if spans is None else {
-        "dt": float(np.mean(spans)), "every": every, "dt_range": [float(spans.min()), float(spans.max())]}  # fmt: skip
+        return run_reduced(model, given, run)
+    if given.resume is not None:
+        given = _as_before(model, given)
+    kind: type[Integrator] = model.methods[given.method or next(iter(model.methods))]
+    schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
+    if not (isinstance(given.every, int | np.integer) and given.every >= 1):
+        raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
+    if not np.isfinite(given.t0):
+        raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
+    limited = LimitedTorque(model, given.torque) if given.effort_limits and given.torque is not None else None
+    integrator = kind(model, schedule.dt, torque=given.torque if limited is None else limited.torque,
+                      wrenches=given.wrenches, wrench_axes=given.wrench_axes, inputs=given.inputs,
+                      prescribed=given.prescribed, **given.options)  # fmt: skip
+    records, watched = _started(integrator, given, schedule)
 
     def trajectory() -> Trajectory:
         cut = {"effort_cut": limited.shares()} if limited is not None else {}
-        return _trajectory(integrator, records.trimmed(), settings | cut, watched)
+        return _trajectory(integrator, records.trimmed(), schedule.settings(given.every) | cut, watched)
 
     try:
-        integrator.run(records, records.t[0] + duration if adaptive else steps, int(every), progress, watched)
-    except (Exception, KeyboardInterrupt) as stop:  # also what a caller's function raises
-        with contextlib.suppress(Exception):  # what stopped the run is what is said
+        goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
+        integrator.run(records, goal, int(given.every), given.progress, watched)
+    except (Exception, KeyboardInterrupt) as stop:  # also those of a caller's function
+        with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
             stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
     return trajectory()
 
 
-def _as_before(resume, model, method, dt, options, start):
-    """Method, dt and options of a run that goes on."""
-    if not isinstance(resume, Trajectory):
-        raise InputError(f"resume must be the Trajectory of a run, not {type(resume)}")
-    made = resume.settings
-    if not len(resume.checkpoint):
+def _as_before(model: System, given: RunArguments) -> RunArguments:
+    """Return the arguments of a run that goes on: method, dt and options are those of the run before."""
+    before = given.resume
+    if not isinstance(before, Trajectory):
+        raise InputError(named("resume", before) + f" must be the Trajectory of a run, not {type(before)}")
+    made = before.settings
+    if not len(before.checkpoint):
         raise InputError(
             f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
-            f'SciPy methods have none (this one is by "{resume.method}")'
+            f'SciPy methods have none (this one is by "{before.method}")'
         )
     if made.get("model_digest") != model.digest:
-        raise InputError(f'the run to resume is of another model than "{model.name}": of "{resume.model_name}"')
-    if any(x is not None for x in start) or dt is not None or options:
-        raise InputError("with resume= the start, dt and options are those of the run; to change them start from p0=")
+        raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
+    start = given.q0, given.v0, given.p0, given.q1
+    if any(x is not None for x in start) or given.dt is not None or given.options:
+        raise InputError(
+            "with " + keyword("resume") + " the start, dt and options are those of the run; to change them start from "
+            + keyword("p0")
+        )
     if "dt_range" in made:
         raise InputError("the run to resume had steps that differed; start from its last q and p")
-    if method not in (None, resume.method):
-        raise InputError(f'the run to resume was by "{resume.method}", not "{method}"')
-    return resume.method, made["dt"], made["options"]
+    if given.method not in (None, before.method):
+        raise InputError(f'the run to resume was by "{before.method}", not "{given.method}"')
+    return given.but(method=before.method, dt=made["dt"], options=made["options"])
 
 
-def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
-    """Steps that differ, the first of them, and what they make up."""
-    try:
-        spans = np.array(dt, dtype=float)
-    except (TypeError, ValueError):
-        spans = np.array([np.nan])
-    if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
-        raise InputError("dt must be a positive number of seconds, or an array (steps,) of them")
-    whole = float(spans.sum())
-    if duration is not None and abs(whole - duration) > 1e-9 * whole:
-        raise InputError(f"the steps of dt make up {whole:.9g} s, not duration={duration:g} s; leave duration out")
-    return spans, float(spans[0]), whole
+def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
+    """Set the integrator's state, plan its steps, and return room for the records and monitors."""
+    model, rows = integrator.model, schedule.steps // given.every
+    t0, done, state = given.t0, 0, None
+    if given.resume is not None:
+        t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
+    q0 = given.q0 if state is None else state[1]
+    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+    if not schedule.adaptive:
+        integrator.plan(q0, schedule.ends(t0, done))
+    watched = Monitors(given.monitors, model, schedule.steps) if given.monitors else None
+    if state is not None:
+        records = _records(integrator, *state, rows)
+    else:
+        records = _begin(integrator, float(t0), q0, given, rows)
+    if schedule.spans is not None:
+        integrator.vary(schedule.spans, schedule.ends(t0, done))
+    return records, watched
 
 
-def count_steps(duration: float, dt: float) -> int:
-    """Return how many steps of dt make up the duration.
-
-    Raises
-    ------
-    InputError
-        If either is not a positive number, or the duration is not a whole number of steps.
-    """
-    _checked_times(duration, dt)
-    steps = round(duration / dt)
-    if steps < 1 or abs(steps * dt - duration) > 1e-9 * max(duration, dt):
-        low = max(int(duration / dt), 1)
-        raise InputError(
-            f"duration={duration:g} s is not a whole number of steps of dt={dt:g} s; "
-            f"take {low * dt:g} s ({low} steps) or {(low + 1) * dt:g} s"
-        )
-    return steps
-
-
-def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
-    for name, value in (("duration", duration), ("dt", dt)):
-        if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
-            raise InputError(f"{name}={value!r} must be a positive number of seconds")
-    return duration, dt
-
-
-def _begin(integrator: Integrator, t0, q0, v0, p0, q1, count):
+def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
     """Set the integrator's state and return records that hold it, with room for more."""
-    model = integrator.model
-    given = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
-    if len(given) > 1:
-        raise InputError(f"give one of v0, p0, q1, not {' and '.join(given)}")
+    model, v0, p0, q1 = integrator.model, given.v0, given.p0, given.q1
+    starts = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
+    if len(starts) > 1:
+        raise InputError(f"give one of v0, p0, q1, not {' and '.join(starts)}")
     if v0 is not None:
         v0 = model.validate_velocity(v0, "v0")
     if model.kinematic_names:
         q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
         # the others follow what is prescribed as the constraints have it, if no velocity is given
-        v0 = moving if given else model.project_velocity(q0, moving) if model.constraints else moving
+        v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
     if model.constraints:
-        require_consistent(model, q0, v0 if not given or "v0" in given else None)
+        require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
     if q1 is not None:
         x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:
@@ -282,7 +257,7 @@ def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
 
 
 def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
-    """Fill in what the state implies: v or p, energies, momentum."""
+    """Return the trajectory of the records, with v or p, energies and momentum computed from the states."""
     model, q, x = integrator.model, records.q, records.x
     multipliers = records.multipliers
     if model.constraints and not integrator.uses_momentum:

@@ -1,4 +1,4 @@
-"""Trajectory: what a run computed, with names and units; saved to and loaded from one file."""
+"""Trajectory: the records of a run, with names and units; saved to and loaded from one file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trajectory(Recording):
     model_name, method : str
     joint_names, q_names, v_names : tuple of str
     settings : dict
-        How the run was made, in types that JSON knows.
+        Method, options and steps of the run, in types that JSON knows.
     t : (n,) [s]
     q : (n, nq), v : (n, nv), p : (n, nv)
         Configuration, velocity and momentum.
@@ -38,27 +38,27 @@ class Trajectory(Recording):
     iterations : (n,) int
         Corrections of the step that ended at the record; zero at the start.
     residual : (n,)
-        What that step left of its equations, in units of p.
+        Largest residual of that step's equations when it ended, in units of p.
     constraint : (n, m) [m or rad]
-        How far the constraints of ``constraint_names`` are off, h(q).
+        Values h(q) of the constraints of ``constraint_names``; zero if they hold.
     multipliers : (n, m) [N or N m]
-        The constraints act on the joints with the force Dh(q)^T multipliers. Of a variational method it is that
-        at the start of the step that ended at the record; NaN at the start of the run.
+        The constraints act on the joints with the force Dh(q)^T multipliers. A variational method reports the force
+        at the start of the step that ends at the record; NaN at the start of the run.
     iterations_total, iterations_max, steps : int
         Over all steps, recorded or not.
     seconds : float
         Time spent stepping [s].
     monitors : dict of str to (steps, ...) array
-        What ``simulate(monitors=)`` asked for, a row for each step, recorded or not, and ``t`` of their ends; units as
-        in ``vitree.run.monitors.MONITORS``.
+        The quantities of ``simulate(monitors=)``, a row for each step, recorded or not, and ``t``, the ends of the
+        steps; units as in ``vitree.run.monitors.MONITORS``.
     checkpoint : (bytes,) array
-        What ``simulate(resume=)`` goes on from; empty if the last record is not the run's end.
+        The state from which ``simulate(resume=)`` goes on; empty if the last record is not the run's end.
     system : System or None
-        What was simulated; not kept in files.
+        The system that was simulated; not kept in files.
     film : Film or None
-        Of a run from a file: what a viewer shows.
+        Pictures for a viewer, of a run from a file.
     about : dict or None
-        Of a run from a file: what it knows of its system, as :func:`vitree.results.units.about` has it.
+        Facts about the system, of a run from a file; see :func:`vitree.results.units.about`.
 
     Raises
     ------
@@ -67,7 +67,7 @@ class Trajectory(Recording):
     """
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: all of it, but a system that cannot be; what a file keeps of it stands in."""
+        """Return all attributes; for a system that cannot be pickled, the facts that a file keeps about it."""
         state = dict(vars(self))
         try:
             pickle.dumps(self.system)
@@ -94,7 +94,7 @@ class Trajectory(Recording):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
-        """Return what :meth:`save` wrote to the file ``path``.
+        """Return the trajectory that :meth:`save` wrote to the file ``path``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Checks of what people give: numbers, vectors, directions, matrices; errors name the thing."""
+"""Checks of numbers, vectors, directions and matrices that people give; errors name the thing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from vitree.errors import ModelError
+from vitree.wording import named
 
 
 def finite(value, what: str) -> float:
@@ -14,9 +15,9 @@ def finite(value, what: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ModelError(f"the {what} is {value!r}; it must be a number") from None
+        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be a number") from None
     if not np.isfinite(number):
-        raise ModelError(f"the {what} is {number}; it must be finite")
+        raise ModelError("the " + named(what, value) + f" is {number}; it must be finite")
     return number
 
 
@@ -25,9 +26,9 @@ def vector(value, what: str) -> np.ndarray:
     try:
         entries = [float(x) for x in value]
     except (TypeError, ValueError):
-        raise ModelError(f"the {what} is {value!r}; it must be three numbers") from None
+        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three numbers") from None
     if len(entries) != 3 or not all(map(math.isfinite, entries)):
-        raise ModelError(f"the {what} is {value!r}; it must be three finite numbers")
+        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three finite numbers")
     return np.array(entries)
 
 
@@ -36,7 +37,7 @@ def direction(value, what: str) -> np.ndarray:
     array = vector(value, what)
     largest = np.abs(array).max()
     if largest == 0:
-        raise ModelError(f"the {what} is zero; give it a direction such as (0, 0, 1)")
+        raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
     array = array / largest
     return array / np.linalg.norm(array)
 
@@ -45,7 +46,7 @@ def positive(value, what: str) -> float:
     """Return a number above zero, or raise a ModelError that names it."""
     number = array(value, (), what)
     if not number > 0:
-        raise ModelError(f"{what} is {number:g}; it must be positive")
+        raise ModelError(named(what, value) + f" is {number:g}; it must be positive")
     return float(number)
 
 
@@ -53,7 +54,7 @@ def not_negative(value, what: str) -> float:
     """Return a number of at least zero, or raise a ModelError that names it."""
     number = array(value, (), what)
     if not number >= 0:
-        raise ModelError(f"{what} is {number:g}; it must be zero or more")
+        raise ModelError(named(what, value) + f" is {number:g}; it must be zero or more")
     return float(number)
 
 
@@ -80,11 +81,13 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
     largest = np.abs(A).max()
     if np.abs(A - A.T).max() > 1e-9 * largest:
         i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
-        raise ModelError(f"{what} is not symmetric: entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}")
+        entries = f"entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}"
+        raise ModelError(named(what, value) + f" is not symmetric: {entries}")
     A = 0.5 * (A + A.T)
     least = float(np.linalg.eigvalsh(A)[0])
     if least <= 0 if definite else least < -1e-12 * largest:
-        raise ModelError(f"{what} has the eigenvalue {least:g}; all must be positive{'' if definite else ' or zero'}")
+        accepted = "positive" if definite else "positive or zero"
+        raise ModelError(named(what, value) + f" has the eigenvalue {least:g}; all must be {accepted}")
     A.setflags(write=False)
     return A
 
@@ -94,9 +97,9 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     try:
         result = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; it must be {_numbers(shape)}") from None
+        raise ModelError(named(what, value) + f" is {value!r}; it must be {_numbers(shape)}") from None
     if result.shape != shape or not np.isfinite(result).all():
-        raise ModelError(f"{what} is {np.array2string(result)}; it must be {_numbers(shape)}, finite")
+        raise ModelError(named(what, value) + f" is {np.array2string(result)}; it must be {_numbers(shape)}, finite")
     result.setflags(write=False)
     return result
 

@@ -8,7 +8,7 @@ from vitree.errors import ModelError
 
 
 def inertia_tensor(value, name: str) -> np.ndarray:
-    """Return an inertia (3, 3) about the COM, checked to be symmetric and that of a body."""
+    """Return an inertia (3, 3) about the COM, checked to be symmetric and physically possible."""
     if value is None:
         return np.zeros((3, 3))
     try:
@@ -32,6 +32,11 @@ def inertia_tensor(value, name: str) -> np.ndarray:
     if np.linalg.eigvalsh(array)[0] < -1e-9 * scale:
         raise ModelError(
             f'the inertia of "{name}" has a negative principal moment ({np.linalg.eigvalsh(array)[0]:.3g} kg m^2); '
-            f"no body has that: check signs and the point it is taken about (the COM)"
+            f"this is physically impossible: check signs and the point it is taken about (the COM)"
         )
     return array
+
+
+def point_inertia(mass: float, offset: np.ndarray) -> np.ndarray:
+    """Return the inertia (3, 3) of a point mass at ``offset`` (3,) about the origin: the parallel axis theorem."""
+    return mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))

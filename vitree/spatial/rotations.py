@@ -24,10 +24,18 @@ def proper_rotation(value, what: str) -> np.ndarray:
     return R if np.abs(R @ R.T - np.eye(3)).max() < 1e-15 else U @ Vt
 
 
+def hat(w: np.ndarray) -> np.ndarray:
+    """Return the matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
+    M = np.zeros((*w.shape, 3), w.dtype)
+    x, y, z = np.moveaxis(w, -1, 0)
+    M[..., 2, 1], M[..., 0, 2], M[..., 1, 0] = x, y, z
+    M[..., 1, 2], M[..., 2, 0], M[..., 0, 1] = -x, -y, -z
+    return M
+
+
 def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return the rotation (3, 3) about a unit axis (Rodrigues)."""
-    x, y, z = axis
-    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    K = hat(np.asarray(axis, dtype=float))
     # exact at quarter turns, where sin and cos of a rounded angle are not quite 0 or 1
     s, c = (0.0 if abs(f) < 1e-15 else f for f in (np.sin(angle), np.cos(angle)))
     return np.eye(3) + s * K + (1 - c) * K @ K
@@ -57,3 +65,9 @@ def rotate(turn: np.ndarray, x: np.ndarray) -> np.ndarray:
     u, w = turn[..., :3], turn[..., 3:]
     c = 2 * np.cross(u, x)
     return x + w * c + np.cross(u, c)
+
+
+def quaternion_rate(turn: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Return the rate (4,) of a quaternion (x, y, z, w) that turns at a body angular velocity (3,)."""
+    u, w = turn[:3], turn[3]
+    return 0.5 * np.append(w * omega + np.cross(u, omega), -u @ omega)

@@ -1,4 +1,4 @@
-"""What frames of a tree are made of: primitives, constant transforms, bodies."""
+"""The elements of a tree: primitives, constant transforms, bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_a
 
 @dataclass(frozen=True)
 class Element:
-    """What ``Frame.add`` takes; made by the functions of this module and of ``pairs``."""
+    """An element that ``Frame.add`` takes; made by the functions of this module and of ``pairs``."""
 
     name: Any = None
 
@@ -36,7 +36,7 @@ class Fixed(Element):
 class Coordinate(Element):
     """A moving primitive: a unit twist (angular, linear), or a ball or free joint (axis None).
 
-    ``joint`` and ``joint_kind`` name the joint it is part of, when a joint is made of several.
+    If the joint has several coordinates, ``joint`` and ``joint_kind`` are the name and kind of that joint.
     """
 
     kind: str = "screw"
@@ -57,7 +57,7 @@ class Coordinate(Element):
 
 @dataclass(frozen=True)
 class Body(Element):
-    """Mass [kg], COM (3,) [m] and inertia (3, 3) about it [kg m^2], in the frame it is added to."""
+    """Mass [kg], COM (3,) [m] and inertia (3, 3) about the COM [kg m^2], in the frame that the body is added to."""
 
     mass: float = 0.0
     com: Any = (0.0, 0.0, 0.0)
@@ -76,12 +76,12 @@ def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
         return Coordinate(value, twist=tuple(twist), axis=tuple(unit), **limits)
     if isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(float(value)):
         if limits:
-            raise ModelError(f"a constant transform takes no {', '.join(limits)}; give a name to make it move")
+            raise ModelError(f"a constant transform takes no {', '.join(limits)}; a name would make it a coordinate")
         if rotation:
             return Fixed(rotation=rotation_about(unit, float(value)))
         return Fixed(position=tuple(float(value) * unit))
     raise ModelError(
-        f"a primitive transform is driven by a name (a coordinate) or a finite number (a constant), not {value!r}"
+        f"a primitive transform takes a name (of a coordinate) or a finite number (a constant), not {value!r}"
     )
 
 
@@ -94,19 +94,19 @@ def tx(value: str | float, **limits: Any) -> Element:
         Name of the coordinate, or length [m].
     **limits
         For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
-        [m/s or rad/s], 0.01 if not given, for the force -f v/sqrt(v^2 + e^2); lower, upper [m or rad],
-        velocity [m/s or rad/s], effort [N or N m]; ``kinematic=True`` if it moves as prescribed and is
-        not solved for.
+        [m/s or rad/s], by default 0.01, for the force -f v/sqrt(v^2 + e^2); lower, upper [m or rad],
+        velocity [m/s or rad/s], effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is
+        prescribed and not solved for.
 
     Raises
     ------
     ModelError
-        If the value is neither, or a constant is given limits.
+        If the value is neither a name nor a number, or a constant has limits.
 
     Notes
     -----
-    Friction is Coulomb's, made smooth. A joint at rest under a force tau below f does not stick but creeps, at
-    e tau/sqrt(f^2 - tau^2). A smaller e is sharper, and stiffer: f/e acts as damping near rest.
+    This is smooth Coulomb friction. A joint under a force tau below f does not stick: it creeps at the velocity
+    e tau/sqrt(f^2 - tau^2). A smaller e is sharper and stiffer: near rest, f/e acts as damping.
 
     References
     ----------
@@ -161,15 +161,15 @@ def screw(
     pitch : float
         Advance along the axis [m/rad].
     twist : ((3,) array, (3,) array)
-        Instead of the three: (angular, linear) velocity for a unit rate [rad/s, m/s]. The angular part must be
-        of unit length, or zero and the linear part of unit length.
+        Instead of axis, point and pitch: (angular, linear) velocity for a unit rate [rad/s, m/s]. The angular part must
+        be of unit length; or it is zero, and the linear part is of unit length.
     **limits
         As for :func:`tx`.
 
     Raises
     ------
     ModelError
-        If neither an axis nor a twist is given, or both, or they are not what they must be.
+        If neither an axis nor a twist is given, or both are, or one has a wrong form.
 
     References
     ----------
@@ -228,7 +228,7 @@ def fixed(
     rpy: ArrayLike = (0.0, 0.0, 0.0),
     rotation: ArrayLike | None = None,
 ) -> Fixed:
-    """A constant transform, and a name for the frame it leads to.
+    """A constant transform, and a name for the frame that it leads to.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def fixed(
 
 
 def frame(name: str) -> Fixed:
-    """A ``name`` for the place reached so far."""
+    """A ``name`` for the frame that the elements before lead to."""
     return Fixed(name)
 
 
@@ -261,25 +261,25 @@ def body(
     rotation: ArrayLike | None = None,
     geometry: Iterable[Geometry] = (),
 ) -> Body:
-    """A rigid body fixed to the current frame, which takes its name (it is then a link).
+    """A rigid body fixed to the current frame. The frame takes its name and is then a link.
 
     Parameters
     ----------
     name : str
     mass : float [kg]
     inertia : None, 3 or 6 numbers, or (3, 3) array [kg m^2]
-        About the COM: none (a point mass), principal, (ixx, ixy, ixz, iyy, iyz, izz), or full.
+        About the COM: None (a point mass), the principal moments, (ixx, ixy, ixz, iyy, iyz, izz), or the matrix.
     com : (3,) array [m]
         Centre of mass in the frame.
     rotation : (3, 3) array, optional
-        Axes of the inertia in the frame, as a rotation.
+        Rotation of the axes of the inertia in the frame.
     geometry : sequence of Geometry
         Shapes, for viewers.
 
     Raises
     ------
     ModelError
-        If the mass is negative or not finite, or the inertia is not that of a body.
+        If the mass is negative or not finite, or the inertia is physically impossible.
     """
     mass = finite(mass, f'mass of "{name}"')
     if mass < 0:

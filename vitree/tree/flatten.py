@@ -1,4 +1,4 @@
-"""From a tree of frames to flat arrays: constant transforms and what is fixed together merged."""
+"""From a tree of frames to flat arrays. Constant transforms are merged, and so are bodies fixed together."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from vitree.mechanism.flat import (
     Row,
     columns_of,
 )
+from vitree.spatial.inertia import point_inertia
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.elements import Body, Coordinate
 from vitree.tree.frames import Frame
 
-#: Least friction_velocity [m/s or rad/s]: below it friction is a jump, which no step's equations can be solved with.
+#: Least friction_velocity [m/s or rad/s]: with less, friction is a jump, and no step can be solved.
 SLOWEST = 1e-9
 
 
 @dataclass
 class _Place:
-    """Where a frame is: the moving body it belongs to (-1: world), and its pose in that core frame."""
+    """The place of a frame: the moving body that it belongs to (-1: world), and its pose in that core frame."""
 
     body: int
     R: np.ndarray
@@ -60,7 +61,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
         Of the mechanism.
     gravity : (3,) array [m/s^2]
     world : Frame
-        Where everything hangs.
+        The root of all frames.
     **more
         Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, report.
 
@@ -105,7 +106,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             if here.body >= 0:
                 attached[here.body].append((body, here))
     if not rows:
-        raise ModelError(f'nothing in "{name}" moves: add a joint, such as rz("hinge") or free("base")')
+        raise ModelError(f'nothing in "{name}" moves; add a joint, such as rz("hinge") or free("base")')
     for row, bodies in zip(rows, attached, strict=True):
         row.mass, row.com, row.inertia = _merged(bodies)
     named = {name: place for name, _, _, place in links}
@@ -151,8 +152,7 @@ def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
         com = parts[0][1]
     inertia = np.zeros((3, 3))
     for m, c, about_com in parts:
-        d = c - com
-        inertia += about_com + m * (d @ d * np.eye(3) - np.outer(d, d))
+        inertia += about_com + point_inertia(m, c - com)
     return float(mass), com, 0.5 * (inertia + inertia.T)
 
 
@@ -193,7 +193,7 @@ def _friction(element: Coordinate, count: int) -> tuple[tuple[float, ...], tuple
     velocity = _spread(element.friction_velocity, count, element, "friction_velocity")
     if count > 1 and any(friction):
         raise ModelError(
-            f'"{element.name}" has friction, which joints of one coordinate have; give damping=, or make it of '
+            f'"{element.name}" has friction, but only joints of one coordinate can; give damping=, or make it of '
             f"tx, ty, tz, rz, ry, rx"
         )
     if any(not SLOWEST <= e < np.inf for e in velocity):
@@ -215,7 +215,8 @@ def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
             for what in ("lower", "upper", "velocity", "effort")
         }
         if any(low > high for low, high in zip(limits["lower"], limits["upper"], strict=True)):
-            raise ModelError(f'the limits of "{element.name}" are inverted: {limits["lower"]} > {limits["upper"]}')
+            lower, upper = limits["lower"], limits["upper"]
+            raise ModelError(f'the limits of "{element.name}" are inverted: {lower} > {upper}; swap them')
         if element.joint is not None and joints and joints[-1].name == element.joint:
             last = joints[-1]
             joints[-1] = replace(

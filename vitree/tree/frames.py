@@ -1,4 +1,4 @@
-"""Frames: the places of a tree, and what hangs on them."""
+"""Frames: the places of a tree, with their bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Frame:
 
     @property
     def name(self) -> str | None:
-        """Its name, if it was given one."""
+        """The name of the frame, if it has one."""
         return self.bodies[0].name if self.bodies else self.element.name
 
     def add(self, *elements: Element | list[Element]) -> Frame:
@@ -37,7 +37,7 @@ class Frame:
         Raises
         ------
         ModelError
-            For something else, or a name that is taken. The tree is then as it was.
+            If an argument is no element, or a name is taken. The tree is then as it was.
         """
         chain: list[Element] = []
         for element in elements:
@@ -80,7 +80,7 @@ class Frame:
 
 
 def describe(at: Frame) -> str:
-    """Return one line about a frame: its transform and what is attached."""
+    """Return one line about a frame: its transform and its bodies."""
     element = at.element
     if isinstance(element, Coordinate):
         if element.twist is None:

@@ -27,14 +27,14 @@ def helical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), pitch: float = 1.0, **
 
 
 def spherical(name: str, **limits: Any) -> Coordinate:
-    """A ball joint, by its name as a lower pair; see :func:`vitree.ball`."""
+    """A ball joint under its name as a lower pair; see :func:`vitree.ball`."""
     return ball(name, **limits)
 
 
 def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
     """Slides along and turns about one axis: coordinates ``name_d`` [m] and ``name_theta`` [rad].
 
-    Arguments are as for :func:`vitree.screw`; limits are those of both coordinates.
+    Arguments are as for :func:`vitree.screw`; both coordinates have the same limits.
     """
     return _joint(
         name, "cylindrical", prismatic(f"{name}_d", axis, **limits), revolute(f"{name}_theta", axis, **limits)
@@ -44,7 +44,7 @@ def cylindrical(name: str, axis: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> 
 def universal(name: str, **limits: Any) -> list[Element]:
     """Turns about x, then about y: ``name_x``, ``name_y`` [rad].
 
-    Arguments are as for :func:`vitree.screw`; limits are those of both coordinates.
+    Arguments are as for :func:`vitree.screw`; both coordinates have the same limits.
     """
     return _joint(name, "universal", rx(f"{name}_x", **limits), ry(f"{name}_y", **limits))
 
@@ -52,8 +52,8 @@ def universal(name: str, **limits: Any) -> list[Element]:
 def planar(name: str, normal: ArrayLike = (0.0, 0.0, 1.0), **limits: Any) -> list[Element]:
     """Moves in the plane of a normal: ``name_x``, ``name_y`` [m], ``name_theta`` [rad].
 
-    The axes x and y are the frame's, turned with z to ``normal`` (3,) the short way. Other arguments are as for
-    :func:`vitree.screw`; limits are those of all coordinates.
+    The axes x and y are those of the frame, after the shortest rotation that takes z to ``normal`` (3,). Other
+    arguments are as for :func:`vitree.screw`; all coordinates have the same limits.
     """
     x, y, z = turn_z_to(direction(normal, f'normal of "{name}"')).T
     return _joint(

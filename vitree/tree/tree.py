@@ -28,11 +28,11 @@ class Tree:
     Attributes
     ----------
     world : Frame
-        Where everything hangs.
+        The root of all frames.
     constraints, loads : list
-        What :meth:`constrain` and :meth:`load` have added.
+        Added by :meth:`constrain` and :meth:`load`.
     report : Report
-        What a reader found in the file that it comes from.
+        Findings of the reader in the file of the tree.
 
     Raises
     ------
@@ -58,9 +58,9 @@ class Tree:
         self.world = Frame(self, None, Fixed())
 
     def _claim(self, chain: list[Element]) -> None:
-        """Check the names of new elements and take them, all or none."""
+        """Check the names of new elements and keep them, all or none."""
         new: dict[str, list[str]] = {kind: [] for kind in self._names}
-        # a joint made of several coordinates takes its own name, too
+        # a joint of several coordinates has a name of its own
         new["joint"] += dict.fromkeys(e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None)
         for element in chain:
             kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
@@ -71,7 +71,7 @@ class Tree:
             if not isinstance(element.name, str) or not element.name:
                 raise ModelError(f"the name {element.name!r} of a {kind} must be a text that is not empty")
             new[kind].append(element.name)
-        # a joint and a link may share a name (the frame of that name is the link's); nothing else may
+        # a joint and a link may share a name, which is then that of the link's frame; nothing else may
         taken = {"joint": ("joint", "frame"), "link": ("link", "frame"), "frame": ("joint", "link", "frame")}
         seen: dict[str, set[str]] = {kind: set() for kind in self._names}
         for kind, names in new.items():
@@ -106,7 +106,7 @@ class Tree:
         Raises
         ------
         UnknownNameError
-            If there is none.
+            If there is no frame of that name.
         """
         for _, at in self.world.walk():
             if at.name == name or any(b.name == name for b in at.bodies):
@@ -118,7 +118,7 @@ class Tree:
         raise UnknownNameError("frame", name, names)
 
     def flatten(self) -> Flat:
-        """Return the flat arrays (:class:`vitree.mechanism.flat.Flat`) this tree stands for.
+        """Return the flat arrays (:class:`vitree.mechanism.flat.Flat`) of this tree.
 
         Raises
         ------

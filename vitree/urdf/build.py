@@ -18,20 +18,20 @@ from vitree.tree.elements import Coordinate, Element, Fixed, body, fixed, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
-from vitree.urdf.checks import few
+from vitree.urdf.checks import listed
 from vitree.urdf.layout import Layout
 from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE
 from vitree.urdf.xml import Source
 
-#: What a joint that closes a loop is, by its type.
+#: The kind of the constraints of a joint that closes a loop, by the type of the joint.
 CLOSED_BY = {"continuous": "revolute", "floating": "free"}
 ROOT_JOINT = "root_joint"
-#: A limit that is none.
+#: A limit of this size is no limit.
 UNLIMITED = float(np.finfo(float).max)
 
 
 def moves(tree: Tree) -> bool:
-    """Say whether anything in a tree moves."""
+    """Say whether a tree has a coordinate."""
     return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
 
 
@@ -46,7 +46,7 @@ def _mimic(mimic) -> tuple[str, float, float]:
 
 
 def _limit(value: float) -> float:
-    """A limit; the largest number there is stands for none, since readers in C++ do not take "inf"."""
+    """A limit; the largest floating-point number stands for none, since readers in C++ do not take "inf"."""
     return value if abs(value) < UNLIMITED else float(np.copysign(np.inf, value))
 
 
@@ -59,14 +59,14 @@ def reversed_elements(elements: list[Element]) -> list[Element]:
             back.append(replace(element, twist=twist, axis=axis))
         elif isinstance(element, Fixed):
             R = np.eye(3) if element.rotation is None else element.rotation
-            if element.name is not None:  # the name is that of the place where the joint led to
+            if element.name is not None:  # it names the place to which the joint led
                 back.append(Fixed(element.name))
             back.append(Fixed(rotation=R.T, position=tuple(-R.T @ element.position)))
     return back
 
 
 class Builder:
-    """Adds links and joints to a tree, and says what was done with the file."""
+    """Adds links and joints to a tree, and notes in the report how it has read them."""
 
     def __init__(self, file: Source, tree: Tree, links, joints, robot, layout: Layout):
         self.file, self.tree, self.links, self.robot, self.layout = file, tree, links, robot, layout
@@ -87,7 +87,7 @@ class Builder:
                 stack.append((child, self._add(here, elements, joint)))
 
     def _start(self, base: str, shapes: dict[str, list[Geometry]]) -> tuple[str, Frame]:
-        """Return the first link to be added and where: below the root joint, if there is to be one."""
+        """Return the first link to add, and the frame to add it to: that of the root joint, if there is one."""
         root, world = self.layout.root, self.tree.world
         if base == "fixed":
             return root, world
@@ -119,13 +119,13 @@ class Builder:
         return link == "world" and (inertial is None or inertial.mass == 0)
 
     def couple(self) -> None:
-        """Let mimic joints follow by constraints."""
+        """Add a constraint for each joint that mimics another."""
         for joint in self._moving():
             if joint.mimic is not None and joint.mimic.joint in self.joints:
                 self.tree.constrain(gear(joint.name, *_mimic(joint.mimic)))
 
     def close_loops(self) -> None:
-        """Put constraints in the place of closing joints, without what the mechanism implies."""
+        """Add the constraints of joints that close loops, without those that the mechanism implies."""
         rows: list[tuple[str, Any]] = []
         for name in self.layout.closing:
             joint, frame = self.robot.joint_map[name], name
@@ -147,12 +147,12 @@ class Builder:
         except ModelError as error:
             raise self.file.fail("loop", str(error), self.joints[next(iter(self.layout.closing))]) from None
         kept = independent_constraints(model)
-        # by identity: equal rows may come from joints at one place
+        # by identity: joints at one place may have equal rows
         stay = {id(row) for row in kept}
         implied = [name for name, row in rows if id(row) not in stay]
         if implied:
-            text = f"{len(implied)} of their {len(rows)} equations are implied by the others, left out: "
-            self.file.say("loop-joints", text + few(dict.fromkeys(implied)))
+            text = f"{len(implied)} of their {len(rows)} equations are implied by the others and left out: "
+            self.file.say("loop-joints", text + listed(dict.fromkeys(implied)))
         self.tree.constraints = kept
 
     def _add(self, at: Frame, elements: list[Element], name: str) -> Frame:
@@ -168,7 +168,7 @@ class Builder:
             return body(name, 0.0, geometry=shapes)
         pose = _pose(inertial.origin)
         R = rotation_rpy(*pose["rpy"])
-        # the policy has looked at the inertia: body() would refuse what is to be taken as it is
+        # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
         plain = body(name, inertial.mass, com=pose["xyz"], geometry=shapes)
         return replace(plain, inertia=R @ np.array(inertial.inertia.to_matrix()) @ R.T)
 
@@ -207,7 +207,7 @@ class Builder:
         ]
 
     def note(self, mimic: str) -> None:
-        """Say what was done with the file."""
+        """Note in the report how joints and limits were read."""
         moving = self._moving()
         follow = {
             "reduced": "mimic joints follow, without a coordinate of their own",
@@ -220,14 +220,14 @@ class Builder:
             if joint.type == "fixed" and joint.name in self.joints and joint.name not in self.layout.closing
         ]
         for rule, text, names in (
-            ("fixed-joints", "fixed joints: what they connect moves as one body", merged),
+            ("fixed-joints", "fixed joints: the links that they connect move as one body", merged),
             ("turned", "joints turned round on the way to the root", self.layout.turned),
-            ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping or friction",
+            ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping and friction",
              self.layout.closing),
             ("mimic-joints", follow, [j.name for j in moving if j.mimic is not None and j.mimic.joint in self.joints]),
         ):  # fmt: skip
             if names:
-                self.file.say(rule, f"{text}: {few(names)}")
+                self.file.say(rule, f"{text}: {listed(names)}")
         if any(j.limit is not None for j in moving):
             self.file.say("limits", "joint limits are kept as data, not enforced")
         others = {node.tag for node in self.file.root if node.tag in EXTENSIONS}

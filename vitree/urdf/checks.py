@@ -1,4 +1,4 @@
-"""What the elements of a robot file must be, each looked at on its own; and which joints may mimic which."""
+"""Checks of the elements of a robot file one by one, and of the joints that mimic others."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, INERTIAL, JOINT, LINK, ONE_COORDINATE, ROBOT, TYPES, USED, Tag
 from vitree.urdf.xml import Source, shown
 
-#: The length of an axis may be off by this much: three digits are written of it.
+#: The length of an axis may be off by this much: files often have three digits of an axis.
 AXIS_TOLERANCE = 1e-3
-#: What is in these does not move a robot.
+#: The motion of a robot does not depend on these elements.
 HARMLESS = ("visual", "collision", "material", *EXTENSIONS)
-#: A name is compared with at most so many others to find what was meant.
+#: A wrong name is compared with at most this many others for a suggestion.
 MOST_COMPARED = 200
 
 
 def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
-    """Return <link>s and <joint>s by name: what is read of them is there, once, and is a number."""
+    """Return <link>s and <joint>s by name, checked: every element and number that the reader needs is there, once."""
     root = file.root
     if root.tag != "robot":
-        raise file.fail("not-urdf", f"its root element is <{root.tag}>, not <robot>; vitree reads URDF", root)
+        raise file.fail("not-urdf", f"the root element is <{root.tag}>, not <robot>", root)
     _check_xacro(file)
     if not (root.get("name") or name):
         file.say("robot-name", 'the <robot> has no "name"', root)
     _check_known(file, root, ROBOT, "the robot", top=True)
     links, joints = _named(file, "link"), _named(file, "joint")
     if root.find("link") is None:
-        file.say("no-links", "there is no <link> in it", root)
+        file.say("no-links", "there is no <link> in the file", root)
     for key, link in links.items():
         _check_known(file, link, LINK, f'link "{key}"')
         inertial = link.find("inertial")
@@ -43,7 +43,7 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
 
 
 def _check_xacro(file: Source) -> None:
-    """Stop at xacro, but for that in shapes and in what is ignored."""
+    """Stop at xacro; only warn of xacro in shapes and in elements that are ignored."""
     stack = [(file.root, "error")]
     while stack:
         node, severity = stack.pop()
@@ -123,12 +123,12 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
         if node is None:
             file.say("joint-end", f"the {what} has no <{end}>", joint)
         elif (link := node.get("link")) and link not in links:
-            text = f'the <{end}> of {what} is the link "{shown(link)}", which is not in the file{near(link, links)}'
-            file.say("link-unknown", text, node)
+            text = f'the <{end}> of {what} is the link "{shown(link)}", which is not in the file'
+            file.say("link-unknown", text + suggestion(link, links), node)
     if file.errors > before:
         return
     if kind in ("planar", "floating") and (joint.find("limit") is not None or joint.find("dynamics") is not None):
-        file.say("limit-ignored", f"limits and damping of the {what}, which is {kind}, are left out", joint)
+        file.say("limit-ignored", f"the {what} is {kind}; its limits and damping are left out", joint)
     if kind not in ONE_COORDINATE and joint.find("mimic") is not None:
         file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
     axis = joint.find("axis")
@@ -137,7 +137,7 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
         if length == 0:
             file.say("axis-zero", f"the axis of {what} is zero", axis)
         elif abs(length - 1) > AXIS_TOLERANCE:
-            file.say("axis-length", f"the axis of {what} is of length {length:.4g}; it is normalised", axis)
+            file.say("axis-length", f"the axis of {what} has length {length:.4g}; it is normalised", axis)
     if kind in ONE_COORDINATE:
         _check_limit(file, what, joint)
         dynamics = joint.find("dynamics")
@@ -154,18 +154,20 @@ def _check_limit(file: Source, what: str, joint: Node) -> None:
         return
     lower, upper = (values(limit, key, 0.0)[0] for key in ("lower", "upper"))
     if not continuous and lower > upper:
-        file.say("limit-inverted", f"the limits of {what} are inverted: {lower:g} > {upper:g}; left out", limit)
+        text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are left out"
+        file.say("limit-inverted", text, limit)
     elif not continuous and lower == upper:
-        file.say("limit-equal", f"both limits of {what} are {lower:g}; kept as data", limit)
+        file.say("limit-equal", f"both limits of {what} are {lower:g}; they are kept as data", limit)
     at_most = {key: values(limit, key, math.inf)[0] for key in ("effort", "velocity")}
     if zero := [key for key, value in at_most.items() if value == 0]:
-        file.say("limit-zero", f"the limit of {' and '.join(zero)} of {what} is zero; kept as data", limit)
+        file.say("limit-zero", f"the limit of {' and '.join(zero)} of {what} is zero; it is kept as data", limit)
     if negative := [key for key, value in at_most.items() if value < 0]:
-        file.say("limit-negative", f"the limit of {' and '.join(negative)} of {what} is negative; left out", limit)
+        text = f"the limit of {' and '.join(negative)} of {what} is negative; it is left out"
+        file.say("limit-negative", text, limit)
 
 
 def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[str], severity: str) -> None:
-    """Name joints that cannot follow the one they mimic.
+    """Report joints that cannot follow the joint that they mimic.
 
     Parameters
     ----------
@@ -189,7 +191,7 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
         if not leader:
             say("mimic-missing", f'the <mimic> of joint "{name}" has no "joint"', mimic)
         elif leader not in joints:
-            there = near(leader, moving) or f"; there are {few(moving)}"
+            there = suggestion(leader, moving) or f"; there are {listed(moving)}"
             file.say("mimic-unknown", f"{what}, which is not in the file{there}", mimic)
         elif leader == name:
             say("mimic-self", f'the joint "{name}" mimics itself', mimic)
@@ -214,26 +216,26 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
             at = follows.get(at)
         if at in climbed:
             circle = list(climbed)[list(climbed).index(at) :]
-            text = f"the joints {few(circle)} mimic each other in a circle"
+            text = f"the joints {listed(circle)} mimic each other in a circle"
             say("mimic-cycle", text, joints[circle[0]].find("mimic"))
         done.update(climbed)
 
 
 def values(node: Node, attribute: str, default: float = 0.0) -> list[float]:
-    """Return the numbers of an attribute that has been checked."""
+    """Return the numbers of a checked attribute."""
     text = node.get(attribute)
     return [default] if text is None else [float(word) for word in text.split()]
 
 
-def near(name: str, choices: Collection[str]) -> str:
-    """Return what was probably meant, as the end of a clause; nothing where that takes long to tell."""
+def suggestion(name: str, choices: Collection[str]) -> str:
+    """Return the choice most like a name, as the end of a clause; nothing where the search would take long."""
     if len(choices) > MOST_COMPARED or len(name) > MOST_COMPARED:
         return ""
     close = difflib.get_close_matches(name, [choice for choice in choices if len(choice) <= MOST_COMPARED], n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
-def few(names: Collection[str]) -> str:
-    """Return the first six names, and how many more there are."""
+def listed(names: Collection[str]) -> str:
+    """Return a list of the first six names, and the number of the others."""
     some = list(names)
     return ", ".join(f'"{name}"' for name in some[:6]) + (f" and {len(some) - 6} more" if len(some) > 6 else "")

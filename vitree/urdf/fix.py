@@ -14,12 +14,13 @@ from vitree.urdf.checks import AXIS_TOLERANCE, values
 from vitree.urdf.inertials import COLUMNS, ROWS
 from vitree.urdf.reader import RobotFile, check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
+from vitree.wording import Argument
 
 #: Policies of ``inertia=`` that change a file.
 REPAIRS = ("repair", "geometry")
 #: Elements whose start tags may change.
 PARTS = ("link", "link/inertial", "joint/axis", *(f"link/inertial/{tag}" for tag in ("origin", "mass", "inertia")))
-#: A start tag, and what ends an element with it.
+#: A start tag; the group is the slash of an empty element.
 START = re.compile(rb"""<(?:[^"'>/]|"[^"]*"|'[^']*'|/(?!>))*(/?)>""")
 
 
@@ -30,9 +31,9 @@ class FixedUrdf(NamedTuple):
     ----------
     text : str
     changes : Report
-        What was changed, findings of the severity "repair".
+        The changes, as findings of the severity "repair".
     remaining : Report
-        What :func:`vitree.check_urdf` finds in the text.
+        The findings of :func:`vitree.check_urdf` in the text.
     """
 
     text: str
@@ -43,14 +44,14 @@ class FixedUrdf(NamedTuple):
 def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair", **options: Any) -> FixedUrdf:
     """Return a robot file with its faulty inertias repaired and its axes of length one.
 
-    All else stays: comments, materials, names of meshes, what other tools read. A xacro file is expanded.
+    Everything else stays: comments, materials, names of meshes, elements of other tools. A xacro file is expanded.
 
     Parameters
     ----------
     source, base, **options
         As for :func:`vitree.load_urdf`.
     inertia : {"repair", "geometry"}
-        What faulty inertias are replaced by, as for :func:`vitree.load_urdf`.
+        The replacement of faulty inertias, as for :func:`vitree.load_urdf`.
 
     Raises
     ------
@@ -60,7 +61,9 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
         If ``inertia`` is not one of the two.
     """
     if inertia not in REPAIRS:
-        raise InputError(f'inertia="{inertia}" repairs nothing; choose from "repair", "geometry"')
+        raise InputError(
+            Argument("inertia", inertia) + ' is not a way to repair; choose from "repair", "geometry"', choices=REPAIRS
+        )
     chosen = options_of(base, options | {"inertia": inertia})
     file, model = load(source, chosen)
     changes = list(model.report.of("repair"))
@@ -82,7 +85,7 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
         length = float(np.linalg.norm(direction))
         if abs(length - 1.0) > AXIS_TOLERANCE:
             edits.set_axis(name, direction / length)
-            text = f'the axis of joint "{name}" is of length {length:.4g}; divided by it'
+            text = f'the axis of joint "{name}" has length {length:.4g}; it was divided by that'
             changes.append(Finding("axis-length", "repair", text, file.name, getattr(axis, "line", None)))
     text = edits.text()
     remaining = check_urdf(text, base, **(options | {"xacro": None}))
@@ -90,7 +93,7 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
 
 
 class _Tag(NamedTuple):
-    """A start tag: where it begins, its text, and whether the element ends with it."""
+    """A start tag: its place, its text, and whether its element is empty."""
 
     start: int
     text: str
@@ -98,7 +101,7 @@ class _Tag(NamedTuple):
 
 
 class _Edits:
-    """Changes of a text of XML by the start tags of links and joints; all else stays to the letter."""
+    """Changes of the start tags of links and joints in a text of XML; every other letter stays."""
 
     def __init__(self, text: str):
         self.data = text.lstrip("\ufeff \t\r\n").encode()
@@ -132,7 +135,7 @@ class _Edits:
         parser.Parse(self.data, True)
 
     def _set(self, tag: _Tag, inside: str = "", **attributes: str) -> None:
-        """Give attributes of a start tag other values, and put a text behind it."""
+        """Give attributes of a start tag new values, and put a text after the tag."""
         text = tag.text
         for key, value in attributes.items():
             text, count = re.subn(rf"""(\s{key}\s*=\s*)("[^"]*"|'[^']*')""", rf'\g<1>"{value}"', text)

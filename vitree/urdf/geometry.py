@@ -1,4 +1,4 @@
-"""The shapes of a link: kept for viewers; what is wrong with one leaves it out and stops nothing."""
+"""The shapes of a link, for viewers. A shape with a fault is left out; it stops nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vitree.urdf.xml import Source, shown
 
 
 def read_colours(source: Source) -> dict[Node | str, tuple]:
-    """Return the colours (r, g, b, a) of materials, by element and by name; the first of a name counts."""
+    """Return the colours (r, g, b, a) of materials, by element and by name; for a repeated name, of the first."""
     colours: dict[Node | str, tuple] = {}
     for material in source.root.iter("material"):
         rgba = _colour(source, material)
@@ -47,7 +47,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
     geometry = item.find("geometry")
     shape = next((child for child in geometry if child.tag in SHAPES), None) if geometry is not None else None
     if shape is None:
-        source.say("shape-unknown", f"there is no shape known in {what}", item)
+        source.say("shape-unknown", f"there is no known shape in {what}", item)
         return None
     filename, problem = None, None
     if shape.tag == "mesh":
@@ -61,7 +61,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
         filename, problem = places.resolve(shape.get("filename", ""))
         if problem is not None:
             rule = "mesh-escapes" if problem.startswith("escapes") else "mesh-missing"
-            source.say(rule, f'the mesh "{shown(filename)}" of {what}: {problem}', shape)
+            source.say(rule, f'the mesh "{shown(filename)}" of {what}: ' + problem, shape)
     else:
         parts = [_numbers(source, shape, key, count, what) for key, count in SHAPES[shape.tag].items()]
         size = None if None in parts else [x for part in parts for x in part or ()]

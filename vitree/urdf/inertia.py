@@ -1,4 +1,4 @@
-"""Inertias: whether a body can have one, the nearest that a body has, and those of shapes."""
+"""Inertias: whether one is possible, the nearest possible one, and those of shapes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.mechanism.flat import Geometry
 
 #: A moment may be wrong by this much of the largest one. Moments rounded to 4 digits are wrong by up to
-#: 6e-4. Of the 1711 inertias in the files of example-robot-data 6.0.0, those that no body has are wrong by
+#: 6e-4. Of the 1711 inertias in the files of example-robot-data 6.0.0, impossible ones are wrong by
 #: 1.8e-3 or more, and all others (but zeros written as 1e-18 kg m^2, see POINT) by 3e-16 or less.
 ROUNDING = 1e-3
 #: A negative diagonal entry does not come from rounding a positive one; this much comes from turning a tensor.
 DIAGONAL = 1e-9
-#: Square of a radius of gyration [m^2] taken for zero.
+#: The square of a radius of gyration [m^2] that counts as zero.
 POINT = 1e-12
 
 #: Principal moments from the second moments of mass, the integrals of x^2, y^2, z^2 along the principal axes.
@@ -24,7 +24,7 @@ _MOMENTS = np.ones((3, 3)) - np.eye(3)
 
 
 def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
-    """Return what is wrong with an inertia as that of a body, beyond the rounding of numbers in files.
+    """Return the faults of an inertia that make it impossible; the rounding of numbers in files is none.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
     -------
     tuple of str
         "inertia-negative" if a principal moment is negative; otherwise "inertia-triangle" if one
-        exceeds the sum of the other two; empty for that of a body.
+        exceeds the sum of the other two; empty for a possible inertia.
     """
     moments = np.linalg.eigvalsh(tensor)
     largest = np.abs(moments).max()
@@ -48,11 +48,11 @@ def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
 
 
 def nearest_inertia(tensor) -> np.ndarray:
-    """Return the inertia of a body that is nearest to a tensor in the Frobenius norm.
+    """Return the possible inertia that is nearest to a tensor in the Frobenius norm.
 
-    The inertias of bodies are the I for which the second moments of mass tr(I)/2 1 - I are positive
-    semi-definite, a convex cone that does not change by turning. The nearest I has therefore the
-    axes of the tensor and the nearest principal moments in the cone a <= b + c, b <= c + a, c <= a + b.
+    An inertia I is possible if the second moments of mass, tr(I)/2 1 - I, are positive semi-definite.
+    Possible inertias form a convex cone, which a rotation maps to itself. The nearest I has therefore
+    the axes of the tensor, and the nearest principal moments with a <= b + c, b <= c + a, c <= a + b.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def nearest_inertia(tensor) -> np.ndarray:
     Returns
     -------
     (3, 3) array [kg m^2]
-        Exactly symmetric; the tensor itself where it is in the cone up to round-off.
+        Exactly symmetric; the tensor itself if it is possible up to round-off.
     """
     from scipy.optimize import nnls
 
@@ -72,7 +72,7 @@ def nearest_inertia(tensor) -> np.ndarray:
     largest = np.abs(moments).max()
     if moments[2] - moments[1] - moments[0] <= 1e-13 * largest:
         return symmetric
-    # the cone is what second moments that are not negative give
+    # the moments of second moments that are not negative are possible
     second, _ = nnls(_MOMENTS, moments / largest)
     nearest = (axes * (largest * (_MOMENTS @ second))) @ axes.T
     return 0.5 * (nearest + nearest.T)
@@ -86,8 +86,8 @@ def shapes_inertia(
     Parameters
     ----------
     shapes : sequence of Geometry
-        All of one link. Where shapes overlap, the overlap counts twice. Of a capsule, ``length``
-        is that of its cylinder. A mesh that is not a closed surface counts as its convex hull.
+        All of one link. Where shapes overlap, the overlap counts twice. The ``length`` of a
+        capsule is that of its cylinder. A mesh that is not a closed surface counts as its convex hull.
     density : float [kg/m^3]
     mass : float, optional [kg]
         Total mass; the density is scaled to give it.
@@ -156,18 +156,18 @@ def _simple(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
-    """Volume and moments of what a mesh encloses, or of its convex hull."""
+    """Volume and moments of the solid in a mesh, or of its convex hull if the mesh is not closed."""
     from scipy.spatial import ConvexHull, QhullError
 
     if not (shape.found and Path(str(shape.filename)).is_file()):
-        raise ModelError(f'the mesh "{shape.filename}" is not found: give the folder of its package by packages=')
+        raise ModelError(f'the mesh "{shape.filename}" is not found: give the folder of its package in packages=')
     points, triangles, closed = _read_mesh(str(shape.filename))
     points = points * np.asarray(shape.size)
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     points = points - middle
     if closed:
         volume, centroid, second = _enclosed(points[triangles])
-        # a part that is inside out makes moments that no body has
+        # a part that is inside out makes impossible moments
         if volume > 0 and not inertia_faults(volume, _inertia(second)):
             return volume, middle + centroid, second
     try:
@@ -180,9 +180,10 @@ def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def _enclosed(corners: np.ndarray, convex: bool = False) -> tuple[float, np.ndarray, np.ndarray]:
-    """Volume, centroid and second moments about it of what triangles (n, 3 corners, 3) enclose.
+    """Volume, centroid and second moments about it of the solid that triangles (n, 3 corners, 3) enclose.
 
-    Sums over the tetrahedra to the origin, which are positive where the surface is convex about it.
+    They are sums over the tetrahedra between a triangle and the origin. All are positive if the surface is convex
+    about the origin.
     """
     six = np.linalg.det(corners)  # volumes, times six
     six = np.abs(six) if convex else six * np.sign(six.sum())
@@ -203,18 +204,18 @@ def _read_mesh(filename: str) -> tuple[np.ndarray, np.ndarray, bool]:
         raise MissingExtraError("trimesh", "meshes", "the inertia of a mesh") from None
     try:
         mesh = trimesh.load_mesh(filename)
-        # vertices are often repeated for the sake of normals and textures
+        # files often repeat vertices, for normals and textures
         mesh.merge_vertices(merge_tex=True, merge_norm=True)
         points, triangles = np.array(mesh.vertices, dtype=float), np.array(mesh.faces)
         closed = bool(mesh.is_watertight and mesh.is_winding_consistent)
         if mesh.units not in (None, "meters"):
             points *= trimesh.units.unit_conversion(mesh.units, "meters")
-    except ImportError as error:  # trimesh reads some formats by others' help
+    except ImportError as error:  # trimesh needs other packages for some formats
         if Path(filename).suffix.lower() == ".dae":
             raise MissingExtraError("pycollada", "meshes", f'the mesh "{filename}"') from None
         raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
     except Exception as error:
         raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
     if not len(triangles) or not np.isfinite(points).all():
-        raise ModelError(f'the mesh file "{filename}" has no triangles, or points that are not finite')
+        raise ModelError(f'the mesh file "{filename}" has no triangles, or has points that are not finite')
     return points, triangles, closed

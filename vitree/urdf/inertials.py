@@ -1,4 +1,4 @@
-"""The inertia of each link as it is simulated: as the file says, or repaired by the policy asked for."""
+"""The inertia with which each link is simulated: that of the file, or one repaired by a policy."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.urdf.checks import values
 from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
-from vitree.urdf.rules import RULES
+from vitree.urdf.rules import REPAIR, RULES
 from vitree.urdf.schema import MOMENTS
 from vitree.urdf.xml import Source
 
 POLICIES = ("strict", "warn", "repair", "geometry")
-#: Where ixx, ixy, ... are in the tensor.
+#: Rows and columns of ixx, ixy, ... in the tensor.
 ROWS, COLUMNS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
 
 
 @dataclass
 class _Inertial:
-    """What a file says of the inertia of a link, and what is wrong with it: rule, text, change."""
+    """The inertia of a link in a file, and its faults: rule, text, change."""
 
     mass: float = 0.0
     tensor: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
@@ -33,7 +33,7 @@ class _Inertial:
     faults: list[tuple[str, str, str]] = field(default_factory=list)
 
     def attributes(self) -> dict[str, dict[str, str]]:
-        """Return elements and their attributes; numbers survive the writing exactly."""
+        """Return elements and their attributes; the text of a number reads back as the same number."""
         entries = self.tensor[ROWS, COLUMNS]
         return {
             "origin": {"xyz": " ".join(repr(float(x)) for x in self.xyz),
@@ -51,7 +51,7 @@ def settle_inertial(
     Parameters
     ----------
     file : Source
-        Takes what is found, and what is changed.
+        Keeps the findings and the changes.
     name : str
     link : Element
         Its numbers have been checked.
@@ -68,7 +68,7 @@ def settle_inertial(
         try:
             taken = _from_shapes(shapes, density, found.mass)
         except ModelError as error:
-            remedy = 'correct it, or read the file with inertia="repair"'
+            remedy = REPAIR
             file.say("inertia-from-shapes", f'link "{name}": {error}', place, severity="error", remedy=remedy)
         if taken is not None:
             text = f'link "{name}": inertia from its shapes: mass {taken.mass:g} kg, moments {_moments(taken.tensor)}'
@@ -89,7 +89,7 @@ def settle_inertial(
 
 
 def _read(node: Node, what: str, repair: bool) -> _Inertial:
-    """Read an <inertial>; with ``repair``, as what it is repaired to."""
+    """Read an <inertial>, or with ``repair`` the inertia that it is repaired to."""
     origin, mass, inertia = (node.find(tag) for tag in ("origin", "mass", "inertia"))
     found = _Inertial()
     say = found.faults.append
@@ -126,13 +126,13 @@ def _read(node: Node, what: str, repair: bool) -> _Inertial:
             "inertia-triangle": "has a principal moment above the sum of the others",
         }[rule]
         old, new = _moments(found.tensor), _moments(nearest)
-        say((rule, f"the inertia of {what} {fault} ({old} kg m^2); no body has that", f"{old} -> {new}"))
+        say((rule, f"the inertia of {what} {fault} ({old} kg m^2), which is impossible", f"{old} -> {new}"))
     found.tensor = nearest if repair else found.tensor
     return found
 
 
 def _from_shapes(shapes: Sequence[Geometry], density: float, mass: float) -> _Inertial | None:
-    """Inertia of the collision shapes, or else of the visual ones."""
+    """The inertia of the collision shapes; of the visual ones where the former have no volume."""
     for role in ("collision", "visual"):
         solid = [shape for shape in shapes if shape.role == role]
         of_shapes = shapes_inertia(solid, density, mass if mass > 0 else None) if solid else None

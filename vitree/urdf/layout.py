@@ -1,4 +1,4 @@
-"""How the links of a file hang together: the root, loops, and joints that are turned round."""
+"""How the joints of a file connect its links: the root, loops, and joints that are turned round."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element as Node
 
 from vitree.errors import UnknownNameError
-from vitree.urdf.checks import few
+from vitree.urdf.checks import listed
 from vitree.urdf.xml import Source
+from vitree.wording import Argument
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Layout:
     root : str
         Name of the root link.
     below : dict
-        For each link the joints on it, in the order of the file, and the link each leads to.
+        For each link its joints, in the order of the file, each with the link to which it leads.
     closing : dict
         The joints that close loops (a set in order).
     turned : dict
@@ -40,15 +41,15 @@ class Layout:
 def find_layout(
     file: Source, links: Mapping[str, Node], joints: Mapping[str, Node], loops: str, root: str | None
 ) -> Layout:
-    """Return the tree of what was checked by ``check_elements``.
+    """Return the tree of the links and joints that ``check_elements`` has checked.
 
-    The tree keeps the first joint to a link, in the order of the file; further ones close loops.
+    The tree keeps the first joint to a link, in the order of the file; every other joint to that link closes a loop.
 
     Parameters
     ----------
     loops : {"error", "constraints"}
     root : str or None
-        The link to be the root.
+        The link that is to be the root.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def find_layout(
         If there is no link ``root``.
     """
     if root is not None and root not in links:
-        raise UnknownNameError("link", root, links)
+        raise UnknownNameError("link", root, links, about=Argument("root", root))
     ends = {name: _ends(joint) for name, joint in joints.items()}
     above: dict[str, tuple[str, str]] = {}
     closing: dict[str, None] = {}
@@ -76,10 +77,10 @@ def find_layout(
     roots = [link for link in links if link not in above]
     _check_cycles(file, links, joints, ends, above, closing, bool(roots))
     if len(roots) > 1 and root is None:
-        text = f"there are {len(roots)} root links, {few(roots)}; a robot has one"
+        text = f"there are {len(roots)} root links, {listed(roots)}; a robot has one"
         file.say("several-roots", text, links[roots[1]])
     file.stop()
-    # from the chosen root up: these joints lead the other way
+    # from the chosen root to the root of the file: these joints are turned round
     turned: dict[str, None] = {}
     at = roots[0] if root is None else root
     while at in above:
@@ -105,7 +106,7 @@ def _ends(joint: Node) -> tuple[str, str]:
 
 
 def _check_cycles(file, links, joints, ends, above, closing, rooted: bool) -> None:
-    """Climb from every link: what does not end at a root goes round in a circle."""
+    """Climb from every link towards a root; a climb that meets one of its own links is a cycle."""
     done: set[str] = set()
     for link in links:
         climbed: dict[str, None] = {}
@@ -118,24 +119,22 @@ def _check_cycles(file, links, joints, ends, above, closing, rooted: bool) -> No
             continue
         circle = [above[x][0] for x in list(climbed)[list(climbed).index(at) :]]
         others = [name for name in closing if ends[name][1] in climbed and ends[name][0] not in climbed]
-        text = ("" if rooted else "there is no root link: ") + f"the joint(s) {few(circle)} form a cycle"
+        text = ("" if rooted else "there is no root link; ") + f"the joint(s) {listed(circle)} form a cycle"
         remedy = None
         if others:
             child = ends[others[0]][1]
-            remedy = (
-                f'the tree keeps the first joint to a link: put "{others[0]}" before the other that leads to "{child}"'
-            )
+            remedy = f'the tree keeps the first joint to a link: put "{others[0]}" before the other joint to "{child}"'
         file.say("cycle", text, joints[circle[0]], remedy=remedy)
 
 
 def _without_others(file: Source, layout: Layout, links, ends) -> Layout:
-    """Leave out what does not hang on the root."""
+    """Leave out the links that are not connected to the root."""
     kept, stack = {layout.root}, [layout.root]
     while stack:
         for _, link in layout.below[stack.pop()]:
             kept.add(link)
             stack.append(link)
     out = [link for link in links if link not in kept]
-    file.say("left-out", f'links that do not hang on "{layout.root}" are left out: {few(out)}', links[out[0]])
+    file.say("left-out", f'links that are not connected to "{layout.root}" are left out: {listed(out)}', links[out[0]])
     closing = {name: None for name in layout.closing if set(ends[name]) <= kept}
     return Layout(layout.root, {link: layout.below[link] for link in links if link in kept}, closing, layout.turned)

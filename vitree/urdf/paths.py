@@ -1,4 +1,4 @@
-"""Where the files that a robot file refers to are, and which of them may be opened."""
+"""The files to which a robot file refers: where they are, and which of them may be opened."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from vitree.errors import InputError
+from vitree.wording import Argument, keyword
 
 #: Folders by package name, or folders that hold packages.
 Packages = Mapping[str, str | os.PathLike] | Iterable[str | os.PathLike] | str | os.PathLike
@@ -21,12 +22,12 @@ LONGEST = 4096
 
 
 class Resolved(NamedTuple):
-    """What a reference leads to.
+    """The file of a reference.
 
     Attributes
     ----------
     path : str
-        The file; or the reference as it is, where there is a problem.
+        The file; if there is a problem, the reference as it is.
     problem : str or None
         Begins with "missing" or "escapes".
     """
@@ -36,20 +37,20 @@ class Resolved(NamedTuple):
 
 
 def resolve(reference: str, robot: Path | None, packages: Packages | None = None) -> Resolved:
-    """Return the file that a reference means; see :class:`Places`, quicker for many references."""
+    """Return the file that a reference means; :class:`Places` is quicker for many references."""
     return Places(robot, packages).resolve(reference)
 
 
 class Places:
-    """The folders where the files that belong to a robot are looked for.
+    """The folders in which the files of a robot are looked for.
 
     Parameters
     ----------
     robot : path or None
         The robot file; None for one given as text.
     packages : mapping, or paths, optional
-        Package name to its folder; or folders that are packages or hold some. All are trusted:
-        whatever is inside them may be opened.
+        Package name to its folder; or folders that are packages or hold packages. All are trusted: every file in
+        them may be opened.
 
     Raises
     ------
@@ -58,16 +59,15 @@ class Places:
 
     Notes
     -----
-    A package is the one of ``packages``, or else a folder above the robot file or beside one above
-    it, or else one in ROS_PACKAGE_PATH or AMENT_PREFIX_PATH; only there may it be a link to a folder
-    elsewhere. What makes a folder a package is its package.xml; without one, only folders near the
-    robot file, or right in the folders given or of the variables, count.
+    A package is looked for in ``packages``, then in the folders above the robot file and beside these,
+    then in the folders of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. Only in the folders of these variables may it be a
+    link to a folder elsewhere. A folder with a package.xml is a package. A folder without one counts only if it is
+    near the robot file, or directly in a folder of ``packages`` or of the variables.
 
-    A reference to a package leads into that package, a path into the robot's own or another package,
-    each of them also into the folders given, and nowhere else, with ".." and symbolic links
-    followed. The robot's own package is the nearest folder above the robot file with a package.xml;
-    without one it is the parent of the robot's folder, or that folder alone where the parent is a
-    user's home or above one.
+    A reference to a package may lead into that package, and a path into the robot's own or another package. Both may
+    lead into the folders of ``packages`` too, and nowhere else; ".." and symbolic links are followed first. The
+    robot's own package is the nearest folder above the robot file with a package.xml. Without one it is the parent of
+    the robot's folder; if the parent is a user's home or above a home, it is the robot's folder alone.
     """
 
     def __init__(self, robot: str | os.PathLike | None, packages: Packages | None = None):
@@ -87,9 +87,9 @@ class Places:
         Parameters
         ----------
         reference : str
-            "package://name/rest", "model://name/rest", "file:///path", or a path, relative ones to
-            the robot file, or to the folders given where the robot is a text. A backslash counts as
-            a slash; %20 and the like as what they stand for, where no file is called so.
+            "package://name/rest", "model://name/rest", "file:///path", or a path. A relative path starts at the
+            robot file; if the robot is a text, at the folders of ``packages``. A backslash counts as a slash. If no
+            file has such a name, "%20" and the like are decoded.
         """
         scheme, rest = _split(reference)
         if scheme not in ("", "file", "package", "model"):
@@ -97,14 +97,14 @@ class Places:
         look = self._in_package if scheme in ("package", "model") else self._path
         problems = []
         for text in dict.fromkeys((rest, unquote(rest))):
-            found, problem = look(text) if _can_be_a_path(text) else (None, "missing: no file can be called so")
+            found, problem = look(text) if _can_be_a_path(text) else (None, "missing: no file can have this name")
             if found is not None:
                 return Resolved(str(found))
             problems.append(problem)
         return Resolved(reference, min(problems))  # "escapes" before "missing"
 
     def packages(self, name: str) -> Iterator[Path]:
-        """Yield the folders that a package may be, the one that counts first."""
+        """Yield the folders in which a package may be; the first that exists counts."""
         if name in self.named:
             yield self.named[name]
         elif name not in ("", ".", "..") and not set(name) & set("/\\\0"):
@@ -115,11 +115,11 @@ class Places:
                 yield from self._in_folder(folder, name, links=True)
 
     def _path(self, text: str) -> tuple[Path | None, str]:
-        problem = "missing: the robot is a text, which has no folder; name one by packages="
+        problem: str = "missing: the robot is a text, which has no folder; name one by " + keyword("packages")
         for folder in [folder for folder, _ in self.near] or self.given:
             real = _real(folder / text)
             if not (_inside(real, [*self.homes, *self.trusted]) or self._in_known_package(real)):
-                problem = "escapes the robot's package; name the folder it is in by packages="
+                problem = "escapes the robot's package; name the folder it is in by " + keyword("packages")
             elif os.path.isfile(real):
                 return folder / text, ""
             else:
@@ -128,11 +128,11 @@ class Places:
 
     def _in_package(self, text: str) -> tuple[Path | None, str]:
         name, _, rest = text.lstrip("/").partition("/")  # package:///name/... is found in files, too
-        problem = f'missing: no package "{name}" is found; name its folder by packages='
+        problem: str = f'missing: no package "{name}" is found; name its folder by ' + keyword("packages")
         for folder in self.packages(name):
             place = folder / rest.lstrip("/")
             real = _real(place)
-            # what a build links into its install folder is in the package's source folder
+            # the install folder of a build may hold links to the package's source folder
             if not _inside(real, [_real(folder), *self.trusted]) and name not in map(_declared, real.parents):
                 problem = f'escapes the package "{name}" ({folder})'
             elif os.path.isfile(real):
@@ -142,7 +142,7 @@ class Places:
         return None, problem
 
     def _in_known_package(self, real: Path) -> bool:
-        """Whether package:// leads to a file, too."""
+        """Say whether package:// also leads to a file."""
         for above in real.parents:
             name = _declared(above)
             if name and any(_real(folder) == above for folder in self.packages(name)):
@@ -189,24 +189,25 @@ def _given(packages: Packages | None) -> tuple[dict[str, Path], list[Path]]:
         named = {name: _folder(path) for name, path in packages.items()} if isinstance(packages, Mapping) else {}
         given = list(named.values()) if named else [_folder(path) for path in packages or ()]
     except TypeError:
-        raise InputError(f"packages={packages!r} must be {{name: folder}}, or folders that hold packages") from None
+        text = Argument("packages", packages) + " must be a mapping {name: folder}, or a list of folders"
+        raise InputError(text) from None
     return named, given
 
 
 def _folder(path: str | os.PathLike) -> Path:
     folder = os.path.abspath(os.path.expanduser(path))
     if not os.path.isdir(folder):
-        raise InputError(f"packages= names {path}, which is not a folder")
+        raise InputError(keyword("packages") + f" names {path}, which is not a folder")
     return Path(folder)
 
 
 def _listed(variable: str) -> list[str]:
-    """The folders of an environment variable; an entry that is not absolute says nothing."""
+    """The folders of an environment variable; entries that are not absolute are ignored."""
     return [entry for entry in os.environ.get(variable, "").split(os.pathsep) if os.path.isabs(entry)]
 
 
 def _home(folder: Path) -> Path:
-    """The folder that a robot's files may not leave."""
+    """The folder in which the files of a robot must be."""
     for above in (folder, *folder.parents):
         if _declared(above):
             return above
@@ -216,7 +217,7 @@ def _home(folder: Path) -> Path:
 
 
 def _declared(folder: Path) -> str | None:
-    """The name of the ROS package that a folder is, from its package.xml; None if it is none."""
+    """The name of a ROS package, from the package.xml in its folder; None if the folder is no package."""
     path = folder / "package.xml"
     if not os.path.isfile(path):
         return folder.name if os.path.isfile(folder / "manifest.xml") else None
@@ -253,7 +254,7 @@ def _index(folder: Path, links: bool) -> dict[str, Path]:
 
 
 def _holds(root: Path, folder: Path) -> bool:
-    """Whether a folder is there, and in the root, not behind a link out of it."""
+    """Say whether a folder exists and, links followed, is in the root."""
     return os.path.isdir(folder) and _inside(_real(folder), [_real(root)])
 
 

@@ -1,4 +1,4 @@
-"""Robot files: the text checked, parsed by urdf_parser_py, and made into a Tree."""
+"""Reading robot files: check the text, parse it with urdf_parser_py, make a Tree of it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import JOINT, USED
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
+from vitree.wording import Argument, keyword
 
 CHOICES = {
     "base": ("fixed", "free", "euler"),
@@ -41,16 +42,16 @@ PARSED = {
     for tag, part in JOINT.children.items()
 }
 
-#: A path, a text, its bytes, or what has a ``read()``.
+#: A path, a text, its bytes, or an object with a ``read()``.
 RobotFile = str | bytes | os.PathLike[str] | IO[Any]
-TOO_LARGE = "its numbers are too large or too small to compute with"
+TOO_LARGE = "numbers in the file are too large or too small to compute with"
 
 _parser_lock = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a file is read; see :func:`load_urdf`."""
+    """The options of :func:`load_urdf`."""
 
     base: str
     gravity: Any
@@ -69,13 +70,14 @@ class Options:
         for option, choices in CHOICES.items():
             if (value := getattr(self, option)) not in choices:
                 raise InputError(
-                    f'{option}="{value}" is not known; choose from ' + ", ".join(f'"{x}"' for x in choices)
+                    Argument(option, value) + " is not known; choose from " + ", ".join(f'"{x}"' for x in choices),
+                    choices=choices,
                 )
         if not (isinstance(self.density, Real) and 0 < self.density < np.inf):
-            raise InputError(f"density={self.density!r} must be a finite number above zero")
+            raise InputError(Argument("density", self.density) + " must be a finite number above zero")
         for option in ("max_bytes", "max_depth"):
             if not (isinstance(value := getattr(self, option), Integral) and value > 0):
-                raise InputError(f"{option}={value!r} must be a whole number above zero")
+                raise InputError(Argument(option, value) + " must be a whole number above zero")
 
 
 def load_urdf(
@@ -99,47 +101,48 @@ def load_urdf(
     Parameters
     ----------
     source : path, str, bytes or file object
-        Path of a URDF file; the text of one, if it starts with "<"; its bytes; or what has a
-        ``read()`` that returns one of these. Text is taken as text whatever encoding it declares.
+        Path of a URDF file; the text of one, if it starts with "<"; its bytes; or an object whose
+        ``read()`` returns text or bytes. The encoding that a text declares does not matter.
     base : {"fixed", "free", "euler"}
-        How the root link hangs on the world: welded; by a free joint called "root_joint"; or by
+        The connection of the root link to the world: a weld; a free joint called "root_joint"; or
         six one-coordinate joints, "root_joint_tx" ... "root_joint_rx".
     gravity : (3,) array [m/s^2]
     name : str, optional
         Instead of the name in the file.
     mimic : {"reduced", "constraints", "independent"}
-        What a joint with <mimic> does, by which q = multiplier q_leader + offset. "reduced": it has no
+        How to treat a joint with <mimic>, for which q = multiplier q_leader + offset. "reduced": the joint has no
         coordinate of its own, and its motion is part of its leader's (:class:`vitree.ReducedModel`).
-        "constraints": it has one, held by a :class:`vitree.Coupling`. "independent": it moves on its own.
+        "constraints": it has a coordinate, which a :class:`vitree.Coupling` holds. "independent": it moves on its
+        own.
     loops : {"error", "constraints"}
-        What a link that is the child of several joints is: an error; or the end of a loop. The tree
-        then keeps the first of its joints in the file, and each further one becomes the
+        How to treat a link that is the child of several joints. "error": it is an error. "constraints": it closes
+        loops. The tree then keeps the first of these joints in the file; each of the others becomes
         :func:`vitree.joint_constraints` between its place in the parent and the child link.
     root : str, optional
-        Name of the link that is to be the root. Joints on the way to it from the root of the file are
-        turned round: they keep their names, and their coordinates mean the same. In a file of several
-        roots this chooses the tree, and the others are left out.
+        Name of the link that is to be the root. Joints between this link and the root of the file are
+        turned round: they keep their names, and their coordinates mean the same. In a file with several
+        roots ``root`` chooses one tree, and the others are left out.
     inertia : {"warn", "strict", "repair", "geometry"}
-        What is done where no body has the inertia that the file says, or part of it is missing.
-        "warn": what can be simulated is taken as it is, the rest is an error. "strict": all is an
-        error. "repair": the nearest inertia of a body is taken, zero for what is missing and for a
-        negative mass. "geometry": mass and inertia are those of the link's collision shapes (or
-        visual ones, where these have no volume), also where a link has none; else as "repair".
+        How to treat a physically impossible inertia, or one with missing parts. "warn": an inertia that can be
+        simulated is taken as it is; others are errors. "strict": all are errors. "repair": the nearest possible
+        inertia is taken; missing numbers and negative masses become zero. "geometry": mass and inertia are those of
+        the link's collision shapes (or of the visual ones, where the former have no volume). So it is for a link
+        without inertia too; a link without such shapes is repaired.
     density : float [kg/m^3]
-        Of shapes, for ``inertia="geometry"``, where the file says no mass.
+        Density of the shapes, for ``inertia="geometry"``, where the file has no mass.
     packages : mapping, or paths, optional
-        Where packages are that the file refers to: name to folder, or folders that are packages or
-        hold some; beside where they are looked for anyway (docs/files.md).
+        Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
+        before the usual places (docs/files.md).
     xacro : mapping, optional
-        Values of the arguments of a xacro file. A file whose name ends in .xacro, or for which they are
-        given, is expanded first: it is a program, to be run only if it is trusted.
+        Values of the arguments of a xacro file. A file whose name ends in .xacro, or for which such values are
+        given, is expanded first. Such a file is a program: expand it only if you trust it.
     max_bytes, max_depth : int
         Largest file, and deepest nesting of elements, that are read.
 
     Returns
     -------
     Model
-        ``model.report`` says what was found in the file, and what was changed.
+        ``model.report`` has the findings in the file and the changes.
 
     Raises
     ------
@@ -153,21 +156,21 @@ def load_urdf(
 
     Notes
     -----
-    A file in which a joint moves no mass loads for its kinematics; what needs its accelerations
-    raises. Joint damping and friction are simulated. Limits are kept as data (``model.joints``), and
-    efforts cut torque if asked for (``simulate(effort_limits=True)``). A joint that mimics one that is not
-    in the file moves on its own. Coordinates follow the joints depth first, in the order of the file.
+    A file in which a joint moves no mass loads for its kinematics; functions that need accelerations raise. Joint
+    damping and friction are simulated. Limits are kept as data (``model.joints``), and limits of effort cut torques on
+    request (``simulate(effort_limits=True)``). A joint that mimics a joint that is not in the file moves on its own.
+    Coordinates are in the order of the joints, depth first and in the order of the file.
 
-    A massless root link "world" is the world. With ``base="free"`` or "euler" the root joint takes the
-    place of the fixed joint below it, if that is the only one; and none is added if that is floating.
+    A massless root link "world" is the world. With ``base="free"`` or "euler", if the only joint below that link is
+    fixed, the root joint takes its place; if that joint is floating, it is the root joint.
 
-    A joint that is turned round has its axis negated, and its frame is where it holds the link below
-    it. The coordinates of a planar one are in the opposite order (theta, y, x).
+    A joint that is turned round has a negated axis, and its frame is at the link that is now below it. The
+    coordinates of a planar joint that is turned round are in the opposite order (theta, y, x).
 
-    A joint that closes a loop has no coordinate, and its limits, damping and friction are left out; its
-    name is that of a frame, its place in the parent link. Of its equations those are left out that the
-    rest of the mechanism implies (:func:`vitree.independent_constraints`): of a plane loop all but two.
-    A start comes from :func:`vitree.satisfy_constraints`.
+    A joint that closes a loop has no coordinate, and its limits, damping and friction are left out. Its name is that of
+    a frame, at its place in the parent link. Those of its equations that the rest of the mechanism implies are left
+    out (:func:`vitree.independent_constraints`): in a plane loop two remain. :func:`vitree.satisfy_constraints` finds
+    a configuration to start from.
     """
     return load(source, Options(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
@@ -176,10 +179,10 @@ def load_urdf(
 
 
 def load(source, options: Options) -> tuple[Source, Model]:
-    """Return a file as it was read, and its model; see :func:`load_urdf`."""
+    """Return the file and its model; see :func:`load_urdf`."""
     file, tree, joints = _read(source, options)
     if not moves(tree):
-        raise file.fail("nothing-moves", "nothing moves: it has no moving joint", file.root)
+        raise file.fail("nothing-moves", "the robot has no moving joint", file.root)
     try:
         with np.errstate(all="ignore"):
             flat = tree.flatten()
@@ -203,14 +206,14 @@ def load(source, options: Options) -> tuple[Source, Model]:
 def read_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Tree:
     """Read a robot file as a Tree that can be edited; options as for :func:`load_urdf`.
 
-    With ``mimic="reduced"`` joints that follow others do so by constraints of the tree, which
-    :meth:`vitree.Model.reduced` solves for them.
+    With ``mimic="reduced"`` the tree has constraints for joints that follow others; :meth:`vitree.Model.reduced` solves
+    them.
     """
     return _read(source, options_of(base, options))[1]
 
 
 def options_of(base: str, options: dict[str, Any]) -> Options:
-    """Options with the defaults of :func:`load_urdf`."""
+    """Return options, with the defaults of :func:`load_urdf`."""
     defaults = load_urdf.__kwdefaults__ or {}
     unknown = set(options) - set(defaults)
     if unknown:
@@ -219,7 +222,7 @@ def options_of(base: str, options: dict[str, Any]) -> Options:
 
 
 def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report:
-    """Return all that is found in a robot file, without raising for its faults.
+    """Return all findings in a robot file; faults in the file raise no error.
 
     Parameters
     ----------
@@ -249,20 +252,20 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     """Return the file, its tree, and its <joint>s by name."""
     name, data, encoding, path = _open(source, options.max_bytes)
     places = Places(path, options.packages)
-    said: list[str] = []
+    warnings: list[str] = []
     if options.xacro is not None or (path is not None and is_xacro(path)):
         if path is None:
-            raise InputError("xacro= is for a file: give its path")
-        text = expand_xacro(path, packages=options.packages, arguments=options.xacro, notes=said)
+            raise InputError(keyword("xacro") + " needs a file; give its path as the source")
+        text = expand_xacro(path, packages=options.packages, arguments=options.xacro, notes=warnings)
         data, encoding = _encoded(text)
     file = Source(name, data, encoding, max_bytes=options.max_bytes, max_depth=options.max_depth)
-    for warning in said:
+    for warning in warnings:
         file.say("xacro-warning", f"xacro: {warning}")
     links, joints = check_elements(file, options.name)
     colours = read_colours(file)
     shapes = {key: read_shapes(file, link, colours, places) for key, link in links.items()}
     inertials = {}
-    if not file.errors:  # else their numbers may be none
+    if not file.errors:  # otherwise some of their texts may not be numbers
         inertials = {
             key: settle_inertial(file, key, link, shapes[key], options.inertia, options.density)
             for key, link in links.items()
@@ -297,7 +300,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
 
 
 def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
-    """Return what to call a source, its bytes (no more than one too many), their encoding, and its path."""
+    """Return name, bytes, encoding and path of a source; of a file that is too large only the bytes that show it."""
     if hasattr(source, "read"):
         name = getattr(source, "name", None)
         name = name if isinstance(name, str) and name else "<file>"
@@ -306,14 +309,12 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         try:
             data = source.read(max_bytes + 1)
         except (OSError, ValueError) as error:  # closed; text that is not in its encoding
-            raise Source.failure(name, f"it cannot be read: {error}") from None
+            raise Source.failure(name, f"the file cannot be read: {error}") from None
         return (name, *_encoded(data), path)
     if isinstance(source, bytes | bytearray) or (isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] == "<"):
         return ("<text>", *_encoded(source), None)
     if not isinstance(source, str | os.PathLike):
-        raise InputError(
-            f"a robot file is given by its path, its text, its bytes or a file object, not by {source!r}"
-        )
+        raise InputError(f"a robot file must be a path, a text, bytes or a file object, not {source!r}")
     path = Path(os.path.expanduser(source))
     name = path.name or str(source)
     try:
@@ -323,13 +324,13 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         hint = "" if path.suffix else f'; for a robot by its name use load_urdf(find_robot("{name}"))'
         raise Source.failure(name, f"there is no such file ({path}); check the path{hint}") from None
     except IsADirectoryError:
-        raise Source.failure(name, f"it is a directory ({path}); give the path of a URDF file in it") from None
+        raise Source.failure(name, f"this is a folder ({path}); give the path of a URDF file in it") from None
     except (OSError, ValueError) as error:
-        raise Source.failure(name, f"it cannot be read: {error}") from None
+        raise Source.failure(name, f"the file cannot be read: {error}") from None
 
 
 def _encoded(data) -> tuple[bytes, str | None]:
-    """Return bytes, and the encoding of what was a text."""
+    """Return bytes and their encoding; None for the encoding of bytes."""
     if isinstance(data, str):
         return data.encode("utf-8", "surrogatepass"), "utf-8-sig"
     if isinstance(data, bytes | bytearray):
@@ -338,10 +339,10 @@ def _encoded(data) -> tuple[bytes, str | None]:
 
 
 def _parse(file: Source, inertials, joints):
-    """Let urdf_parser_py read what is kinematics and inertia; return its robot.
+    """Let urdf_parser_py read kinematics and inertia; return its robot.
 
-    Other content is kept from it, since it fails on much that is found in files; so is its habit
-    of writing to stderr. Links and joints are given to it one by one: many at once take it long.
+    It fails on much other content of files, which is kept from it, and it is kept from writing to stderr. It takes
+    links and joints one by one, since it is slow with many at once.
     """
     from urdf_parser_py import urdf
     from urdf_parser_py.xml_reflection import core

@@ -1,4 +1,4 @@
-"""Robots by name: our own, those of example-robot-data, and those that robot_descriptions fetches."""
+"""Robots by name: those of vitree, of example-robot-data, and of robot_descriptions, which fetches them."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def _example_folder() -> Path | None:
 
 
 def list_robots() -> dict[str, Path]:
-    """Return every robot whose file is here, name to file; our own come first.
+    """Return every robot whose file is on this computer, name to file; those of vitree come first.
 
-    A name is a file's stem or a short name; where several files share a stem, or a short name
-    hides one, "folder/stem" names it.
+    A name is the stem of a file or a short name. Where several files share a stem, or a short name hides a stem,
+    "folder/stem" is the name.
     """
     robots = own_robots()
     examples = example_robots()
@@ -152,7 +152,7 @@ def find_robot(name: str | os.PathLike) -> Path:
     a file beside the xacro file.
     """
     if not isinstance(name, str | os.PathLike):
-        raise InputError(f"a robot is given by its name or path, not by {name!r}")
+        raise InputError(f"a robot must be a name or a path, not {name!r}")
     path = Path(os.path.expanduser(name))
     if os.path.isfile(path):
         return path
@@ -166,7 +166,7 @@ def find_robot(name: str | os.PathLike) -> Path:
         if full in described and _key(name) not in ALIASES:
             return _fetch(full)
     if os.path.isdir(path):
-        raise UrdfError(f"{path} is a directory; give the path of a URDF file in it")
+        raise UrdfError(f"{path} is a folder; give the path of a URDF file in it")
     if path.suffix.lower() in (".urdf", ".xml", ".xacro") or path.is_absolute():
         raise UrdfError(f"there is no file {path}; give the path of a URDF file or a robot's name")
     if not described and _key(name).endswith("_description"):
@@ -191,8 +191,8 @@ def _fetch(name: str) -> Path:
         except Exception as error:
             reason = textwrap.shorten(str(error), 300) or type(error).__name__
             raise UrdfError(
-                f'the robot "{name}" cannot be fetched: {reason}; with git and a network, '
-                f'"python -m {DESCRIPTIONS} pull {name}" fetches it beforehand, into the folder '
+                f'the robot "{name}" cannot be fetched: {reason}; with git and a network '
+                f'"python -m {DESCRIPTIONS} pull {name}" fetches it into the folder '
                 "ROBOT_DESCRIPTIONS_CACHE (~/.cache/robot_descriptions)"
             ) from error
         finally:
@@ -214,7 +214,7 @@ def _expanded(name: str, module) -> Path:
             out.write(text)
         os.replace(part, file)
     except OSError as error:
-        raise UrdfError(f'the robot "{name}" is xacro, and its URDF cannot be written: {error}') from None
+        raise UrdfError(f'the robot "{name}" is a xacro file that cannot be expanded: {error}') from None
     return file
 
 
@@ -223,11 +223,10 @@ def _key(name: str | os.PathLike) -> str:
 
 
 def suggest_base(path: str | os.PathLike) -> str:
-    """Say whether a robot is one that moves about ("free") or is bolted down ("fixed").
+    """Return "free" for a robot that moves about, and "fixed" for one that is bolted down.
 
-    Free is a robot with two or more limbs of two or more joints each on its root link (legs),
-    and one without any joint; fixed is every other, and one whose root link is called "world".
-    A few are known by name (``BASES``).
+    A robot is free if its root link has two or more limbs of two or more joints each (legs), or no joint at all. Every
+    other robot is fixed, and so is one whose root link is called "world". ``BASES`` has the exceptions by name.
     """
     path = Path(path)
     if path.stem in BASES:
@@ -236,7 +235,7 @@ def suggest_base(path: str | os.PathLike) -> str:
         data = expand_xacro(path).encode() if is_xacro(path) else path.read_bytes()
         root = Source(path.name, data).root
     except (OSError, ValueError, VitreeError):
-        return "fixed"  # the reader will say what is wrong with the file
+        return "fixed"  # the reader will report the fault of the file
     below: dict[str | None, list[tuple[str | None, bool]]] = {}
     children = set()
     for joint in root.findall("joint"):

@@ -1,4 +1,4 @@
-"""What URDF knows: elements, their attributes, and how many numbers each has."""
+"""The elements of URDF, their attributes, and how many numbers each attribute has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 ONE_COORDINATE = ("revolute", "continuous", "prismatic")
 TYPES = (*ONE_COORDINATE, "fixed", "floating", "planar")
 
-#: Elements of other tools in the same file: they and what is in them is skipped.
+#: Elements of other tools in the same file: they are skipped with all that is in them.
 EXTENSIONS = ("gazebo", "transmission", "ros2_control", "plugin", "sensor", "contact")
 
 

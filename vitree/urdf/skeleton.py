@@ -1,4 +1,4 @@
-"""The links and joints that a mechanism is written as in URDF, from its flat arrays."""
+"""From the flat arrays of a mechanism to the links and joints of URDF."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vitree.mechanism.flat import FREE, HELICAL, KIND_NV, PRISMATIC, Flat, Joint
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.pairs import planar
 
-#: Frames nearer than this are one: in angle, and in lengths of the size of the mechanism.
+#: Frames nearer than this count as one: in angle, and in lengths relative to the size of the mechanism.
 NEAR = 4e-14
-#: Coordinates of the joints made of several, as their names end.
+#: Endings of the names of coordinates, by the kind of a joint that has several.
 PARTS = {"planar": ("x", "y", "theta"), "universal": ("x", "y"), "cylindrical": ("d", "theta")}
 
 
@@ -51,7 +51,7 @@ class Joint:
 
 @dataclass
 class Link:
-    """A link of URDF: where it is, what it is made of, and the joint above it."""
+    """A link of URDF: its place, its inertia, and the joint above it."""
 
     name: str
     pose: Pose
@@ -60,7 +60,7 @@ class Link:
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     joint: Joint | None = None
     children: list[Link] = field(default_factory=list)
-    # the first of all that is on it or below it
+    # least index of a body, and of a link, on this link or below it
     first_body: float = math.inf
     first_link: float = math.inf
 
@@ -82,12 +82,12 @@ def lay_out(flat: Flat, mimics: dict[str, tuple]) -> list[Link]:
 
 
 def size_of(flat: Flat) -> float:
-    """Largest coordinate of a joint or frame in the frame of the body it is on [m]."""
+    """Return the largest coordinate of a joint or frame in the frame of its body [m]."""
     return float(max(np.abs(flat.p).max(), np.abs(flat.frame_p).max(initial=0.0)))
 
 
 class _Layout:
-    """Links hung one below the other by joints."""
+    """Links and the joints between them."""
 
     def __init__(self, flat: Flat, mimics: dict[str, tuple]):
         self.flat, self.mimics = flat, mimics
@@ -97,7 +97,7 @@ class _Layout:
         }
         self.near = NEAR * size_of(flat)
         self.links: dict[str, Link] = {}
-        self.tops: dict[int, list[str]] = defaultdict(list)  # links of a body not fixed to another of it
+        self.tops: dict[int, list[str]] = defaultdict(list)  # links not fixed to another of their body
         given = zip(flat.link_names, flat.link_mass, flat.link_com, flat.link_inertia, strict=True)
         for index, ((name, mass, com, inertia), above) in enumerate(zip(given, flat.link_parent, strict=True)):
             self.links[name] = Link(name, self.frames[name], mass, com, inertia, first_link=index)
@@ -106,8 +106,8 @@ class _Layout:
                 self.tops[body].append(name)
         self.names = {*flat.frame_names, *(joint.name for joint in flat.joints)}
         self.joint_names: set[str] = set()
-        self.told = set(flat.link_names)  # frames that links and joints give
-        self.at_joint: dict[int, Link] = {}  # the link of each body that its joint leads to
+        self.named = set(flat.link_names)  # frames that are those of links and joints
+        self.at_joint: dict[int, Link] = {}  # the link of each body to which its joint leads
         self.root = self._root()
 
     def _root(self) -> Link:
@@ -116,7 +116,7 @@ class _Layout:
         alone = (flat.parent == -1).sum() == 1 and not (flat.frame_body == -1).any()
         if flat.kind[0] == FREE and alone and np.array_equal(flat.E[0], np.eye(3)) and not flat.p[0].any():
             joint = flat.joints[0]
-            self.told.add(joint.name)
+            self.named.add(joint.name)
             self.at_joint[0] = self._link_at_joint(0, joint.name, joint.child)
             return self.at_joint[0]
         origin = Pose(-1, np.eye(3), np.zeros(3))
@@ -135,18 +135,18 @@ class _Layout:
 
     def _add(self, name: str, pose: Pose) -> Link:
         """Add a link without mass."""
-        self.told.add(name)
+        self.named.add(name)
         self.links[name] = link = Link(name, pose)
         return link
 
     def _join(self, parent: Link, child: Link, at: Pose, name: str, type: str, **more) -> None:
-        """Hang a link below another, at a place on the other's body."""
+        """Put a link below another, at a place on the body of the other."""
         R, p = at.seen_from(parent.pose)
         child.joint = Joint(name, type, parent.name, child.name, R, p, **more)
         parent.children.append(child)
         self.joint_names.add(name)
 
-    # ---- what moves
+    # ---- links that move
 
     def hang_joints(self) -> None:
         """Join bodies by the joints that move."""
@@ -168,7 +168,7 @@ class _Layout:
         return above if above is not None and above.pose.body == before else self.at_joint[before]
 
     def _before(self, body: int, pose: Pose) -> Pose:
-        """Where a place on a body is on the parent body, at zero."""
+        """Return the place on the parent body that a place on a body has where the coordinate is zero."""
         E, p = self.flat.E[body], self.flat.p[body]
         return Pose(int(self.flat.parent[body]), E @ pose.R, p + E @ pose.p)
 
@@ -202,7 +202,7 @@ class _Layout:
             self._join(moved, link, link.pose, slide, "prismatic", axis=axis, limits=unlimited, mimic=follow)
 
     def _link_at_joint(self, body: int, name: str, child: str) -> Link:
-        """Choose or make the link of a body that a joint leads to: where the joint's frame is, if it can be."""
+        """Choose or make the link of a body to which a joint leads: at the joint's frame, if possible."""
         tops = [self.links[link] for link in sorted(self.tops[body], key=lambda link: link != child)]
         frame = self.frames.get(name)
         if name in self.links or frame is None or frame.body != body:  # the joint has no frame
@@ -212,18 +212,18 @@ class _Layout:
             return self._add(self._unique(f"{name}_link"), Pose(body, np.eye(3), np.zeros(3)))
         if not self._fits(body, frame):
             return self._add(self._unique(f"{name}_axis"), Pose(body, frame.R, np.zeros(3)))
-        self.told.add(name)
+        self.named.add(name)
         same = [link for link in tops if self._same(link.pose, frame)]
         return same[0] if same else self._add(name, frame)
 
     def _fits(self, body: int, pose: Pose) -> bool:
-        """Whether the joint of a body can lead to a place on it: its axis passes through there."""
+        """Say whether the joint of a body can lead to a place on it: its axis must pass through the place."""
         kind = self.flat.kind[body]
         if kind == FREE:
             return self._same(pose, Pose(body, np.eye(3), np.zeros(3)))
         return kind == PRISMATIC or np.abs(pose.p[:2]).max() <= self.near
 
-    # ---- a planar joint is one joint if it is what the reader makes of type="planar"
+    # ---- a planar joint is one joint if the reader makes the same of type="planar"
 
     def _is_planar(self, joint: JointInfo, first: int, end: int) -> bool:
         flat, frame = self.flat, self.frames.get(joint.name)
@@ -248,7 +248,7 @@ class _Layout:
 
     def _hang_planar(self, joint: JointInfo, first: int, end: int) -> None:
         last = end - 1
-        self.told |= {f"{joint.name}_{suffix}" for suffix in PARTS["planar"]}
+        self.named |= {f"{joint.name}_{suffix}" for suffix in PARTS["planar"]}
         self.at_joint[last] = link = self._link_at_joint(last, joint.name, joint.child)
         at = link.pose
         for body in reversed(range(first, end)):
@@ -256,41 +256,41 @@ class _Layout:
         link.first_body = first
         self._join(self._parent(joint, first), link, at, joint.name, "planar", axis=link.pose.R[2])
 
-    # ---- what is fixed
+    # ---- links that are fixed
 
     def hang_links(self) -> None:
-        """Fix links to those of their body; a joint takes its name from a frame there, or from the link."""
-        untold, known = defaultdict(list), self.told | self.joint_names
+        """Fix links to others of their body; such a joint takes its name from a frame there, or from the link."""
+        unnamed, known = defaultdict(list), self.named | self.joint_names
         for name, pose in self.frames.items():
             if name not in known:
-                untold[pose.body].append(name)
+                unnamed[pose.body].append(name)
         for name, above in zip(self.flat.link_names, self.flat.link_parent, strict=True):
             link = self.links[name]
             if link.joint is not None or link is self.root:
                 continue
             body = link.pose.body
             parent = self.at_joint[body] if name in self.tops[body] else self.links[str(above)]
-            there = next((frame for frame in untold[body] if self._same(self.frames[frame], link.pose)), None)
+            there = next((frame for frame in unnamed[body] if self._same(self.frames[frame], link.pose)), None)
             if there is not None:
-                untold[body].remove(there)
-                self.told.add(there)
+                unnamed[body].remove(there)
+                self.named.add(there)
             self._fix(link, parent, there or name)
 
     def hang_frames(self) -> None:
-        """Add a link without mass for each frame that is not yet given."""
+        """Add a link without mass for each frame that is not that of a link or joint."""
         for name, pose in self.frames.items():
-            if name not in self.told:
+            if name not in self.named:
                 self._fix(self._add(name, pose), self.at_joint[pose.body], name)
 
     def _fix(self, link: Link, parent: Link, name: str) -> None:
-        # the name of a link does not make a new frame when it is read
+        # a reader makes no new frame for the name of a link
         free = next((name for name in (name, parent.name) if name not in self.joint_names), None)
         self._join(parent, link, link.pose, free or self._unique(f"{name}_fixed"), "fixed")
 
     # ---- their order
 
     def ordered(self) -> list[Link]:
-        """Return all links depth first, such that joints come in the order of their coordinates."""
+        """Return all links depth first; joints are in the order of their coordinates."""
         links = _depth_first(self.root)
         for link in reversed(links):
             for child in link.children:

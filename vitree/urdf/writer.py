@@ -22,6 +22,7 @@ from vitree.tree.tree import Tree
 from vitree.urdf.build import UNLIMITED
 from vitree.urdf.schema import SHAPES
 from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
+from vitree.wording import Argument, joined
 
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
@@ -34,8 +35,8 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     """Return a mechanism as the text of a URDF file, and write it to ``path`` if one is given.
 
     The file reads back to the same dynamics, links, frames, limits and shapes. Poses of links and
-    joints are rounded to 14 decimals; masses, inertias, limits and sizes are exact. Writing what
-    was read from such a file gives the same text.
+    joints are rounded to 14 decimals; masses, inertias, limits and sizes are exact. A model that was
+    read from such a file is written as the same text.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     path : path, optional
         The file is replaced only when the whole text is written.
     lossy : bool
-        Whether to leave out, instead of refusing, what URDF has no words for: loads, constraints
+        Whether to leave out the parts that URDF cannot express, instead of refusing: loads, constraints
         other than couplings of two joints, prescribed motion, and damping, friction and limits of
         free joints.
 
@@ -54,33 +55,32 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     Raises
     ------
     ModelError
-        If URDF cannot say all of it; the text lists what, and the remedies.
+        If URDF cannot express a part of it; the text lists these parts and the remedies.
     InputError
         If it is neither a Model nor a Tree, or the file cannot be written.
 
     Notes
     -----
-    A free joint by which alone everything hangs on the world is left out: read the file with
-    ``base="free"``, which makes it again, called "root_joint". Every other file is read with
-    ``base="fixed"``; its root is the link at the origin of the world, or else a link "world"
-    without mass.
+    If one free joint alone connects everything to the world, it is left out: read the file with
+    ``base="free"``, which makes it again, called "root_joint". Read every other file with ``base="fixed"``; its root is
+    the link at the origin of the world, or else a link "world" without mass.
 
-    URDF has no gravity: give it when reading. Meshes are named by the paths at which they were found.
+    URDF has no gravity: give gravity when reading. Meshes keep the paths at which they were found.
 
-    A <mimic> is written for what a file said of a joint, whether it was followed or not, and for a
-    coupling of two joints (:func:`vitree.gear`). A helical joint becomes a continuous joint and a
-    prismatic one that mimics it. Read such files with mimic that is followed.
+    A <mimic> is written for a joint that had one in its file, and for a coupling of two joints
+    (:func:`vitree.gear`). A helical joint becomes a continuous joint and a prismatic one that mimics it; do not read
+    such a file with ``mimic="independent"``.
 
     Cylindrical, universal and Euler joints become chains of joints of one coordinate, and so does a
-    planar joint that has damping, friction or limits. A link without mass is added where the axis of
-    a joint passes through the frame of no link, and for each frame that is not that of a link or
-    a joint. Joints are in the order of their coordinates where that is a depth-first order.
+    planar joint that has damping, friction or limits. A link without mass is added where the axis of a joint passes
+    through the frame of no link, and for each other frame. If the order of the coordinates is depth first, joints are
+    written in that order.
     """
     if not isinstance(model, Model | Tree):
         raise InputError(f"write_urdf takes a Model or a Tree, not {model!r}")
     flat = (Model(model.flatten()) if isinstance(model, Tree) else model).full.flat
-    mimics, unsaid = _follows(flat)
-    _require_sayable(flat, unsaid, lossy)
+    mimics, others = _follows(flat)
+    _require_expressible(flat, others, lossy)
     root = _robot(flat, lay_out(flat, mimics))
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
@@ -90,7 +90,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     return text
 
 
-# ---- what URDF can say ----------------------------------------------------------------------------
+# ---- the limits of URDF ----------------------------------------------------------------------------
 
 
 def _follows(flat: Flat) -> tuple[dict[str, tuple], list[str]]:
@@ -102,25 +102,24 @@ def _follows(flat: Flat) -> tuple[dict[str, tuple], list[str]]:
             others.append(constraint.name)
             continue
         (joint, factor), (leader, against) = constraint.factors.items()
-        said = (leader, -against / factor, constraint.value / factor)
+        rule = (leader, -against / factor, constraint.value / factor)
         leaders = [leader]
         while leaders[-1] in mimics and leaders[-1] not in leaders[:-1]:
             leaders.append(mimics[leaders[-1]][0])
-        if joint in leaders or mimics.setdefault(joint, said) != said:
+        if joint in leaders or mimics.setdefault(joint, rule) != rule:
             others.append(constraint.name)
     return mimics, others
 
 
-def _require_sayable(flat: Flat, constraints: list[str], lossy: bool) -> None:
-    """Raise a ModelError that lists what URDF cannot say."""
+def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> None:
+    """Raise a ModelError that lists the parts that URDF cannot express."""
     resisted = (flat.damping != 0) | (flat.friction != 0)
     free = [
         joint.name
         for joint in flat.joints
         if joint.kind == "free"
         and (
-            resisted[joint.v_slice].any()
-            or np.isfinite((joint.lower, joint.upper, joint.velocity, joint.effort)).any()
+            resisted[joint.v_slice].any() or np.isfinite((joint.lower, joint.upper, joint.velocity, joint.effort)).any()
         )
     ]
     losses = {
@@ -130,14 +129,15 @@ def _require_sayable(flat: Flat, constraints: list[str], lossy: bool) -> None:
         "damping, friction or limits of free joints": free,
     }
     missing = {} if lossy else {what: names for what, names in losses.items() if names}
-    remedies = [f"lossy=True leaves out the {', '.join(missing)}"] if missing else []
+    remedies: list[str] = [Argument("lossy", True) + f" leaves out the {', '.join(missing)}"] if missing else []
     balls = [joint.name for joint in flat.joints if joint.kind == "ball"]
     if balls:
         missing["ball joints"] = balls
         remedies.append("build ball joints of rz, ry, rx, or write model.euler()")
     if missing:
         listed = "; ".join(f"{what}: {_some(names)}" for what, names in missing.items())
-        raise ModelError(f'URDF cannot say all of "{flat.name}": {listed}. Remedy: {"; ".join(remedies)}')
+        text = f'URDF cannot express these parts of "{flat.name}": {listed}. Remedy: '
+        raise ModelError(text + joined(remedies, "; "))
     names = (flat.name, *flat.frame_names, *(joint.name for joint in flat.joints))
     bad = next((name for name in names if _FORBIDDEN.search(name)), None)
     if bad is not None:
@@ -169,8 +169,8 @@ def _angle(x: float, decimals: int = DECIMALS) -> float:
 def _rpy(R: np.ndarray) -> tuple[float, float, float]:
     """Roll, pitch and yaw of a rotation (3, 3), rounded.
 
-    Yaw counts by the cosine of pitch only and is rounded to what counts. Pitch and roll are those
-    of what is left when yaw is undone, so that the three give the rotation wherever the pitch is.
+    Near a pitch of +-90 degrees yaw matters little, and is rounded to fewer digits. Pitch and roll are those of the
+    rotation with this yaw undone, so that the three give the rotation at any pitch.
     """
     yaw = math.atan2(R[1, 0], R[0, 0])
     if abs(yaw) > 2 and abs(math.atan2(R[2, 1], R[2, 2])) > 2:

@@ -18,12 +18,13 @@ from xml.parsers import expat
 
 from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.paths import Packages, Places
+from vitree.wording import Argument
 
 _lock = threading.Lock()
 
 
 def is_xacro(source: str | bytes | os.PathLike) -> bool:
-    """Say whether a path has the suffix .xacro, or a text (what starts with "<") an element of xacro."""
+    """Say whether a path ends in .xacro, or a text, which starts with "<", has an element of xacro."""
     text = source.encode("utf-8", "replace") if isinstance(source, str) else source
     if isinstance(text, bytes) and text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return b"<xacro:" in re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)
@@ -37,7 +38,7 @@ def expand_xacro(
     arguments: Mapping[str, object] | None = None,
     notes: list[str] | None = None,
 ) -> str:
-    """Return the URDF text that a xacro file expands to.
+    """Expand a xacro file and return its URDF text.
 
     A xacro file is a program: it evaluates Python expressions, reads any file that it names, and
     may take any time and memory. Expand only files that you trust.
@@ -77,16 +78,15 @@ def expand_xacro(
     text, said, asked = expand(path, Places(path, packages), arguments or {})
     for name in arguments or {}:
         if name not in asked:
-            raise UnknownNameError(f"xacro argument of {Path(path).name} called", name, sorted(asked))
+            about = Argument("xacro", arguments, style="name")
+            raise UnknownNameError(f"xacro argument of {Path(path).name} called", name, sorted(asked), about=about)
     if notes is not None:
         notes += said
     return text
 
 
-def expand(
-    path: str | os.PathLike, places: Places, arguments: Mapping[str, object]
-) -> tuple[str, list[str], set[str]]:
-    """Return the text, xacro's warnings, and the names of arguments that the file knows."""
+def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, object]) -> tuple[str, list[str], set[str]]:
+    """Return the text, the warnings of xacro, and the names of the arguments that the file uses."""
     path = Path(os.path.abspath(path))
     with _lock:
         xacro, find = _import(path)
@@ -94,7 +94,7 @@ def expand(
         {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in arguments.items()}
     )
     said = io.StringIO()
-    # all that xacro keeps for the whole process, its files opened whatever the locale
+    # the global state of xacro is replaced, and its files are opened as bytes in any locale
     changes = [
         (find, "_finder", _Finder(find, places)),
         (minidom.Element, "writexml", xacro.xmlutils.fixed_writexml),
@@ -106,7 +106,7 @@ def expand(
         *((module, "sys", types.SimpleNamespace(stderr=said)) for module in (xacro, xacro.color)),
     ]
     with _lock, _replaced(changes), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Python, on expressions
+        warnings.simplefilter("ignore")  # those of Python about expressions in the file
         try:
             document = xacro.parse(None, str(path))
             xacro.process_doc(document, mappings=given)
@@ -118,9 +118,9 @@ def expand(
 
 
 def _import(path: Path) -> tuple[Any, Any]:
-    """The modules xacro and xacrodoc.packages."""
+    """Return the modules xacro and xacrodoc.packages."""
     try:
-        with _replaced([(minidom.Element, "writexml", minidom.Element.writexml)]):  # by the import, for good
+        with _replaced([(minidom.Element, "writexml", minidom.Element.writexml)]):  # the import changes it
             import xacro
             from xacrodoc import packages
     except ImportError:
@@ -129,7 +129,7 @@ def _import(path: Path) -> tuple[Any, Any]:
 
 
 class _Arguments(dict):
-    """Arguments that remember which were asked for."""
+    """Arguments that remember which of them the file has used."""
 
     def __init__(self, values):
         super().__init__(values)
@@ -145,7 +145,7 @@ class _Arguments(dict):
 
 
 class _Finder:
-    """What xacrodoc asks for packages."""
+    """Finds packages for xacrodoc."""
 
     def __init__(self, find, places: Places):
         self.find, self.places = find, places
@@ -158,7 +158,7 @@ class _Finder:
 
 @contextlib.contextmanager
 def _replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Let attributes have other values for a while."""
+    """Replace attributes for a while."""
     before = [(owner, name, vars(owner).get(name, changes)) for owner, name, _ in changes]
     try:
         for owner, name, value in changes:
@@ -170,7 +170,7 @@ def _replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
 
 
 def _failure(path: Path, xacro, error: Exception) -> UrdfError:
-    """The error that says where a file cannot be expanded, and why."""
+    """Return the error of a file that cannot be expanded, with the place and the reason."""
     suffixes = []
     cause: BaseException = error
     while isinstance(cause, xacro.XacroException) and cause.exc is not None:

@@ -1,4 +1,4 @@
-"""XML text to elements that know their line; nothing outside the file is ever opened."""
+"""From XML text to elements that know their lines; no other file is ever opened."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from vitree.errors import UrdfError
 from vitree.findings import Finding, Report
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, ROBOT, Tag
+from vitree.wording import Argument, Text, pieces_of
 
 #: Largest file [bytes] and deepest nesting that are read without being asked for more.
 MAX_BYTES = 16 * 2**20
@@ -41,7 +42,7 @@ class Node(ElementTree.Element):
 
 
 class Source:
-    """A file being read: its name, its elements, and what is found in it.
+    """A file, its elements, and the findings in it.
 
     Elements that URDF does not know have no children here. Of those on top, the first of each name
     is kept; within links and joints, those of other tools (``EXTENSIONS``) are left out.
@@ -52,7 +53,7 @@ class Source:
         What errors call the file.
     data : bytes
     encoding : str, optional
-        Overrules what the file says of itself.
+        Overrules the encoding that the file declares.
     max_bytes, max_depth : int
 
     Raises
@@ -75,7 +76,7 @@ class Source:
         self.errors = 0
         self._unlisted = 0
         if len(data) > max_bytes:
-            raise self.fail("xml-size", f"it is larger than max_bytes={max_bytes}")
+            raise self.fail("xml-size", f"the file is larger than max_bytes={max_bytes}")
         self.text = self._decode(data, encoding)
         self.root = self._parse(self.text, max_depth)
 
@@ -93,7 +94,7 @@ class Source:
         """Keep a finding: of an element or a line, with the severity and the remedy of its rule."""
         severity = severity or RULES[rule].severity
         remedy = RULES[rule].remedy if remedy is None else remedy
-        text = one_line(f"{text}; {remedy}" if remedy else text)
+        text = one_line(Text(text, "; ", remedy) if remedy else text)
         self.errors += severity == "error"
         if len(self.findings) < MOST_FINDINGS or severity in ("error", "note"):
             line = node.line if isinstance(node, Node) else node if isinstance(node, int) else None
@@ -104,12 +105,12 @@ class Source:
             self.stop()
 
     def fail(self, rule: str, text: str, node: ElementTree.Element | int | None = None, **options) -> UrdfError:
-        """Return the error of a finding, with all that was found before."""
+        """Keep a finding and return the error of all findings so far."""
         self.say(rule, text, node, severity="error", **options)
         return self._error()
 
     def stop(self) -> None:
-        """Raise if there are errors."""
+        """Raise the error of all findings, if one of them is an error."""
         if self.errors:
             raise self._error()
 
@@ -125,17 +126,17 @@ class Source:
         first, *others = report.of("error")
         place = self.name if first.line is None else f"{self.name}:{first.line}"
         more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
-        return UrdfError(f"{place}: {first.text}{more}", report)
+        return UrdfError(f"{place}: " + first.text + more, report)
 
     @staticmethod
     def failure(name: str, text: str) -> UrdfError:
-        """Return an error about a file that could not be opened."""
-        return UrdfError(one_line(f"{name}: {text}"))
+        """Return the error of a file that cannot be opened."""
+        return UrdfError(one_line(f"{name}: " + text))
 
     # ---- text and elements ----------------------------------------------------------------------
 
     def _decode(self, data: bytes, encoding: str | None) -> str:
-        """Return the text, by the mark at its start, or what it declares, or as UTF-8."""
+        """Return the text: its encoding is that of its byte-order mark, else the declared one, else UTF-8."""
         if encoding is None:
             encoding = next((known for mark, known in _MARKS.items() if data.startswith(mark)), None)
         declared = None
@@ -151,16 +152,17 @@ class Source:
                 text = f"byte 0x{data[error.start]:02X} is not UTF-8, and no encoding is declared; read as Latin-1"
                 self.say("encoding-guessed", text, line)
                 return data.decode("latin-1")
-            raise self.fail("xml-encoding", f"it is not text in {encoding}: {error.reason}", line) from None
+            raise self.fail("xml-encoding", f"the file is not text in {encoding}: {error.reason}", line) from None
         except (LookupError, ValueError):
-            raise self.fail("xml-encoding", f'it cannot be read in its encoding "{shown(encoding or "")}"', 1) from None
+            text = f'the file cannot be read in its encoding "{shown(encoding or "")}"'
+            raise self.fail("xml-encoding", text, 1) from None
 
     def _parse(self, text: str, max_depth: int) -> ElementTree.Element:
         start = len(text) - len(text.lstrip(_BLANK))
         above = text.count("\n", 0, start)
         parser = expat.ParserCreate("utf-8")
         root = None
-        depth, unread = 0, math.inf  # what is nested deeper than ``unread`` is skipped
+        depth, unread = 0, math.inf  # elements nested deeper than ``unread`` are skipped
         open_: list[tuple[ElementTree.Element, Tag]] = []
         seen: set[str] = set()
 
@@ -205,7 +207,7 @@ class Source:
             text = f"it is not XML: {expat.errors.messages[error.code]} (column {error.offset + 1})"
             raise self.fail("xml-syntax", text, error.lineno + above) from None
         except UnicodeEncodeError:
-            raise self.fail("xml-encoding", "it has half a character (a lone surrogate)") from None
+            raise self.fail("xml-encoding", "the text has half a character (a lone surrogate)") from None
         assert root is not None
         return root
 
@@ -220,7 +222,7 @@ class Source:
         severity: str = "error",
         remedy: str | None = None,
     ) -> list[float] | None:
-        """Return the numbers of an attribute; None, with a finding, if they are not what they must be.
+        """Return the numbers of an attribute; None, with a finding, if they have a fault.
 
         Parameters
         ----------
@@ -264,8 +266,9 @@ class Source:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line ends, cut if it is long."""
-    text = " ".join(text.split())
+    """Return a text without line ends, cut if it is long; it keeps the arguments that it mentions."""
+    text = Text(*(x if isinstance(x, Argument) else re.sub(r"\s+", " ", x) for x in pieces_of(text)))
+    text = text if text == text.strip() else text.strip()
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 

@@ -1,6 +1,6 @@
-"""Vehicles on Lie groups: what they are made of, and builders of the common ones."""
+"""Vehicles on Lie groups: their classes, and functions that make the common ones."""
 
-from vitree.vehicles import methods as methods  # they are known from here on
+from vitree.vehicles import methods as methods  # registers the integrators
 from vitree.vehicles.base import Vehicle
 from vitree.vehicles.boat import Boat, boat
 from vitree.vehicles.car import Car, car

@@ -19,17 +19,17 @@ GRAVITY = (0.0, 0.0, -9.81)
 class Vehicle(System):
     """A vehicle that never changes: safe to share between threads, picklable, hashable by content.
 
-    A kind of vehicle passes what it is made of to this constructor, says what :class:`vitree.model.system.System`
-    asks for, and gives ``compiled`` and ``configuration_rate``.
+    A kind of vehicle passes its parts to this constructor. It implements :class:`vitree.model.system.System`, and
+    besides ``compiled`` and ``configuration_rate``.
 
     Parameters
     ----------
     name : str
     input_names : sequence of str
     geometry : sequence of Geometry
-        Shapes for viewers; no part in the dynamics.
+        Shapes for viewers; the dynamics do not depend on them.
     parts : dict
-        All that the dynamics depend on, by name: numbers, arrays, texts, callables.
+        Everything on which the dynamics depend, by name: numbers, arrays, texts, callables.
 
     Raises
     ------
@@ -52,17 +52,17 @@ class Vehicle(System):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the vehicle."""
         return self._name
 
     @property
     def digest(self) -> str:
-        """Hash of everything the dynamics depend on, a hexadecimal string."""
+        """Hash of everything on which the dynamics depend, a hexadecimal string."""
         return self._digest
 
     @property
     def compiled(self) -> dict[str, Any]:
-        """What the compiled integrators are told of it, as keyword arguments."""
+        """Keyword arguments of the compiled steppers that describe the vehicle."""
         return {}
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -79,12 +79,12 @@ class Vehicle(System):
         return f"<vitree.vehicles.{type(self).__name__} {self.name!r}: nq={self.nq}, nv={self.nv}>"
 
 
-#: Modules that had other names when digests, which tell whether a run can go on, were first written down.
+#: Modules that have moved, and their names in digests: these must stay, since runs hold them.
 _KNOWN_AS = {"vitree.vehicles.rolling": "vitree.vehicles.nonholonomic"}
 
 
 def _content(value: Any) -> str:
-    """What a value says, in the same words however it was given; of functions their code and what it closes over."""
+    """A text of a value, the same for equal values; of a function its code and the values in its closure."""
     code = getattr(value, "__code__", None)
     if code is not None:
         kept = [cell.cell_contents for cell in value.__closure__ or ()]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +16,108 @@ from vitree.vehicles.rigid import RigidVehicle
 
 #: Inputs: forces of the thrusters along x [N].
 INPUTS = ("right", "left")
+
+
+@dataclass(frozen=True)
+class Hull:
+    """A box in the body's axes, whose origin is the centre of mass; it is cut into columns and patches.
+
+    Attributes
+    ----------
+    edges : (3,) array [m]
+        Length, width and height.
+    bottom, draft : float [m]
+        The lower face is at z = bottom, and so much of the hull is below the surface of still water at rest.
+    """
+
+    edges: np.ndarray
+    bottom: float
+    draft: float
+
+    @property
+    def top(self) -> float:
+        """The upper face is at this z [m]."""
+        return self.bottom + self.edges[2]
+
+    def columns(self, counts: tuple[int, ...]) -> np.ndarray:
+        """Return place x, y and cross section of columns, (n, 3) [m, m^2], at the Gauss points of the lower face."""
+        length, width = self.edges[:2]
+        (x, wx), (y, wy) = (np.polynomial.legendre.leggauss(n) for n in counts)
+        X, Y = np.meshgrid(0.5 * length * x, 0.5 * width * y, indexing="ij")
+        area = 0.25 * length * width * np.outer(wx, wy)
+        return np.column_stack((X.ravel(), Y.ravel(), area.ravel()))
+
+    def patches(self, counts: tuple[int, ...]) -> np.ndarray:
+        """Return place (3), outward normal (3), share of the wetted area and height of patches, (n, 8) [m].
+
+        They cover the lower face and the sides. The wetted area is that at rest in still water.
+        """
+        middles = [(np.arange(n) + 0.5) / n - 0.5 for n in counts]
+        sizes = self.edges / counts
+        rows = []
+        for axis, side in ((2, -1), (0, -1), (0, 1), (1, -1), (1, 1)):
+            a, b = (k for k in range(3) if k != axis)
+            for s in middles[a]:
+                for t in middles[b]:
+                    place, normal = np.zeros(3), np.zeros(3)
+                    place[[a, b, axis]] = s * self.edges[a], t * self.edges[b], 0.5 * side * self.edges[axis]
+                    place[2] += self.bottom + 0.5 * self.edges[2]
+                    normal[axis] = side
+                    # the lower face stops to count as wet within a tenth of the hull's height
+                    height = sizes[2] if axis != 2 else 0.1 * self.edges[2]
+                    rows.append([*place, *normal, sizes[a] * sizes[b], height])
+        faces = np.array(rows)
+        wet = np.clip(0.5 + (self.draft + self.bottom - faces[:, 2]) / faces[:, 7], 0.0, 1.0)
+        faces[:, 6] /= wet @ faces[:, 6]
+        return faces
+
+
+@dataclass(frozen=True)
+class Water:
+    """Its density [kg/m^3], its current (3,) [m/s], its resistance (3, 3) [N s/m] and its pressure [N] on the hull."""
+
+    density: float
+    current: np.ndarray
+    resistance: np.ndarray
+    pressure: float
+
+    def parts(self, gravity: float) -> dict[str, Any]:
+        """Return the numbers of the compiled body; ``lift`` is the weight of a cubic metre of water [N/m^3]."""
+        return {
+            "lift": self.density * gravity, "current": self.current, "resistance": self.resistance,
+            "pressure": self.pressure,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A wave of deep water: amplitude and length [m], direction and phase [rad]."""
+
+    amplitude: float
+    length: float
+    direction: float
+    phase: float
+
+    def parts(self, gravity: float) -> dict[str, Any]:
+        """Return the numbers of the compiled body."""
+        k = 2 * np.pi / self.length
+        return {
+            "wave": self.amplitude, "wave_vector": k * np.array([np.cos(self.direction), np.sin(self.direction)]),
+            "omega": float(np.sqrt(gravity * k)), "phase": self.phase,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wind:
+    """The air's velocity (3,) [m/s], its force by the velocity relative to the boat [N s/m], and where it acts [m]."""
+
+    velocity: np.ndarray
+    windage: float
+    sail: np.ndarray
+
+    def parts(self) -> dict[str, Any]:
+        """Return the numbers of the compiled body."""
+        return {"wind": self.velocity, "windage": self.windage, "sail": self.sail}
 
 
 class Boat(RigidVehicle):
@@ -28,11 +132,11 @@ class Boat(RigidVehicle):
 
     @property
     def conservative(self) -> bool:
-        """The water takes energy."""
+        """False: the water takes energy."""
         return False
 
     def neutral(self) -> np.ndarray:
-        """Return the configuration in which it floats upright at rest in still water, (7,) [m]."""
+        """Return the configuration in which the boat floats upright at rest in still water, (7,) [m]."""
         q = super().neutral()
         q[2] = -self.draft - self.parts["bottom"]
         return q
@@ -53,28 +157,28 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
 
         z = a sin(k (x cos d + y sin d) - omega t + phase),    omega^2 = g k,    k = 2 pi / wave_length.
 
-    The hull displaces water as columns along its z; each lifts with density g times its volume below the surface.
-    Surface patches below the surface resist with -E (r' - R^T flow) each, by their share of the wetted area, flow
-    being the current and the orbits of the wave (deep water, Airy), and are pressed on with -pressure n. A patch
-    that the surface cuts counts by the share of it below. The wetted area is that of rest, a constant: at rest this is
-    eq. 15, and a hull that leaves the water is let go by degrees. The wind acts at one point, in proportion to its
-    velocity by the boat.
+    The hull displaces water as columns along its z. Each column lifts with density g times its volume below the
+    surface. Each patch of the hull below the surface resists with -E (r' - R^T flow) times its share of the wetted
+    area; the flow is the current plus the velocity of the water in the wave (deep water, Airy). The pressure pushes
+    each patch with -pressure n times the same share. A patch that the surface cuts counts by the share of it below.
+    The wetted area is a constant, that of the boat at rest in still water. At rest this is eq. 15; these forces fade
+    as the hull leaves the water. The wind acts at one point, in proportion to the air's velocity relative to the boat.
 
-    Its inputs are ``right`` and ``left``, forces [N] of the thrusters along the body's x.
+    The inputs are ``right`` and ``left``, forces [N] of the thrusters along the body's x.
 
     Parameters
     ----------
     length, width, height : float [m]
-        Edges of the hull; its centre is above or below the origin.
+        Edges of the hull. The middle of the hull may be above or below the origin.
     keel : float [m]
         The hull's bottom is at z = -keel, its top at z = height - keel.
     mass : float [kg]
     inertia : (3,) or (3, 3) array [kg m^2], optional
-        About the centre of mass; that of a solid box if not given.
+        About the centre of mass; by default that of a solid box.
     added_mass : (3,) array
-        Mass of water that moves along with linear motion by x, y, z, as shares of ``mass``.
+        Mass of the water that moves along with the boat, for linear motion by x, y, z, as shares of ``mass``.
     added_inertia : (3,) array
-        The same for rotation, as shares of ``inertia``'s diagonal.
+        The same for rotation, as shares of the diagonal of ``inertia``.
     density : float [kg/m^3]
         Of the water.
     gravity : float [m/s^2]
@@ -83,16 +187,16 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     resistance : number, (3,) or (3, 3) array [N s/m]
         E of the whole wetted hull.
     pressure : float [N]
-        Of water on the whole wetted area, along the inward normals, beyond what lifts the columns.
+        Of the water on the whole wetted area, along the inward normals, in addition to the lift of the columns.
     current : (3,) array [m/s]
         Velocity of the water, world axes.
     wave_amplitude, wave_length : float [m]
     wave_direction, wave_phase : float [rad]
-        Where the wave goes, by the world's x; and its phase at the origin at t = 0.
+        Direction in which the wave travels, from the world's x; and its phase at the origin at t = 0.
     wind : (3,) array [m/s]
         Velocity of the air, world axes.
     windage : float [N s/m]
-        Force of the wind by its velocity relative to ``sail``.
+        Force of the wind per velocity of the air relative to ``sail``.
     sail : (3,) array [m]
         Where the wind acts.
     drag : number, (6,) or (6, 6) array [N m s, N s, N s/m]
@@ -100,7 +204,7 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
     patches : three int
         How many along length, width and height.
     columns : two int
-        How many along length and width, at Gauss points: two are exact while the surface cuts neither deck nor bottom.
+        How many along length and width, at Gauss points. Two are exact while the surface cuts neither deck nor bottom.
     name : str
     force, force_slope :
         As of :class:`RigidVehicle`.
@@ -112,51 +216,60 @@ def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: 
 
     Notes
     -----
-    Lift is vertical, and hydrostatic under the surface at each column. The potential energy of a run is that of weight
-    and lift in still water.
+    Lift is vertical, and hydrostatic under the surface at each column. The potential energy of a run is that of the
+    weight and of the lift in still water.
 
     References
     ----------
     Kobilarov et al. 2009, section 4.3.2.
     """
-    edges = np.array([positive(x, f'the {what} of "{name}"')
-                      for x, what in ((length, "length"), (width, "width"), (height, "height"))])  # fmt: skip
-    mass, density = positive(mass, f'the mass of "{name}"'), positive(density, f'the density of water of "{name}"')
+    whose = f'of "{name}"'
     gravity = positive(gravity, f'the gravity on "{name}"')
-    bottom = -float(array(keel, (), f'the keel of "{name}"'))
-    draft = mass / (density * edges[0] * edges[1])
-    if draft >= edges[2]:
-        raise ModelError(f'"{name}" sinks: it is {mass:g} kg, and its hull displaces {density * edges.prod():g} kg')
-    box = mass / 12 * (np.sum(edges**2) - edges**2)
-    J = symmetric(box if inertia is None else inertia, 3, f'the inertia of "{name}"')
-    more, turning = (
-        np.array([not_negative(x, f'each {what} of "{name}"') for x in array(given, (3,), f'the {what} of "{name}"')])
-        for given, what in ((added_mass, "added mass"), (added_inertia, "added inertia"))
-    )
-    places = array(thrusters, (2, 3), f'the places of the thrusters of "{name}"')
-    faces = _patches(edges, bottom, _counts(patches, 3, f'the patches of "{name}"'))
-    # how much of each patch is wet at rest
-    wet = np.clip(0.5 + (draft + bottom - faces[:, 2]) / faces[:, 7], 0.0, 1.0)
-    faces[:, 6] /= wet @ faces[:, 6]
-    k = 2 * np.pi / positive(wave_length, f'the wave length of "{name}"')
-    heading = float(array(wave_direction, (), f'the wave direction of "{name}"'))
-    parts = {
-        "pillars": _columns(edges, _counts(columns, 2, f'the columns of "{name}"')), "patches": faces,
-        "bottom": bottom, "top": bottom + edges[2], "lift": density * gravity,
-        "resistance": symmetric(resistance, 3, f'the resistance of "{name}"'),
-        "pressure": float(array(pressure, (), f'the pressure on "{name}"')),
-        "wave": not_negative(wave_amplitude, f'the wave amplitude of "{name}"'),
-        "wave_vector": k * np.array([np.cos(heading), np.sin(heading)]), "omega": float(np.sqrt(gravity * k)),
-        "phase": float(array(wave_phase, (), f'the wave phase of "{name}"')),
-        "windage": not_negative(windage, f'the windage of "{name}"'),
-    }  # fmt: skip
-    for what, given in (("current", current), ("wind", wind), ("sail", sail)):
-        parts[what] = array(given, (3,), f'the {what} of "{name}"')
-    return Boat(
-        J + np.diag(turning * np.diag(J)), mass * (1 + more), mass=mass, gravity=(0.0, 0.0, -gravity), drag=drag,
-        controls={key: (0.0, c[2], -c[1], 1.0, 0.0, 0.0) for key, c in zip(INPUTS, places, strict=True)},
-        force=force, force_slope=force_slope, name=name, geometry=_shapes(edges, bottom, places), _parts=parts,
+    mass = positive(mass, f"the mass {whose}")
+    water = Water(
+        positive(density, f"the density of water {whose}"), array(current, (3,), f"the current {whose}"),
+        symmetric(resistance, 3, f"the resistance {whose}"),
+        float(array(pressure, (), f'the pressure on "{name}"')),
     )  # fmt: skip
+    hull = _hull((length, width, height), keel, mass, water, name)
+    wave = Wave(
+        not_negative(wave_amplitude, f"the wave amplitude {whose}"), positive(wave_length, f"the wave length {whose}"),
+        float(array(wave_direction, (), f"the wave direction {whose}")),
+        float(array(wave_phase, (), f"the wave phase {whose}")),
+    )  # fmt: skip
+    air = Wind(array(wind, (3,), f"the wind {whose}"), not_negative(windage, f"the windage {whose}"),
+               array(sail, (3,), f"the sail {whose}"))  # fmt: skip
+    box = mass / 12 * (np.sum(hull.edges**2) - hull.edges**2)
+    J = symmetric(box if inertia is None else inertia, 3, f"the inertia {whose}")
+    moved, turned = _shares(added_mass, "added mass", whose), _shares(added_inertia, "added inertia", whose)
+    places = array(thrusters, (2, 3), f"the places of the thrusters {whose}")
+    parts = {
+        "pillars": hull.columns(_counts(columns, 2, f"the columns {whose}")),
+        "patches": hull.patches(_counts(patches, 3, f"the patches {whose}")),
+        "bottom": hull.bottom, "top": hull.top, **water.parts(gravity), **wave.parts(gravity), **air.parts(),
+    }  # fmt: skip
+    return Boat(
+        J + np.diag(turned * np.diag(J)), mass * (1 + moved), mass=mass, gravity=(0.0, 0.0, -gravity), drag=drag,
+        controls={key: (0.0, c[2], -c[1], 1.0, 0.0, 0.0) for key, c in zip(INPUTS, places, strict=True)},
+        force=force, force_slope=force_slope, name=name, geometry=_shapes(hull, places), _parts=parts,
+    )  # fmt: skip
+
+
+def _hull(edges: tuple, keel: float, mass: float, water: Water, name: str) -> Hull:
+    """The hull of a boat that floats; all but the mass and the water is still to be checked."""
+    sizes = np.array([positive(x, f'the {what} of "{name}"')
+                      for x, what in zip(edges, ("length", "width", "height"), strict=True)])  # fmt: skip
+    bottom = -float(array(keel, (), f'the keel of "{name}"'))
+    draft = mass / (water.density * sizes[0] * sizes[1])
+    if draft >= sizes[2]:
+        most = water.density * sizes.prod()
+        raise ModelError(f'"{name}" sinks: it is {mass:g} kg, and its hull displaces {most:g} kg')
+    return Hull(sizes, bottom, draft)
+
+
+def _shares(given, what: str, whose: str) -> np.ndarray:
+    """Three shares, none of them negative."""
+    return np.array([not_negative(x, f"each {what} {whose}") for x in array(given, (3,), f"the {what} {whose}")])
 
 
 def _counts(value, size: int, what: str) -> tuple[int, ...]:
@@ -165,34 +278,9 @@ def _counts(value, size: int, what: str) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _columns(edges: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
-    """Places x, y and cross sections of columns, (n, 3), at the Gauss points of the hull's floor."""
-    (x, wx), (y, wy) = (np.polynomial.legendre.leggauss(n) for n in counts)
-    X, Y = np.meshgrid(0.5 * edges[0] * x, 0.5 * edges[1] * y, indexing="ij")
-    area = 0.25 * edges[0] * edges[1] * np.outer(wx, wy)
-    return np.column_stack((X.ravel(), Y.ravel(), area.ravel()))
-
-
-def _patches(edges: np.ndarray, bottom: float, counts: tuple[int, ...]) -> np.ndarray:
-    """Place (3), outward normal (3), area and height of patches of the hull's bottom and sides, (n, 8)."""
-    middles = [(np.arange(n) + 0.5) / n - 0.5 for n in counts]
-    sizes = edges / counts
-    rows = []
-    for axis, side in ((2, -1), (0, -1), (0, 1), (1, -1), (1, 1)):
-        a, b = (k for k in range(3) if k != axis)
-        for s in middles[a]:
-            for t in middles[b]:
-                place, normal = np.zeros(3), np.zeros(3)
-                place[[a, b, axis]] = s * edges[a], t * edges[b], 0.5 * side * edges[axis]
-                place[2] += bottom + 0.5 * edges[2]
-                normal[axis] = side
-                # a patch of the bottom is let go within a tenth of the hull's height
-                rows.append([*place, *normal, sizes[a] * sizes[b], sizes[2] if axis != 2 else 0.1 * edges[2]])
-    return np.array(rows)
-
-
-def _shapes(edges: np.ndarray, bottom: float, places: np.ndarray) -> tuple[Geometry, ...]:
+def _shapes(hull: Hull, places: np.ndarray) -> tuple[Geometry, ...]:
     """Hull, cabin and thrusters."""
+    edges = hull.edges
     along = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])
     thruster = 0.05 * float(edges[1])
     cabin = edges * (0.3, 0.6, 0.7)
@@ -201,8 +289,8 @@ def _shapes(edges: np.ndarray, bottom: float, places: np.ndarray) -> tuple[Geome
         return Geometry("body", "box", tuple(map(float, size)), np.eye(3), np.array([x, 0.0, z]), rgba=rgba)
 
     return (
-        box(edges, 0.0, bottom + 0.5 * edges[2], (0.6, 0.15, 0.1, 1.0)),
-        box(cabin, -0.1 * edges[0], bottom + edges[2] + 0.5 * cabin[2], (0.9, 0.9, 0.85, 1.0)),
+        box(edges, 0.0, hull.bottom + 0.5 * edges[2], (0.6, 0.15, 0.1, 1.0)),
+        box(cabin, -0.1 * edges[0], hull.top + 0.5 * cabin[2], (0.9, 0.9, 0.85, 1.0)),
         *(Geometry("body", "cylinder", (thruster, 4 * thruster), along, place, rgba=(0.2, 0.2, 0.2, 1.0))
           for place in places),
     )  # fmt: skip

@@ -16,6 +16,10 @@ from vitree.vehicles.rolling import NonholonomicVehicle, placed
 class Car(NonholonomicVehicle):
     """A car whose wheels roll and do not slip; made by :func:`car`."""
 
+    # The equations of the car stand here as constraints and Lagrangian, for the methods of any vehicle; solved for the
+    # rate of psi in CarStepper (_core/vehicles/rolling.pxi), for speed; and over many intervals at once in CarDynamics
+    # (control/dynamics.py), for optimisation. Tests compare the three.
+
     shape_names = ("psi", "sigma")
     input_names = ("torque", "steering")
     driven = {"sigma": "steering"}  # noqa: RUF012
@@ -36,12 +40,12 @@ class Car(NonholonomicVehicle):
 
     @property
     def conservative(self) -> bool:
-        """Whether it rolls without resistance."""
+        """Whether the car rolls without resistance."""
         return self.rolling_resistance == 0
 
     @property
     def compiled(self) -> dict[str, Any]:
-        """What the compiled steppers are told of it."""
+        """Keyword arguments of the compiled stepper."""
         inertias, lengths = (self.mass, self.inertia, self.wheel_inertia), (self.wheelbase, self.wheel_radius)
         return {"parameters": (*inertias, *lengths, self.rolling_resistance), "limit": self.shape_limits["sigma"]}
 
@@ -64,14 +68,14 @@ class Car(NonholonomicVehicle):
         body, steering = placed((x, y, 0.0), yaw=theta), np.arctan(sigma)
         poses = {"body": body}
         for name, (ahead, side) in WHEELS.items():
-            # a steered wheel has the longer way
+            # a steered wheel rolls the longer way
             turn = (steering, psi / np.cos(steering)) if ahead else (0.0, psi)
             place = (ahead * self.wheelbase, 0.28 * side * self.wheelbase, self.wheel_radius)
             poses[name] = body @ placed(place, *turn)
         return poses
 
 
-#: Where wheels are: on which axle, and on which side.
+#: The axle (0: rear) and the side of each wheel.
 WHEELS = {"rear_left": (0, 1), "rear_right": (0, -1), "front_left": (1, 1), "front_right": (1, -1)}
 
 
@@ -81,14 +85,14 @@ def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float =
     r"""Return a car that rolls without slip: torque on the rear wheels, and the rate of steering.
 
     q = (psi, sigma, theta, x, y): angle of the rear wheels [rad], tangent of the steering angle, heading [rad], and
-    position [m] of the rear axle's middle, which is taken for the centre of mass. v = (their rates, omega, vx, vy), the
+    position [m] of the rear axle's middle, which is also the centre of mass. v = (their rates, omega, vx, vy), the
     twist in body axes, with omega = rho sigma psi'/l, vx = rho psi' and vy = 0: the car moves along the circle that
     the front wheels point to. With the torque f,
 
         (I + m rho^2 + K rho^2 sigma^2/l^2) psi'' + (K rho^2/l^2) sigma sigma' psi' = f - d psi'.
 
-    Its inputs are ``torque`` (f, on both rear wheels together [N m]) and ``steering`` (sigma' [1/s]). Steering takes no
-    effort: it has a rate, and neither inertia nor torque; at records that is the rate of the step before.
+    The inputs are ``torque`` (f, on both rear wheels together [N m]) and ``steering`` (sigma' [1/s]). Steering has a
+    rate, but neither inertia nor torque; a record has the rate of the step before it.
 
     Parameters
     ----------
@@ -97,21 +101,22 @@ def car(*, mass: float = 1200.0, inertia: float = 2000.0, wheel_inertia: float =
     inertia : float [kg m^2]
         K, about the vertical axis through the rear axle's middle.
     wheel_inertia : float [kg m^2]
-        I, of the rear wheels and what turns with them.
+        I, of the rear wheels and all parts that turn with them.
     wheelbase : float [m]
         l, from axle to axle.
     wheel_radius : float [m]
         rho.
     rolling_resistance : float [N m s/rad]
-        d, torque against the rear wheels for their rate.
+        d, the torque against the rear wheels per rate of psi.
     max_steering : float [rad]
-        Largest steering angle; a step that would pass it fails.
+        Largest steering angle; a step fails if it would pass this angle.
     name : str
 
     Raises
     ------
     ModelError
-        If a number is out of its range.
+        If ``max_steering`` is not between 0 and pi/2, ``rolling_resistance`` is negative, or another number is not
+        positive.
 
     References
     ----------

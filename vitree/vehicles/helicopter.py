@@ -28,9 +28,9 @@ def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), ro
                name: str = "helicopter") -> Helicopter:  # fmt: skip
     """Return a helicopter: x ahead, y to the left, z up, origin in the centre of mass.
 
-    Its inputs are ``collective`` (thrust of the main rotor along its axis [N]), ``yaw`` (force of the tail rotor
+    The inputs are ``collective`` (thrust of the main rotor along its axis [N]), ``yaw`` (force of the tail rotor
     towards -y [N]), ``pitch`` and ``roll`` (tilt of the main rotor's axis ahead and to the right [rad]). The axis is
-    (sin(pitch) cos(roll), -sin(roll), cos(pitch) cos(roll)). It hovers with collective = mass g.
+    (sin(pitch) cos(roll), -sin(roll), cos(pitch) cos(roll)). The helicopter hovers with collective = mass g.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def helicopter(*, mass: float = 1.2, inertia: ArrayLike = (0.05, 0.07, 0.06), ro
     Raises
     ------
     ModelError
-        If a number is out of its range.
+        If the mass or the inertia is not positive, the drag is negative, or a number is not finite.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Poses of vehicles, in the plane and in space: coordinates, and what they are in the group."""
+"""Poses of vehicles, in the plane and in space: coordinates, and the elements of the group."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.lie import SE2, SE3, matrix_from_pose, pose_from_matrix
+from vitree.spatial.rotations import quaternion_rate
 
 
 class Plane:
@@ -16,7 +17,7 @@ class Plane:
     group = SE2
     nq, dim = 3, 3
     q_names, v_names = ("theta", "x", "y"), ("omega", "vx", "vy")
-    #: entries of a twist in v, (linear, angular), by those of the algebra, (angular, linear)
+    #: places in v, (linear, angular), of the entries of the algebra, (angular, linear)
     order = np.arange(3)
     neutral = np.zeros(3)
 
@@ -37,7 +38,7 @@ class Plane:
 
     @staticmethod
     def integrate(c: np.ndarray, dx: np.ndarray) -> np.ndarray:
-        # along the mean heading, which inverts at any angle
+        # along the mean heading: `difference` is then the inverse at any angle
         x = Plane.matrix([c[0] + dx[0] / 2, *c[1:]])[:2] @ [dx[1], dx[2], 1.0]
         return np.array([c[0] + dx[0], *x])
 
@@ -98,9 +99,8 @@ class Space:
 
     @staticmethod
     def rate(c: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        u, w, omega = c[3:6], c[6], xi[:3]
         turn = matrix_from_pose([0.0, 0.0, 0.0, *(c[3:] / np.linalg.norm(c[3:]))])[:3, :3]
-        return np.concatenate((turn @ xi[3:], (w * omega + np.cross(u, omega)) / 2, [-u @ omega / 2]))
+        return np.concatenate((turn @ xi[3:], quaternion_rate(c[3:], xi[:3])))
 
     @staticmethod
     def place(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

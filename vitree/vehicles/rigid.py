@@ -24,8 +24,8 @@ from vitree.vehicles.base import GRAVITY, Vehicle
 class RigidVehicle(Vehicle):
     """One rigid body on SE(3) with general inertia, controls and external forces.
 
-    ``q`` is (position, quaternion xyzw) and ``v`` (linear, angular) in body axes, as of a ``free`` joint. Twists
-    ``xi`` and wrenches that are given here are (angular, linear) and (torque, force), in body axes. The equations are
+    ``q`` is (position, quaternion xyzw) and ``v`` (linear, angular) in body axes, as of a ``free`` joint. But twists
+    ``xi`` and wrenches in the arguments are (angular, linear) and (torque, force), in body axes. The equations are
 
         J dw/dt = J w x w + M v x v + torque,    M dv/dt = M v x w + force.
 
@@ -34,9 +34,9 @@ class RigidVehicle(Vehicle):
     rotational : number, (3,) or (3, 3) array [kg m^2]
         J, about the body's origin: a multiple of the identity, a diagonal, or all of it.
     translational : number, (3,) or (3, 3) array [kg]
-        M; differs from a multiple of the identity where water moves along (added mass).
+        M; not a multiple of the identity where water moves along (added mass).
     mass : float, optional [kg]
-        What gravity pulls at, in the body's origin. If not given, that of M, if M is a multiple of the identity.
+        The mass on which gravity acts, at the body's origin. By default that of M, if M is a multiple of 1.
     gravity : (3,) array [m/s^2]
         In world axes.
     drag : number, (6,) or (6, 6) array, optional
@@ -44,8 +44,7 @@ class RigidVehicle(Vehicle):
     controls : mapping of name to (6,) array, optional
         The wrench (torque, force) of one unit of each input [N m, N].
     force : callable (t, g, xi, u) -> (6,) array, optional
-        A wrench of your own [N m, N]: t [s], pose g (4, 4), twist xi (6,), inputs u (nu,). It costs calls of Python at
-        each step.
+        An additional wrench [N m, N]: t [s], pose g (4, 4), twist xi (6,), inputs u (nu,). Each step calls it.
     force_slope : callable (t, g, xi, u) -> (6, 6) array, optional
         Its derivative by xi [N m s, N s, N s/m]. Without it steps converge more slowly where the force depends on xi.
     name : str
@@ -59,8 +58,8 @@ class RigidVehicle(Vehicle):
 
     Notes
     -----
-    The momentum p is (M v, J w), the spatial momentum that of p moved to the world's origin; the centre of mass is
-    taken to be the body's origin.
+    The momentum p is (M v, J w). The spatial momentum is p, moved to the world's origin. The centre of mass is at the
+    body's origin.
 
     References
     ----------
@@ -92,8 +91,8 @@ class RigidVehicle(Vehicle):
         M = self.translational
         if mass is None:
             if np.any(M[0, 0] * np.eye(3) != M) and self._gravity.any():
-                raise ModelError(f'the mass of "{name}" does not follow from a translational inertia that differs '
-                                 f"by axis: give mass=, which gravity pulls at")  # fmt: skip
+                raise ModelError(f'the translational inertia of "{name}" differs by axis and gives no mass for '
+                                 f"gravity: give mass=")  # fmt: skip
             mass = M[0, 0]
         self.mass = not_negative(mass, f'the mass of "{name}"')
         controls = dict(controls or {})
@@ -104,9 +103,9 @@ class RigidVehicle(Vehicle):
             if given is not None and not callable(given):
                 raise ModelError(f"{what} is {given!r}; it must be a callable (t, g, xi, u)")
         if force_slope is not None and force is None:
-            raise ModelError("force_slope is the derivative of force: give force as well")
+            raise ModelError("force_slope is the derivative of force; give force= as well")
         self.force, self.force_slope = force, force_slope
-        #: what a kind of vehicle passes on to its compiled body
+        #: numbers of the compiled body that only this kind of vehicle has
         self.parts = dict(_parts or {})
         parts = {
             "rotational": self.rotational, "translational": M, "mass": self.mass, "gravity": self._gravity,
@@ -125,7 +124,7 @@ class RigidVehicle(Vehicle):
 
     @cached_property
     def core(self) -> Any:
-        """Inertia and forces as the compiled integrators have them."""
+        """The compiled body: inertia and forces."""
         return getattr(_vehicles, self._kind)(
             self.rotational, self.translational, self.mass * self._gravity, self.drag, self.columns,
             force=self.force, slope=self.force_slope, **self.parts,
@@ -141,7 +140,7 @@ class RigidVehicle(Vehicle):
     def __getstate__(self):
         return {key: value for key, value in vars(self).items() if key not in ("core", "space")}
 
-    # ---- what it is --------------------------------------------------------------------------------
+    # ---- properties --------------------------------------------------------------------------------
 
     @property
     def nq(self) -> int:
@@ -160,7 +159,7 @@ class RigidVehicle(Vehicle):
 
     @property
     def total_mass(self) -> float:
-        """What gravity pulls at [kg]."""
+        """The mass on which gravity acts [kg]."""
         return self.mass
 
     @property
@@ -170,12 +169,12 @@ class RigidVehicle(Vehicle):
 
     @property
     def conservative(self) -> bool:
-        """Whether its energy stays as it is while nothing drives it."""
+        """Whether the energy is constant while nothing drives the vehicle."""
         return not self.drag.any() and self.force is None
 
     @property
     def only_falls(self) -> bool:
-        """Whether nothing but gravity changes its spatial momentum while nothing drives it."""
+        """Whether gravity alone changes the spatial momentum while nothing drives the vehicle."""
         return self.conservative
 
     # ---- states ------------------------------------------------------------------------------------
@@ -197,7 +196,7 @@ class RigidVehicle(Vehicle):
         return self.space.configuration_rate(q, v)
 
     def wrench(self, t: float, q: ArrayLike, v: ArrayLike, inputs: Sequence[float] | np.ndarray = ()) -> np.ndarray:
-        """Return the wrench (torque, force) of all that acts, (6,) [N m, N], in body axes.
+        """Return the sum of all wrenches (torque, force) on the body, (6,) [N m, N], in body axes.
 
         Parameters
         ----------
@@ -211,7 +210,7 @@ class RigidVehicle(Vehicle):
         Raises
         ------
         ModelError
-            If there are not as many inputs as there should be.
+            If the number of inputs is wrong.
         """
         q, v = self.validate_configuration(q), self._checked(v, 6, "v")
         u = array(inputs if len(inputs) else np.zeros(len(self.input_names)), (len(self.input_names),), "inputs")

@@ -15,12 +15,12 @@ from vitree.model.system import METHODS_OF
 from vitree.vehicles.base import Vehicle
 from vitree.vehicles.poses import Plane, Space
 
-#: Step of the central differences, of fourth order: their rounding must stay below what steps are solved to.
+#: Step of the central differences, of fourth order. Their rounding must stay below the tolerance of a step.
 STEP = 3e-4
-#: How far a velocity may be from those that the constraints allow, for its size.
+#: The largest distance of a velocity from the allowed ones, as a share of its size.
 SLIP = 1e-9
 
-#: What subclasses write.
+#: The methods that subclasses write.
 WRITTEN = ("connection", "symmetries", "lagrangian", "mass_matrix", "potential", "lagrangian_slope", "shape_force",
            "body_force")  # fmt: skip
 
@@ -30,6 +30,11 @@ def slope(f: Callable[[float], Any], step: float = STEP) -> Any:
     return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
 
 
+def beyond_limit(name: str, limit: float) -> str:
+    """Return why a step fails in which a shape coordinate leaves its range."""
+    return f"{name} would pass its limit {limit:.6g} in this step; steer less, or turn back earlier"
+
+
 class NonholonomicVehicle(Vehicle):
     r"""A vehicle with a shape r and a pose g in SE(2) or SE(3), whose velocities a connection restricts.
 
@@ -37,14 +42,14 @@ class NonholonomicVehicle(Vehicle):
 
         xi = e(r) lam - A(r) u,
 
-    the columns of e spanning the directions along which the vehicle may glide while its shape rests. Subclasses give
-    ``shape_names`` and, as they need them, ``connection``, ``symmetries``, a ``mass_matrix`` and ``potential`` or a
-    ``lagrangian`` l(r, u, xi), ``shape_force`` and ``body_force``. In these, twists and wrenches are those of the
-    group's algebra, angular part first: (omega, vx, vy) or (w, v).
+    where the columns of e span the directions in which the vehicle may move while its shape rests. Subclasses give
+    ``shape_names`` and, as needed, ``connection``, ``symmetries``, a ``mass_matrix`` and ``potential`` or a
+    ``lagrangian`` l(r, u, xi), ``shape_force`` and ``body_force``. In these methods twists and wrenches have the
+    angular part first, as in the group's algebra: (omega, vx, vy) or (w, v).
 
     A state is q = (r, pose), v = (u, twist): in the plane the pose is (theta, x, y) and the twist (omega, vx, vy); in
     space they are those of a ``free`` joint, (position, quaternion x, y, z, w) and (linear, angular). The momentum p is
-    the derivative of l by v, but for driven shape coordinates, whose entries are their rates.
+    the derivative of l by v; the entries of driven shape coordinates are their rates instead.
 
     Parameters
     ----------
@@ -52,7 +57,7 @@ class NonholonomicVehicle(Vehicle):
     geometry : sequence of Geometry
         Shapes for viewers; no part in the dynamics.
     **parameters
-        Numbers and arrays that the subclass's equations have, which become attributes of these names.
+        Numbers and arrays in the subclass's equations; they become attributes of these names.
 
     Attributes
     ----------
@@ -60,11 +65,11 @@ class NonholonomicVehicle(Vehicle):
     shape_names : tuple of str
         Names of the entries of r.
     driven : mapping of shape name to input name
-        Shape coordinates whose rate is an input; nothing is solved for them, so that they need no inertia.
+        Shape coordinates whose rate is an input. They are not solved for and need no inertia.
     shape_limits : mapping of shape name to number
-        Largest size of a coordinate [rad]; a step that would pass it fails.
+        Largest size of a coordinate [rad]; a step fails if it would pass this limit.
     input_names : tuple of str
-        What drives it over time.
+        Names of the inputs over time.
 
     Raises
     ------
@@ -73,7 +78,7 @@ class NonholonomicVehicle(Vehicle):
 
     Notes
     -----
-    Arguments of what a subclass gives, and of the methods, are
+    Arguments of all methods, those of subclasses included, are
 
     r : (s,) array
         Shape [m or rad].
@@ -86,7 +91,7 @@ class NonholonomicVehicle(Vehicle):
     t : float
         Time [s].
     inputs : (nu,) array
-        Values of ``input_names``, units as they are taken.
+        Values of ``input_names``, units as the equations take them.
     w : (s + dim,) array
         (u, xi) [m/s or rad/s].
 
@@ -109,13 +114,13 @@ class NonholonomicVehicle(Vehicle):
         for key, value in parameters.items():
             taken = getattr(type(self), key, None)
             if callable(taken) or isinstance(taken, property | cached_property):
-                raise ModelError(f'the parameter "{key}" of "{name}" has the name of a method: call it otherwise')
+                raise ModelError(f'the parameter "{key}" of "{name}" has the name of a method; rename the parameter')
             setattr(self, key, value)
         written = {key: getattr(type(self), key) for key in WRITTEN}
         kind = repr((self.group, self.shape_names, dict(self.driven), dict(self.shape_limits)))
         super().__init__(name, self.input_names, geometry, {**parameters, **written, "kind": kind})
 
-    # ---- what a subclass says ---------------------------------------------------------------------
+    # ---- methods of subclasses: their docstrings are part of digests, which runs hold -------------
 
     def connection(self, r: np.ndarray) -> np.ndarray:
         """Return A(r), (dim, s) [rad or m, per rad or m]: the twist is -A(r) u where the vehicle does not glide."""
@@ -169,11 +174,11 @@ class NonholonomicVehicle(Vehicle):
         """Return the wrench on the body in body axes, torque first, (dim,) [N m, N]."""
         return np.zeros(self.pose.dim)
 
-    # ---- what follows -----------------------------------------------------------------------------
+    # ---- derived properties -----------------------------------------------------------------------------
 
     @property
     def pose(self) -> Any:
-        """The kind of its poses: coordinates, and the group of ``vitree.lie``."""
+        """The class of the poses: coordinates, and the group of ``vitree.lie``."""
         return Space if self.group == "SE3" else Plane
 
     @property
@@ -187,12 +192,12 @@ class NonholonomicVehicle(Vehicle):
 
     @property
     def nq(self) -> int:
-        """Those of the shape and of the pose, 3 or 7."""
+        """The entries of the shape, and the 3 or 7 of the pose."""
         return len(self.shape_names) + self.pose.nq
 
     @property
     def nv(self) -> int:
-        """Those of the shape and of the twist, 3 or 6."""
+        """The entries of the shape, and the 3 or 6 of the twist."""
         return len(self.shape_names) + self.pose.dim
 
     @property
@@ -207,7 +212,7 @@ class NonholonomicVehicle(Vehicle):
 
     @property
     def gravity(self) -> np.ndarray:
-        """Zero, (3,) [m/s^2]: a potential that depends on the pose is not theirs."""
+        """Zero, (3,) [m/s^2]: the potential does not depend on the pose."""
         return np.zeros(3)
 
     @property
@@ -221,17 +226,21 @@ class NonholonomicVehicle(Vehicle):
         return METHODS_OF["rolling" if self.compiled_stepper else "rolling, written in Python"]
 
     def require_regular(self) -> None:
-        """Raise a ModelError if what the subclass gives does not fit, or leaves a direction without inertia."""
+        """Raise a ModelError if methods of the subclass do not fit together, or a direction has no inertia."""
         s, n = len(self.shape_names), self.pose.dim
         if self.group not in ("SE2", "SE3"):
             raise ModelError(f'{self.name}: group is "{self.group}"; it must be "SE2" or "SE3"')
         for kind, names in (("driven", self.driven), ("shape_limits", self.shape_limits)):
             for name in names:
                 if name not in self.shape_names:
-                    raise ModelError(f'{self.name}: {kind} has "{name}", which is not of {self.shape_names}')
+                    raise ModelError(
+                        f'{self.name}: {kind} has "{name}", which is not in shape_names {self.shape_names}'
+                    )
         for name in self.driven.values():
             if name not in self.input_names:
-                raise ModelError(f'{self.name}: driven has the input "{name}", which is not of {self.input_names}')
+                raise ModelError(
+                    f'{self.name}: driven has the input "{name}", which is not in input_names {self.input_names}'
+                )
         r = self.neutral()[:s]
         for method, rows, columns in (("connection", n, s), ("symmetries", n, None), ("mass_matrix", s + n, s + n)):
             shape = np.shape(getattr(self, method)(r))
@@ -250,12 +259,12 @@ class NonholonomicVehicle(Vehicle):
         kinetic, rest = w @ M @ w / 2, self.potential(r)
         if abs(self.lagrangian(r, w[:s], w[s:]) - kinetic + rest) > 1e-9 * (kinetic + abs(rest)):
             raise ModelError(
-                f"{self.name}: lagrangian(r, u, xi) is not half the quadratic form of mass_matrix(r), less potential(r)"
+                f"{self.name}: lagrangian(r, u, xi) is not w mass_matrix(r) w/2 - potential(r), with w = (u, xi)"
             )
 
     @cached_property
     def free(self) -> int:
-        """Number of the velocities that are solved for: rates of what is not driven, and the entries of lam."""
+        """Number of the velocities that are solved for: rates that are not driven, and the entries of lam."""
         r = self.neutral()[: len(self.shape_names)]
         return len(self.shape_names) - len(self.driven) + self.symmetries(r).shape[1]
 
@@ -266,13 +275,13 @@ class NonholonomicVehicle(Vehicle):
 
     @cached_property
     def driven_at(self) -> list[int]:
-        """Where the driven shape coordinates are in r."""
+        """Places of the driven shape coordinates in r."""
         return [self.shape_names.index(name) for name in self.driven]
 
     def basis(self, r: np.ndarray) -> np.ndarray:
         """Return the matrix (s + dim, n) whose columns, without units, are the allowed (u, xi).
 
-        Columns of rates that are solved for come first, then those of lam, then the driven rates.
+        The columns are in this order: rates that are solved for, lam, driven rates.
         """
         A, e, one = self.connection(r), self.symmetries(r), np.eye(len(r))
         driven = self.driven_at
@@ -282,7 +291,7 @@ class NonholonomicVehicle(Vehicle):
 
     @cached_property
     def algebra(self) -> np.ndarray:
-        """Indices (nv,), without units, of the entries of (u, xi) in v: xi has the angular part first."""
+        """Places (nv,), without units, in v of the entries of (u, xi), whose angular part is first."""
         s = len(self.shape_names)
         return np.concatenate((np.arange(s), s + self.pose.order))
 
@@ -325,7 +334,7 @@ class NonholonomicVehicle(Vehicle):
         rates : mapping of shape name to number, or (s,) array
             Rates u of the shape [m/s or rad/s]; zero if not given.
         glide : (b,) array
-            Velocity lam along the symmetries, as shares of e(r) per second; zero if not given.
+            Velocity lam along the symmetries, as factors of e(r) per second; zero if not given.
 
         Raises
         ------
@@ -366,13 +375,13 @@ class NonholonomicVehicle(Vehicle):
             allowed[self.algebra] += slip
             raise InputError(
                 f"{name} breaks the constraints of {self.name!r}, by {np.abs(slip).max():.3g}; the nearest velocity "
-                f"that they allow is {np.array2string(allowed, precision=6)}. velocity(q, rates, glide) makes such"
+                f"that they allow is {np.array2string(allowed, precision=6)}; velocity(q, rates, glide) makes one"
             )
 
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         """Return the configuration (nq,) [m or rad] that a displacement leads to, unchecked.
 
-        In the plane that is along the mean heading.
+        In the plane the displacement is along the mean heading.
         """
         q, s = np.asarray(q, float), len(self.shape_names)
         step = np.asarray(dq, float)[self.algebra]
@@ -403,7 +412,7 @@ class NonholonomicVehicle(Vehicle):
         return np.array([self.mass_matrix(r) for r in q[:, : len(self.shape_names)]]).reshape(-1, self.nv, self.nv)
 
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # for the centre of mass, the place of the body
+        # the place of the body stands for the centre of mass
         s, w = len(self.shape_names), v[:, self.algebra]
         momentum = np.einsum("nij,nj->ni", self._masses(q), w)
         R, x = self.pose.place(q[:, s:])
@@ -413,7 +422,7 @@ class NonholonomicVehicle(Vehicle):
         return np.column_stack((kinetic, rest, angular + np.cross(x, linear), linear, x))
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        # dl/dv, and the rates of what is driven
+        # dl/dv, and the driven rates
         w, p = v[:, self.algebra], np.empty_like(v)
         p[:, self.algebra] = np.einsum("nij,nj->ni", self._masses(q), w)
         p[:, self.driven_at] = v[:, self.driven_at]

@@ -33,17 +33,17 @@ class Snakeboard(NonholonomicVehicle):
 
     @property
     def conservative(self) -> bool:
-        """Always: it rolls without resistance."""
+        """True: the board rolls without resistance."""
         return True
 
     @property
     def compiled(self) -> dict[str, Any]:
-        """What the compiled steppers are told of it."""
+        """Keyword arguments of the compiled stepper."""
         parameters = (self.mass, self.half_length, self.rotor_inertia, self.wheel_inertia)
         return {"parameters": parameters, "limit": self.max_steering}
 
     def connection(self, r: np.ndarray) -> np.ndarray:
-        # multiples of e, such that the momentum along e is that of the gliding alone (Ostrowski 1996)
+        # multiples of e, such that the momentum along e depends on lam alone (Ostrowski 1996)
         share = self.rotor_inertia * np.tan(r[1]) / (2 * self.mass * self.half_length**2)
         return np.column_stack((share * self.symmetries(r)[:, 0], np.zeros(3)))
 
@@ -86,14 +86,14 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
 
         (I psi'^2 + 2 I psi' omega + 2 J phi'^2 + m l^2 omega^2 + m vx^2 + m vy^2)/2,
 
-    and e . dl/dxi (``symmetry_momentum``) stays as it is while the wheels rest.
+    and e . dl/dxi (``symmetry_momentum``) is constant while the wheels rest.
 
-    Its inputs are the torques ``rotor`` on psi and ``steering`` on phi [N m].
+    The inputs are the torques ``rotor`` on psi and ``steering`` on phi [N m].
 
     Parameters
     ----------
     mass : float [kg]
-        m of the whole, whose moment of inertia about the vertical axis is m l^2.
+        m of the whole board, whose moment of inertia about the vertical axis is m l^2.
     half_length : float [m]
         l, from the middle to an axle.
     rotor_inertia : float [kg m^2]
@@ -101,13 +101,13 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
     wheel_inertia : float [kg m^2]
         J, of one pair of wheels about its pivot.
     max_steering : float [rad]
-        Largest phi; a step that would pass it fails. At pi/2 the board could turn about any point.
+        Largest phi; a step fails if it would pass this angle. At pi/2 the board could turn about any point.
     name : str
 
     Raises
     ------
     ModelError
-        If a number is out of its range.
+        If ``max_steering`` is not between 0 and pi/2, ``rotor_inertia`` not less than m l^2, or a number not positive.
 
     References
     ----------
@@ -133,8 +133,8 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
     whole = numbers["mass"] * numbers["half_length"] ** 2
     if not numbers["rotor_inertia"] < whole:
         raise ModelError(
-            f'the rotor inertia of "{name}" is {rotor_inertia:g}; it must be less than that of the whole, mass '
-            f"half_length^2 = {whole:.6g} kg m^2"
+            f'the rotor inertia of "{name}" is {rotor_inertia:g}; it must be less than that of the whole board, '
+            f"mass half_length^2 = {whole:.6g} kg m^2"
         )
     return Snakeboard(name, geometry=_shapes(numbers["half_length"]), **numbers, max_steering=float(limit))
 

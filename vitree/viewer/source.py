@@ -18,6 +18,7 @@ from vitree.results.filming import film_of
 from vitree.run.comparison import Comparison
 from vitree.run.trajectory import Trajectory
 from vitree.tree.tree import Tree
+from vitree.wording import Argument, keyword
 
 #: Points of an energy curve at most.
 POINTS = 600
@@ -161,11 +162,11 @@ def goes_far(run: Run) -> bool:
 def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float) -> None:
     """Raise an InputError if how something is to be shown makes no sense of it."""
     if not (np.isfinite(speed) and speed > 0):
-        raise InputError(f"speed = {speed} must be a positive number")
+        raise InputError(Argument("speed", speed) + " must be a positive number")
     if not np.isfinite(spread):
-        raise InputError(f"spread = {spread} must be a finite number of metres")
+        raise InputError(Argument("spread", spread) + " must be a finite number of metres")
     if q is not None and not isinstance(shown, System):
-        raise InputError("q= is for a system; runs begin where they began")
+        raise InputError(keyword("q") + " is for a system; runs begin where they began")
 
 
 @dataclass(frozen=True)

@@ -72,13 +72,13 @@ cdef class RollingStepper(VehicleStepper):
         # the variational step, from y to y
         return OK
 
-    def opened(self, const double[::1] q, const double[::1] v):
+    def unknowns(self, const double[::1] q, const double[::1] v):
         """Return y of a state."""
         cdef double y[LONGEST]
         self.open(&q[0], &v[0], y)
         return self.array(y, self.size)
 
-    def closed(self, double t, const double[::1] y):
+    def state_of(self, double t, const double[::1] y):
         """Return (q, v) of y, under the inputs at a time."""
         self.under(t, &y[0])
         self.close(&y[0], self.lane.state.q2, self.lane.state.x2)

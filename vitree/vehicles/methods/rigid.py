@@ -1,4 +1,4 @@
-"""Integrators of vehicles: the variational one on SE(3), and the baselines it is compared with."""
+"""Integrators of vehicles on SE(3): the variational one, and others for comparison."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from vitree._core import _vehicles
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError
+from vitree.integrators import scipy_ode
 from vitree.integrators.base import Integrator
 from vitree.integrators.compiled import CompiledIntegrator
-from vitree.integrators.scipy_ode import VARIANTS
+from vitree.integrators.options import HALVE, SOLVE_LONGER, alpha_of, one_of, option, solving
 
 MAPS: dict[str, int] = _vehicles.MAPS
 
@@ -22,10 +23,11 @@ _SOLVING = {
 class VehicleIntegrator(CompiledIntegrator):
     """An integrator of a vehicle whose steps are taken in compiled code.
 
-    Loads are the vehicle's own: it takes inputs and torque, (nv,) in the order of v, but no wrenches on frames.
+    Loads are those of the vehicle. The integrator takes inputs and torque, (nv,) in the order of v, but no wrenches on
+    frames.
     """
 
-    remedy = "halve dt, or give max_iterations= or a looser tolerance="
+    remedy: str = SOLVE_LONGER
 
     def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
         _refuse(model, wrenches, prescribed)
@@ -37,15 +39,8 @@ class VehicleIntegrator(CompiledIntegrator):
                                         torque=self.torque, **system.compiled, **options)  # fmt: skip
 
     def _solving(self) -> dict[str, Any]:
-        """The options of those that solve for something."""
-        tolerance, most = self.chosen.get("tolerance", 1e-12), self.chosen.get("max_iterations", 30)
-        if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
-            raise InputError(
-                f"tolerance={tolerance!r} must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
-            )
-        if not (isinstance(most, int) and most >= 1):
-            raise InputError(f"max_iterations={most!r} must be a whole number, at least 1")
-        return {"tolerance": float(tolerance), "max_iterations": most}
+        """The checked options of a method that solves equations."""
+        return solving(self.chosen, 1e-12)
 
 
 class Lie(VehicleIntegrator):
@@ -56,7 +51,8 @@ class Lie(VehicleIntegrator):
         C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi),    g_2 = g_1 tau(h xi),
         mu_2 = C(-h xi)^T I xi + alpha h F(g_2, xi).
 
-    alpha = 1/2 is of second order and symmetric; 0 and 1 have the force at one end and are of first order.
+    With alpha = 1/2 the method is symmetric and of second order; with 0 or 1 the force acts at one end of the step, and
+    the method is of first order.
 
     References
     ----------
@@ -76,17 +72,14 @@ class Lie(VehicleIntegrator):
     }
 
     def _prepare(self):
-        name, alpha = self.chosen.get("map", "exp"), self.chosen.get("alpha", 0.5)
-        if name not in MAPS:
-            raise UnknownNameError("map", name, MAPS)
-        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
-            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        name, alpha = one_of("map", self.chosen.get("map", "exp"), MAPS), alpha_of(self.chosen)
         if alpha != 0.5:
             self.order = 1
         self.symplectic = name != "trapezoidal"
         if name == "exp":
-            self.remedy = 'halve dt, or take map="cayley", whose solution turns by less than half a turn at any step'
-        self.stepper = self._make("LieStepper", map=MAPS[name], alpha=float(alpha),
+            less = ", whose solution turns by less than half a turn at any step"
+            self.remedy = HALVE + ", or take " + option("map", "cayley") + less
+        self.stepper = self._make("LieStepper", map=MAPS[name], alpha=alpha,
                                   **self._solving())  # fmt: skip
 
     @property
@@ -99,7 +92,7 @@ class RungeKutta2(VehicleIntegrator):
 
     name = "rk2"
     order = 2
-    remedy = "halve dt"
+    remedy = HALVE
     tableau: ClassVar[tuple] = ((0.0, 0.5), (0.0, 1.0))
 
     def _prepare(self):
@@ -147,21 +140,35 @@ class LieNewmark(VehicleIntegrator):
         self.stepper = self._make("NewmarkVehicle", **self._solving())
 
 
-def of_vehicles(kind: type[Integrator], stepper: str) -> type[Integrator]:
-    """Return a SciPy method for vehicles, whose accelerations a compiled stepper knows."""
+class VehicleSciPy(scipy_ode.SciPy):
+    """A solver of SciPy on (q, v) of a vehicle; a compiled stepper knows the accelerations."""
 
-    class Solver(kind):  # type: ignore[misc, valid-type]
-        __doc__ = kind.__doc__
+    def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
+        _refuse(model, wrenches, prescribed)
+        super().__init__(model, dt, **options)
 
-        def __init__(self, model, dt, *, wrenches=None, prescribed=None, **options):
-            _refuse(model, wrenches, prescribed)
-            super().__init__(model, dt, **options)
+    def _accelerations(self):
+        return VehicleIntegrator._make(self, "RigidStepper")  # type: ignore[arg-type]
 
-        def _accelerations(self):
-            return VehicleIntegrator._make(self, stepper)
 
-    Solver.__name__ = Solver.__qualname__ = f"Vehicle{kind.__name__}"
-    return Solver
+class VehicleSciPyRK45(VehicleSciPy, scipy_ode.SciPyRK45):
+    """solve_ivp(method='RK45') on (q, v)."""
+
+
+class VehicleSciPyDOP853(VehicleSciPy, scipy_ode.SciPyDOP853):
+    """solve_ivp(method='DOP853') on (q, v)."""
+
+
+class VehicleSciPyRadau(VehicleSciPy, scipy_ode.SciPyRadau):
+    """solve_ivp(method='Radau') on (q, v)."""
+
+
+class VehicleSciPyBDF(VehicleSciPy, scipy_ode.SciPyBDF):
+    """solve_ivp(method='BDF') on (q, v)."""
+
+
+class VehicleSciPyLSODA(VehicleSciPy, scipy_ode.SciPyLSODA):
+    """solve_ivp(method='LSODA') on (q, v)."""
 
 
 def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
@@ -171,7 +178,7 @@ def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
 
 def _refuse(model, wrenches, prescribed) -> None:
     if wrenches:
-        raise InputError(f'"{model.name}" takes no wrenches: give inputs=, torque=, or make it with force=')
+        raise InputError(f'"{model.name}" takes no wrenches; give inputs= or torque=, or make the vehicle with force=')
     if prescribed:
         raise InputError(f'"{model.name}" has no coordinates to prescribe')
 
@@ -179,5 +186,5 @@ def _refuse(model, wrenches, prescribed) -> None:
 #: Methods of vehicles that are one rigid body: name -> class, the default first.
 RIGID_METHODS = named(
     Lie, RungeKutta2, RungeKutta4, ImplicitRungeKutta2, LieNewmark,
-    *(of_vehicles(kind, "RigidStepper") for kind in VARIANTS),
+    VehicleSciPyRK45, VehicleSciPyDOP853, VehicleSciPyRadau, VehicleSciPyBDF, VehicleSciPyLSODA,
 )  # fmt: skip

@@ -1,11 +1,11 @@
-"""Integrators of nonholonomic vehicles: the variational ones, general and explicit, and others to compare with.
+"""Integrators of nonholonomic vehicles: the variational ones, implicit and explicit, and others for comparison.
 
-The state is (q, v), v as the constraints allow it. A variational step begins and ends with the momenta of its node,
+The state is (q, v), where the constraints allow v. A variational step begins and ends with momenta
 
     P = V(r)^T dl/d(u, xi),
 
-V(r) being a basis of what the constraints allow, so that each end of a step has its share of the forces (half kicks for
-alpha = 1/2): a map from state to state, of second order from the first step on.
+where V(r) is a basis of the allowed velocities. Each end of a step has its share of the forces (half kicks for alpha =
+1/2). So a step maps a state to a state, and the method is of second order from the first step on.
 """
 
 from __future__ import annotations
@@ -16,60 +16,61 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators.base import Integrator
-from vitree.integrators.scipy_ode import VARIANTS
-from vitree.vehicles.methods.rigid import MAPS, ImplicitRungeKutta2, VehicleIntegrator, named, of_vehicles
-from vitree.vehicles.methods.written import ImplicitStepper, RungeKuttaStepper
+from vitree.errors import ConvergenceError, InputError
+from vitree.integrators import scipy_ode
+from vitree.integrators.options import HALVE, alpha_of, one_of
+from vitree.vehicles.methods.rigid import MAPS, ImplicitRungeKutta2, VehicleIntegrator, VehicleSciPy, named
+from vitree.vehicles.methods.written import ImplicitStepper, RungeKuttaStepper, Scheme
+from vitree.vehicles.rolling import beyond_limit
 
 BEYOND_LIMIT, STEERED_TOO_FAR = (_vehicles.STATUS[name] for name in ("beyond limit", "steered too far"))
 
-_ALPHA = {"alpha": "share of the force at a step's end, and where in it the shape is taken (default 0.5)"}
+_ALPHA = {
+    "alpha": "share of the force at a step's end, and the moment in the step at which the shape is taken (default 0.5)"
+}
 
 
 class Nonholonomic(VehicleIntegrator):
-    """What they have in common; ``torque`` is a force on the shape and a wrench on the body, in the order of v."""
+    """Base of these methods; ``torque`` is a force on the shape and a wrench on the body, in the order of v."""
 
     model: Any
-    remedy = "halve dt"
+    remedy = HALVE
 
     def __init__(self, model, dt, *, torque=None, **options):
-        super().__init__(model, dt, torque=_spared(model, torque), **options)
+        super().__init__(model, dt, torque=_without_driven(model, torque), **options)
 
     def start(self, t, q, x):
         self.model.require_allowed(q, x)
         super().start(t, q, x)
 
     def _alpha(self) -> float:
-        alpha = self.chosen.get("alpha", 0.5)
-        if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
-            raise InputError(f"alpha={alpha!r} must be a number from 0 to 1")
+        alpha = alpha_of(self.chosen)
         if alpha != 0.5:
             self.order = 1
-        return float(alpha)
+        return alpha
 
     def _failure(self, status):
         if status not in (BEYOND_LIMIT, STEERED_TOO_FAR):
             return super()._failure(status)
         stepper, name = self.stepper, self.model.shape_names[1]
-        what = f"{name} would move too far within it; {self.remedy}"
+        reason = f"{name} would move too far in this step; " + self.remedy
         if status == BEYOND_LIMIT:
-            what = f"{name} would pass its limit {self.model.shape_limits[name]:.6g}; steer less, or back in time"
+            reason = beyond_limit(name, self.model.shape_limits[name])
         return ConvergenceError(
-            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: {what}",
+            f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: " + reason,
             time=stepper.t, residual=np.nan, iterations=0,
         )  # fmt: skip
 
 
-def _spared(model, torque):
-    """The torque, checked to leave driven coordinates alone."""
+def _without_driven(model, torque):
+    """The torque, which must be zero on driven coordinates."""
 
     def checked(value):
         value = np.asarray(value, dtype=float)
         if value.shape == (model.nv,) and value[model.driven_at].any():
             raise InputError(
-                f'torque on {", ".join(model.driven)} of "{model.name}" does nothing, as its rate is an input '
-                f"({', '.join(model.driven.values())}); leave its entry zero"
+                f'torque on {", ".join(model.driven)} of "{model.name}" does nothing: an input '
+                f"({', '.join(model.driven.values())}) is the rate; make the torque zero there"
             )
         return value
 
@@ -79,7 +80,7 @@ def _spared(model, torque):
 
 
 class Lie(Nonholonomic):
-    """The explicit update of a vehicle that has one (Kobilarov et al. 2009, sections 5.2.1 and 5.2.2)."""
+    """The explicit update, for vehicles that have one (Kobilarov et al. 2009, sections 5.2.1 and 5.2.2)."""
 
     name = "lie"
     order = 2
@@ -105,15 +106,11 @@ class LieImplicit(Nonholonomic):
     }
 
     def _prepare(self):
-        name, tangent = self.chosen.get("map", "exp"), self.chosen.get("tangent", "exact")
-        if name not in MAPS:
-            raise UnknownNameError("map", name, MAPS)
-        if tangent not in ("exact", "trapezoidal"):
-            raise UnknownNameError("tangent", tangent, ("exact", "trapezoidal"))
+        name = one_of("map", self.chosen.get("map", "exp"), MAPS)
+        tangent = one_of("tangent", self.chosen.get("tangent", "exact"), ("exact", "trapezoidal"))
         self.stepper = ImplicitStepper(
-            self.model, self.dt, self.inputs, self.torque, alpha=self._alpha(),
-            step_map=self.model.pose.group.maps[name],
-            exact=tangent == "exact", **self._solving(),
+            self.model, self.dt, self.inputs, self.torque,
+            scheme=Scheme(self._alpha(), self.model.pose.group.maps[name], tangent == "exact", **self._solving()),
         )  # fmt: skip
 
 
@@ -137,37 +134,55 @@ class RungeKutta4(RungeKutta2):
     order = 4
 
 
-def _solver(kind: type[Integrator]) -> type[Integrator]:
-    """Return a SciPy method for nonholonomic vehicles, on the numbers that a stepper has of their states."""
+class NonholonomicSciPy(VehicleSciPy):
+    """A solver of SciPy for nonholonomic vehicles, on the unknowns of a stepper's equations."""
 
-    class Solver(of_vehicles(kind, "")):  # type: ignore[misc]
-        __doc__ = kind.__doc__
+    def __init__(self, model, dt, *, torque=None, **options):
+        super().__init__(model, dt, torque=_without_driven(model, torque), **options)
 
-        def __init__(self, model, dt, *, torque=None, **options):
-            super().__init__(model, dt, torque=_spared(model, torque), **options)
+    def _accelerations(self):
+        return RungeKutta4(self.model, self.dt, torque=self.torque, inputs=self.inputs).stepper
 
-        def _accelerations(self):
-            return RungeKutta4(self.model, self.dt, torque=self.torque, inputs=self.inputs).stepper
+    def start(self, t, q, x):
+        self.model.require_allowed(q, x)
+        y = self.field.unknowns(q, x)
+        super().start(t, y[: self.model.nq], y[self.model.nq :])
 
-        def start(self, t, q, x):
-            self.model.require_allowed(q, x)
-            y = self.field.opened(q, x)
-            super().start(t, y[: self.model.nq], y[self.model.nq :])
+    def _rate(self, t, y):
+        return self.field.rate_at(t, np.ascontiguousarray(y))
 
-        def _rate(self, t, y):
-            return self.field.rate_at(t, np.ascontiguousarray(y))
+    def _record(self, records, state, marks):
+        def states(times):
+            rows = zip(times, np.ascontiguousarray(state(times).T), strict=True)
+            return np.column_stack([np.concatenate(self.field.state_of(*row)) for row in rows])
 
-        def _record(self, records, state, marks):
-            def states(times):
-                rows = zip(times, np.ascontiguousarray(state(times).T), strict=True)
-                return np.column_stack([np.concatenate(self.field.closed(*row)) for row in rows])
+        super()._record(records, states, marks)
 
-            super()._record(records, states, marks)
 
-    Solver.__name__ = Solver.__qualname__ = f"Nonholonomic{kind.__name__}"
-    return Solver
+class NonholonomicSciPyRK45(NonholonomicSciPy, scipy_ode.SciPyRK45):
+    """solve_ivp(method='RK45') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyDOP853(NonholonomicSciPy, scipy_ode.SciPyDOP853):
+    """solve_ivp(method='DOP853') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyRadau(NonholonomicSciPy, scipy_ode.SciPyRadau):
+    """solve_ivp(method='Radau') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyBDF(NonholonomicSciPy, scipy_ode.SciPyBDF):
+    """solve_ivp(method='BDF') on the unknowns of a vehicle's equations."""
+
+
+class NonholonomicSciPyLSODA(NonholonomicSciPy, scipy_ode.SciPyLSODA):
+    """solve_ivp(method='LSODA') on the unknowns of a vehicle's equations."""
 
 
 #: Methods of vehicles written in Python, the default first, and of those that have a compiled stepper.
-WRITTEN_METHODS = named(LieImplicit, RungeKutta2, RungeKutta4, *map(_solver, VARIANTS))
+WRITTEN_METHODS = named(
+    LieImplicit, RungeKutta2, RungeKutta4,
+    NonholonomicSciPyRK45, NonholonomicSciPyDOP853, NonholonomicSciPyRadau,
+    NonholonomicSciPyBDF, NonholonomicSciPyLSODA,
+)  # fmt: skip
 EXPLICIT_METHODS = named(Lie, *WRITTEN_METHODS.values())

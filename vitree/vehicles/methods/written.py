@@ -3,50 +3,92 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.compiled import CALLBACK_FAILED
-from vitree.vehicles.rolling import STEP, NonholonomicVehicle, slope
+from vitree.lie import Map
+from vitree.vehicles.rolling import STEP, NonholonomicVehicle, beyond_limit, slope
 
 #: How a history begins: t, t0, the last step, and three counts.
 _COUNTS = "<3d3q"
-#: A momentum that is none, beside those that are: the least that a residual is compared with.
+#: The least momentum that a residual is compared with.
 TINY = 1e-300
-#: Share of the momentum below which rounding rules.
+#: A residual below this share of the momentum is rounding.
 FLOOR = 1e-16
-#: Step of the Jacobian's differences, for the size of what is varied.
+#: Step of the Jacobian's differences, as a share of the number that is varied.
 JACOBIAN_STEP = 1e-6
 
 
 class WrittenStepper:
-    """A stepper of a vehicle written in Python; to an integrator it is what the compiled ones are."""
+    """A state (t, q, x) of a vehicle and the means to advance it, in Python; x is the velocity v.
+
+    ``inputs`` and ``torque`` are None, arrays, or callables (t, q, v); ``inputs`` may have a row a step. An integrator
+    uses this stepper as it uses the compiled ones, and the contract is theirs (``_core/steppers/stepper.pxi``). Only
+    errors differ: a step that fails raises here, and returns a status there.
+
+    1. ``step`` reads the clock, the state (q, x), the inputs u and the forces tau. It writes the state at t + h to
+       (q2, x2), or it raises. It never writes (q, x).
+    2. ``step`` sets ``iterations`` and ``error`` where it solves for something.
+    3. ``step`` calls ``ask`` at least once where ``asks`` is set: the user's functions answer there.
+    4. ``advance`` takes a whole step. An error leaves the state as it was.
+    5. ``accept`` makes the trial state the state.
+    6. ``begin`` forgets all that lies before the state that was just set.
+    7. The next steps depend on ``history``, on the arguments, and on nothing else.
+    """
 
     def __init__(self, model, h, inputs, torque):
         self.model, self.span, self.h = model, h, h
         self.rows = inputs if isinstance(inputs, np.ndarray) and inputs.ndim == 2 else None
-        self.asked = {"inputs": inputs if callable(inputs) else None, "torque": torque if callable(torque) else None}
-        self.asks = any(x is not None for x in self.asked.values())
+        self.functions = {"tau": ("torque", torque), "u": ("inputs", inputs)}
+        self.functions = {key: asked for key, asked in self.functions.items() if callable(asked[1])}
+        self.asks = bool(self.functions)
         fixed = isinstance(inputs, np.ndarray) and inputs.ndim == 1
         self.u = inputs if fixed else np.zeros(len(model.input_names))
         self.tau = np.zeros(model.nv) if torque is None or callable(torque) else torque
         self.driven = [model.input_names.index(name) for name in model.driven.values()]
         self.s, self.n = len(model.shape_names), model.free
-        self.spans = self.exception = self.contraction_out = None
+        self.exception = self.contraction_out = None
         self.limits = np.array([model.shape_limits.get(name, np.inf) for name in model.shape_names])
 
-    # ---- what integrators ask for -----------------------------------------------------------------
+    # ---- methods of subclasses --------------------------------------------------------------
+
+    def step(self) -> None:
+        """Write the state at the end of the step from (q, x) to (q2, x2)."""
+        raise NotImplementedError
+
+    def begin(self):
+        # the answers of the user's functions begin the prediction of the next step
+        self.x_last = self.x.copy()
+        for key in self.functions:
+            setattr(self, key, np.zeros(len(getattr(self, key))))
+
+    def advance(self):
+        self.step()
+        self.require_state()
+        self.accept()
+
+    def accept(self):
+        self.q, self.x, self.x_last = self.q2, self.x2, self.x
+        self.h_last = self.h
+
+    # ---- a run ------------------------------------------------------------------------------------
 
     def set_state(self, t, q, x):
         self.t = self.t0 = t
-        self.q, self.v, self.v_last = q.copy(), x.copy(), x.copy()
-        self.steps = self.begun = self.total_iterations = self.most_iterations = self.iterations = 0
-        self.h_last = self.error = 0.0
-        self.h, self.spans = self.span, None
+        self.steps = self.total_iterations = self.most_iterations = 0
+        self.h_last = 0.0
+        self.q, self.x = q.copy(), x.copy()
+        self.start_run()
+        self.begin()
 
-    def state(self):
-        return self.t, self.q.copy(), self.v.copy()
+    def start_run(self):
+        # equal steps until something else is said
+        self.spans, self.begun = None, self.steps
+        self.h, self.contraction = self.span, np.nan
+        self.iterations, self.error = 0, 0.0
 
     def set_steps(self, spans, ends):
         self.spans, self.ends, self.begun = spans, ends, self.steps
@@ -54,91 +96,119 @@ class WrittenStepper:
     def begin_at(self, t0):
         self.t0, self.begun = t0, 0
 
-    def watch(self, contraction):
-        self.contraction_out = contraction
+    def state(self):
+        return self.t, self.q.copy(), self.x.copy()
 
     def history(self):
         counts = self.steps, self.total_iterations, self.most_iterations
-        state = np.concatenate((self.q, self.v, self.v_last))
-        return struct.pack(_COUNTS, self.t, self.t0, self.h_last, *counts) + state.tobytes()
+        kept = np.concatenate([getattr(self, key) for key in self._kept()])
+        return struct.pack(_COUNTS, self.t, self.t0, self.h_last, *counts) + kept.tobytes()
 
     def set_history(self, kept):
-        size, nq, nv = struct.calcsize(_COUNTS), self.model.nq, self.model.nv
-        if len(kept) != size + 8 * (nq + 2 * nv):
-            raise ValueError(f"a history of {len(kept)} bytes; this stepper's has {size + 8 * (nq + 2 * nv)}")
-        self.t, self.t0, self.h_last, *counts = struct.unpack(_COUNTS, kept[:size])
-        self.steps, self.total_iterations, self.most_iterations = counts
-        self.q, self.v, self.v_last = np.split(np.frombuffer(kept[size:]).copy(), (nq, nq + nv))
-        self.h, self.spans, self.begun, self.iterations, self.error = self.span, None, self.steps, 0, 0.0
+        size, counts = struct.calcsize(_COUNTS), self._kept()
+        if len(kept) != size + 8 * sum(counts.values()):
+            raise ValueError(f"a history of {len(kept)} bytes; this stepper's has {size + 8 * sum(counts.values())}")
+        self.t, self.t0, self.h_last, *numbers = struct.unpack(_COUNTS, kept[:size])
+        self.steps, self.total_iterations, self.most_iterations = numbers
+        parts = np.split(np.frombuffer(kept[size:]).copy(), np.cumsum(list(counts.values()))[:-1])
+        for key, part in zip(counts, parts, strict=True):
+            setattr(self, key, part)
+        self.start_run()
 
+    def _kept(self) -> dict[str, int]:
+        """The arrays from which a run resumes, and their lengths."""
+        nu, nv = len(self.model.input_names), self.model.nv
+        asked = {key: size for key, size in (("u", nu), ("tau", nv)) if key in self.functions}
+        return {"q": self.model.nq, "x": nv, "x_last": nv, **asked}
+
+    def spoil(self):
+        """Fill with NaN the numbers from which no run may resume: for tests."""
+        self.q2, self.x2 = np.full(self.model.nq, np.nan), np.full(self.model.nv, np.nan)
+        if self.rows is not None:
+            self.u = np.full(len(self.model.input_names), np.nan)
+        self.start_run()
+
+    def watch(self, contraction):
+        self.contraction_out = contraction
+
+    # the integrators' call of the compiled steppers, which have its ten arguments
     def run(self, count, every, first, t, q, x, iterations, error, multipliers, stride=1):
-        row, begin = first, self.steps - self.begun
-        if self.rows is not None and begin + count > len(self.rows):
-            raise ValueError(f"the inputs end after {len(self.rows)} steps; {begin + count} are asked for")
-        for at in range(begin, begin + count):
-            if self.rows is not None:
-                self.u = self.rows[at]
-            if self.spans is not None:
-                self.h = float(self.spans[at])
-            self.contraction = np.nan
+        row = first
+        if self.rows is not None and self.steps - self.begun + count > len(self.rows):
+            asked = self.steps - self.begun + count
+            raise ValueError(f"the inputs end after {len(self.rows)} steps; {asked} are asked for")
+        for _ in range(count):
+            self.open_step()
             try:
-                q2, v2 = self.step()
-                self._check(q2, v2)
+                self.advance()
             except np.linalg.LinAlgError:
                 self.exception = self.failure("its equations are singular; halve dt")
                 return CALLBACK_FAILED, row - first
-            except BaseException as error_of_callable:
-                self.exception = error_of_callable
+            except BaseException as error_of_step:
+                self.exception = error_of_step
                 return CALLBACK_FAILED, row - first
-            self.q, self.v, self.v_last, self.h_last = q2, v2, self.v, self.h
-            self.steps += 1
-            self.t = self.t0 + self.steps * self.h if self.spans is None else float(self.ends[at + 1])
-            self.total_iterations += self.iterations
-            self.most_iterations = max(self.most_iterations, self.iterations)
-            if (at + 1) % every == 0:
-                t[row], q[row], x[row] = self.t, self.q, self.v
+            self.close_step()
+            if (self.steps - self.begun) % every == 0:
+                t[row], q[row], x[row] = self.t, self.q, self.x
                 iterations[row], error[row] = self.iterations, self.error
                 if self.contraction_out is not None:
                     self.contraction_out[row] = self.contraction
                 row += 1
         return 0, row - first
 
-    def step(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state (q, v) at the end of the step from the state."""
-        raise NotImplementedError
+    def open_step(self):
+        # the inputs and the length of the step from the state
+        at = self.steps - self.begun
+        self.contraction = np.nan
+        if self.rows is not None:
+            self.u = self.rows[at]
+        if self.spans is not None:
+            self.h = float(self.spans[at])
 
-    def _check(self, q, v):
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+    def close_step(self):
+        # the clock moves on
+        self.steps += 1
+        self.t = self.t0 + self.steps * self.h if self.spans is None else float(self.ends[self.steps - self.begun])
+        self.total_iterations += self.iterations
+        self.most_iterations = max(self.most_iterations, self.iterations)
+
+    def require_state(self):
+        # the trial state is finite and within the limits
+        if not (np.isfinite(self.q2).all() and np.isfinite(self.x2).all()):
             raise self.failure("the state became infinite or NaN; halve dt")
-        for name, value, limit in zip(self.model.shape_names, q, self.limits, strict=False):
+        for name, value, limit in zip(self.model.shape_names, self.q2, self.limits, strict=False):
             if abs(value) > limit:
-                raise self.failure(f"{name} would pass its limit {limit:.6g}; steer less, or back in time")
+                raise self.failure(beyond_limit(name, limit))
 
-    def failure(self, what: str, residual: float = np.nan) -> ConvergenceError:
-        """Return the error that the step from the state cannot be taken."""
+    def failure(self, reason: str, residual: float = np.nan) -> ConvergenceError:
+        """Return the error of the step from the state, with the reason why it cannot be taken."""
         return ConvergenceError(
-            f"{self.model.name}: step {self.steps + 1} at t = {self.t:.9g} s, dt = {self.h:g} s: {what}",
+            f"{self.model.name}: step {self.steps + 1} at t = {self.t:.9g} s, dt = {self.h:g} s: {reason}",
             time=self.t, residual=residual, iterations=self.iterations,
         )  # fmt: skip
 
     # ---- the vehicle ------------------------------------------------------------------------------
 
-    def ask(self, t: float, q: np.ndarray, v: np.ndarray) -> None:
-        """Let u and tau be the callables' answers at a time and state."""
-        for name, size, keep in (("inputs", len(self.u), "u"), ("torque", self.model.nv, "tau")):
-            function = self.asked[name]
-            if function is not None:
-                value = np.asarray(function(t, q.copy(), v.copy()), dtype=float)
-                if value.shape != (size,) or not np.isfinite(value).all():
-                    raise ValueError(f"{name}(t, q, v) at t = {t:.9g} s returned {value}; it must be ({size},) numbers")
-                setattr(self, keep, value)
+    def inputs_at(self, t: float) -> None:
+        """Let u be the row of inputs of the step that a time lies in; steps are equal."""
+        if self.rows is not None:
+            k = int((t - self.t0) / self.span * (1 + 1e-12)) - self.begun
+            self.u = self.rows[min(max(k, 0), len(self.rows) - 1)]
 
-    def opened(self, q, v):
-        """Return the state as numbers to integrate, y = (q, free velocities)."""
+    def ask(self, t: float, q: np.ndarray, v: np.ndarray) -> None:
+        """Let u and tau be the answers of the user's functions at a time and state."""
+        for key, (name, function) in self.functions.items():
+            value, size = np.asarray(function(t, q.copy(), v.copy()), dtype=float), len(getattr(self, key))
+            if value.shape != (size,) or not np.isfinite(value).all():
+                raise ValueError(f"{name}(t, q, v) at t = {t:.9g} s returned {value}; it must be ({size},) numbers")
+            setattr(self, key, value)
+
+    def unknowns(self, q, v):
+        """Return the numbers y that the differential equations are solved for: q and the free velocities."""
         return np.concatenate((q, self.model.reduced(q[: self.s], v[self.model.algebra])[: self.n]))
 
-    def closed(self, t, y):
-        """Return (q, v) of y."""
+    def state_of(self, t, y):
+        """Return the state (q, v) of the numbers y."""
         model, v = self.model, np.empty(self.model.nv)
         q = y[: model.nq].copy()
         if model.group == "SE3":
@@ -147,12 +217,14 @@ class WrittenStepper:
         return q, v
 
     def rate_at(self, t, y):
-        """Return the rate of y at a time, the callables asked."""
-        if self.rows is not None:
-            k = int((t - self.t0) / self.span * (1 + 1e-12)) - self.begun
-            self.u = self.rows[min(max(k, 0), len(self.rows) - 1)]
+        """Return the rate of y under the inputs of a time."""
+        self.inputs_at(t)
+        return self.asked_rate(t, y)
+
+    def asked_rate(self, t, y):
+        """Return the rate of y under u and tau, after the user's functions have answered."""
         if self.asks:
-            self.ask(t, *self.closed(t, y))
+            self.ask(t, *self.state_of(t, y))
         return self.rate(t, y)
 
     def rate(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -161,21 +233,21 @@ class WrittenStepper:
         The continuous equations are V^T (d/dt(M w) - (dl/dr + f, ad_xi^T mu + F)) = 0, w = (u, xi) = V z.
         """
         model, s = self.model, self.s
-        q, v = self.closed(t, y)
+        q, v = self.state_of(t, y)
         r, w, z = q[:s], v[model.algebra], np.concatenate((y[model.nq :], self.u[self.driven]))
         u, xi = w[:s], w[s:]
         V, M = model.basis(r), model.mass_matrix(r)
         free = V[:, : self.n]
-        if self.driven and np.abs(free.T @ M @ V[:, self.n :]).max() > 1e-12 * np.abs(M).max():
+        if self.driven and np.abs(free.T @ M @ V[:, self.n :]).max(initial=0.0) > 1e-12 * np.abs(M).max():
             raise InputError(
                 f"{model.name}: the acceleration of driven coordinates ({', '.join(model.driven)}) moves the others, "
-                f'and inputs have rates only; take the method "lie-implicit", or give the coordinates a force'
+                f'but inputs give rates only; take the method "lie-implicit", or give the coordinates a force'
             )
         # how the momentum of the same z changes with r, along u
         momentum = lambda x: model.mass_matrix(r + x * u) @ model.basis(r + x * u) @ z  # noqa: E731
-        bent = slope(momentum, STEP / max(1.0, np.abs(u).max(initial=0.0)))
+        change = slope(momentum, STEP / max(1.0, np.abs(u).max(initial=0.0)))
         force = np.concatenate((model.lagrangian_slope(r, u, xi), model.pose.group.ad(xi).T @ (M @ w)[s:]))
-        force += self.forces(t, q, w) - bent
+        force += self.forces(t, q, w) - change
         return np.concatenate((u, model.pose.rate(q[s:], xi), np.linalg.solve(free.T @ M @ free, free.T @ force)))
 
     def forces(self, t: float, q: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -186,46 +258,57 @@ class WrittenStepper:
 
 
 class RungeKuttaStepper(WrittenStepper):
-    """Explicit Runge-Kutta methods on the reduced equations."""
+    """Explicit Runge-Kutta methods on the reduced equations.
+
+    The loop is that of the compiled steppers (``_core/vehicles/rolling.pxi``), which works on numbers in C; here each
+    rate is a call of Python.
+    """
 
     def __init__(self, model, h, inputs, torque, *, order):
         super().__init__(model, h, inputs, torque)
         self.order = order
 
     def step(self):
-        h, t, y = self.h, self.t, self.opened(self.q, self.v)
-        stage = lambda c, k: self._answer(t + c * h, y + c * h * k)  # noqa: E731
+        h, t, y = self.h, self.t, self.unknowns(self.q, self.x)
+        stage = lambda c, k: self.asked_rate(t + c * h, y + c * h * k)  # noqa: E731
         k1 = stage(0.0, 0.0)
         k2 = stage(0.5, k1)
         if self.order == 2:
-            return self.closed(t + h, y + h * k2)
+            self.q2, self.x2 = self.state_of(t + h, y + h * k2)
+            return
         k3 = stage(0.5, k2)
         k4 = stage(1.0, k3)
-        return self.closed(t + h, y + h / 6 * (k1 + 2 * (k2 + k3) + k4))
+        self.q2, self.x2 = self.state_of(t + h, y + h / 6 * (k1 + 2 * (k2 + k3) + k4))
 
-    def _answer(self, t, y):
-        if self.asks:
-            self.ask(t, *self.closed(t, y))
-        return self.rate(t, y)
+
+@dataclass(frozen=True)
+class Scheme:
+    """The implicit method: share of the force at a step's end, map, its exact tangent or 1 - ad/2, and the solution."""
+
+    alpha: float
+    map: Map
+    exact: bool
+    tolerance: float
+    max_iterations: int
 
 
 class ImplicitStepper(WrittenStepper):
-    """One step of eqs. 16 and 17: gives the state at its end."""
+    """Steps of eqs. 16 and 17."""
 
-    def __init__(self, model, h, inputs, torque, *, alpha, step_map, exact, tolerance, max_iterations):
+    def __init__(self, model, h, inputs, torque, *, scheme: Scheme):
         super().__init__(model, h, inputs, torque)
-        self.alpha, self.map, self.exact, self.tolerance = alpha, step_map, exact, tolerance
-        self.most = max_iterations
+        self.alpha, self.map, self.exact = scheme.alpha, scheme.map, scheme.exact
+        self.tolerance, self.most = scheme.tolerance, scheme.max_iterations
         self.angles = 1 if model.group == "SE2" else 3
         self.pushed = type(model).shape_force is not NonholonomicVehicle.shape_force
         self.blown = type(model).body_force is not NonholonomicVehicle.body_force
 
     def _ask_ahead(self):
-        """Ask the callables once, at the quadrature point as the last step's mean acceleration predicts it."""
-        ahead, v = self.alpha * self.h, self.v
+        """Ask the user's functions once, at the quadrature point that the last step's mean acceleration predicts."""
+        ahead, v = self.alpha * self.h, self.x
         if self.h_last:
-            v = v + ahead * (v - self.v_last) / self.h_last
-        self.ask(self.t + ahead, self.model.integrate(self.q, ahead * (self.v + v) / 2), v)
+            v = v + ahead * (v - self.x_last) / self.h_last
+        self.ask(self.t + ahead, self.model.integrate(self.q, ahead * (self.x + v) / 2), v)
 
     def _tangent(self, x, mu):
         """dtau^-1(x)^T mu."""
@@ -237,10 +320,10 @@ class ImplicitStepper(WrittenStepper):
             self._ask_ahead()
         r, g = self.q[:s], model.pose.matrix(self.q[s:])
         rates, free = self.u[self.driven], model.basis(self.q[:s])[:, : self.n]
-        P = free.T @ (model.mass_matrix(r) @ self.v[model.algebra])
+        P = free.T @ (model.mass_matrix(r) @ self.x[model.algebra])
 
         def velocity(z):
-            # (u, xi): the shape moves by its rates, the twist is what they and lam make at the quadrature point
+            # (u, xi): the shape moves by its rates; these and lam give the twist at the quadrature point
             z = np.concatenate((z, rates))
             return model.basis(r + a * h * (model.basis(r)[:s] @ z)) @ z
 
@@ -262,26 +345,27 @@ class ImplicitStepper(WrittenStepper):
 
         residual = lambda z: free.T @ momentum(velocity(z), False) - P  # noqa: E731
         w = velocity(self._solve(residual, velocity, np.abs(P).max(initial=0.0)))
-        end = np.concatenate((r + h * w[:s], model.pose.moved(self.q[s:], self.map.tau(h * w[s:]))))
-        v = np.empty(model.nv)
+        end = self.q2 = np.concatenate((r + h * w[:s], model.pose.moved(self.q[s:], self.map.tau(h * w[s:]))))
         V, M = model.basis(end[:s]), model.mass_matrix(end[:s])
         free, driven = V[:, : self.n], V[:, self.n :] @ rates
         z = np.linalg.solve(free.T @ M @ free, free.T @ (momentum(w, True) - M @ driven)) if self.n else np.zeros(0)
-        v[model.algebra] = free @ z + driven
-        return end, v
+        self.x2 = np.empty(model.nv)
+        self.x2[model.algebra] = free @ z + driven
 
     def _solve(self, residual, velocity, size):
-        """The free velocities where the residual is at its floor; a Jacobian serves while it halves the residual."""
-        z = self.model.reduced(self.q[: self.s], self.v[self.model.algebra])[: self.n]
+        """The free velocities at which the residual is smallest; a Jacobian is kept while it halves the residual."""
+        z = self.model.reduced(self.q[: self.s], self.x[self.model.algebra])[: self.n]
         last, J, self.iterations = np.inf, None, 0
         while True:
             turn = self.h * np.linalg.norm(velocity(z)[self.s :][: self.angles])
             if not turn < 2 * self.map.reach:
-                raise self.failure(f"the body turns by {turn:.3g} rad within it, beyond what the map reaches; halve dt")
+                raise self.failure(
+                    f"the body turns by {turn:.3g} rad in this step, beyond the reach of the map; halve dt"
+                )
             f = residual(z)
             self.error = float(np.abs(f).max(initial=0.0))
             if J is None:
-                # from rest the momentum is what the first residual lacks
+                # at rest the first residual is the size of the momentum
                 size = max(size, self.error, TINY)
             elif last:
                 self.contraction = self.error / last

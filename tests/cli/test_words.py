@@ -1,0 +1,158 @@
+"""For each option that can be wrong, the message of the command line names the option."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pickle
+
+import pytest
+
+pytest.importorskip("typer")
+
+import typer
+
+import vitree as vt
+from vitree import cli
+from vitree.cli import words
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.wording import Argument, Text, keyword, named
+
+SHORT = "-T 0.02 --dt 0.01"
+#: Options to a command line in which the option is wrong.
+WRONG = {
+    "--base": "info pendulum --base loose",
+    "--mimic": "info pendulum --mimic yes",
+    "--loops": "info pendulum --loops yes",
+    "--root": "info pendulum --root nowhere",
+    "--inertia": "info pendulum --inertia yes",
+    "--density": "info pendulum --density -1",
+    "--package": "info pendulum --package /nowhere",
+    "--xacro": "info pendulum --xacro novalue",
+    "--gravity": f"simulate pendulum {SHORT} --gravity 0,0",
+    "--damping": f"simulate car {SHORT} --no-damping",
+    "--duration": "simulate pendulum --duration -1",
+    "--solver": f"simulate pendulum {SHORT} --solver newtn",
+    "--order": f"simulate pendulum {SHORT} --order 5",
+    "--option": f"simulate pendulum {SHORT} --option tolerance=1",
+    "--input": f"simulate car {SHORT} --input torqe=1",
+    "--every": f"simulate pendulum {SHORT} --every 0",
+    "--q0": f"simulate pendulum {SHORT} --q0 1,2,3",
+    "--v0": f"simulate pendulum {SHORT} --v0 1,2,3",
+    "--speed": f"simulate pendulum {SHORT} --speed nan",
+    "--seed": f"simulate pendulum {SHORT} --seed -1",
+    "--method": f"simulate pendulum {SHORT} --method rk44",
+    "--dt": "simulate pendulum --dt -1",
+    "--output": f"simulate pendulum {SHORT} --output run.txt",
+    "--halvings": f"simulate pendulum {SHORT} --halvings -1",
+    "--monitor": f"simulate pendulum {SHORT} --monitor enrgy",
+    "--methods": f"compare pendulum {SHORT} --methods rk44",
+    "--reference": f"compare pendulum {SHORT} --reference exact",
+    "--repeats": f"compare pendulum {SHORT} --repeats 0",
+    "--plot": f"compare pendulum {SHORT} --plot absent/a.png",
+    "--steps": "bench pendulum --steps 0",
+    "--html": "view pendulum --html page.txt",
+    "--host": "view pendulum --host 256.0.0.1 --no-browser",
+    "--port": "view pendulum --port 0 --no-browser",
+    "--spread": "view pendulum --spread nan --html page.html",
+    "--robot": "view pendulum --robot pendulum",
+    "--coordinate": "plot coordinates run.npz --coordinate elbo",
+    "--of": "plot coordinates run.npz --of a",
+    "--lossy": "convert pendulum pendulum.sexpr --lossy",
+}
+#: The same of options that other commands have, too.
+MORE = [
+    ("--option rtol=", f"simulate pendulum {SHORT} -m scipy-rk45 --option rtol=-1"),
+    ("--option adapt=", f"simulate pendulum {SHORT} --option adapt=fast"),
+    ("--option rate=", f"simulate pendulum {SHORT} --option rate=1"),
+    ("--option alpha=", f"simulate pendulum {SHORT} -m midpoint --option alpha=2"),
+    ("--option guess=", f"simulate pendulum {SHORT} --option guess=none"),
+    ("--option map=", f"simulate boat {SHORT} --option map=mercator"),
+    ("--option tolerance=", f"simulate boat {SHORT} --option tolerance=1"),
+    ("--option tolerence=", f"simulate pendulum {SHORT} --option tolerence=1"),
+    ("--solver", f"simulate pendulum {SHORT} --method rk4 --solver riqn"),
+    ("--dt", "compare pendulum --dt 0.003 -T 0.01"),
+    ("--dt", "bench pendulum --dt -1"),
+    ("--methods", "bench pendulum --methods rk44"),
+    ("--every", f"compare pendulum {SHORT} --every 9"),
+    ("--monitor", f"simulate pendulum {SHORT} -m scipy-rk45 --monitor energy"),
+    ("--speed", "view pendulum --speed 0"),
+    ("--q0", "view pendulum --q0 1,2"),
+    ("--output", "plot energy run.npz --output a.xyz"),
+    ("--output", "fix pendulum --output absent/a.urdf"),
+]
+#: Switches, and options whose every value does.
+NEVER_WRONG = {
+    "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
+    "--version", "--help", "--install-completion", "--show-completion",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("words")
+    vt.simulate(vt.load_urdf(vt.find_robot("pendulum")), duration=0.02, dt=0.01).save(path / "run.npz")
+    return path
+
+
+@pytest.mark.parametrize(("option", "line"), [*WRONG.items(), *MORE], ids=lambda text: text.replace(" ", "_"))
+def test_the_message_names_the_option_that_is_wrong(folder, monkeypatch, capsys, option, line):
+    monkeypatch.chdir(folder)
+    if line.startswith("view"):
+        pytest.importorskip("viser")
+    assert cli.main(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("vitree: ") and err.count("\n") == 1
+    assert option in err.replace("--no-damping", "--damping")
+
+
+def test_each_option_that_can_be_wrong_has_a_case():
+    commands = typer.main.get_command(cli.application()).commands.values()
+    options = {max(each.opts, key=len) for command in commands for each in command.params if each.opts[0][0] == "-"}
+    assert options == set(WRONG) | (NEVER_WRONG & options)
+
+
+def test_the_words_are_made_without_regular_expressions():
+    tree = ast.parse(inspect.getsource(words))
+    assert "re" not in {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+
+
+def test_a_text_keeps_its_arguments_and_is_a_text():
+    text = "halve " + named("dt") + ", or give " + keyword("rtol", "method") + f" above {1:g}"
+    assert text == "halve dt, or give rtol= above 1" and isinstance(text, Text)
+    assert words.in_options(text) == "halve --dt, or give --option rtol= above 1"
+    assert words.in_options(Argument("lossy", True) + " leaves out " + Argument("torque", 3.0)) == (
+        "--lossy leaves out torque=3.0"
+    )
+    again = pickle.loads(pickle.dumps(text))
+    assert again == text and words.in_options(again) == words.in_options(text)
+    assert named("the wrench of a load") == "the wrench of a load"
+
+
+def test_errors_carry_argument_value_and_choices():
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+
+    def error_of(**arguments):
+        with pytest.raises((InputError, UnknownNameError)) as caught:
+            vt.simulate(model, **({"duration": 0.1, "dt": 0.01} | arguments))
+        return caught.value
+
+    def about(error):
+        return error.argument, error.value
+
+    assert about(error_of(dt=-1)) == ("dt", -1)
+    assert about(error_of(every=0)) == ("every", 0)
+    assert about(error_of(solver="newtn")) == ("solver", "newtn") and "newton" in error_of(solver="newtn").choices
+    assert about(error_of(method="rk44")) == ("method", "rk44") and "rk4" in error_of(method="rk44").choices
+    assert about(error_of(order=5)) == ("order", 5) and error_of(order=5).choices == [2, 4, 6, 8]
+    assert about(error_of(v0=[1, 2, 3]))[0] == "v0"
+    assert about(error_of(halving=1)) == ("halving", "halving") and "halvings" in error_of(halving=1).choices
+    plain = InputError("no such thing")
+    assert (plain.argument, plain.value, plain.choices) == (None, None, None)
+    assert about(ConvergenceError("no", time=0.0, residual=0.0, iterations=0)) == (None, None)
+
+
+def test_an_error_whose_value_cannot_be_pickled_carries_its_repr():
+    error = InputError(Argument("torque", lambda t: 1.0) + " is no array")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.argument == "torque" and "lambda" in again.value

@@ -1,0 +1,33 @@
+"""The arguments of a run travel in one object."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import vitree as vt
+from vitree.errors import InputError
+from vitree.run.arguments import RunArguments
+
+
+def test_the_object_has_the_arguments_of_simulate_and_their_defaults():
+    signature = inspect.signature(vt.simulate).parameters
+    own = inspect.signature(RunArguments).parameters
+    assert set(own) == set(signature) - {"model"}
+    assert all(own[name].default == signature[name].default for name in own if name != "options")
+
+
+def test_an_argument_that_is_no_field_is_an_option_of_the_method():
+    given = RunArguments(dt=0.1, options={"solver": "newton", "order": 4})
+    changed = given.but(dt=0.2, order=2, rtol=1e-9)
+    assert (changed.dt, changed.options) == (0.2, {"solver": "newton", "order": 2, "rtol": 1e-9})
+    assert (given.dt, given.options) == (0.1, {"solver": "newton", "order": 4})
+    assert changed.but(options={}).options == {}
+
+
+@pytest.mark.parametrize("key", ["q0", "v0", "every", "wrenches"])
+def test_compare_refuses_an_argument_that_is_the_same_for_all_methods(key):
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    with pytest.raises(InputError, match=f"{key} is the same for all methods"):
+        vt.compare(model, [("rk4", {key: None})], [0.1], duration=0.1, dt=0.01)

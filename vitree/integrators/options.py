@@ -1,0 +1,60 @@
+"""Options that several methods have, each checked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vitree.errors import InputError, UnknownNameError
+from vitree.wording import Argument, keyword, named
+
+#: The remedies of steps that fail.
+HALVE = "halve " + named("dt")
+SOLVE_LONGER = (
+    HALVE + ", or give " + keyword("max_iterations", "method") + " or a looser " + keyword("tolerance", "method")
+)
+
+
+def option(name: str, value: Any) -> Argument:
+    """Return an option of a method with its value, for a text."""
+    return Argument(name, value, of="method")
+
+
+def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
+    """Return the value of the option ``name``, or raise an UnknownNameError."""
+    if value not in (known := list(choices)):
+        raise UnknownNameError(name, value, known, about=option(name, value))
+    return value
+
+
+def solving(chosen: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
+    """Return ``tolerance`` and ``max_iterations`` of the options chosen; ``tolerance`` is the default.
+
+    Raises
+    ------
+    InputError
+        If one has a wrong value.
+    """
+    tolerance, most = chosen.get("tolerance", tolerance), chosen.get("max_iterations", 30)
+    if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
+        raise InputError(
+            option("tolerance", tolerance)
+            + " must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
+        )
+    if not (isinstance(most, int) and most >= 1):
+        raise InputError(option("max_iterations", most) + " must be a whole number, at least 1")
+    return {"tolerance": float(tolerance), "max_iterations": most}
+
+
+def alpha_of(chosen: Mapping[str, Any]) -> float:
+    """Return the option ``alpha``, 1/2 if it is not chosen.
+
+    Raises
+    ------
+    InputError
+        If it is not a number from 0 to 1.
+    """
+    alpha = chosen.get("alpha", 0.5)
+    if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+        raise InputError(option("alpha", alpha) + " must be a number from 0 to 1")
+    return float(alpha)

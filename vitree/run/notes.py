@@ -1,0 +1,66 @@
+"""Notes of a comparison: sentences on how its numbers are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from vitree.model.model import Model
+from vitree.model.system import System, freedom_of
+
+
+def system_note(model: System, duration: float) -> str:
+    """Say what was simulated, and for how long."""
+    return f"{model.name}: {freedom_of(model)}, {duration:g} s."
+
+
+def energy_note(conservative: bool, measured: bool, scale: float) -> str:
+    """Say what energies are compared with; relative errors are errors over ``scale`` [J]."""
+    if not (conservative or measured):
+        return "Energy: none. Loads change the energy, and there is no reference to compare with."
+    against = "its start" if conservative else "that of the reference (damping, friction or loads change it)"
+    return (
+        f"Energy: largest difference from {against}; relative to the largest kinetic energy, {scale:.4g} J; "
+        "drift: least-squares slope."
+    )
+
+
+def momentum_note(model: System) -> str:
+    """Say what the momentum is compared with."""
+    part = "along gravity" if model.gravity.any() else "all"
+    return (
+        "Momentum: largest departure from its start plus gravity's impulse; angular: about "
+        f"the world's origin, {part} (kg m^2/s)."
+    )
+
+
+def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
+    """Return a note if friction at q0 is too stiff for steps of dt [s]."""
+    if not isinstance(model, Model) or not model.friction.any():
+        return []
+    # friction f slows an inertia M, near rest, at the rate f/(M e); explicit methods need steps below about 2 of it
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    slope = (model.friction / model.flat.friction_velocity)[free]
+    rate = slope * np.diag(np.linalg.inv(model.crba(q0)[np.ix_(free, free)]))
+    stiff = int((dt * rate > 2.0).sum())
+    if not stiff:
+        return []
+    return [
+        f"The friction of {stiff} joint{'s' * (stiff != 1)} is too stiff for dt = {dt:g} s "
+        f"({dt * rate.max():.2g} times faster than a step). Explicit methods lose accuracy and order, implicit ones "
+        "some of it. Leave friction out or raise friction_velocity to see their own order."
+    ]
+
+
+def failure_notes(reasons: Iterable[str | None]) -> list[str]:
+    """Return why runs failed, each reason once."""
+    return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
+
+
+def halving_note(label: str, dt: float, halved: int, steps: int) -> str:
+    """Say that some steps were retried in halves."""
+    return (
+        f"{label}, dt = {dt:g} s: {halved} of {steps} steps could not be solved and were retried in halves; "
+        "the errors of this run are those of smaller steps."
+    )

@@ -1,0 +1,134 @@
+"""The words of the notation: transforms, options and components, and the arguments of each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.mechanism import constraints, loads
+from vitree.mechanism.flat import FRICTION_VELOCITY
+from vitree.spatial.rotations import proper_rotation
+from vitree.tree import pairs
+from vitree.tree.elements import Coordinate, Fixed, ball, fixed, free, rx, ry, rz, screw, tx, ty, tz
+
+#: Numbers that were given of unit length keep all their digits.
+EXACT = 4e-15
+_SLOT = re.compile(r"(\([^)]*\)|[^\s?]+)(\??)")
+
+
+def _twist(name: str, angular, linear, **limits) -> Coordinate:
+    """A coordinate along a unit twist, whose digits stay as they were written."""
+    made, given = screw(name, twist=(angular, linear), **limits), (*angular, *linear)
+    if np.allclose(made.twist, given, rtol=0, atol=EXACT):
+        made = replace(made, twist=given, axis=tuple(angular if np.any(angular) else linear))
+    return made
+
+
+def _fixed(position, rotation=(1, 0, 0, 0, 1, 0, 0, 0, 1)) -> Fixed:
+    """A constant transform, whose digits stay as they were written."""
+    given = np.reshape(rotation, (3, 3)).astype(float)
+    exact = proper_rotation(given, "fixed")
+    return fixed(None, position, rotation=given if np.allclose(given, exact, rtol=0, atol=EXACT) else exact)
+
+
+def _coupling(a: str, factor_a: float, b: str, factor_b: float, value: float = 0.0) -> constraints.Coupling:
+    return constraints.Coupling({a: factor_a, b: factor_b}, value)
+
+
+_ONE = 'number|"name"'
+PRIMITIVES: dict[str, Callable] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}
+#: Transforms: the function that makes each, and its arguments.
+TRANSFORMS: dict[str, tuple[Callable, str]] = {
+    **{name: (make, _ONE) for name, make in PRIMITIVES.items()},
+    "fixed": (_fixed, "(x y z) (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"),
+    "screw": (screw, '"name" (ax ay az) (px py pz) pitch'),
+    "twist": (_twist, '"name" (wx wy wz) (vx vy vz)'),
+    "ball": (ball, '"name"'),
+    "free": (free, '"name"'),
+    "revolute": (pairs.revolute, '"name" (ax ay az)?'),
+    "prismatic": (pairs.prismatic, '"name" (ax ay az)?'),
+    "helical": (pairs.helical, '"name" (ax ay az)? pitch?'),
+    "cylindrical": (pairs.cylindrical, '"name" (ax ay az)?'),
+    "spherical": (pairs.spherical, '"name"'),
+    "planar": (pairs.planar, '"name" (nx ny nz)?'),
+    "universal": (pairs.universal, '"name"'),
+}
+#: Options of a joint, one number for all its coordinates or one each; and the default of each option.
+LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY,
+          "lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # fmt: skip
+#: Options of a frame.
+OPTIONS = {
+    "name": '"name"',
+    "mass": 'mass|"mass" (ixx|"ixx" iyy|"iyy" izz|"izz")?',
+    "body": '"name" mass (cx cy cz) (ixx ixy ixz iyy iyz izz)',
+}
+#: Options of a joint, beside those of every frame.
+JOINT_OPTIONS = {**dict.fromkeys(LIMITS, "(x ...)"), "mimic": '"joint" multiplier offset'}
+#: Expressions beside the frames: the function that makes each, and its arguments.
+COMPONENTS: dict[str, tuple[Any, str]] = {
+    "gravity": (None, "(x y z)"),
+    "name": (None, '"name"'),
+    "point-constraint": (constraints.PointConstraint, '"a" "b" (x y z) \'world|\'local? offset? "name"?'),
+    "distance": (constraints.Distance, '"a" "b" length|"joint"'),
+    "coupling": (_coupling, '"joint" factor "joint" factor value?'),
+    "gear": (constraints.gear, '"a" "b" ratio value?'),
+    "screw-pair": (constraints.screw_pair, '"slide" "turn" pitch value?'),
+    "axis-constraint": (constraints.AxisConstraint, '"a" "b" (x y z) (x y z) cosine?'),
+    "cam": (constraints.Cam, '"follower" "driver" (positions ...) (profile ...) \'periodic?'),
+    "weld": (constraints.weld, '"a" "b"'),
+    "spring": (loads.Spring, '"a" "b" stiffness length?'),
+    "damper": (loads.Damper, '"a" "b" coefficient'),
+    "attraction": (loads.Attraction, '"a" "b" mass_a|\'own? mass_b|\'own? constant?'),
+    "gravity-on": (loads.Gravity, '("link" ...) (x y z)?'),
+    "wrench": (
+        loads.Wrench,
+        '"frame" (x|"input" y|"input" z|"input") (x|"input" y|"input" z|"input") \'world|\'local|\'spatial?',
+    ),
+    "joint-force": (loads.JointForce, '"joint" force|"input"'),
+    "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
+    "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
+}
+#: Spellings of the paper's Listing 1.
+SPELLINGS = {"point-constaint": "point-constraint"}
+#: Symbols that stand for a value.
+SYMBOLS = {"own": None, "periodic": True}
+#: Coordinates of the joints that have several.
+SIZES = {"ball": 3, "free": 6}
+
+
+def field_of(option: str) -> str:
+    """Return the field of a coordinate that holds an option of LIMITS."""
+    return option.replace("-", "_")
+
+
+class Slot(NamedTuple):
+    """One argument of a form: a value, or a list of them."""
+
+    shown: str
+    words: tuple[str, ...]
+    listed: bool
+    repeated: bool
+    optional: bool
+
+
+@cache
+def slots(form: str) -> tuple[Slot, ...]:
+    """Return the arguments of a form."""
+    found = []
+    for text, optional in _SLOT.findall(form):
+        words = text.strip("()").split()
+        listed, repeated = text.startswith("("), words[-1] == "..."
+        found.append(Slot(text.replace("'", ""), tuple(words[: -1 if repeated else None]), listed, repeated,
+                           bool(optional)))  # fmt: skip
+    return tuple(found)
+
+
+def usage(head: str, form: str) -> str:
+    """Return an expression as messages show it."""
+    return f"({head} {form})".replace("'", "")

@@ -1,0 +1,154 @@
+"""From a tree to text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.mechanism import constraints
+from vitree.model.written import Written
+from vitree.spatial.rotations import rotation_about
+from vitree.tree.elements import Coordinate, Fixed
+from vitree.tree.frames import Frame
+from vitree.tree.sexpr.vocabulary import COMPONENTS, LIMITS, PRIMITIVES, SIZES, TRANSFORMS, field_of, slots
+from vitree.tree.tree import Tree
+
+#: Levels that are still indented when written.
+DEEPEST = 40
+
+
+def _written(value: Any) -> str:
+    """A number, text, symbol or list in the notation."""
+    if isinstance(value, str):
+        if '"' in value:
+            raise ModelError(f"the name {value!r} cannot be written as an s-expression: it holds a quotation mark")
+        return f'"{value}"'
+    if value is None:
+        return "own"
+    if isinstance(value, tuple | list | np.ndarray):
+        return "(" + " ".join(_written(x) for x in value) + ")"
+    return repr(float(value)).removesuffix(".0")
+
+
+def _same(a, b) -> bool:
+    """Say whether arrays are equal, the signs of zeros included."""
+    return np.array(a, dtype=float).tobytes() == np.array(b, dtype=float).tobytes()
+
+
+def _constant(element: Fixed) -> str:
+    """A constant transform: a primitive if one has the same bits, else all its numbers."""
+    R, position = element.rotation, np.array(element.position, dtype=float)
+    if R is None:
+        for head, x in zip(("tx", "ty", "tz"), position, strict=True):
+            if _same(PRIMITIVES[head](float(x)).position, position):
+                return f"{head} {_written(x)}"
+        return f"fixed {_written(position)}"
+    R = np.asarray(R, dtype=float)
+    if not position.any():
+        for axis, head in enumerate(("rx", "ry", "rz")):
+            angle = math.atan2(R[axis - 1, axis - 2], R[axis - 2, axis - 2])
+            for x in (float(f"{angle:.15g}"), angle):
+                if _same(rotation_about(np.eye(3)[axis], x), R):
+                    return f"{head} {_written(x)}"
+    return f"fixed {_written(position)}" + ("" if _same(R, np.eye(3)) else f" {_written(R.ravel())}")
+
+
+def _joint(at: Frame) -> tuple[str, Frame]:
+    """The text of a joint, and the last of its frames."""
+    chain = [at]
+    element = at.element
+    while element.joint is not None and not at.bodies and len(at.children) == 1:
+        child = at.children[0]
+        if not isinstance(child.element, Coordinate) or child.element.joint != element.joint:
+            break
+        chain.append(at := child)
+    elements = [frame.element for frame in chain]
+    kinematic = {bool(e.kinematic) for e in elements}
+    name = element.joint or element.name
+    text = f"(K {_written(name)})" if kinematic == {True} else _written(name)
+    if element.joint is not None:
+        # a lower pair about the axis of the last coordinate, if that has these coordinates
+        kind, axis = element.joint_kind, [] if element.joint_kind == "universal" else [elements[-1].axis]
+        made = TRANSFORMS[kind][0](name, *axis) if kind in TRANSFORMS else []
+        if [e.name for e in made] != [e.name for e in elements] or len(kinematic) > 1 or not np.allclose(
+            [e.twist for e in made], [e.twist for e in elements], rtol=0, atol=1e-12
+        ):  # fmt: skip
+            raise ModelError(
+                f'the joint "{name}" ({kind}) cannot be written as an s-expression: its coordinates are not those of '
+                f"a {kind} pair"
+            )
+        text = " ".join([kind, text, *map(_written, axis)])
+    elif element.twist is None:
+        text = f"{element.kind} {text}"
+    else:
+        plain = [head for head, make in PRIMITIVES.items() if _same(make("x").twist, element.twist)]
+        twist = f"twist {text} {_written(element.twist[:3])} {_written(element.twist[3:])}"
+        text = f"{plain[0]} {text}" if plain else twist
+    for option, default in LIMITS.items():
+        values = np.concatenate([np.broadcast_to(getattr(e, field_of(option)), SIZES.get(e.kind, 1)) for e in elements])
+        if (values != default).any():
+            text += f" ({option} {' '.join(map(_written, values[:1] if (values == values[0]).all() else values))})"
+    if element.mimic is not None:
+        text += f" (mimic {' '.join(map(_written, element.mimic))})"
+    return text, at
+
+
+def _component(item: Any) -> str:
+    """The text of a constraint or load."""
+    if isinstance(item, constraints.Coupling):
+        parts = [x for pair in item.factors.items() for x in pair]
+        return f"(coupling {' '.join(map(_written, [*parts, item.value]))})"
+    heads = {make: head for head, (make, _) in COMPONENTS.items() if isinstance(make, type)}
+    if type(item) not in heads:
+        why = "it is written in Python" if isinstance(item, Written) else "its kind is not known"
+        raise ModelError(f"the {getattr(item, 'name', repr(item))} cannot be written as an s-expression: {why}")
+    head = heads[type(item)]
+    words = [head]
+    for field, slot in zip(fields(item), slots(COMPONENTS[head][1]), strict=False):
+        value = getattr(item, field.name)
+        if isinstance(value, bool):
+            words += [field.name] if value else []
+        elif isinstance(value, str) and f"'{value}" in " ".join(slot.words).replace("|", " ").split():
+            words.append(value)
+        else:
+            words.append(_written(value))
+    return f"({' '.join(words)})"
+
+
+def write_sexpr(tree: Tree) -> str:
+    """Return the s-expression of a ``tree``; reading it gives the same flat arrays to the last digit.
+
+    Shapes and notes are not kept. A joint of several coordinates may differ in its last digits where its axis is not
+    along x, y or z.
+
+    Raises
+    ------
+    ModelError
+        If the notation has no words for a part of the tree: a load or constraint written in Python, a name with a
+        quotation mark.
+    """
+    lines = [f"(mechanical-system (name {_written(tree.name)}) (gravity {' '.join(map(_written, tree.gravity))})"]
+
+    # frames still to be written, and None where a frame that is done closes its parenthesis
+    stack: list[tuple[Frame | None, int]] = [(child, 1) for child in reversed(tree.world.children)]
+    while stack:
+        at, depth = stack.pop()
+        if at is None:
+            lines[-1] += ")"
+            continue
+        if isinstance(at.element, Coordinate):
+            text, at = _joint(at)
+        else:
+            text = _constant(at.element) + ("" if at.element.name is None else f" (name {_written(at.element.name)})")
+        for own in at.bodies:
+            inertia = np.zeros((3, 3)) if own.inertia is None else np.asarray(own.inertia)
+            parts = own.name, own.mass, own.com, inertia[np.triu_indices(3)]
+            text += f" (body {' '.join(map(_written, parts))})"
+        lines.append(f"{'  ' * min(depth, DEEPEST)}({text}")
+        stack += [(None, depth), *((child, depth + 1) for child in reversed(at.children))]
+    lines += [f"  {_component(item)}" for item in (*tree.constraints, *tree.loads)]
+    return "\n".join(lines) + ")\n"

@@ -1,0 +1,122 @@
+"""Texts that know which arguments they mention, so that a front end can write them in its own way.
+
+The library writes ``dt=-1``, the command line ``--dt -1``; the sentence around them is the same.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+
+class Text(str):
+    """A text, and the arguments that it mentions; ``+`` with a str keeps them, an f-string does not.
+
+    Attributes
+    ----------
+    pieces : tuple of str
+        What it is made of: arguments, and the words between them.
+    """
+
+    pieces: tuple[str, ...]
+
+    def __new__(cls, *parts: str):
+        pieces = tuple(piece for part in parts for piece in pieces_of(part))
+        text = super().__new__(cls, "".join(pieces))
+        text.pieces = pieces
+        return text
+
+    def __add__(self, other: str) -> Text:
+        return Text(self, other)
+
+    def __radd__(self, other: str) -> Text:
+        return Text(other, self)
+
+    def __reduce__(self):
+        return Text, self.pieces
+
+
+class Argument(str):
+    """An argument in a text: ``dt=-1`` with its value, ``dt=`` as a keyword, or ``dt`` by its name alone.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+        What was given, or what to give.
+    style : {"value", "keyword", "name"}
+    of : str
+        What takes it, where the name alone does not tell: "method" of the options of a method.
+    """
+
+    name: str
+    value: Any
+    style: Literal["value", "keyword", "name"]
+    of: str
+
+    def __new__(cls, name: str, value: Any = None, style: Literal["value", "keyword", "name"] = "value", of: str = ""):
+        shown = {"value": f"{name}={_shown(value)}", "keyword": f"{name}=", "name": name}[style]
+        argument = super().__new__(cls, shown)
+        argument.name, argument.value, argument.style, argument.of = name, value, style, of
+        return argument
+
+    def __add__(self, other: str) -> Text:
+        return Text(self, other)
+
+    def __radd__(self, other: str) -> Text:
+        return Text(other, self)
+
+    def __reduce__(self):
+        return _argument, (str(self), self.name, _picklable(self.value), self.style, self.of)
+
+
+def _argument(shown: str, *content: Any) -> Argument:
+    """An argument as it was before it was pickled or copied."""
+    argument = str.__new__(Argument, shown)
+    argument.name, argument.value, argument.style, argument.of = content
+    return argument
+
+
+def _picklable(value: Any) -> Any:
+    """A value, or its repr if it cannot be pickled, such as a lambda."""
+    try:
+        pickle.dumps(value)
+    except Exception:  # whatever the value's own methods raise
+        return repr(value)
+    return value
+
+
+def _shown(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def pieces_of(text: str) -> tuple[str, ...]:
+    """Return the arguments that a text mentions, and the words between them."""
+    return text.pieces if isinstance(text, Text) else (text,)
+
+
+def arguments_of(text: str) -> list[Argument]:
+    """Return the arguments that a text mentions."""
+    return [piece for piece in pieces_of(text) if isinstance(piece, Argument)]
+
+
+def keyword(name: str, of: str = "") -> Argument:
+    """Return an argument in the style ``dt=``."""
+    return Argument(name, style="keyword", of=of)
+
+
+def named(name: str, value: Any = None) -> str:
+    """Return an argument by its name alone; a description that is no name of an argument stays what it is."""
+    return Argument(name, value, style="name") if name.isidentifier() else name
+
+
+def joined(texts: Iterable[str], between: str) -> Text:
+    """Return texts with words between them, like ``str.join``."""
+    first, *others = texts
+    return Text(first, *(part for text in others for part in (between, text)))
+
+
+def reworded(text: str, write: Callable[[Argument], str]) -> str:
+    """Return a text with its arguments written by ``write``."""
+    return "".join(write(piece) if isinstance(piece, Argument) else piece for piece in pieces_of(text))
