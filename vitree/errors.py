@@ -37,10 +37,12 @@ class VitreeError(Exception):
 
     @property
     def argument(self) -> str | None:
+        """Name of the argument that is wrong."""
         return None if self.about is None else self.about.name
 
     @property
     def value(self) -> Any:
+        """The value that was given for it."""
         return None if self.about is None else self.about.value
 
     def __reduce__(self):
@@ -88,6 +90,7 @@ class UnknownNameError(VitreeError, LookupError):
 
     @property
     def value(self) -> Any:
+        """The name that is not known."""
         return self.name
 
 
