@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vitree.findings import Finding, Report
-from vitree.wording import Argument, arguments_of
+from vitree.wording import Argument, arguments_of, picklable
 
 
 class VitreeError(Exception):
@@ -33,18 +33,12 @@ class VitreeError(Exception):
     def __init__(self, text: str = "", *, about: Argument | None = None, choices: Iterable[Any] | None = None):
         super().__init__(text)
         self.about = next(iter(arguments_of(text)), None) if about is None else about
+        self.argument: str | None = None if self.about is None else self.about.name
+        self.value: Any = None if self.about is None else self.about.value
         self.choices: list[Any] | None = None if choices is None else list(choices)
 
-    @property
-    def argument(self) -> str | None:
-        return None if self.about is None else self.about.name
-
-    @property
-    def value(self) -> Any:
-        return None if self.about is None else self.about.value
-
     def __reduce__(self):
-        return _again, (type(self), self.args, vars(self))
+        return _again, (type(self), self.args, vars(self) | {"value": picklable(self.value)})
 
 
 def _again(kind: type[VitreeError], args: tuple, content: dict) -> VitreeError:
@@ -84,11 +78,7 @@ class UnknownNameError(VitreeError, LookupError):
         else:
             text += f"; choose from {len(choices)} names: " + ", ".join(choices[:10]) + ", ..."
         super().__init__(text, about=about, choices=choices)
-        self.kind, self.name = kind, name
-
-    @property
-    def value(self) -> Any:
-        return self.name
+        self.kind, self.name, self.value = kind, name, name
 
 
 class ModelError(VitreeError, ValueError):

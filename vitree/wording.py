@@ -68,7 +68,7 @@ class Argument(str):
         return Text(other, self)
 
     def __reduce__(self):
-        return _argument, (str(self), self.name, _picklable(self.value), self.style, self.of)
+        return _argument, (str(self), self.name, picklable(self.value), self.style, self.of)
 
 
 def _argument(shown: str, *content: Any) -> Argument:
@@ -78,8 +78,8 @@ def _argument(shown: str, *content: Any) -> Argument:
     return argument
 
 
-def _picklable(value: Any) -> Any:
-    """A value, or its repr if it cannot be pickled, such as a lambda."""
+def picklable(value: Any) -> Any:
+    """Return a value, or its repr if it cannot be pickled, such as a lambda."""
     try:
         pickle.dumps(value)
     except Exception:  # whatever the value's own methods raise

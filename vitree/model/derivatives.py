@@ -4,6 +4,8 @@ With the frame's moving ancestors in order from the root, every second derivativ
 earlier coordinate first: a joint moves all that comes after it as one rigid body.
 """
 
+# The docstrings repeat parameters and errors, since the reference shows each function alone.
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -13,6 +13,7 @@ from vitree.model.model import Model
 from vitree.model.written import by_displacement
 
 
+# parameters as of satisfy_constraints, said again since the reference shows each function alone
 def minimize_potential_energy(
     model: Model, q: ArrayLike, hold: Iterable[str] = (), tolerance: float = 1e-8
 ) -> np.ndarray:

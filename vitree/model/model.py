@@ -514,6 +514,8 @@ class Model(System):
         """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
         return self._energies(q, None)[8:]
 
+    # the docstrings of the three repeat each other, since the reference shows each method alone
+
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
 

@@ -203,6 +203,7 @@ class ReducedModel(Model, made_by="reduced"):
         value, *slopes = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
         return LagrangianDerivatives(value, *map(self.contract_force, slopes, (1, 1, 2, 2, 2)))
 
+    # the signature of Model.forward_dynamics, which this overrides
     def forward_dynamics(
         self,
         q: ArrayLike,

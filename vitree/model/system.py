@@ -48,6 +48,7 @@ class System(ABC):
     #: where quaternions (x, y, z, w) start in q
     _quaternions: np.ndarray = np.zeros(0, dtype=int)
 
+    # properties have the same shape, one for each fact
     # ---- what it is -------------------------------------------------------------------------------
 
     @property

@@ -31,6 +31,9 @@ class Written(ABC):  # noqa: B024
         return f"{type(self).__module__}.{type(self).__qualname__} {sorted(values.items())!r}"
 
 
+# The notes of Potential and Constraint are the same, since the reference shows each class alone.
+
+
 class Potential(Written):
     """A potential energy V(q) of your own; give ``energy``, and the derivatives if you can.
 

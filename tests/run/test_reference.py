@@ -1,0 +1,38 @@
+"""The reference of a comparison: its own error, and the orders that are fitted above it."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import vitree as vt
+
+compare_module = importlib.import_module("vitree.run.compare")
+reference_module = importlib.import_module("vitree.run.reference")
+
+
+def test_the_error_of_the_reference_is_the_largest_over_the_time_steps(monkeypatch):
+    errors = iter([np.array([1e-9, 4e-9]), np.array([7e-9, 2e-9])])
+    monkeypatch.setattr(reference_module, "distance", lambda *_: next(errors))
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    found = vt.compare(model, ["rk4"], [0.5], duration=0.06, dt=[0.02, 0.03])  # neither divides the other
+    assert found.reference_error == 7e-9
+    assert "The reference itself is off by about 7.0e-09" in str(found)
+
+
+def test_orders_are_fitted_only_through_errors_well_above_the_resolution():
+    rows = [{"label": "a", "dt": dt, "error": error, "order": np.nan}
+            for dt, error in ((4e-3, 16e-6), (2e-3, 4e-6), (1e-3, 1e-6), (5e-4, 0.9e-6))]  # fmt: skip
+    compare_module._fit_orders(rows, 0.32e-6)
+    assert [row["order"] for row in rows] == pytest.approx([2.0] * 4)
+    rows = [row | {"order": np.nan} for row in rows]
+    compare_module._fit_orders(rows, 6e-6)
+    assert np.isnan([row["order"] for row in rows]).all()
+
+
+def test_one_step_divides_another_if_it_is_a_whole_fraction():
+    divides = reference_module._divides
+    assert divides(1e-3, 3e-3) and divides(2e-3, 2e-3)
+    assert not (divides(2e-3, 3e-3) or divides(3e-3, 1e-3) or divides(1.0, 1e-12))
