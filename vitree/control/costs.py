@@ -68,7 +68,7 @@ class Limit:
         Takes the arguments of the rate of a :class:`Running`, complex numbers included. Returns the limited quantity,
         in units of its own.
     lower, upper : float
-        In the units of the function.
+        In units of the function's result.
     """
 
     name: str

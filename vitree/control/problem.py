@@ -205,7 +205,7 @@ class ControlProblem:
         return [(name, amount) for amount, name in sorted(found, reverse=True) if amount > 0]
 
     def violation(self, x: ArrayLike) -> float:
-        """Return the largest amount of ``violations``, or 0."""
+        """Return the largest amount of ``violations``, in units of its constraint, or 0."""
         return max(0.0, *(float(part.max(initial=0.0)) for part in self._excess(x)))
 
     def _excess(self, x) -> tuple[np.ndarray, np.ndarray]:
