@@ -426,7 +426,7 @@ def test_a_picture_that_cannot_be_made_says_why(found, run, tmp_path, monkeypatc
     with pytest.raises(InputError, match="No space left"):
         plot.save(figure, path)
     assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == before
-    monkeypatch.delitem(sys.modules, "vitree.plot_figure")
+    monkeypatch.delitem(sys.modules, "vitree.plot.figure")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for draw in (found.plot, run.plot):
         with pytest.raises(MissingExtraError, match=r"vitree\[plot\]"):
