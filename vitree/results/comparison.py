@@ -1,4 +1,4 @@
-"""What a comparison of methods found, as a table."""
+"""The results of a comparison of methods, as a table."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ COLUMNS = (
     ("iterations_max", "iter.", "max", "{:d}"),
     ("us_per_step", "time", "us/step", "{:.1f}"),
 )
-_OPTIONAL = ("angular_momentum_error", "constraint_error", "order")  # left out of the print where no row has them
+#: Columns that are printed only if a row has a number there.
+_OPTIONAL = ("angular_momentum_error", "constraint_error", "order")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Compared:
-    """What a comparison found, field by field as :class:`vitree.Comparison` says."""
+    """The results of a comparison; the fields are those of :class:`vitree.Comparison`."""
 
     model_name: str
     table: list[dict[str, Any]]
@@ -46,7 +47,7 @@ class Compared:
 
     @property
     def orders(self) -> dict[str, float]:
-        """Fitted order of convergence by label, NaN where there are not two errors to fit."""
+        """Fitted order of convergence by label; NaN if fewer than two errors can be fitted."""
         return {row["label"]: row["order"] for row in self.table}
 
     def __str__(self) -> str:
