@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import reference as ref
+from places import DATA
 from random_models import build_flat
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
-
-DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)

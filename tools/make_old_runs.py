@@ -25,7 +25,7 @@ VERSIONS = {
 
 
 def values() -> dict:
-    """What the run holds; tests/test_export.py knows it by these numbers."""
+    """What the run holds; tests/results/test_export.py knows it by these numbers."""
     n, nq, nv, m = 3, 4, 3, 1
     arrays = {
         "t": (n,), "q": (n, nq), "v": (n, nv), "p": (n, nv), "kinetic": (n,), "potential": (n,), "momentum": (n, 6),

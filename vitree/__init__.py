@@ -49,6 +49,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import lie as lie
     from vitree import vehicles as vehicles
     from vitree.model.equilibrium import minimize_potential_energy
+    from vitree.tree import pairs as pairs
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
     from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
     from vitree.urdf.robots import find_robot, list_robots
@@ -150,15 +151,15 @@ _LAZY = {
     "list_robots": "vitree.urdf.robots",
     "view": "vitree.viewer",
 }
-#: Packages of their own, likewise.
-_PARTS = ("control", "lie", "vehicles")
+#: Modules, likewise.
+_PARTS = {"control": "vitree.control", "lie": "vitree.lie", "pairs": "vitree.tree.pairs", "vehicles": "vitree.vehicles"}
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _PARTS:
-        return importlib.import_module(f"vitree.{name}")
+        return importlib.import_module(_PARTS[name])
     if name in _LAZY:
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value

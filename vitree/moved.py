@@ -1,4 +1,4 @@
-"""Names that modules had in vitree 0.1.0, for pickles of then: they load as if nothing had moved."""
+"""Names that modules had in vitree 0.1.0, for pickles of then, and imports that its manual shows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-#: Module of 0.1.0 -> where the classes that it had are now. What has become a package of the same name is not here.
+#: Module of 0.1.0 -> where its content is now. What has become a package of the same name is not here.
 MOVED = {
     "compare": ("run.comparison", "results.series"),
     "constraints": ("mechanism.constraints",),
-    "drawing": ("results.drawing", "results.film"),
+    "drawing": ("results.drawing", "results.film", "results.filming"),
+    "export": ("results.export", "results.units", "results.mcap", "run.convert"),
     "flat": ("mechanism.flat",),
     "frame_derivatives": ("model.derivatives",),
     "loads": ("mechanism.loads",),
+    "monitors": ("run.monitors",),
+    "pairs": ("tree.pairs",),
     "reduced": ("model.reduced",),
+    "robots": ("urdf.robots",),
+    "sexpr": ("tree.sexpr",),
     "system": ("model.system",),
     "trajectory": ("run.trajectory", "results.recording"),
     "vehicles.nonholonomic": ("vehicles.rolling",),
@@ -28,7 +33,7 @@ class _Before(ModuleType):
     """A module of 0.1.0."""
 
     def __init__(self, name: str, now: tuple[str, ...]):
-        super().__init__(f"vitree.{name}", f"What pickles of vitree 0.1.0 call vitree.{now[0]}.")
+        super().__init__(f"vitree.{name}", f"What vitree 0.1.0 called vitree.{now[0]}.")
         self.__spec__ = ModuleSpec(f"vitree.{name}", None)
         self._now = now
 

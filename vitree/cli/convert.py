@@ -11,8 +11,9 @@ from vitree.cli.names import is_run, sources
 from vitree.cli.options import GRAVITY, Reading, find
 from vitree.errors import InputError, ModelError
 from vitree.results.plain import replacing
-from vitree.run.trajectory import LEFT_OUT, Trajectory
-from vitree.run.trajectory import convert as convert_run
+from vitree.run.convert import LEFT_OUT
+from vitree.run.convert import convert as convert_run
+from vitree.run.trajectory import Trajectory
 
 #: What a robot's file may be written as, and the gravity that URDF files are read with.
 _WRITTEN = (".urdf", ".sexpr")

@@ -163,6 +163,9 @@ class ReducedModel(Model, made_by="reduced"):
         q0, q1 = self.validate_configuration(q0, "q0"), self.validate_configuration(q1, "q1")
         return self.contract_velocity(self.full.difference(self.expand(q0), self.expand(q1)))
 
+    def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self.contract(self.full.configuration_rate(self.expand(q), self.expand_velocity(v)))
+
     # ---- kinematics and dynamics --------------------------------------------------------------------
 
     def _q(self, q):
@@ -246,6 +249,9 @@ class ReducedModel(Model, made_by="reduced"):
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         return np.linalg.solve(self.mass_matrices(q), p[..., None])[..., 0]
+
+    def reduced(self) -> ReducedModel:
+        return self
 
     def euler(self) -> ReducedEulerModel:
         return ReducedEulerModel(self)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vitree.errors import InputError
 from vitree.model.system import System
-from vitree.results.film import Film
 from vitree.results.plain import plain
+
+if TYPE_CHECKING:
+    from vitree.results.film import Film
 
 NAMES = ("joint_names", "q_names", "v_names", "constraint_names")
 COUNTS = ("iterations_total", "iterations_max", "steps")

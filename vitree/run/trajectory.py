@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from vitree.errors import InputError
-from vitree.results import export, files, mcap
-from vitree.results.filming import film_of
 from vitree.results.recording import Recording
-from vitree.results.units import about
 
 if TYPE_CHECKING:
     import pandas
@@ -75,6 +72,9 @@ class Trajectory(Recording):
         try:
             pickle.dumps(self.system)
         except Exception:  # a load may hold anything, such as a lambda
+            from vitree.results.filming import film_of
+            from vitree.results.units import about
+
             state |= {"system": None, "about": about(self)}
             with contextlib.suppress(InputError):
                 state["film"] = film_of(self)
@@ -88,6 +88,8 @@ class Trajectory(Recording):
         InputError
             If the file cannot be written.
         """
+        from vitree.results import files
+
         return files.write(self, path)
 
     @classmethod
@@ -99,28 +101,40 @@ class Trajectory(Recording):
         InputError
             If the file is missing, damaged, of another kind or of a later format.
         """
+        from vitree.results import files
+
         return files.read(path, cls)
 
     # ---- for other programs, and pictures ---------------------------------------------------------
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the records as one table; see :func:`vitree.results.export.to_pandas`."""
+        from vitree.results import export
+
         return export.to_pandas(self)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset with named dimensions and units; see :func:`vitree.results.export.to_xarray`."""
+        from vitree.results import export
+
         return export.to_xarray(self)
 
     def to_netcdf(self, path: str | os.PathLike) -> Path:
         """Write a NetCDF file; see :func:`vitree.results.export.to_netcdf`."""
+        from vitree.results import export
+
         return export.to_netcdf(self, path)
 
     def to_csv(self, path: str | os.PathLike) -> Path:
         """Write the records as text in columns; see :func:`vitree.results.export.to_csv`."""
+        from vitree.results import export
+
         return export.to_csv(self, path)
 
     def to_mcap(self, path: str | os.PathLike) -> Path:
         """Write an MCAP file for Foxglove; see :func:`vitree.results.mcap.to_mcap`."""
+        from vitree.results import mcap
+
         return mcap.to_mcap(self, path)
 
     def plot(self, what: str = "energy", path: str | os.PathLike | None = None, **options: Any) -> Any:
@@ -155,43 +169,3 @@ class Trajectory(Recording):
         if path is not None:
             save(figure, path)
         return figure
-
-
-#: What writes a file of an ending.
-_WRITERS = {
-    ".npz": Trajectory.save, ".nc": export.to_netcdf, ".csv": export.to_csv, ".json": export.to_json,
-    ".mcap": mcap.to_mcap,
-}  # fmt: skip
-#: What formats do not hold.
-LEFT_OUT = {
-    ".npz": "",
-    ".nc": "pictures and what a run goes on from",
-    ".csv": "settings, monitors, pictures and what a run goes on from",
-    ".json": "pictures and what a run goes on from",
-    ".mcap": "what a run goes on from",
-}
-
-
-def convert(traj: Trajectory, path: str | os.PathLike) -> Path:
-    """Write a trajectory to a file, at once or not at all, in the format of its ending: .npz, .nc, .csv, .json, .mcap.
-
-    Parameters
-    ----------
-    traj : Trajectory
-    path : path
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    MissingExtraError
-        If a package that the format needs is not installed.
-    InputError
-        If the ending is of no known format, or the file cannot be written.
-    """
-    ending = Path(path).suffix.lower()
-    if ending not in _WRITERS:
-        raise InputError(f'{path} has the ending "{ending}"; a run is written as one of {", ".join(_WRITERS)}')
-    return _WRITERS[ending](traj, path)

@@ -19,8 +19,8 @@ GRAVITY = (0.0, 0.0, -9.81)
 class Vehicle(System):
     """A vehicle that never changes: safe to share between threads, picklable, hashable by content.
 
-    A kind of vehicle passes what it is made of to this constructor, says what :class:`vitree.model.system.System` asks for,
-    and gives ``compiled`` and ``configuration_rate``.
+    A kind of vehicle passes what it is made of to this constructor, says what :class:`vitree.model.system.System`
+    asks for, and gives ``compiled`` and ``configuration_rate``.
 
     Parameters
     ----------

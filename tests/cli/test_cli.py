@@ -1,0 +1,586 @@
+"""The command line: whole commands, run in process; what goes where, and exit statuses."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from places import ROOT
+from robot_texts import TWO_LINKS as URDF
+
+from vitree import cli
+from vitree.cli import console as cli_show
+from vitree.cli.names import VEHICLES
+from vitree.cli.words import spoken
+from vitree.errors import ConvergenceError
+from vitree.integrators import METHODS
+from vitree.run.trajectory import Trajectory
+from vitree.urdf.rules import RULES
+
+# the modules, which vitree hides behind functions of the same names
+compare_module = importlib.import_module("vitree.run.compare")
+simulate_module = importlib.import_module("vitree.run.simulate")
+SHORT = ["--duration", "0.1", "--dt", "0.01"]
+
+
+@pytest.fixture
+def robot(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.urdf").write_text(URDF)
+    return "two.urdf"
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 1e6)  # on machines that are slow
+
+    def call(*arguments):
+        status = cli.main([str(x) for x in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_compare_prints_a_table_and_draws_a_picture(run, robot, tmp_path):
+    status, out, err = run("compare", robot, "--methods", "linear-time,rk4", *SHORT)
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()[3:5]] == ["linear-time", "rk4"]
+    assert err == "vitree: wrote compare-two.png\n"
+    assert (tmp_path / "compare-two.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_that_was_there_is_said_to_be_replaced(run, robot):
+    once, again = (run("compare", robot, "-m", "rk4", *SHORT)[2] for _ in range(2))
+    assert (once, again) == ("vitree: wrote compare-two.png\n", "vitree: replaced compare-two.png\n")
+
+
+def test_compare_as_json_with_orders_and_solvers(run, robot, tmp_path):
+    status, out, err = run(
+        "compare", robot, "-m", "linear-time:riqn,midpoint,rk4", "-T", 0.1, "--dt", "0.01,0.005",
+        "--solver", "frozen", "--json", "--no-plot", "--no-damping", "--reference", "scipy-radau",
+    )  # fmt: skip
+    content = json.loads(out)
+    assert status == 0 and err == "" and len(content["table"]) == 6
+    assert content["settings"]["reference"] == "scipy-radau"
+    solvers = [job.get("solver") for job in content["settings"]["methods"].values()]
+    assert solvers == ["riqn", "frozen", None]
+    orders = {row["label"]: row["order"] for row in content["table"]}
+    assert abs(orders["midpoint"] - 2) < 0.2 and abs(orders["rk4"] - 4) < 0.4
+    assert [path.name for path in tmp_path.iterdir()] == ["two.urdf"]
+
+
+def test_the_start_is_seeded_and_can_be_given(run, robot):
+    def start(*options):
+        _, out, _ = run("compare", robot, "-m", "rk4", *SHORT, "--json", "--no-plot", *options)
+        settings = json.loads(out)["settings"]
+        return settings["q0"], settings["v0"]
+
+    assert start() == start("--seed", 0, "--speed", 1) == start("--q0", "neutral")
+    assert start()[0] == [0, 0] and np.abs(start()[1]).min() > 0
+    assert start("--seed", 1)[1] != start()[1]
+    assert start("--q0", "random")[1] == start()[1]
+    assert np.allclose(start("--speed", 3)[1], 3 * np.array(start()[1]))
+    assert start("--q0", "0.5,-1e-1", "--v0", "zero") == ([0.5, -0.1], [0, 0])
+    assert start("--v0", "1,2")[1] == [1, 2]
+
+
+def test_damping_and_gravity_options(run, robot):
+    def energies(*options):
+        status, _, _ = run(
+            "simulate", robot, "-m", "rk4", *SHORT, "--v0", "1,0", "--q0", "1,0", *options
+        )
+        assert status == 0
+        return Trajectory.load("run.npz").energy
+
+    assert np.ptp(energies()) > 1e-3
+    assert np.ptp(energies("--no-damping")) < 1e-5
+    free = energies("--no-damping", "--gravity", "0,0,0")
+    assert np.ptp(free) < 1e-9 and abs(free[0] - energies("--no-damping")[0]) > 1
+
+
+def test_simulate_writes_the_trajectory(run, robot):
+    status, out, err = run("simulate", robot, *SHORT, "-o", "a.npz", "--every", 2, "-m", "midpoint")
+    traj = Trajectory.load("a.npz")
+    assert status == 0 and err == ""
+    assert traj.method == "midpoint" and traj.joint_names == ("shoulder", "elbow")
+    assert np.allclose(traj.t, [0, 0.02, 0.04, 0.06, 0.08, 0.1])
+    assert "10 steps" in out and "wrote 6 records to a.npz" in out
+    assert f"energy changed by {traj.energy[-1] - traj.energy[0]:.3g} J" in out  # by the damping
+    assert out.splitlines()[-1] == "see it: vitree view a.npz"
+    status, out, err = run("simulate", robot, *SHORT, "-o", "a b.npz", "--json")
+    facts = json.loads(out)
+    assert status == 0 and err == "" and facts["steps"] == 10 and facts["file"] == "a b.npz"
+    energy = Trajectory.load("a b.npz").energy
+    assert facts["energy_error"] is None and facts["energy_change"] == energy[-1] - energy[0]
+    status, out, _ = run("simulate", robot, "--duration", "0.01", "--dt", "0.01", "--no-damping")
+    energy = Trajectory.load("run.npz").energy
+    assert "1 step of 0.01 s in" in out and f"energy within {abs(energy[1] - energy[0]):.2e} J" in out
+    facts = json.loads(run("simulate", robot, *SHORT, "--no-damping", "--json")[1])
+    energy = Trajectory.load("run.npz").energy
+    assert facts["energy_error"] == np.abs(energy - energy[0]).max() > 0
+    assert "'a b.npz'" in run("simulate", robot, *SHORT, "-o", "a b.npz")[1].splitlines()[-1]  # for a shell
+
+
+def test_orders_of_compositions(run, robot):
+    """For all methods that have them by --order, or for one behind its name."""
+    status, out, err = run(
+        "compare", robot, "-m", "linear-time,linear-time:order=2,midpoint:frozen:order=6,rk4", "-T", 0.1,
+        "--dt", "0.02,0.01", "--order", 4, "--json", "--no-plot", "--no-damping",
+    )  # fmt: skip
+    content = json.loads(out)
+    assert status == 0 and err == ""
+    chosen = [(job.get("solver"), job.get("order")) for job in content["settings"]["methods"].values()]
+    assert chosen == [(None, 4), (None, 2), ("frozen", 6), (None, None)]
+    orders = {row["label"]: row["order"] for row in content["table"]}
+    assert abs(orders["linear-time"] - 4) < 0.3 and abs(orders["linear-time:order=2"] - 2) < 0.2
+    status, _, _ = run("simulate", robot, *SHORT, "--order", 6, "-o", "a.npz")
+    assert status == 0 and Trajectory.load("a.npz").settings["order"] == 6
+
+
+def test_other_options_of_the_methods(run, robot):
+    """They go to the methods that take them, as numbers, words and truth values."""
+    status, _, _ = run(
+        "simulate", robot, *SHORT, "-m", "midpoint", "--option", "tolerance=1e-6", "--option", "max_iterations=7",
+        "--option", "guess=current", "--option", "caching=true",
+    )  # fmt: skip
+    settings = Trajectory.load("run.npz").settings["options"]
+    assert status == 0 and settings == {
+        "tolerance": 1e-6, "max_iterations": 7, "guess": "current", "caching": True,
+    }  # fmt: skip
+    _, out, _ = run(
+        "compare", robot, "-m", "linear-time,rk4,scipy-rk45", *SHORT, "--option", "guess=euler", "--option",
+        "rtol=1e-5", "--option", "halvings=2", "--json", "--no-plot",
+    )  # fmt: skip
+    own = {"guess": "euler", "halvings": 2}, {}, {"rtol": 1e-5}
+    jobs = json.loads(out)["settings"]["methods"].items()
+    assert [{key: job[key] for key in job if key != "method"} for _, job in jobs] == list(own)
+    adapted = ("--option", "adapt=density", "--option", "rate=5")
+    assert "0.01 s at rest" in run("simulate", robot, *SHORT, *adapted)[1]
+
+
+def test_simulate_watches_and_halves(run, robot):
+    """A spin of more than half a turn a step: halved by default, an error without."""
+    spin = ("simulate", robot, *SHORT, "--v0", "0,400", "--q0", "0,0")
+    status, _, _ = run(*spin, "--every", 5, "--monitor", "energy, iterations")
+    traj = Trajectory.load("run.npz")
+    assert status == 0 and list(traj.monitors) == ["t", "energy", "iterations"]
+    assert len(traj) == 3 and len(traj.monitors["energy"]) == 10 and traj.settings["halved"] > 0
+    status, _, err = run(*spin, "--halvings", 0)
+    assert status == 2 and "half a turn" in err
+
+
+def test_info_shows_a_tree(run, robot):
+    status, out, err = run("info", robot)
+    assert status == 0 and err == ""
+    lines = out.splitlines()
+    assert "2 degrees of freedom" in lines[0] and "2.5 kg" in lines[0]
+    upper, lower = (next(x for x in lines if f"-> {name}" in x) for name in ("upper", "lower"))
+    assert all(x in upper for x in ("shoulder", "revolute", "0 1 0", "-2 .. 1.5 rad", "1.5 kg"))
+    assert "damping 0.25" in upper and "elbow" in lower
+    assert lower.index("elbow") > upper.index("shoulder")  # further in: its child
+    status, out, _ = run("info", robot, "--json", "--base", "free")
+    facts = json.loads(out)
+    assert status == 0 and facts["degrees_of_freedom"] == 8
+    joint = next(joint for joint in facts["joints"] if joint["name"] == "shoulder")
+    assert joint["lower"] == [-2] and joint["effort"] == [10] and joint["parent"] == "base"
+    assert {link["name"]: link["mass"] for link in facts["links"]} == {
+        "base": 3, "upper": 1.5, "lower": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("base", ["fixed", "free", "euler"])
+def test_info_shows_every_joint_before_its_link(run, robot, base):
+    _, out, _ = run("info", robot, "--base", base)
+    facts = json.loads(run("info", robot, "--base", base, "--json")[1])
+    assert f"{2 if base == 'fixed' else 8} degrees of freedom" in out.splitlines()[0]
+    places = [out.find(f"{joint['name']} (") for joint in facts["joints"]]
+    assert places == sorted(places) and min(places) > 0
+    if base != "fixed":
+        line = next(line for line in out.splitlines() if "-> base, 3 kg" in line)
+        assert "root_joint" in line and "shoulder" not in line
+
+
+def test_talos_is_a_free_robot(run):
+    robots = pytest.importorskip("vitree.robots")
+    if not robots.example_robots():
+        pytest.skip("example-robot-data is not installed")
+    status, out, _ = run("info", "talos")
+    assert status == 0 and "38 degrees of freedom" in out and "arm_left_1_joint" in out
+
+
+def test_robots_are_listed(run):
+    status, out, _ = run("robots", "--json")
+    found = json.loads(out)
+    assert status == 0 and tuple(found["vehicles"]) == VEHICLES
+    for name, path in found["robots"].items():
+        assert path.endswith(".urdf"), name
+    named, built = run("robots")[1].split("\n\nvehicles\n")
+    assert max(map(len, named.splitlines())) <= 80 and set(named.split()) == set(found["robots"])
+    assert [line.split(None, 1) for line in built.splitlines()] == [[*pair] for pair in found["vehicles"].items()]
+    assert ":func:" not in built and all(text[0].isupper() and len(text) > 9 for text in found["vehicles"].values())
+    named, again = run("robots", "--paths")[1].split("\n\nvehicles\n")
+    assert [line.split(None, 1) for line in named.splitlines()] == [[*pair] for pair in found["robots"].items()]
+    assert again == built
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["compare", "nosuchrobot"], "nosuchrobot"),
+        (["compare", "absent.urdf"], "absent.urdf"),
+        (["compare"], "ROBOT"),
+        (["frobnicate"], "frobnicate"),
+        (["compare", "ROBOT", "--frobnicate"], "--frobnicate"),
+        (["compare", "ROBOT", "--methods", "rk44"], "rk4"),
+        (["compare", "ROBOT", "--methods", ""], "empty"),
+        (["compare", "ROBOT", "--methods", "rk4,rk4"], "rk4"),
+        (["compare", "ROBOT", "--methods", "linear-time:recursve-newton"], "recursive-newton"),
+        (["compare", "ROBOT", "--solver", "recursve-newton"], "recursive-newton"),
+        (["compare", "ROBOT", "--dt", "fast"], "--dt"),
+        (["compare", "ROBOT", "--dt", "0"], "dt"),
+        (["compare", "ROBOT", "--dt", "nan"], "dt"),
+        (["compare", "ROBOT", "--dt", "0.003"], "0.003"),
+        (["compare", "ROBOT", "--duration", "-1"], "duration"),
+        (["compare", "ROBOT", "--duration", "long"], "duration"),
+        (["compare", "ROBOT", "--base", "loose"], "fixed"),
+        (["compare", "ROBOT", "--mimic", "yes"], "independent"),
+        (["compare", "ROBOT", "--loops", "yes"], "constraints"),
+        (["compare", "ROBOT", "--q0", "1"], "q0"),
+        (["compare", "ROBOT", "--q0", "1,nan"], "q0"),
+        (["compare", "ROBOT", "--v0", "1,2,3"], "v0"),
+        (["compare", "ROBOT", "--seed", "-1"], "--seed"),
+        (["compare", "ROBOT", "--gravity", "down"], "--gravity"),
+        (["compare", "ROBOT", "--every", "0"], "every"),
+        (["compare", "ROBOT", "--reference", "exact"], "scipy-dop853"),
+        (["compare", "ROBOT", "--plot", "a.xyz"], "png"),
+        (["compare", "ROBOT", "--plot", "absent/a.png"], "absent"),
+        (["compare", "ROBOT", "--order", "3"], "2, 4, 6, 8"),
+        (["compare", "ROBOT", "--methods", "rk4:order=4"], "order"),
+        (["compare", "ROBOT", "--methods", "linear-time:order=four"], "order="),
+        (["compare", "ROBOT", "--methods", "linear-time:alpha=4"], ":order="),
+        (["compare", "ROBOT", "--methods", "rk4", "--option", "tolerance=1"], "--option tolerance=:"),
+        (["compare", "ROBOT", "--option", "tolerence=1"], "tolerance"),
+        (["compare", "ROBOT", "--methods", "rk44", "--option", "tolerance=1"], 'did you mean "rk4"'),
+        (["compare", "ROBOT", "--option", "adapt=density"], "take --option adapt= out"),
+        (["simulate", "ROBOT", "--option", "tolerence=1"], 'did you mean "tolerance"'),
+        (["simulate", "ROBOT", "--option", "tolerance"], "NAME=VALUE"),
+        (["simulate", "ROBOT", "--option", "tolerance=1"], "--option tolerance=1 must be"),
+        (["simulate", "ROBOT", "--option", "rate=1"], "--option rate= goes with --option adapt=,"),
+        (["simulate", "ROBOT", "--order", "4", "--option", "order=6"], "--order and --option order="),
+        (["simulate", "ROBOT", "--halvings", "4", "--option", "halvings=6"], "--halvings and --option halvings="),
+        (["simulate", "ROBOT", "-o", "run.txt"], ".npz"),
+        (["simulate", "ROBOT", "--duration", "0.0015"], "--duration 0.0015 s"),
+        (["info", "ROBOT", "--density", "-1", "--inertia", "geometry"], "--density -1.0 must be"),
+        (["simulate", "ROBOT", "--order", "5"], "2, 4, 6, 8"),
+        (["simulate", "ROBOT", "--halvings", "-1"], "halvings"),
+        (["simulate", "ROBOT", "--monitor", "enrgy"], "energy"),
+        (["simulate", "ROBOT", "--method", "rk4", "--order", "4"], "order"),
+        (["simulate", "ROBOT", "--method", "rk44"], "rk4"),
+        (["simulate", "ROBOT", "--dt", "-1"], "dt"),
+        (["simulate", "ROBOT", "-o", "absent/run.npz"], "absent"),
+        (["simulate", "ROBOT", "-o", "."], "directory"),
+        (["simulate", "ROBOT", "--method", "rk4", "--solver", "riqn"], "solver"),
+        (["compare", "ROBOT", "--methods", "rk4", "--solver", "riqn"], "--solver"),
+        (["simulate", "ROBOT", "--input", "torque=1"], "input"),
+        (["simulate", "car", "--input", "torque"], "NAME=VALUE"),
+        (["simulate", "car", "--input", "torque=big"], "NAME=NUMBER"),
+        (["simulate", "car", "--input", "torqe=1"], "torque"),
+        (["simulate", "car", "--method", "linear-time"], "lie"),
+        (["simulate", "car", "--base", "free"], "--base"),
+        (["simulate", "car", "--gravity", "0,0,0"], "--gravity"),
+        (["simulate", "car", "--no-damping"], "--no-damping"),
+        (["simulate", "car", "--q0", "random"], "neutral"),
+        (["simulate", "car", "--v0", "0,0,0,0,1"], "constraints"),
+        (["compare", "car", "--solver", "riqn"], "--solver"),
+        (["info", "snakebord"], "snakeboard"),
+        (["check", "car"], "vehicle"),
+        (["fix", "car", "-o", "a.urdf"], "vehicle"),
+        (["info", "."], "directory"),
+        (["info", "broken.urdf"], "broken.urdf"),
+    ],
+)
+def test_errors_are_one_line_and_status_2(run, robot, tmp_path, arguments, words):
+    (tmp_path / "broken.urdf").write_text("<robot")
+    before = sorted(tmp_path.iterdir())
+    status, out, err = run(*[robot if x == "ROBOT" else x for x in arguments])
+    assert status == 2 and out == ""
+    assert err.startswith("vitree: ") and err.count("\n") == 1, err
+    assert words in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def stopped(error):
+    """A simulate() that stops halfway and hands over what it has."""
+    plain = simulate_module.simulate
+
+    def stop(*args, **options):
+        error.trajectory = plain(*args, **options)[:5]
+        raise error
+
+    return stop
+
+
+def test_simulate_keeps_what_was_computed_before_a_failure(run, robot, monkeypatch):
+    error = ConvergenceError("step 5 was not solved", time=0.04, residual=1.0, iterations=30)
+    monkeypatch.setattr(simulate_module, "simulate", stopped(error))
+    status, out, err = run("simulate", robot, *SHORT)
+    assert status == 2 and out == "" and err.count("\n") == 1
+    assert "step 5 was not solved" in err and "run.npz" in err
+    assert len(Trajectory.load("run.npz")) == 5
+
+
+def test_ctrl_c_keeps_what_was_computed(run, robot, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(simulate_module, "simulate", stopped(KeyboardInterrupt()))
+        status, _, err = run("simulate", robot, *SHORT)
+    assert status == 130 and len(Trajectory.load("run.npz")) == 5
+    assert err.count("\n") == 1 and "run.npz" in err
+
+    plain = compare_module.simulate
+
+    def stop_at_rk4(*args, method, **options):
+        if method == "rk4" and options["duration"] > 0.15:
+            raise KeyboardInterrupt
+        return plain(*args, method=method, **options)
+
+    monkeypatch.setattr(compare_module, "simulate", stop_at_rk4)
+    status, out, err = run(
+        "compare", robot, "-m", "midpoint,rk4", "--dt", 0.01, "-T", 0.2, "--plot", "a.png"
+    )
+    assert status == 130 and "Traceback" not in err
+    assert "midpoint" in out and "rk4" not in out
+
+
+def test_a_method_that_fails_is_a_row(run, robot):
+    status, out, _ = run(
+        "compare", robot, "-m", "explicit-euler,rk4", "--dt", "0.5", "-T", "500", "--no-plot",
+        "--reference", "none", "--v0", "9,-9",
+    )  # fmt: skip
+    assert status == 0
+    assert len([line for line in out.splitlines() if line.startswith(("explicit", "rk4"))]) == 2
+    assert "failed at t =" in out
+
+
+def test_progress_goes_to_stderr_when_forced(run, robot):
+    arguments = ["compare", robot, "-m", "rk4", *SHORT, "--no-plot"]
+    _, quiet, err = run(*arguments)
+    assert err == ""  # not a terminal
+    _, shown, err = run(*arguments, "--progress")
+    assert "rk4, dt = 0.01 s" in err
+    assert "\x1b" not in shown and shown.splitlines()[0] == quiet.splitlines()[0]
+
+
+@pytest.mark.parametrize("command", [command.__name__ for command in cli.COMMANDS])
+def test_help_explains_every_option_with_its_unit(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    entries = re.split(r"\n  (?=-)", out.split("Options:")[1])
+    options = [re.sub(r"\s+", " ", entry).replace("- ", "-") for entry in entries[1:]]
+    assert all(len(option.split()) > 3 for option in options)
+    for option in options:
+        if "<float>" in option or "--dt" in option:
+            assert re.search(r"\bin (s|m|rad/s|m/s|kg/m\^3)(?!\w)", option), option
+        elif "<int>" in option:
+            assert "number" in option, option
+    if command in ("compare", "simulate", "bench"):
+        assert all(any(name in option for option in options) for name in METHODS)
+
+
+def test_help_of_the_whole(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = run()
+    lines = out.split("Commands:\n")[1].splitlines()
+    assert len(lines) == len(cli.COMMANDS) and all(re.fullmatch(r"  \w+ +[A-Z].*\w\.", line) for line in lines), lines
+    assert status == 0 and all(command.__name__ in out for command in cli.COMMANDS)
+    assert run("--help")[1] == out
+
+
+def test_version(run):
+    status, out, _ = run("--version")
+    assert status == 0 and re.fullmatch(r"vitree \S+\n", out)
+
+
+def test_python_dash_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "vitree", "info", "absent.urdf"], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "absent.urdf" in done.stderr
+
+
+def test_without_typer_the_extra_is_named(run, monkeypatch):
+    monkeypatch.setattr(cli, "typer", None)
+    status, out, err = run("--help")
+    assert status == 2 and out == "" and err.count("\n") == 1 and "vitree[cli]" in err
+
+
+def test_without_matplotlib_the_table_still_comes(run, robot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
+    status, out, err = run("compare", robot, "-m", "rk4", *SHORT)
+    assert status == 0 and "rk4" in out and "vitree[plot]" in err
+    status, out, err = run("compare", robot, "-m", "rk4", *SHORT, "--plot", "a.png")
+    assert status == 2 and out == "" and "vitree[plot]" in err
+
+
+def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):
+    """A third joint mimics the elbow; a slide leads to the lower link as well."""
+    more = """<link name="tool"><inertial><mass value="1"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="grip" type="revolute"><parent link="lower"/><child link="tool"/><axis xyz="0 1 0"/>
+      <mimic joint="elbow" multiplier="2" offset="0.3"/></joint>
+      <joint name="slot" type="prismatic"><parent link="base"/><child link="lower"/><origin xyz="0 0 -1"/>
+      <axis xyz="0 0 1"/></joint></robot>"""
+    (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more))
+    status, _, err = run("info", robot, "--mimic", "constraints")
+    assert status == 2 and "; --loops constraints closes the loop" in err
+    options = ("--mimic", "constraints", "--loops", "constraints")
+    status, out, _ = run("info", robot, *options)
+    assert status == 0 and 'constraint: coupling "grip" and "elbow"' in out
+    assert 'constraint: point constraint "slot" - "lower"' in out
+    (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more.replace("base", "upper")
+                                                    .replace("prismatic", "planar")))  # fmt: skip
+    status, _, err = run("simulate", robot, *options, "-m", "midpoint", *SHORT)
+    assert status == 0 and err.endswith("vitree check two.urdf --mimic constraints --loops constraints\n")
+    assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
+    status, out, _ = run("compare", robot, *options, "-m", "linear-time", *SHORT, "--no-plot")
+    assert status == 0 and "linear-time" in out
+
+
+def test_a_mechanism_in_s_expressions(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chain = ROOT / "examples/papers/johnson_murphey_2009/closed_chain.sexpr"
+    assert cli.main(["info", str(chain)]) == 0
+    assert capsys.readouterr().out.count("constraint: point constraint") == 4
+    assert cli.main(["info", str(chain), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["constraints"]) == 4
+    # a random start is brought to satisfy the constraints
+    assert cli.main(["simulate", str(chain), "--method", "midpoint", "--duration", "0.1", "--dt", "0.01", "--q0",
+                 "0.6,-0.4,-0.42106560909423,0.70428431808750,0.9,-1.30455817264497,2.10297568930377",
+                 "-o", "run.npz"]) == 0  # fmt: skip
+    assert abs(Trajectory.load("run.npz").constraint).max() < 1e-11
+
+
+# ---- robot files ------------------------------------------------------------------------------------
+
+#: Of length 2, and an inertia that no body has: two warnings.
+WARNED = URDF.replace('<axis xyz="0 1 0"/></joint>', '<axis xyz="0 2 0"/></joint>')
+WARNED = WARNED.replace('izz="0.01"', 'izz="0.3"', 1)
+BROKEN = URDF.replace('value="1.5"', 'value="1.5kg"').replace('upper="1.5"', 'upper="1,5"')
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "strict", "ids"),
+    [
+        (URDF, 0, 0, []),
+        (WARNED, 0, 1, ["inertia-triangle", "axis-length"]),
+        (BROKEN, 2, 2, ["number", "number"]),
+        ("<robot", 2, 2, ["xml-syntax"]),
+    ],
+)
+def test_check_says_each_fault_in_a_line(run, robot, tmp_path, text, status, strict, ids):
+    (tmp_path / "two.urdf").write_text(text)
+    code, out, err = run("check", robot)
+    assert code == status and run("check", robot, "--strict")[0] == strict
+    lines = out.splitlines()
+    assert [re.fullmatch(r"two\.urdf:\d+: (error|warning) ([\w-]+): .+", line)[2] for line in lines] == ids
+    assert err.count("\n") == 1 and f"{sum('error' in line for line in lines)} error" in err
+    assert ('inertia="' in out, "--inertia repair" in out) == (False, "inertia-triangle" in ids)
+    code, out, err = run("check", robot, "--json")
+    found = json.loads(out)
+    assert code == status and err == ""
+    assert [f["id"] for f in found["findings"] if f["severity"] != "note"] == ids
+    assert found["counts"]["error"] + found["counts"]["warning"] == len(ids)
+
+
+def test_check_takes_several_files_and_options(run, robot, tmp_path):
+    (tmp_path / "other.urdf").write_text(WARNED)
+    code, out, err = run("check", robot, "other.urdf", "--inertia", "strict")
+    assert code == 2 and [line.split(":")[0] for line in out.splitlines()] == ["other.urdf"] * 2
+    assert err.endswith("; what builds on the errors was not checked yet\n")
+    assert run("check", robot)[2] == "vitree: 0 errors, 0 warnings, 0 repairs, 1 note (--notes shows them)\n"
+    _, out, err = run("check", robot, "--notes")
+    assert out.count("note") >= 1 and "--notes" not in err
+    for wrong in (["--inertia", "no"], ["--root", "nowhere"], ["--base", "no"], ["absent.urdf"]):
+        code, out, err = run("check", robot, *wrong)
+        assert code == 2 and out == "" and err.count("\n") == 1
+
+
+def test_fix_writes_what_check_finds_clean(run, robot, tmp_path):
+    (tmp_path / "two.urdf").write_text(WARNED)
+    code, out, err = run("fix", robot, "-o", "fixed.urdf")
+    assert code == 0 and err == "vitree: 2 changes; wrote fixed.urdf\n"
+    assert [line.split(" ")[1] for line in out.splitlines()] == ["repair", "repair"]
+    assert run("check", "fixed.urdf", "--strict")[0] == 0
+    assert run("fix", "fixed.urdf", "-o", "again.urdf")[1] == ""
+    assert (tmp_path / "again.urdf").read_text() == (tmp_path / "fixed.urdf").read_text()
+    assert run("fix", robot, "-o", "solid.urdf", "--inertia", "geometry")[0] == 0
+    (tmp_path / "two.urdf").write_text(BROKEN)
+    code, out, err = run("fix", robot, "-o", "never.urdf")
+    assert code == 2 and out == "" and "1.5kg" in err and not (tmp_path / "never.urdf").exists()
+    assert run("fix", robot, "-o", "nowhere/never.urdf")[0] == 2
+
+
+def test_warnings_of_a_file_are_counted_once(run, robot, tmp_path):
+    """By each command that reads it, with the command that shows them, whose count is the same."""
+    (tmp_path / "a b.urdf").write_text(WARNED)
+    for name, *more in (
+        ("info",), ("info", "--json"), ("simulate", *SHORT), ("simulate", *SHORT, "--json"),
+        ("compare", *SHORT, "--no-plot"), ("bench", "--repeats", 1, "--no-peers", "--json"),
+    ):  # fmt: skip
+        status, out, err = run(name, "a b.urdf", "--base", "free", *more)
+        assert (status, err) == (0, "vitree: 2 warnings, see: vitree check 'a b.urdf' --base free\n"), name
+        assert "--json" not in more or json.loads(out)
+        assert run(name, robot, *more)[2] == ""
+    assert ", 2 warnings," in run("check", "a b.urdf", "--base", "free")[2]
+    assert run("info", "a b.urdf", "--inertia", "repair")[2].startswith("vitree: 1 warning, see")
+
+
+def test_messages_are_in_the_words_of_the_command_line():
+    for rule in RULES.values():
+        assert not re.search(r"(?<!<robot )\b\w+=", spoken(rule.remedy)), rule
+    for said, told in [
+        ("halve dt, or give max_iterations= or a looser tolerance=",
+         "halve dt, or give --option max_iterations= or a looser --option tolerance="),
+        ("(order=) take alpha=0.5", "(--order) take --option alpha=0.5"),
+        ('choose one by root=; or take map="cayley", x', "choose one by --root; or take --option map=cayley, x"),
+        ("every=0 must be", "--every 0 must be"),
+        ("name its folder by packages=", "name its folder by --package NAME=FOLDER"),
+        ("Remedy: lossy=True leaves out", "Remedy: --lossy leaves out"),
+        ("give a file written by Trajectory.save or 'vitree simulate'", "give a file written by 'vitree simulate'"),
+    ]:  # fmt: skip
+        assert spoken(said) == told == spoken(told)
+    for same in ("wrote dt=0.1.npz", 'no joint "dt=3"', "linear-time:order=4", "t = 1 s, dt = 0.1 s", "a/order=2/b"):
+        assert spoken(same) == same
+
+
+def test_files_are_read_as_they_are_asked_to_be(run, tmp_path, monkeypatch):
+    """Roots, policies, packages and arguments of xacro reach the reader."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.urdf").write_text(WARNED)
+    facts = json.loads(run("info", "two.urdf", "--root", "lower", "--base", "fixed", "--json")[1])
+    assert facts["links"][0]["name"] == "lower"
+    shown = run("info", "two.urdf", "--inertia", "repair")[1]
+    assert "repair: the inertia of link" in shown
+    (tmp_path / "lib" / "parts").mkdir(parents=True)
+    (tmp_path / "lib" / "parts" / "p.stl").touch()
+    mesh = '<visual><geometry><mesh filename="package://parts/p.stl"/></geometry></visual>'
+    meshed = URDF.replace("</link>", f"{mesh}</link>", 1)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "two.urdf").write_text(meshed)
+    assert "mesh-missing" in run("check", "deep/two.urdf", "--notes")[1]
+    assert "mesh-missing" not in run("check", "deep/two.urdf", "--notes", "--package", "parts=lib/parts")[1]
+    assert "mesh-missing" not in run("check", "deep/two.urdf", "--notes", "--package", "lib")[1]
+    for wrong in (["--package", "a=b", "--package", "c"], ["--xacro", "novalue"], ["--package", "x=/nowhere"]):
+        assert run("info", "two.urdf", *wrong)[0] == 2
+    pytest.importorskip("xacrodoc")
+    head = '<robot name="two" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="tip" default="lower"/>'
+    xacro = URDF.replace('<robot name="two">', head).replace('"lower"', '"$(arg tip)"')
+    (tmp_path / "two.urdf.xacro").write_text(xacro)
+    links = json.loads(run("info", "two.urdf.xacro", "--xacro", "tip=hand", "--json")[1])["links"]
+    assert [link["name"] for link in links] == ["base", "upper", "hand"]

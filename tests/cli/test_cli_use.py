@@ -1,0 +1,424 @@
+"""The command line: vehicles, and what is done with runs and robots: view, plot, convert, bench."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import urllib.request
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from places import ROOT
+
+import vitree as vt
+from vitree import cli
+from vitree.cli import console as cli_show
+from vitree.cli.names import VEHICLES, vehicle
+
+bench_module = importlib.import_module("vitree.run.bench")
+CLOSED = ROOT / "examples/papers/johnson_murphey_2009/closed_chain.sexpr"
+SHORT = ["--duration", "0.1", "--dt", "0.01"]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 1e6)  # on machines that are slow
+
+    def call(*arguments):
+        status = cli.main([str(x) for x in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+@pytest.fixture
+def runs(run):
+    """Files of a run of a car and of two of a pendulum."""
+    assert run("simulate", "car", *SHORT, "--input", "torque=500", "-o", "car.npz")[0] == 0
+    for method in ("midpoint", "rk4"):
+        assert run("simulate", "double_pendulum", *SHORT, "-m", method, "-o", f"{method}.npz")[0] == 0
+    return run
+
+
+# ---- vehicles -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_a_vehicle_stands_where_a_robot_does(run, name):
+    status, out, err = run("info", name)
+    assert status == 0 and err == "" and name in out and "inputs: " in out
+    facts = json.loads(run("info", name, "--json")[1])
+    assert facts["nv"] == vehicle(name).nv and facts["methods"] == list(vehicle(name).methods)
+    status, out, err = run("simulate", name, *SHORT)
+    assert status == 0 and err == "" and f"{name} by lie" in out
+    assert vt.Trajectory.load("run.npz").model_name == name
+    status, out, err = run("compare", name, *SHORT, "--no-plot", "--json")
+    labels = [row["label"] for row in json.loads(out)["table"]]
+    assert status == 0 and labels == [x for x in vehicle(name).methods if not x.startswith("scipy-")]
+
+
+def test_the_start_of_a_vehicle_is_one_that_rolls(run):
+    """Random velocities keep the constraints; the degrees of freedom are those that are left."""
+    for name, count in (("car", 2), ("snakeboard", 3)):
+        system = vehicle(name)
+        shape = [0.1] * len(system.shape_names)
+        assert run("simulate", name, *SHORT, "--q0", ",".join(map(str, [*shape, 0, 0, 0])))[0] == 0
+        traj = vt.Trajectory.load("run.npz")
+        assert np.abs(traj.v[0]).max() > 0.1
+        system.require_allowed(traj.q[0], traj.v[0])
+        out = run("compare", name, "-m", "lie", *SHORT, "--no-plot")[1]
+        assert f"{name}: 5 velocities, {count} degrees of freedom" in out
+        assert system.degrees_of_freedom == count
+        assert np.linalg.matrix_rank(system.basis(np.array(shape))) == count
+    out = run("compare", "double_pendulum", "-m", "rk4", *SHORT, "--no-plot")[1]
+    assert "double_pendulum: 2 degrees of freedom, 0.1 s" in out
+    assert "7 velocities under 4 constraints" in run("info", CLOSED)[1]
+    assert json.loads(run("info", CLOSED, "--json")[1])["degrees_of_freedom"] is None
+
+
+def test_inputs_drive(run):
+    def speed(*options):
+        assert run("simulate", "car", *SHORT, "--v0", "zero", *options)[0] == 0
+        return vt.Trajectory.load("run.npz").v[-1, 3]
+
+    assert speed() == 0
+    once = speed("--input", "torque=500")
+    assert once > 0.1 and np.isclose(speed("--input", "torque=1000"), 2 * once)
+    assert run("compare", "car", "-m", "lie", *SHORT, "--no-plot", "--input", "torque=500")[0] == 0
+
+
+def test_options_that_do_nothing_are_refused(runs):
+    for arguments, word in [
+        (["info", CLOSED, "--base", "free"], "--base"),
+        (["simulate", CLOSED, "--gravity", "0,0,0"], "--gravity"),
+        (["view", "car.npz", "--base", "free"], "--base"),
+        (["view", "car.npz", "--q0", "1"], "--q0"),
+        (["view", "car", "--robot", "car"], "--robot"),
+        (["convert", "car.npz", "a.csv", "--lossy"], "--lossy"),
+        (["convert", "car.npz", "a.csv", "--root", "x"], "--root"),
+        (["convert", "human", "a.sexpr", "--lossy"], "--lossy"),
+        (["plot", "energy", "car.npz", "--of", "v"], "--of"),
+        (["plot", "phase", "car.npz", "--coordinate", "x", "--coordinate", "y"], "--coordinate"),
+    ]:
+        status, out, err = runs(*arguments)
+        assert status == 2 and out == "" and err.count("\n") == 1 and word in err, err
+
+
+# ---- view -----------------------------------------------------------------------------------------
+
+
+def test_view_writes_a_page_of_a_robot_or_of_runs(runs, tmp_path):
+    pytest.importorskip("viser")
+    for sources in (["double_pendulum", "--q0", "0.5,0.5"], ["car"], ["midpoint.npz", "rk4.npz", "--spread", "2"]):
+        status, out, err = runs("view", *sources, "--html", "page.html")
+        assert status == 0 and err == "" and out == "wrote page.html\n"
+        text = (tmp_path / "page.html").read_text()
+        assert all(word.removesuffix(".npz") in text for word in sources if word.endswith(".npz"))
+        (tmp_path / "page.html").unlink()
+    assert runs("view", "midpoint.npz", "--robot", "double_pendulum", "--html", "page.html")[0] == 0
+    for arguments, word in [
+        (["car.npz", "car"], "together"),
+        (["car", "boat"], "together"),
+        (["absent.npz"], "absent.npz"),
+        (["car.npz", "car.npz"], "twice"),
+        (["car.npz", "--robot", "double_pendulum"], "coordinates"),
+        (["double_pendulum", "--q0", "1"], "--q0 has shape"),
+        (["car", "--port", "0"], "port 0"),
+        (["car", "--speed", "0"], "--speed"),
+        (["car", "--host", "192.0.2.1"], "host 192.0.2.1"),
+        (["car", "--html", "absent/a.html"], "absent"),
+        (["car", "--html", "a.txt"], ".html or .htm"),
+    ]:
+        status, out, err = runs("view", *arguments)
+        assert status == 2 and out == "" and err.count("\n") == 1 and word in err, (arguments, err)
+
+
+def test_view_serves_until_interrupted(tmp_path):
+    pytest.importorskip("viser")
+    arguments = ["-m", "vitree", "view", "pendulum", "--no-browser", "--port", "18491"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    folder = str(pathlib.Path(vt.__file__).parent.parent)
+    pipes["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # what runs in the background ignores it
+    with subprocess.Popen([sys.executable, *arguments], env=os.environ | {"PYTHONPATH": folder}, **pipes) as served:
+        try:
+            url = served.stdout.readline().strip()
+            assert url.startswith("http://localhost:")
+            with urllib.request.urlopen(url, timeout=30) as page:
+                assert b"<html" in page.read(4096)
+            served.send_signal(signal.SIGINT)
+            out, err = served.communicate(timeout=60)
+        finally:
+            served.kill()
+    assert served.returncode == 0 and out == "" and err == "vitree: Ctrl-C ends it\n"
+
+
+def test_a_browser_is_opened_on_a_terminal_with_a_display(run, monkeypatch):
+    show = pytest.importorskip("vitree.viewer.show")
+    pytest.importorskip("viser")
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(show.Viewer, "wait", lambda self: self.stop())
+    monkeypatch.setenv("DISPLAY", ":0")
+    status, out, _ = run("view", "pendulum", "--port", "18551")
+    assert status == 0 and opened == []  # stdout is no terminal
+    status, out, _ = run("view", "pendulum", "--port", "18551", "--browser")
+    assert status == 0 and opened == [out.strip()]
+
+
+# ---- plot -----------------------------------------------------------------------------------------
+
+
+def test_plot_draws_a_run_or_several(runs, tmp_path):
+    plot = pytest.importorskip("vitree.plot")
+    pytest.importorskip("matplotlib")
+    status, out, err = runs("plot", "energy-error", "midpoint.npz")
+    assert (status, out, err) == (0, "wrote energy-error-midpoint.png\n", "")
+    assert plot.settings_of("energy-error-midpoint.png")["sources"][0]["method"] == "midpoint"
+    status, out, _ = runs("plot", "phase", "midpoint.npz", "rk4.npz", "--of", "p", "-o", "a.svg", "--json")
+    assert status == 0 and json.loads(out) == {"file": "a.svg", "plot": "phase", "runs": ["midpoint.npz", "rk4.npz"]}
+    assert [source["label"] for source in plot.settings_of("a.svg")["sources"]] == ["midpoint", "rk4"]
+    assert runs("plot", "coordinates", "car.npz", "--coordinate", "x", "--coordinate", "y", "-o", "a.pdf")[0] == 0
+    before = sorted(tmp_path.iterdir())
+    for arguments, word in [
+        (["enrgy", "car.npz"], "energy"),
+        (["torque", "car.npz"], "choose from"),
+        (["order", "car.npz"], "of comparisons, not of runs: by vitree compare --plot"),
+        (["work_precision", "car.npz"], "of comparisons"),
+        (["car.npz", "energy"], "the plot's name comes first: vitree plot energy car.npz\n"),
+        (["car.npz", "rk4.npz", "phase"], "first: vitree plot phase car.npz rk4.npz\n"),
+        (["car.npz", "rk4.npz"], "first: vitree plot energy car.npz rk4.npz\n"),
+        (["energy", "absent.npz"], "absent.npz"),
+        (["energy", "car.npz", "car.npz"], "twice"),
+        (["energy", "car.npz", "-o", "a.xyz"], "png"),
+        (["energy", "car.npz", "-o", "absent/a.png"], "absent"),
+        (["constraint", "car.npz"], "no constraints"),
+        (["coordinates", "car.npz", "--coordinate", "z"], "psi"),
+        (["phase", "car.npz", "--of", "q"], "choose from v, p"),
+    ]:
+        status, out, err = runs("plot", *arguments)
+        assert status == 2 and out == "" and err.count("\n") == 1 and word in err, (arguments, err)
+    assert sorted(tmp_path.iterdir()) == before
+    assert runs("plot", "energy-error", "midpoint.npz")[1] == "replaced energy-error-midpoint.png\n"
+    assert runs("plot", "energy", "midpoint.npz", "rk4.npz")[1] == "wrote energy-midpoint-rk4.png\n"
+
+
+def test_a_run_is_known_by_its_first_bytes(runs, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "midpoint.npz").rename("run.txt")
+    assert runs("plot", "energy", "run.txt")[1] == "wrote energy-run.png\n"
+    assert runs("convert", "run.txt", "a.csv")[0] == 0
+    pathlib.Path("notes.txt").write_text("of a kind")
+    pathlib.Path("hollow.npz").write_text("")
+    commands = [["convert", name, "a.csv"] for name in ("notes.txt", "hollow.npz")]
+    if importlib.util.find_spec("viser"):
+        assert runs("view", "run.txt", "rk4.npz", "--html", "a.html")[0] == 0
+        commands += [["view", "notes.txt"], ["view", "car", "notes.txt"], ["view", "car.npz", "hollow.npz"]]
+    for command in commands:
+        status, out, err = runs(*command)
+        assert status == 2 and out == "" and "is neither a run" in err and "robot" in err, err
+    assert "'vitree simulate'" in runs("plot", "energy", "notes.txt")[2]
+    human = vt.find_robot("human").read_bytes()
+    for start in (b"", b"\xef\xbb\xbf", b"\n "):  # robots of other endings
+        pathlib.Path("human.txt").write_bytes(start + human.partition(b"?>")[2].lstrip() if start else human)
+        assert runs("convert", "human.txt", "a.sexpr")[0] == 0
+
+
+# ---- convert --------------------------------------------------------------------------------------
+
+
+def test_convert_writes_runs_that_others_read(runs, tmp_path):
+    traj = vt.Trajectory.load("midpoint.npz")
+    status, out, err = runs("convert", "midpoint.npz", "a.csv")
+    assert status == 0 and err == "" and out.startswith("wrote a.csv; left out: settings")
+    rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
+    assert [float(row[0]) for row in rows[1:]] == traj.t.tolist() and rows[0][0] == "t [s]"
+    assert json.loads(runs("convert", "midpoint.npz", "a.json", "--json")[1])["file"] == "a.json"
+    facts = json.loads((tmp_path / "a.json").read_text())
+    assert facts["columns"]["energy"] == {"unit": "J", "values": traj.energy.tolist()}
+    assert facts["settings"]["dt"] == 0.01 and facts["method"] == "midpoint"
+    assert runs("convert", "midpoint.npz", "again.npz")[1] == "wrote again.npz\n"
+    assert np.array_equal(vt.Trajectory.load("again.npz").p, traj.p)
+    for package, ending in (("xarray", "nc"), ("mcap", "mcap")):
+        pytest.importorskip(package)
+        assert runs("convert", "midpoint.npz", f"a.{ending}")[0] == 0 and (tmp_path / f"a.{ending}").stat().st_size
+    for arguments, word in [(["midpoint.npz", "a.xlsx"], ".csv"), (["absent.npz", "a.csv"], "absent"),
+                            (["midpoint.npz", "absent/a.csv"], "absent"), (["midpoint.npz", "a.urdf"], ".csv"),
+                            (["car", "a.urdf"], "vehicle"), (["pendulum", "a.csv"], ".sexpr")]:  # fmt: skip
+        status, out, err = runs("convert", *arguments)
+        assert status == 2 and out == "" and err.count("\n") == 1 and word in err, (arguments, err)
+
+
+def test_convert_writes_robots_and_says_what_is_lost(run):
+    status, out, _ = run("convert", "human", "human.sexpr")
+    assert status == 0 and out == "wrote human.sexpr; left out: shapes\n"
+    human = vt.load_urdf(vt.find_robot("human"), base="free")
+    assert vt.load_sexpr("human.sexpr").digest == human.digest
+    status, out, _ = run("convert", "human.sexpr", "human.urdf", "--json")
+    assert status == 0 and "--base free" in json.loads(out)["left_out"]
+    again = vt.load_urdf("human.urdf", base="free")
+    v = np.linspace(-1, 1, human.nv)
+    assert again.kinetic_energy(again.neutral(), v) == pytest.approx(human.kinetic_energy(human.neutral(), v))
+    status, out, err = run("convert", CLOSED, "a.urdf")
+    assert status == 2 and out == "" and "--lossy" in err and not pathlib.Path("a.urdf").exists()
+    status, out, _ = run("convert", CLOSED, "a.urdf", "--lossy")
+    assert status == 0 and out.count("point constraint") == 4 and vt.load_urdf("a.urdf").nv == 7
+    assert run("convert", CLOSED, "a.sexpr")[1] == "wrote a.sexpr\n"
+    pathlib.Path("moon.sexpr").write_text(
+        '(mechanical-system (gravity 0 0 -1.62) (rx "a" (tz -1 (body "b" 1 (0 0 0) (1 0 0 1 0 1)))))'
+    )
+    assert "--gravity=0,0,-1.62" in run("convert", "moon.sexpr", "moon.urdf")[1]
+
+
+# ---- bench ----------------------------------------------------------------------------------------
+
+
+def test_bench_times_methods_and_kernels(run):
+    status, out, err = run("bench", "arm6", "--repeats", 2, "--steps", 10, "--no-peers", "--json")
+    found = json.loads(out)
+    assert status == 0 and err == ""
+    steps = [row["name"] for row in found["table"] if row["of"] == "step"]
+    assert steps == [name for name in vt.METHODS if not name.startswith("scipy-")]
+    assert [row["name"] for row in found["table"] if row["of"] == "call"] == ["rnea", "aba", "crba"]
+    assert all(0 < row["us"] < 1e6 and row["program"] == "vitree" for row in found["table"])
+    settings = found["settings"]
+    assert settings["steps"] == 10 and settings["versions"]["vitree"] == vt.__version__ and settings["machine"]
+    status, out, _ = run("bench", "car", "-m", "lie,rk2", "--repeats", 1, "--steps", 10)
+    assert status == 0 and "5 velocities, 2 degrees of freedom" in out and "kernel" not in out
+    assert out.count("vitree") == 3  # two rows, and the version
+
+
+def test_bench_times_peers_of_the_same_robot(run):
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    found = json.loads(run("bench", "arm6", "--repeats", 1, "--steps", 10, "--json")[1])
+    peers = {(row["program"], row["name"]) for row in found["table"] if row["program"] != "vitree"}
+    assert "All without damping and friction" in found["notes"][-1]
+    assert peers == {("mujoco", "Euler"), ("mujoco", "RK4"),
+                     *(("pinocchio, from Python", name) for name in ("rnea", "aba", "crba"))}  # fmt: skip
+    q0 = "0.6,-0.4,-0.42106560909423,0.70428431808750,0.9,-1.30455817264497,2.10297568930377"
+    notes = json.loads(run("bench", CLOSED, "--repeats", 1, "-m", "rk4", "--q0", q0, "--v0", "zero", "--json")[1])
+    assert "left out" in notes["notes"][0]
+    assert {row["program"] for row in notes["table"]} == {"vitree"}
+
+
+def test_peers_and_methods_are_timed_alike(monkeypatch):
+    """Beside peers, which have no damping, the methods have none; alone, that of the file."""
+    model = vt.load_urdf(vt.find_robot("arm6"))
+    model = vt.Model(replace(model.flat, damping=np.ones(6), friction=np.ones(6)))
+    seen, plain = [], bench_module.simulate
+
+    def simulate(model, *arguments, **options):
+        seen.append(model.damping.any() or model.friction.any())
+        return plain(model, *arguments, **options)
+
+    monkeypatch.setattr(bench_module, "simulate", simulate)
+    peer = {("peer", "step", "x"): lambda: (1e-6, np.nan)}
+    for peers, found, damped in ((False, peer, True), (True, {}, True), (True, peer, False)):
+        monkeypatch.setattr(bench_module, "_peers_of", lambda *_, found=found: (found, []))
+        bench_module.bench(model, ["rk4"], steps=5, repeats=1, peers=peers)
+        assert seen.pop() == damped
+
+
+def test_a_method_that_fails_is_said_to():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    found = bench_module.bench(
+        model, ["rk4", "explicit-euler"], None, [0.0, 1e4], dt=0.01, steps=3, repeats=2, peers=False
+    )
+    rows = {row["name"]: row["us"] for row in found.table}
+    assert np.isnan(rows["rk4"]) and rows["explicit-euler"] > 0 and "failed" in str(found)
+    assert json.loads(found.to_json())["table"][0]["us"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--steps", "0"], "steps"),
+        (["--repeats", "0"], "repeats"),
+        (["--dt", "-1"], "dt"),
+        (["-m", "rk44"], "rk4"),
+        (["--v0", "1"], "v0"),
+    ],
+)
+def test_bench_refuses(run, arguments, word):
+    status, out, err = run("bench", "double_pendulum", *arguments)
+    assert status == 2 and out == "" and err.count("\n") == 1 and word in err
+
+
+def test_ctrl_c_ends_a_benchmark_with_130(run, monkeypatch):
+    monkeypatch.setattr(bench_module, "simulate", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert run("bench", "pendulum") == (130, "", "vitree: interrupted\n")
+
+
+# ---- progress -------------------------------------------------------------------------------------
+
+
+def test_what_cannot_tell_how_far_it_is_says_what_it_does_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(cli_show, "PATIENCE", 0.0)
+    with cli_show.Busy("drawing"):
+        pass
+    assert capsys.readouterr().err == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_show, "PATIENCE_OF_LINES", 0.0)
+        with cli_show.Busy("drawing") as busy:
+            busy.timer.join()
+    assert capsys.readouterr().err == "vitree: drawing ...\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with cli_show.Busy("drawing") as busy:
+        busy.timer.join()
+    assert "drawing" in capsys.readouterr().err
+
+
+def test_runs_are_known_by_what_is_in_them(run, tmp_path):
+    assert run("simulate", "pendulum", *SHORT, "-o", "run.NPZ")[0] == 0
+    for name in ("swing", "run.dat", "run.NPZ"):
+        if name != "run.NPZ":
+            (tmp_path / name).write_bytes((tmp_path / "run.NPZ").read_bytes())
+        assert run("view", name, "--html", "page.html")[0] == 0
+        assert run("convert", name, "run.csv")[0] == 0
+
+
+def test_bench_checks_where_it_starts():
+    from vitree.run.bench import bench
+
+    model = vt.load_urdf(vt.find_robot("pendulum"))
+    for start in (([0.0, 0.0],), (None, [0.0, 0.0])):
+        with pytest.raises(vt.InputError, match="0 has shape"):
+            bench(model, [], *start, steps=1, repeats=1)
+    assert bench(model, ["rk4"], steps=np.int64(1), repeats=1, peers=False).settings["steps"] == 1
+
+
+def test_a_pipe_gets_a_line_a_stage(run, monkeypatch):
+    """Of those that begin or go on when the time has come; none of what is done, and none twice."""
+    clock = iter([0.0, 2.9, 3.0, 3.1, 5.0, 6.1, 9.2, 20.0]).__next__
+    said = []
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 3.0)
+    monkeypatch.setattr(cli_show, "say", said.append)
+    monkeypatch.setattr(cli_show.time, "monotonic", lambda: now)
+    now = clock()
+    with cli_show.Bar(None) as bar:
+        for stage, done in (("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("c", 9), ("b", 3)):
+            now = clock()
+            bar(done, 9, stage)
+    assert said == ["a ...", "b ..."]
+    for wanted in (True, False):
+        assert not cli_show.Bar(wanted).lines
+
+
+def test_a_long_command_says_to_a_pipe_what_it_does(run, monkeypatch):
+    monkeypatch.setattr(cli_show, "PATIENCE_OF_LINES", 0.0)
+    arguments = ("compare", "pendulum", "--methods", "rk4,midpoint", "--dt", "1e-6", "-T", "1", "--every", "1000",
+                 "--repeats", "1", "--no-plot")  # fmt: skip
+    status, _, err = run(*arguments)
+    lines = err.splitlines()
+    assert status == 0 and len(lines) == len(set(lines)) > 0
+    assert all(line.startswith("vitree: [") and line.endswith(", dt = 1e-06 s ...") for line in lines)
+    assert run(*arguments, "--no-progress")[2] == ""

@@ -1,0 +1,36 @@
+"""The closed chain of Johnson & Murphey 2009, and stored runs of it."""
+
+from __future__ import annotations
+
+import json
+
+from places import DATA
+
+import vitree as vt
+
+REFERENCE = json.loads((DATA / "closed_chain_and_scissor.json").read_text())
+BOTH = [(1, 0, 0), (0, 0, 1)]
+
+
+def closed_chain():
+    """The device of the paper's Fig. 6 and Listing 1."""
+    tree = vt.Tree("closed chain")
+    arm = tree.world.add(vt.ry("J"))
+    arm.add(vt.tz(-0.5), vt.body("I", 1.0))
+    arm = arm.add(vt.tz(-1.0), vt.ry("H"))
+    arm.add(vt.tz(-1.0), vt.body("G", 1.0))
+    arm.add(vt.tz(-2.0), vt.frame("O2"))
+    arm = tree.world.add(vt.tx(-1.5), vt.ry("K"))
+    arm.add(vt.tz(-1.0), vt.body("L", 1.0))
+    arm = arm.add(vt.tz(-2.0), vt.ry("M"))
+    arm.add(vt.tz(-0.5), vt.body("N", 1.0))
+    arm.add(vt.tz(-1.0), vt.frame("O"))
+    arm = tree.world.add(vt.tx(1.5), vt.ry("A"))
+    arm.add(vt.tz(-1.0), vt.body("B", 1.0))
+    arm = arm.add(vt.tz(-2.0), vt.ry("C"))
+    arm.add(vt.tz(-0.375), vt.body("D", 1.0))
+    arm = arm.add(vt.tz(-0.75), vt.ry("E"))
+    arm.add(vt.tz(-0.5), vt.body("F", 1.0))
+    arm.add(vt.tz(-1.0), vt.frame("G2"))
+    tree.constrain(vt.point_constraint("G", "G2", BOTH), vt.point_constraint("O", "O2", BOTH))
+    return tree.compile()

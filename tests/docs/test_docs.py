@@ -1,0 +1,99 @@
+"""The manual: its Python runs as it stands, what it names exists, it leaves nothing out, and it builds."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+from blocks import python_blocks, run_block
+from places import ROOT
+
+import vitree as vt
+from vitree import cli
+from vitree.tree.sexpr import COMPONENTS, JOINT_OPTIONS, OPTIONS, TRANSFORMS
+
+FOLDER = ROOT / "docs"
+PAGES = sorted(FOLDER.rglob("*.md"))
+
+
+def name_of(page: pathlib.Path) -> str:
+    """A page's place in the manual, without its ending."""
+    return str(page.relative_to(FOLDER).with_suffix(""))
+
+
+BLOCKS = [
+    pytest.param(page, block, id=f"{name_of(page)}-{k}")
+    for page in PAGES
+    for k, block in enumerate(python_blocks(page))
+]
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS)
+def test_python_blocks_run(page, block, tmp_path, monkeypatch, capsys):
+    for peer in re.findall(r"^import (pinocchio|mujoco)", block, re.M):
+        pytest.importorskip(peer)
+    monkeypatch.chdir(tmp_path)
+    run_block(page, block)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_is_named_exists(page):
+    text = page.read_text()
+    owners = {"vt": vt, "model": vt.Model, "tree": vt.Tree, "traj": vt.Trajectory}
+    fields = {*vt.Trajectory.__dataclass_fields__, *vars(vt.Tree("x"))}
+    for owner, name in re.findall(r"\b(vt|model|tree|traj)\.(\w+)", text):
+        assert hasattr(owners[owner], name) or name in fields, f"{owner}.{name}"
+    shell = "".join(re.findall(r"```sh\n(.*?)```", text, re.S))
+    commands = {*re.findall(r"(?:^|/)vitree ([a-z]+)", shell, re.M), *re.findall(r"`vitree ([a-z]+)", text)}
+    for command in commands:
+        assert cli.main([command, "--help"]) == 0, command
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (page.parent / link).exists(), link
+
+
+def test_the_page_on_modelling_leaves_nothing_out():
+    text = (FOLDER / "modelling.md").read_text()
+    for head in (*TRANSFORMS, *OPTIONS, *JOINT_OPTIONS, *COMPONENTS):
+        assert f"`{head}`" in text, head
+    builders = "body fixed frame ball free screw pairs cylindrical helical planar prismatic revolute spherical"
+    kinds = "universal Constraint Force Potential Cam Coupling Distance AxisConstraint PointConstraint point_constraint"
+    kinds += " gear weld screw_pair Attraction Damper Gravity JointForce JointSpring NonlinearSpring Spring Wrench"
+    kinds += " joint_constraints independent_constraints"
+    for name in f"{builders} {kinds}".split():
+        assert hasattr(vt, name) and re.search(rf"\b{name}\b", text), name
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder of the manual as HTML; warnings are errors."""
+    for package in ("sphinx", "myst_parser", "numpydoc", "furo"):
+        pytest.importorskip(package)
+    out = tmp_path_factory.mktemp("manual")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(FOLDER), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_the_api_has_every_public_name(built):
+    from sphinx.util.inventory import InventoryFile
+
+    inventory = InventoryFile.loads((built / "objects.inv").read_bytes(), uri="")
+    documented = {name for kind, items in inventory.data.items() if kind.startswith("py:") for name in items}
+    public = {f"vitree.{name}" for name in vt.__all__}
+    for part in (vt.vehicles, vt.control):
+        public |= {f"{part.__name__}.{name}" for name in part.__all__}
+    own = (name for name, value in vars(vt.lie).items() if getattr(value, "__module__", "") == "vitree.lie")
+    public |= {f"vitree.lie.{name}" for name in own if not name.startswith("_")}
+    assert {"vitree.simulate", "vitree.lie.SE3", "vitree.control.solve"} <= public
+    assert sorted(public - documented) == []
+
+
+def test_the_manual_is_read_without_a_network(built):
+    for page in built.rglob("*.html"):
+        asked = re.findall(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*", page.read_text())
+        assert not asked, page.name

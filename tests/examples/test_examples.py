@@ -1,0 +1,234 @@
+"""The numbered examples run in order of their numbers, and what they say of themselves holds."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import runpy
+import sys
+
+import numpy as np
+import pytest
+from places import EXAMPLES
+
+import vitree as vt
+
+FOLDER = EXAMPLES
+SCRIPTS = sorted(FOLDER.glob("[0-9]*.py"))
+
+
+def energy_error(run) -> float:
+    """Largest change of the energy, over the largest kinetic energy."""
+    return np.abs(run.energy - run.energy[0]).max() / run.kinetic.max()
+
+
+def quickstart(run, text):
+    assert run.method == "linear-time" and run.steps == 10000
+    assert energy_error(run) < 2e-3
+
+
+def humanoid_falling(run, text):
+    """What gravity leaves of the momentum stays to round-off, and the trunk speeds up."""
+    change = run.momentum - run.momentum[0]
+    impulse = 73.0 * run.t[:, None] * np.array([0, 0, -9.81])
+    assert np.abs(change[:, 2]).max() < 1e-11 and np.abs(change[:, 3:] - impulse).max() < 1e-10
+    assert run.v[-1, 4] > 2 * run.v[0, 4]
+
+
+def humanoid_swinging(run, text):
+    """The grips stay on the bar; at the bottom it bears more than the weight, and at the leaning start less."""
+    pull = np.linalg.norm(run.multipliers[1:].reshape(-1, 2, 3).sum(axis=1), axis=1) / (73.0 * 9.81)
+    assert np.abs(run.constraint).max() < 1e-12
+    assert pull[0] < 0.6 and 1.5 < pull.max() < 3
+
+
+def manipulator_pd(run, text):
+    """It settles at the goal; efforts were cut, and only for a while."""
+    goal = importlib.import_module("04_manipulator_pd").GOAL
+    assert np.abs(run.q[-1] - goal).max() < 1e-9 and np.abs(run.v[-1]).max() < 1e-9
+    shares = run.settings["effort_cut"]
+    assert {"waist_joint", "shoulder_joint"} <= set(shares) and max(shares.values()) < 0.1
+
+
+def comparing_integrators(result, text):
+    """The variational methods' mean energy stays; that of rk4 falls on; semi-implicit Euler does not get through."""
+    means = {}
+    for (method, _), run in result.trajectories.items():
+        change = run.energy - run.energy[0]
+        means[method] = change[:1000].mean(), change[-1000:].mean(), np.ptp(change)
+    for method in ("linear-time", "midpoint"):
+        first, last, band = means[method]
+        assert abs(last - first) < 0.1 * band
+    first, last, _ = means["rk4"]
+    assert last < 10 * first < 0
+    assert [row["label"] for row in result.table if row["status"] != "ok"] == ["semi-implicit-euler"]
+
+
+def hand_built_tree(run, text):
+    """It turns at the rate that the moment of its weight asks for, and stays level."""
+    assert run.q[-1, 0] / run.t[-1] == pytest.approx(0.981, rel=1e-5)
+    assert np.abs(run.q[:, 1]).max() < 1e-4 and energy_error(run) < 1e-6
+
+
+def closed_chain(run, text):
+    assert np.abs(run.constraint).max() < 1e-11 and energy_error(run) < 1e-3
+    drift = float(re.search(r"^rk4 +loop open by (\S+) m", text, re.M)[1])
+    assert drift > 1e-5
+
+
+def marionette(run, text):
+    """Strings are as long as prescribed, taut all the time, and the hands do move."""
+    assert np.abs(run.constraint).max() < 1e-11
+    assert (run.multipliers[1:] < 0).all()
+    k = run.q_names.index("left hand string")
+    assert np.ptp(run.q[:, k]) == pytest.approx(0.1, rel=1e-3)
+    # held up, the puppet's weight hangs on the strings
+    mass = 0.6 + 2 * (0.05 + 0.08 + 0.1)
+    assert -run.multipliers[1:].sum(axis=1).mean() == pytest.approx(9.81 * mass, rel=0.05)
+
+
+def vehicle(run, text):
+    """The circle is that of the geometry, and closes."""
+    _, _, heading, x, y = run.q.T
+    assert np.hypot(x, y - 10.4) == pytest.approx(10.4, abs=1e-11)
+    assert heading[-1] == pytest.approx(2 * np.pi, abs=1e-12) and np.hypot(x[-1], y[-1]) < 1e-12
+    assert float(re.search(r"^rk2 +widest at (\S+) m", text, re.M)[1]) > 20.85
+
+
+def custom_integrator(result, text):
+    orders = result.orders
+    assert orders["explicit-midpoint"] == pytest.approx(2, abs=0.1) and orders["rk4"] == pytest.approx(4, abs=0.1)
+    worst = {(row["label"], row["dt"]): row["angular_momentum_error"] for row in result.table}
+    assert worst["midpoint", 0.01] < 1e-11 < 1e-5 < worst["explicit-midpoint", 0.01]
+
+
+def custom_load(run, text):
+    """Without drag the ball comes back, and its energy stays; with drag it does not."""
+    assert run.q[8000:].max() == pytest.approx(1.0, abs=1e-4) and energy_error(run) < 1e-3
+    assert float(re.search(r"Drag - .* up to (\S+) m", text)[1]) < 0.5
+
+
+def custom_constraint(run, text):
+    """All beads go round in the same time, that of the theory."""
+    assert np.abs(run.constraint).max() < 1e-11
+    turned = np.unwrap(np.arctan2(run.q[:, 1::3], run.q[:, 0::3]), axis=0)[-1]
+    assert turned == pytest.approx(np.sqrt(9.81) * run.t[-1], rel=1e-5)
+
+
+@pytest.fixture
+def examples(monkeypatch):
+    """The scripts can be imported, and what they register is forgotten."""
+    monkeypatch.syspath_prepend(FOLDER)
+    registered = dict(vt.METHODS)
+    yield
+    vt.METHODS.clear()
+    vt.METHODS.update(registered)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_example(script, examples, capsys):
+    found = importlib.import_module(script.stem).main()
+    printed = capsys.readouterr()
+    assert printed.out and not printed.err
+    globals()[script.stem[3:]](found, printed.out)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_examples_are_short_and_say_how_to_call_them(script):
+    text = script.read_text()
+    assert len(text.splitlines()) < 50
+    assert f"python {script.name} [--save FILE] [--plot FILE] [--view]" in text.split('"""')[1]
+
+
+def test_numbers_are_in_order_and_the_list_is_complete():
+    assert [int(path.name[:2]) for path in SCRIPTS] == list(range(1, len(SCRIPTS) + 1))
+    listed = re.findall(r"`(\d\d_\w+\.py)`", (FOLDER / "README.md").read_text())
+    assert listed == [path.name for path in SCRIPTS]
+
+
+@pytest.mark.parametrize("name", ["01_quickstart.py", "05_comparing_integrators.py", "09_vehicle.py"])
+def test_what_is_asked_for_is_written(name, examples, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    made = tmp_path / "run.npz", tmp_path / "run.png"
+    monkeypatch.setattr(sys, "argv", [name, "--save", str(made[0]), "--plot", str(made[1])])
+    monkeypatch.delitem(sys.modules, "common", raising=False)  # other folders have one, too
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    del sys.modules["common"]
+    printed = capsys.readouterr().out
+    assert all(f"written: {path}" in printed for path in made)
+    assert vt.Trajectory.load(made[0]).steps > 10 and made[1].stat().st_size > 1000
+
+
+# ---- integrators in Python, as example 10 has one ------------------------------------------------------
+
+
+@pytest.fixture
+def midpoint(examples):
+    kind = importlib.import_module("10_custom_integrator").ExplicitMidpoint
+    vt.METHODS[kind.name] = kind
+    return kind
+
+
+def driven():
+    """A trolley that moves as prescribed, a wind on a bob that is held at a distance by a constraint, a torque."""
+    tree = vt.Tree("driven")
+    tree.world.add(vt.tx("trolley", kinematic=True), vt.frame("hook"))
+    bob = tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("bob", 1.0))
+    bob.add(vt.ry("turn", damping=0.2), vt.body("vane", 0.5, (1, 1, 1)))
+    tree.constrain(vt.Distance("hook", "bob", 1.0))
+    tree.load(vt.Wrench("bob", force=("wind", 0, 0)))
+    more = {"prescribed": {"trolley": lambda t: 0.3 * (1 - np.cos(2 * t))}, "inputs": {"wind": lambda t: np.sin(3 * t)},
+            "torque": lambda t, q, v: np.array([0, 0, 0, np.cos(t) - 0.3 * v[3]])}  # fmt: skip
+    return tree.compile(), [0.0, np.sin(0.4), -np.cos(0.4), 0.2], more
+
+
+def test_one_in_python_gets_all_loads_and_keeps_its_order(midpoint):
+    model, q0, more = driven()
+    result = vt.compare(model, [midpoint.name], q0, duration=1.0, dt=[0.02, 0.01, 0.005], **more)
+    assert result.orders[midpoint.name] == pytest.approx(2, abs=0.1)
+
+
+def test_one_in_python_records_and_reports_as_asked(midpoint):
+    model, q0, more = driven()
+    told = []
+    more |= {"dt": 0.01, "method": midpoint.name, "duration": 0.5}
+    every = vt.simulate(model, q0, **more, progress=lambda done, total: told.append((done, total)))
+    fifth = vt.simulate(model, q0, **more, every=5)
+    assert told[-1] == (50, 50) and every.steps == fifth.steps == 50
+    for name in ("t", "q", "v", "multipliers"):
+        assert np.array_equal(getattr(every, name)[::5], getattr(fifth, name))
+    assert np.allclose(every.q[:, 0], 0.3 * (1 - np.cos(2 * every.t)), atol=1e-15)
+    assert np.allclose(every.v[:, 0], 0.6 * np.sin(2 * every.t), atol=1e-12)
+
+
+def test_one_in_python_takes_rows_of_inputs_from_its_start(midpoint):
+    model, q0, _ = driven()
+    more = {"duration": 0.2, "dt": 0.01, "method": midpoint.name, "inputs": {"wind": np.arange(20.0)}}
+    runs = [vt.simulate(model, q0, **more, t0=t0) for t0 in (0.0, 3.0)]
+    assert np.allclose(runs[0].q, runs[1].q, atol=1e-13) and np.ptp(runs[0].v[:, 1]) > 0.1
+
+
+def test_one_in_python_that_fails_says_so(examples):
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+
+    class Failing(vt.Integrator):
+        name, order = "failing", 1
+
+        def step(self, t, q, v):
+            q += 1.0  # its own copy
+            return self.answer(t, q, v)
+
+    vt.METHODS["failing"] = Failing
+    Failing.answer = lambda self, t, q, v: (q, v) if t < 0.025 else (q * np.nan, v)
+    with pytest.raises(vt.ConvergenceError, match=r"failing: step 4 at t = 0\.03 s.*infinite or NaN.*halve dt") as stop:
+        vt.simulate(model, duration=0.1, dt=0.01, method="failing")
+    assert np.array_equal(stop.value.trajectory.q, [[0, 0], [1, 1], [2, 2], [3, 3]])
+    Failing.answer = lambda self, t, q, v: (q[:1], v)
+    with pytest.raises(vt.InputError, match=r"q in what step of the method failing returned has shape \(1,\)"):
+        vt.simulate(model, duration=0.1, dt=0.01, method="failing")
+    for more, what in (({"monitors": "energy"}, "record every step"), ({"dt": [0.01, 0.02]}, "give one dt")):
+        with pytest.raises(vt.InputError, match=what):
+            vt.simulate(model, **{"duration": 0.03, "dt": 0.01, "method": "failing", **more})
+    del Failing.step
+    with pytest.raises(NotImplementedError, match=r"failing has no step\(t, q, x\)"):
+        vt.simulate(model, duration=0.1, dt=0.01, method="failing")

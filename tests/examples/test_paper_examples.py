@@ -1,0 +1,233 @@
+"""The scripts under examples/papers run, draw, and show what they claim; each in its quick form."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from places import EXAMPLES
+
+import vitree as vt
+
+FOLDER = EXAMPLES / "papers"
+SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/fig*.py"))
+PEER = find_spec("mujoco") is not None
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    """Rows of a printed table by their first cell; cells are two or more spaces apart."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if re.search(r"\S\s{2,}\S", line)]
+    return {cells[0]: cells[1:] for cells in lines[1:]}
+
+
+def numbers(cells) -> list[float]:
+    return [float(cell) for cell in cells if cell != "-"]
+
+
+def pendulum_energy(rows):
+    """The band is narrow, and stays; that of semi-implicit Euler is a hundred times as wide."""
+    least, greatest, first, last, *_ = numbers(rows["midpoint"])
+    wide = numbers(rows["semi-implicit-euler"])
+    assert greatest - least < 2e-3 and abs(first - last) < 2e-4 < 1e-2 * (wide[1] - wide[0])
+    falling = numbers(rows["rk4"])
+    assert falling[3] < 5 * falling[2] < 0
+    pinned = numbers(rows["midpoint, pinned"])
+    assert pinned[1] - pinned[0] < 1e-2
+    if PEER:
+        assert numbers(rows["MuJoCo, pinned"])[1] > 1
+        # the same method on the same hinge
+        assert rows["MuJoCo, hinge"][:4] == rows["semi-implicit-euler"][:4]
+
+
+def human(rows):
+    """Angular momentum is kept by the midpoint integrator alone, and its energy in a band."""
+    angular = {m: numbers(rows[f"planar human, floating, {m}"])[3] for m in ("midpoint", "rk4", "semi-implicit-euler")}
+    assert angular["midpoint"] < 1e-9 < 1e-7 < angular["rk4"] < angular["semi-implicit-euler"]
+    for case in ("pinned", "floating"):
+        energy = [numbers(rows[f"planar human, {case}, {m}"])[0] for m in ("midpoint", "semi-implicit-euler")]
+        assert energy[0] < 0.1 and energy[0] < 0.02 * energy[1]
+
+
+def links(rows):
+    """All ways take the same steps."""
+    assert len(rows) == 3 and all(numbers(cells)[-1] < 1e-8 for cells in rows.values())
+
+
+def chain(rows):
+    least, greatest, _, h, *_ = numbers(rows["midpoint"])
+    assert -1 < least <= greatest < 1 and h < 1e-11
+    if PEER:
+        for name in ("MuJoCo, dt = 0.01 s", "MuJoCo, dt = 0.001 s"):
+            bounds = numbers(rows[name])
+            assert max(abs(x) for x in bounds[:2]) > 1 and bounds[3] > 1e-5
+
+
+def scissor(rows):
+    angle, least, greatest, h, _ = numbers(rows["midpoint, dt = 0.01 s"])
+    assert angle < 1e-2 and -0.2 < least <= greatest < 0.2 and h < 1e-11
+    if PEER:
+        errors = [numbers(rows[f"MuJoCo, dt = {dt} s"])[:2] for dt in ("0.01", "0.001", "0.0001")]
+        assert all(error[0] > 3 * angle and error[1] < 2 * least for error in errors)
+
+
+def scissor_long(rows):
+    for name in ("greatest angle [rad]", "least angle [rad]"):
+        ours, benchmark = numbers(rows[name])
+        assert abs(ours - benchmark) < 2e-4
+    shift = numbers(rows["ahead by [s]"])[0]
+    assert 0 < shift < 0.1
+    rms, moved = (numbers(rows[f"rms difference{end} [rad]"])[0] for end in ("", ", shift taken out"))
+    assert moved < 0.2 * rms
+
+
+def scissor_runtime(text):
+    cells = [line.split() for line in text.splitlines() if line.startswith(("midpoint", "MuJoCo"))]
+    assert len(cells) == 2 * (1 + PEER) and all(float(error) <= 1e-3 for *_, error, _ in cells)
+    steps = {(name, int(segments)): float(dt) for name, segments, dt, *_ in cells}
+    if PEER:
+        assert all(steps["midpoint", n] > 2 * steps["MuJoCo", n] for n in (1, 2))
+
+
+def marionette(rows):
+    """The strings are held at every step size; rk4 lets them drift."""
+    for dt in ("0.005", "0.01", "0.02"):
+        off, apart, *_ = numbers(rows[f"midpoint, dt = {dt} s"])
+        assert off < 1e-11 and apart < 5e-3
+        assert numbers(rows[f"rk4, dt = {dt} s"])[0] > 100 * off
+
+
+def chain_energy(text):
+    """Semi-implicit Euler loses energy on the start with speeds; block means of the variational ones stay."""
+    rows, _, claims, _ = (rows_of(part) for part in text.split("\n\n"))
+    for start in ("thrown", "swinging"):
+        for method in ("linear-time", "midpoint"):
+            least, greatest, *_, scatter, rise, error, kinetic, _ = numbers(rows[f"{start}, {method}"])
+            assert greatest - least < 1e-3 * kinetic and scatter < 0.1 * (greatest - least)
+            assert abs(rise) < 4 * error and abs(rise) < 1e-5 * kinetic
+            errors, scatters, share, stays, first, last, most, angle, _ = claims[f"{start}, {method}"]
+            # both tables speak of the same line
+            assert stays == "yes" and np.isclose(float(errors), abs(rise) / error, rtol=0.1)
+            assert np.isclose(float(scatters), abs(rise) / scatter, rtol=0.1) and float(share) < 1e-5
+            # the start of a run is not wound up yet
+            assert 0 < float(first) < 1 and 0 < float(last) < 1.5 and int(most) < 10 < int(angle)
+        # its energy is off by a hundred times as much
+        wide = numbers(rows[f"{start}, semi-implicit-euler"])
+        assert wide[1] - wide[0] > 100 * (greatest - least)
+    assert numbers(rows["thrown, semi-implicit-euler"])[5] < -50
+
+
+def chain_times(rows):
+    """Every pair is timed, in whatever time; both exact directions take as many iterations, and fewer than RIQN."""
+    directions, residuals = ("RIQN", "Broyden", "Newton"), ("DRNEA", "SVI")
+    assert {f"{way} + {residual}" for way in directions for residual in residuals} < set(rows) and len(rows) == 10
+    assert all(min(numbers(cells)[:3]) > 0 for cells in rows.values())
+    for residual in residuals:
+        means = [numbers(rows[f"{way} + {residual}"])[-1] for way in ("Newton", "exact by recursion")]
+        assert means[0] == means[1] < numbers(rows[f"RIQN + {residual}"])[-1]
+
+
+def chain_iterations(text):
+    """Newton squares the residual, riqn gains a few digits; extrapolation needs the fewest corrections."""
+    first, second, third = (rows_of(part) for part in text.split("\n\n")[:3])
+    for method in ("linear-time", "midpoint"):
+        newton, *others = (numbers(first[f"{method}, {solver}"]) for solver in ("newton", "riqn", "broyden", "frozen"))
+        for other in others:
+            assert newton[1] < 100 * newton[0] ** 2 and newton[1] < 1e-2 * other[1] and len(newton) < len(other)
+        for solver in ("recursive-newton", "newton", "broyden", "frozen", "riqn", "auto"):
+            means = [float(cell.split()[0]) for cell in second[f"{method}, {solver}, 1e-12"]]
+            current, euler, semi_implicit, aba, second_order, fourth_order, chosen = means
+            assert chosen <= min(second_order, fourth_order) and chosen < aba <= min(semi_implicit, euler, current)
+        for tolerance in ("1e-09", "1e-12"):
+            exact = [second[f"{method}, {solver}, {tolerance}"] for solver in ("recursive-newton", "newton")]
+            assert exact[0] == exact[1]
+    newton, riqn = (numbers(third[f"linear-time, {solver}"]) for solver in ("newton", "riqn"))
+    assert newton[0] < riqn[0] and newton[2:] == [4.0, 0.0] and riqn[2:] == [5.69, 1.16]
+
+
+def large_steps(rows):
+    """Every map keeps the momentum and bounds the energy; Runge-Kutta does not live through the larger step."""
+    for dt in ("0.5", "1.25"):
+        for name in ("exp", "cayley", "dual-cayley", "trapezoidal"):
+            ended, least, greatest, momentum = rows[f"lie, {name}, dt = {dt} s"]
+            assert ended == "runs" and float(momentum) < 1e-11
+            assert -float(least) < (1e-9 if name == "trapezoidal" else 0.3) and float(greatest) < 0.3
+        assert float(rows[f"rk4, dt = {dt} s"][3]) > 1
+    assert "blows up" in rows["rk4, dt = 1.25 s"][0] and "blows up" in rows["rk2, dt = 0.5 s"][0]
+
+
+def free_bodies(rows):
+    """Of order two, ahead of the others of order two, and never lost."""
+    steps = ("0.2", "0.1", "0.05", "0.025")
+    error = {(m, dt): numbers(rows[f"{m}, dt = {dt}"])[0] for m in ("lie", "rk2", "implicit-rk2", "rk4", "lie-newmark")
+             for dt in steps}  # fmt: skip
+    for coarse, fine in pairwise(steps):
+        assert 3 < error["lie", coarse] / error["lie", fine] < 5
+    for dt in steps:
+        assert numbers(rows[f"lie, dt = {dt}"])[3] == 0
+        assert error["lie", dt] < 0.7 * min(error[m, dt] for m in ("rk2", "implicit-rk2", "lie-newmark"))
+
+
+def cars(rows):
+    """Of order two, and ahead of the Runge-Kutta method of that order."""
+    steps = ("0.1", "0.05", "0.025")
+    error = {(m, dt): numbers(rows[f"{m}, dt = {dt}"])[0] for m in ("lie", "rk2") for dt in steps}
+    for coarse, fine in pairwise(steps):
+        assert 3.5 < error["lie", coarse] / error["lie", fine] < 4.5
+    assert all(error["lie", dt] < 0.6 * error["rk2", dt] for dt in steps)
+
+
+CLAIMS = {
+    "kobilarov_2009/fig05_car.py": cars,
+    "kobilarov_2009/fig03_large_steps.py": large_steps,
+    "kobilarov_2009/fig04_rigid_body_error.py": free_bodies,
+    "johnson_murphey_2009/fig2008_02_marionette.py": marionette,
+    "johnson_murphey_2009/fig01_pendulum_energy.py": pendulum_energy,
+    "johnson_murphey_2009/fig02_planar_human.py": human,
+    "johnson_murphey_2009/fig07_link_pendulums.py": links,
+    "johnson_murphey_2009/fig08_closed_chain.py": chain,
+    "johnson_murphey_2009/fig11_scissor.py": scissor,
+    "johnson_murphey_2009/fig12_scissor_long.py": scissor_long,
+    "lee_2016/fig03_time_per_step.py": chain_times,
+}
+#: Those whose tables are not one row to a first cell.
+CLAIMS_OF_TEXT = {
+    "johnson_murphey_2009/fig13_scissor_runtime.py": scissor_runtime,
+    "lee_2016/fig02_energy.py": chain_energy,
+    "lee_2016/fig04_iterations.py": chain_iterations,
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_figure_shows_what_it_claims(script, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", FOLDER / script, "--quick", "--out", tmp_path],
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120,
+        env=os.environ | {"PYTHONPATH": str(pathlib.Path(vt.__file__).parent.parent), "MPLBACKEND": "Agg"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    picture = tmp_path / f"{pathlib.Path(script).stem}.png"
+    assert [path.name for path in tmp_path.iterdir()] == [picture.name]
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 10_000
+    if script in CLAIMS_OF_TEXT:
+        CLAIMS_OF_TEXT[script](done.stdout)
+    else:
+        CLAIMS[script](rows_of(done.stdout))
+
+
+def test_the_closed_chain_is_the_same_written_by_hand():
+    """closed_chain.sexpr against the mechanism of the constraint tests."""
+    from closed_chains import REFERENCE, closed_chain
+
+    model, ours = vt.load_sexpr(FOLDER / "johnson_murphey_2009" / "closed_chain.sexpr"), closed_chain()
+    assert model.joint_names == ours.joint_names
+    q0 = REFERENCE["closed_chain"]["q0"]
+    runs = [vt.simulate(each, q0, duration=0.5, dt=0.01, method="midpoint") for each in (model, ours)]
+    assert (runs[0].q == runs[1].q).all()

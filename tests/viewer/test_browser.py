@@ -1,0 +1,220 @@
+"""The viewer's pages in headless Chromium: something is drawn, sliders move it, exported pages stay offline.
+
+Screenshots are kept in build/screenshots. The tests need Chromium (of Debian, the package ``chromium``); they are
+skipped without it, but not where CI is set.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+from places import ROOT
+
+import vitree as vt
+from vitree import vehicles
+
+playwright = pytest.importorskip("playwright.sync_api")
+image = pytest.importorskip("PIL.Image")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if CHROMIUM is None and not os.environ.get("CI"):
+    pytest.skip("there is no Chromium", allow_module_level=True)
+#: No accelerator, and nothing that asks for an address of its own.
+FLAGS = """--no-sandbox --disable-gpu --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --disable-quic
+    --no-first-run --disable-background-networking --disable-component-update --disable-sync""".split()
+SHOTS = ROOT / "build" / "screenshots"
+PATIENCE = 150.0
+
+
+@pytest.fixture(scope="module")
+def browser():
+    assert CHROMIUM, "there is no Chromium; install Debian's package chromium"
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    with playwright.sync_playwright() as tool:
+        chromium = tool.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 900, "height": 600})
+    page = context.new_page()
+    page.asked, page.failed = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("pageerror", lambda error: page.failed.append(str(error)))
+    yield page
+    assert page.failed == []
+    context.close()
+
+
+def talos():
+    return vt.load_urdf(vt.find_robot("talos"), base="free")
+
+
+def closed_chain():
+    tree = vt.Tree("four-bar linkage")
+    crank = tree.world.add(vt.ry("crank"), vt.tz(-0.3), vt.body("pin", mass=1.0))
+    crank.add(vt.ry("coupler"), vt.tx(1.0), vt.body("end", mass=1.0))
+    tree.world.add(vt.tx(0.8), vt.ry("rocker"), vt.tz(-0.9), vt.body("tip", mass=2.0))
+    tree.constrain(vt.point_constraint("end", "tip", [(1, 0, 0), (0, 0, 1)]))
+    return tree.compile()
+
+
+SYSTEMS = {"talos": (talos, "torso_1_joint"), "closed chain": (closed_chain, "crank"),
+           "car": (vehicles.car, "theta")}  # fmt: skip
+
+
+def run_of(name):
+    """A run of a second or so that moves all of it."""
+    system = SYSTEMS[name][0]()
+    if name == "car":
+        return vt.simulate(system, duration=4.0, dt=0.05, inputs={"torque": 900.0, "steering": 0.1})
+    if name == "closed chain":
+        q = vt.satisfy_constraints(system, [0.5, 0.1, 0.3])
+        return vt.simulate(system, q, duration=2.0, dt=0.01, method="midpoint")
+    v = np.random.default_rng(0).normal(size=system.nv)
+    return vt.simulate(system, None, v, duration=1.0, dt=0.005)
+
+
+def picture(page) -> np.ndarray:
+    """What the canvas shows, (height, width, 3), where no panel or message covers it."""
+    shot = image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    pixels = np.array(shot.crop((0, 0, 560, 520)), dtype=int)
+    pixels[:165, :330] = pixels[300:, :340] = 255
+    return pixels
+
+
+def drawn(pixels: np.ndarray) -> int:
+    """Pixels that are neither the background nor the ground's lines, which are light and grey."""
+    dark = pixels.min(axis=2) < 150
+    coloured = np.ptp(pixels, axis=2) > 40
+    return int((dark | coloured).sum())
+
+
+def changed(before: np.ndarray, after: np.ndarray) -> int:
+    return int((np.abs(before - after).max(axis=2) > 40).sum())
+
+
+def wait_until(happened, what: str):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        value = happened()
+        if value:
+            return value
+        time.sleep(0.2)
+    raise AssertionError(f"waited {PATIENCE:g} s for {what}")
+
+
+def settled(page) -> np.ndarray:
+    """The picture once something is drawn and has come to rest."""
+    wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+
+    def still():
+        shots = [picture(page)]
+        for _ in range(3):
+            page.wait_for_timeout(500)
+            shots.append(picture(page))
+        return shots if all(changed(shots[0], shot) < 5 for shot in shots) else None
+
+    return wait_until(still, "the picture to rest")[-1]
+
+
+def row_of(page, label: str):
+    """The number field of the slider of that label."""
+    seen = "input[not(@type='hidden')]"
+    return page.get_by_text(label, exact=True).locator(f"xpath=ancestor::*[.//{seen}][1]//{seen}").first
+
+
+def give(page, label: str, value: str, taken):
+    """Type a number beside a slider until it is taken; while the page is still being made it may be forgotten."""
+
+    def typed():
+        field = row_of(page, label)
+        field.fill(value)
+        field.press("Enter")
+        for _ in range(20):
+            page.wait_for_timeout(100)
+            if taken():
+                return True
+        return False
+
+    wait_until(typed, f"the value of {label}")
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_sliders_of_a_live_page_move_the_robot(name, page):
+    make, joint = SYSTEMS[name]
+    viewer = vt.view(make(), browser=False, block=False, port=8400)
+    try:
+        page.goto(viewer.url)
+        before = settled(page)
+        page.screenshot(path=SHOTS / f"live {name}.png")
+        dial = next(d for d in viewer._page.dials.dials if d.name == joint)
+        give(page, dial.label, "0.8", lambda: viewer._page.dials.value(dial) == pytest.approx(0.8))
+        wait_until(lambda: changed(before, picture(page)) > 50, "the robot to move")
+        moved = settled(page)
+        page.screenshot(path=SHOTS / f"live {name}, moved.png")
+        page.get_by_text("Back to the start").click()
+        wait_until(lambda: changed(moved, picture(page)) > 50, "the robot to come back")
+        np.testing.assert_array_equal(viewer._page.dials.q, viewer._page.dials.start)
+        assert all(url.startswith((viewer.url, f"blob:{viewer.url}", "data:")) for url in page.asked), page.asked
+    finally:
+        viewer.stop()
+
+
+def test_a_live_run_plays_stops_and_follows_its_slider(page):
+    run = run_of("talos")
+    viewer = vt.view({"one": run, "two": run}, browser=False, block=False, port=8410, spread=0.5)
+    try:
+        page.goto(viewer.url)
+        wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+        started = viewer._page.time
+        wait_until(lambda: viewer._page.time != started, "the run to play")
+        page.get_by_text("Pause").click()
+        wait_until(lambda: not viewer._page.playing, "the run to stop")
+        give(page, "time [s]", "0", lambda: viewer._page.time == 0.0)
+        before = settled(page)
+        give(page, "time [s]", "0.9", lambda: viewer._page.time == pytest.approx(0.9))
+        wait_until(lambda: changed(before, picture(page)) > 50, "the robot to move")
+        assert page.locator(".uplot canvas").count() > 0
+        page.screenshot(path=SHOTS / "live run.png")
+    finally:
+        viewer.stop()
+
+
+@pytest.mark.parametrize("kind", ["run", "robot"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_an_exported_page_moves_and_asks_for_nothing(name, kind, page, tmp_path):
+    source = run_of(name) if kind == "run" else SYSTEMS[name][0]()
+    path = vt.view(source, html=tmp_path / "page.html")
+    page.context.set_offline(True)
+    page.goto(path.as_uri())
+    wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+    field = page.locator("input[inputmode=decimal]").first
+    seconds = float(page.locator("[role=slider]").first.get_attribute("aria-valuemax"))
+
+    def at(t):
+        field.fill(f"{t:.3f}")
+        field.press("Enter")
+        return settled(page)
+
+    before = at(0.0)
+    # of a robot: where its first angle, or for the free base the last, is turned most
+    later = at(0.8 * seconds) if kind == "run" else at(seconds * (1 - 0.75 / len(page.evaluate("""
+        JSON.parse(document.getElementById("vitree-data").textContent).begins"""))))  # fmt: skip
+    assert changed(before, later) > 50
+    page.screenshot(path=SHOTS / f"exported {name}, {kind}.png")
+    now = page.locator("#vitree-time").text_content()
+    assert f"{0.8 * seconds:.3f}" in now if kind == "run" else now.strip()
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in page.asked), page.asked
+    if kind == "run":  # a click on the curve goes there
+        box = page.locator("#vitree-panel svg").bounding_box()
+        page.mouse.click(box["x"] + 0.25 * box["width"], box["y"] + 0.5 * box["height"])
+        wait_until(lambda: abs(float(page.locator("#vitree-time").text_content().split()[2]) - 0.25 * seconds)
+                   < 0.03 * seconds, "the time of the click")  # fmt: skip

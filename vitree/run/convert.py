@@ -1,0 +1,49 @@
+"""convert(): a run as a file of any format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from vitree.errors import InputError
+from vitree.results import export, mcap
+from vitree.run.trajectory import Trajectory
+
+#: What writes a file of an ending.
+_WRITERS = {
+    ".npz": Trajectory.save, ".nc": export.to_netcdf, ".csv": export.to_csv, ".json": export.to_json,
+    ".mcap": mcap.to_mcap,
+}  # fmt: skip
+#: What formats do not hold.
+LEFT_OUT = {
+    ".npz": "",
+    ".nc": "pictures and what a run goes on from",
+    ".csv": "settings, monitors, pictures and what a run goes on from",
+    ".json": "pictures and what a run goes on from",
+    ".mcap": "what a run goes on from",
+}
+
+
+def convert(traj: Trajectory, path: str | os.PathLike) -> Path:
+    """Write a trajectory to a file, at once or not at all, in the format of its ending: .npz, .nc, .csv, .json, .mcap.
+
+    Parameters
+    ----------
+    traj : Trajectory
+    path : path
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    MissingExtraError
+        If a package that the format needs is not installed.
+    InputError
+        If the ending is of no known format, or the file cannot be written.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in _WRITERS:
+        raise InputError(f'{path} has the ending "{ending}"; a run is written as one of {", ".join(_WRITERS)}')
+    return _WRITERS[ending](traj, path)
