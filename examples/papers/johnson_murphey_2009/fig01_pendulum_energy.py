@@ -3,7 +3,7 @@
     python fig01_pendulum_energy.py [--quick] [--out FOLDER]
 
 The paper's claim: the energy of the variational integrator changes within each swing but keeps its average,
-where that of a force-balance simulator slowly goes away. What one sees: the band of the midpoint integrator
+where that of a force-balance simulator slowly goes away. Result: the band of the midpoint integrator
 is as wide at the end as at the start, and its mean does not move. That of semi-implicit Euler, which is
 symplectic as well on a single hinge, is more than a hundred times as wide. The energy of Runge-Kutta 4 is
 nearer to the true one, and falls without end. Where the pendulum is a body held by a pin, which is how a

@@ -3,7 +3,7 @@
     python fig02_planar_human.py [--quick] [--out FOLDER]
 
 The papers' claim: a branching mechanism needs nothing special, and a variational integrator of its tree in
-generalised coordinates keeps what the mechanism keeps. What one sees: pinned at the shoulders and swinging
+generalised coordinates keeps what the mechanism keeps. Result: pinned at the shoulders and swinging
 from rest for 1000 s, the midpoint integrator keeps the energy in a band whose mean does not move, even though
 the motion is chaotic. That of Runge-Kutta 4 falls without end, and that of semi-implicit Euler is off by many
 joules. Floating, the midpoint integrator keeps the angular momentum as well as its equations are solved; both

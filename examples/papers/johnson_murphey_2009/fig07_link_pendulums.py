@@ -6,7 +6,7 @@
 recursive tree equations that are used again makes them drastically quicker than without, and the runtime
 grows more slowly with the number of links. Three ways to evaluate the same equations are timed:
 residual="tree" with caching=False and caching=True are the paper's, and residual="recursive" is this
-package's sweep in linear time, its default. What one sees: the cache's gain grows with the number of links,
+package's sweep in linear time, its default. Result: the cache's gain grows with the number of links,
 and the slope of the sweep is the least. All three take the same steps, so the angles at the end agree as far
 as rounding, which the chaos of many links enlarges, lets them: the table compares them after one second.
 """

@@ -6,7 +6,7 @@ Bodies and throws are drawn at random; each is run for four minutes at several s
 are medians over the draws of the largest distance and angle, and a method's row ends in how many of its runs blew up.
 The paper's claims: the Lie group integrator is the most robust at large steps, its accuracy lies between those of the
 second and the fourth order, and a step costs about what one of Runge-Kutta 4 does, less where steps are short and the
-solver needs one iteration. What one sees: all of that. Its order is two, and its errors, in the position above all, are
+solver needs one iteration. Result: all of that. Its order is two, and its errors, in the position above all, are
 a fraction of those of the other methods of second order, since its momentum is exact; Runge-Kutta 4 is more accurate
 from about ten steps a second on. Over four minutes the angles' errors grow until they are as large as can be.
 """

@@ -4,7 +4,7 @@
 
 The paper's claim: the variational integrator does not take energy from a passive chain under gravity, where the
 semi-implicit Euler method does. The chain is run from the authors' start, every joint at a drawn angle and speed,
-and from rest with the first two joints bent by 1.0 and 0.5. What one sees: semi-implicit Euler loses nearly all
+and from rest with the first two joints bent by 1.0 and 0.5. Result: semi-implicit Euler loses nearly all
 the energy that the chain has above its hanging rest. The energies of both variational integrators stay in a
 band; a line through the means of twenty blocks rises or falls over the whole run by no more than their scatter
 explains, and by less than 1e-6 of the range of the kinetic energy. (Over two to four million steps one can tell a

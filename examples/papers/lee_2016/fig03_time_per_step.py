@@ -11,7 +11,7 @@ Broyden's method updates one exact operator a step: from DRNEA it is applied by 
 Beside the pairs is what the paper did not have: exact directions by recursion, from both residuals, and the defaults
 of both methods, which keep a factorisation while it serves and extrapolate.
 
-What one sees: RIQN + DRNEA grows linearly, and Newton's method towards the third power from both residuals. Exact
+Result: RIQN + DRNEA grows linearly, and Newton's method towards the third power from both residuals. Exact
 directions by recursion cost about as much as RIQN, and Broyden's updates of one a little less; the default takes a
 fifth of the time of either. The start is the authors' angles with links, not joints, turning at the drawn speeds, so
 that long chains do not get too quick for the step.

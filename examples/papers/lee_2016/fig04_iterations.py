@@ -5,7 +5,7 @@
 The paper's claim: Newton's method converges quadratically and takes 4 iterations a step in the mean; RIQN
 converges linearly and takes 5.69, which costs less time. The chain has 50 links and starts at the authors'
 drawn angles and speeds; its links are soon at 100 rad/s. The first table and the left picture solve its first
-step from the current configuration, a poor guess, so that there is something to see. What one sees: the exact
+step from the current configuration, a poor guess, so that there is something to see. Result: the exact
 direction doubles the digits at each correction; kept through the step (frozen, and broyden, which updates it), or
 replaced by the mass matrix (riqn), it gains about two digits at each. The second table has the iterations over the
 run from the paper's guesses, IG1 to IG3, and from ours. The better the guess, the fewer
