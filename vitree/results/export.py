@@ -20,17 +20,9 @@ if TYPE_CHECKING:
 
 
 def to_pandas(traj: Recording) -> pandas.DataFrame:
-    """Return the records as one table, with the columns of :func:`columns` and the index ``t`` [s].
+    """Return the records of a run ``traj`` as one table, with the columns of :func:`columns` and the index ``t`` [s].
 
     The ``attrs`` of the table hold units and settings. Monitors have rows of their own, and are left out.
-
-    Parameters
-    ----------
-    traj : Trajectory
-
-    Returns
-    -------
-    pandas.DataFrame
 
     Raises
     ------
@@ -49,18 +41,10 @@ def to_pandas(traj: Recording) -> pandas.DataFrame:
 
 
 def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
-    """Write the records to a text file, at once or not at all: a column each, headed "q.shoulder [rad]".
+    """Write the records of a run ``traj`` to the text file ``path``, at once or not at all, and return the path.
 
-    Numbers have as many digits as they need to be read back exactly. Settings and monitors are left out.
-
-    Parameters
-    ----------
-    traj : Trajectory
-    path : path
-
-    Returns
-    -------
-    Path
+    Each column has a heading such as "q.shoulder [rad]". Numbers have as many digits as they need to be read back
+    exactly. Settings and monitors are left out.
 
     Raises
     ------
