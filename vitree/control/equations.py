@@ -55,7 +55,7 @@ class Equations:
     def add(self, name: str, function: Function, index: np.ndarray, limits, first: int = 0) -> None:
         """Add the constraint that a function of the variables at each row of an index is between two limits."""
         if not limits[0] <= limits[1]:
-            raise InputError(f"{name} is to be between {limits[0]} and {limits[1]}; give a lower and an upper bound")
+            raise InputError(f"{name} has the bounds {limits[0]} and {limits[1]}; give a lower and an upper bound")
         width = function(np.zeros(index.shape) + self.variables.sample(index)).shape[-1]
         self.terms.append(Term(name, function, index, self.rows(name, (len(index), width), limits, first)))
 
@@ -72,7 +72,7 @@ def add_dynamics(equations: Equations, vehicle: Dynamics) -> int:
     start, end = variables.q[:-1], variables.q[1:]
 
     def add_steps(name, q, rows, sign, share=None):
-        """Add one of the vehicle's functions, of the variables that it looks at; a force over half a step."""
+        """Add one of the vehicle's functions, of the variables that it depends on; ``share`` is the time of a force."""
         function, used = getattr(vehicle, name), vehicle.looks_at.get(name, "qvu")
         all_parts = {"q": q, "v": variables.v, "u": variables.u}
         parts = [index if key in used else index[:, :0] for key, index in all_parts.items()]
@@ -109,10 +109,10 @@ def add_dynamics(equations: Equations, vehicle: Dynamics) -> int:
 
 
 def add_obstacles(equations: Equations, vehicle: Dynamics, obstacles, radius: float, points, ends) -> None:
-    """Add that no ball of a radius about the vehicle's points is inside an obstacle, at the nodes.
+    """Add the clearances between obstacles and balls of a radius about the vehicle's points, at the nodes.
 
-    ``ends`` are the configurations at the start and at the goal. Nothing can be done about a pose that is given, so
-    it is checked at once, and gets no rows.
+    ``ends`` are the configurations at the start and at the goal. A given pose cannot change: it is checked at once, and
+    gets no rows.
     """
     variables, size = equations.variables, vehicle.group.size - 1
     points = np.zeros((1, size)) if points is None else np.asarray(points, dtype=float)
@@ -138,5 +138,5 @@ def add_obstacles(equations: Equations, vehicle: Dynamics, obstacles, radius: fl
         for q, what, known in zip(ends, ("start", "goal"), given, strict=True):
             nearest = function(q[None]).min() if known else 0.0
             if nearest < -1e-9:
-                raise InputError(f"the {what} is inside {name}, {-nearest:.3g} m deep")
+                raise InputError(f"the {what} is inside {name}, {-nearest:.3g} m deep; move it out, or lower radius=")
         equations.add(name, function, nodes, (0.0, np.inf), 1)

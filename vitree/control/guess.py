@@ -1,4 +1,4 @@
-"""Where an optimisation begins: a straight way with fitting inputs, or another plan."""
+"""The start of an optimisation: a straight way with fitting inputs, or another plan."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from vitree.errors import InputError
 
 
 def straight(variables: Variables, vehicle: Dynamics, T: float, start, goal, momentum: Sum) -> np.ndarray:
-    """Return all variables (n,) of a straight way from a start to a goal, each a pair (q, v).
+    """Return all variables (n,) of a straight way of duration T from a start to a goal, each a pair (q, v).
 
-    ``momentum`` gives the balance of momentum as a function of the inputs, which are chosen to do the least squares of
-    it, near those that hold the vehicle.
+    ``momentum`` is the balance of momentum as a function of the inputs. The inputs minimise its squares, near the trim.
     """
     (q0, v0), (qN, vN), N = start, goal, variables.steps
     x = variables.given
@@ -41,7 +40,7 @@ def of_inputs(terms: list[Term], rows: int, variables: Variables) -> Sum:
 
 
 def resampled(variables: Variables, vehicle: Dynamics, plan: Plan) -> np.ndarray:
-    """Return all variables (n,) of a plan, whose steps may be others."""
+    """Return all variables (n,) of a plan, which may have another number of steps."""
     names = (plan.q_names, plan.v_names, plan.input_names)
     if names != (vehicle.q_names, vehicle.v_names, vehicle.input_names):
         raise InputError(f"the guess is of another vehicle: it has {names}")

@@ -18,7 +18,7 @@ from vitree.control.variables import Variables
 from vitree.control.vehicles import dynamics_of
 from vitree.errors import InputError, UnknownNameError
 
-#: Bounds that hold strictly are kept away from by this share of their distance, where the search begins.
+#: The search begins this share of their distance away from bounds that hold strictly.
 _MARGIN = 0.05
 
 
@@ -224,7 +224,7 @@ class ControlProblem:
         return full
 
     def _clipped(self, x: np.ndarray) -> np.ndarray:
-        """Return free variables within their bounds, off those that hold strictly."""
+        """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""
         margin = np.where(self.strict, _MARGIN * (self.bounds[1] - self.bounds[0]), 0.0)
         return np.clip(x, self.bounds[0] + margin, self.bounds[1] - margin)
 
@@ -249,7 +249,7 @@ class ControlProblem:
         return vehicle.check(parts[0], what), parts[1]
 
     def _bound(self, bounds: Mapping[str, tuple[float, float]], longest: float) -> None:
-        """Set the bounds by name, the vehicle's and the user's, and keep steps of a longest length [s] within reach."""
+        """Set the bounds by name, the vehicle's and the user's; restrict velocities to the reach of the longest step."""
         vehicle, variables = self.vehicle, self._variables
         places = variables.by_name
         for name, pair in {**vehicle.bounds, **bounds}.items():
@@ -271,7 +271,7 @@ class ControlProblem:
                 )
 
     def _give_ends(self, start, goal) -> Callable | None:
-        """Give the variables at both ends their values; return equations for an orientation that the goal has."""
+        """Give the variables at both ends their values; return the equations for the goal's orientation, if any."""
         variables, N = self._variables, self.steps
         (start_q, start_v), (goal_q, goal_v) = start, goal
         variables.require_within(variables.q[0], start_q, "the start")

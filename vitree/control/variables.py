@@ -94,7 +94,8 @@ class Variables:
         for i, name, value in zip(index, self.vehicle.q_names, q, strict=True):
             if value < self.lower[i] or value > self.upper[i]:
                 raise InputError(
-                    f"{what} has {name} = {value:g}, outside its bounds {self.lower[i]:g} and {self.upper[i]:g}"
+                    f"{what} has {name} = {value:g}, outside its bounds {self.lower[i]:g} and {self.upper[i]:g}; "
+                    "move it inside, or widen the bounds"
                 )
 
     def sample(self, index: np.ndarray) -> np.ndarray:
@@ -106,7 +107,7 @@ class Variables:
         return np.split(z, self._cuts, axis=-1)
 
     def name(self, i: int) -> str:
-        """Return what messages call a variable."""
+        """Return the name of a variable, for messages."""
         if i == self.duration:
             return "the duration"
         for index, names in self._kinds:

@@ -168,7 +168,7 @@ class Drawing:
         known &= all(isinstance(name, str) for name in self.bodies) and self.extent > 0
         known &= all(isinstance(place, int) and WORLD <= place < len(self.bodies) for place in places)
         if not (known and np.isfinite([x for part in numbers for x in part]).all()):
-            raise InputError("its drawing has parts that cannot be drawn")
+            raise InputError("its drawing has parts of unknown kinds or sizes; save the run again")
 
 
 def _tuples(part: dict[str, Any]) -> dict[str, Any]:

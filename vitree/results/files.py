@@ -114,9 +114,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # readers of damaged archives, arrays and texts raise errors of many kinds
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
-        ) from None
+        raise InputError(f"{path} is not a whole vitree trajectory ({reason}); {remedy}") from None
 
 
 def _header_names() -> list[str]:

@@ -28,9 +28,7 @@ def replacing(path: Path):
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(
-            f"cannot write {path}: {error.strerror or error}; choose another place"
-        ) from None
+        raise InputError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
 
 
 def plain(value: Any) -> Any:

@@ -39,9 +39,7 @@ def series_against(model: Any, traj: Recording, truth: Recording | None, conserv
     with np.errstate(over="ignore", invalid="ignore"):
         if truth is None:
             unknown = np.full(len(traj), NAN)
-            return Series(
-                traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown
-            )
+            return Series(traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown)
         traj, truth = shared(traj, truth)
         expected = traj.energy[0] if conservative else truth.energy
         return Series(traj.t, traj.energy - expected, distance(model, truth, traj))
