@@ -249,7 +249,7 @@ class ControlProblem:
         return vehicle.check(parts[0], what), parts[1]
 
     def _bound(self, bounds: Mapping[str, tuple[float, float]], longest: float) -> None:
-        """Set the bounds by name, the vehicle's and the user's; restrict velocities to the reach of the longest step."""
+        """Set the bounds by name, the vehicle's and the user's; restrict velocities to the reach of a longest step."""
         vehicle, variables = self.vehicle, self._variables
         places = variables.by_name
         for name, pair in {**vehicle.bounds, **bounds}.items():
