@@ -45,7 +45,7 @@ def main() -> None:
         means = change[:tenth].mean(), change[-tenth:].mean()
         cells = f"{change.min():+.2e} {change.max():+.2e} {means[0]:+.3e} {means[1]:+.3e}".split()
         rows.append([name, *cells, f"{run.t[-1]:g}", f"{1e6 * run.seconds / (len(run.t) - 1):.2f}"])
-    print(f"single pendulum, {duration:g} s, dt = {dt} s: change of energy since the start [J]")
+    print(f"single pendulum, {duration:g} s, dt = {dt} s: change of energy [J]")
     common.table(["method", "least", "greatest", "mean, first tenth", "last tenth", "until [s]", "us/step"], rows)
 
     panels = {

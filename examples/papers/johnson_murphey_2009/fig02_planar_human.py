@@ -59,7 +59,7 @@ def main() -> None:
         plot.legend(fontsize="small", loc="lower left" if pinned else "best")
     axes[0, 1].set(ylabel="energy - energy at start (J)", ylim=(-1, 1))
     axes[1, 1].set(ylabel="angular momentum error (kg m$^2$/s)", yscale="log", ylim=(1e-14, 1e3))
-    print(f"planar human, {duration:g} s, dt = {dt} s: change of energy since the start [J], largest errors of momentum")
+    print(f"planar human, {duration:g} s, dt = {dt} s: change of energy [J], largest errors of momentum")
     headings = ["case, method", "energy", "mean, first tenth", "last tenth"]
     common.table([*headings, "angular [kg m^2/s]", "linear [kg m/s]", "until [s]", "us/step"], rows)
     common.save(figure, arguments.out, "fig02_planar_human.png")

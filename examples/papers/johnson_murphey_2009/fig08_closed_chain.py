@@ -43,7 +43,7 @@ def main() -> None:
         rows.append([name, *cells, f"{run.t[-1]:g}", f"{run.seconds:.4f}"])
         axes[0].plot(run.t, run.energy, linewidth=1, label=name, **style)
         axes[1].semilogy(run.t, np.maximum(h, 1e-17), linewidth=1, label=name, **style)
-    print(f"closed chain, {duration:g} s: change of energy since the start [J], constraints [m]")
+    print(f"closed chain, {duration:g} s: change of energy [J], constraints [m]")
     common.table(["method", "least", "greatest", "at end", "constraints", "until [s]", "runtime [s]"], rows)
 
     axes[0].set(ylabel="energy (J)")

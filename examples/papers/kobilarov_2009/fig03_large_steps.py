@@ -9,7 +9,7 @@ difference. The script runs all maps, and the paper's other methods, at two step
 Result: Runge-Kutta 4 slows the body down at the smaller step and blows up at the larger one. With every map the spatial
 momentum is constant to round-off, and the energy stays within a band (with the trapezoidal map it is constant), even if
 a step turns the body by more than a radian. Implicit midpoint conserves the energy but not the momentum, because its
-pose is integrated separately. Newmark's momentum is far off.
+pose is integrated separately. Lie-Newmark loses the momentum.
 """
 
 import sys

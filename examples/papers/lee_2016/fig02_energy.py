@@ -68,7 +68,7 @@ def main() -> None:
     duration = 20.0 if arguments.quick else 1000.0
     model = systems.chain(LINKS)
     starts = {"thrown": systems.thrown(LINKS), "swinging": systems.swinging(LINKS)}
-    print(f"chain of {LINKS}, {duration:g} s, dt = {systems.DT} s, {BLOCKS} blocks: change of energy since the start [J]")
+    print(f"chain of {LINKS}, {duration:g} s, dt = {systems.DT} s, {BLOCKS} blocks: change of energy [J]")
     rows, claimed = [], []
     figure, axes = common.figure(2, 2, size=(10, 6.4), sharex=True)
     for column, (start, (q, v)) in zip(axes.T, starts.items(), strict=True):
