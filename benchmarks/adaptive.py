@@ -1,11 +1,12 @@
-"""Energy errors of steps that adapt themselves, where it pays, where it does not, and what never does.
+"""Energy errors of adaptive steps: where they pay, where they do not, and rules that never work.
 
     python benchmarks/adaptive.py [--smoke] [--write docs/adaptive.md]
 
 The midpoint integrator on a planet's orbit and on chains of uniform rods of 1 m and 1 kg that start at rest: 1e5
-steps, dt chosen so that the mean step is the same for all. "fixed", "step density" and "Sundman" are options of vitree.
-The others are here to show what they do, step by step from Python: "naive" takes dt rate/sqrt(rate^2 + |v|^2) of the
-state that the step starts from, "levels" the nearest dt/2^k to it, and "symmetric" solves for its mean over both ends.
+steps, with dt such that the mean step is the same for all rules. "fixed", "step density" and "Sundman" are options of
+vitree. The other rules are written here in Python, for comparison. "naive" takes dt rate/sqrt(rate^2 + |v|^2) of the
+state at the start of a step. "levels" takes the dt/2^k nearest to it. "symmetric" takes its mean over both ends, and
+solves for it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ STEPS = 100_000
 
 
 def rods(n: int) -> vt.Model:
-    """Uniform rods that hang one on another, all turning about y."""
+    """Return a chain of uniform rods, all turning about y."""
     tree = vt.Tree(f"{n} rods")
     at = tree.world
     for k in range(n):
@@ -32,7 +33,7 @@ def rods(n: int) -> vt.Model:
 
 
 def orbit() -> vt.Model:
-    """A planet of unit mass around a sun that attracts it by 1/r^2."""
+    """Return a planet of unit mass around a sun that attracts it by 1/r^2."""
     tree = vt.Tree("orbit", gravity=(0, 0, 0))
     tree.world.add(vt.tx("x"), vt.ty("y"), vt.body("planet", 1.0))
     tree.load(vt.Attraction("world", "planet", 1.0, 1.0, constant=1.0))
@@ -41,7 +42,7 @@ def orbit() -> vt.Model:
 
 @dataclass
 class Case:
-    """A mechanism and where it starts."""
+    """A mechanism, its start, and the numbers that its rules need."""
 
     name: str
     model: vt.Model
@@ -56,12 +57,12 @@ class Case:
     steps: int
 
     def usual(self) -> vt.Trajectory:
-        """The motion by equal steps."""
+        """Return the motion by equal steps."""
         return vt.simulate(self.model, self.q, self.v, duration=self.steps * self.mean, dt=self.mean, method="midpoint")
 
 
 def cases(smoke: bool) -> list[Case]:
-    """What the table has."""
+    """Return the mechanisms of the table."""
     steps, two, ten = 200 if smoke else STEPS, rods(2), rods(10)
     start, at_rest, bent = np.array([2.5, 1.0]), np.zeros(2), np.pi / 4 * np.eye(10)[0]
     return [
@@ -92,7 +93,7 @@ class Driver:
         return self.row.q[0].copy(), self.row.x[0].copy()
 
     def wanted(self, q, p, dt: float) -> float:
-        """The step that suits a state."""
+        """Return the step that suits a state."""
         v = self.model.velocity_from_momentum(q, p)
         return dt * self.rate / np.sqrt(self.rate**2 + v @ v)
 
@@ -123,7 +124,7 @@ def symmetric(driver: Driver, state, dt: float):
 
 
 def driven(rule):
-    """A run of so many steps by a rule for each: its mean step, energies, and the step that failed or 0."""
+    """Return the mean step, the energies, and the number of the step that failed (or 0) of a run by a rule."""
 
     def run(case: Case, dt: float):
         driver = Driver(case, dt)
@@ -143,7 +144,7 @@ def driven(rule):
 
 
 def option(**more):
-    """The same by simulate()."""
+    """Return the same for a run by simulate()."""
 
     def run(case: Case, dt: float):
         chosen = {"method": "midpoint", "halvings": 0, **more}
@@ -161,7 +162,7 @@ def option(**more):
 
 
 def suited(case: Case, traj: vt.Trajectory) -> np.ndarray:
-    """Steps that suit the speeds, over dt."""
+    """Return the steps that suit the speeds, over dt."""
     return case.rate / np.sqrt(case.rate**2 + (traj.v**2).sum(axis=1))
 
 
@@ -178,7 +179,7 @@ SCHEMES = {
 
 
 def cell(scheme: str, case: Case, usual: vt.Trajectory) -> str:
-    """Band of the energy's error and the means of its first and last tenth, at dt for that mean step."""
+    """Return the band of the energy's error and the means of its first and last tenth, at dt for a mean step."""
     run, shape = SCHEMES[scheme]
     dt = case.mean * float(np.mean(1 / shape(case, usual)))
     found, energy, failed = run(case, dt)
@@ -190,7 +191,7 @@ def cell(scheme: str, case: Case, usual: vt.Trajectory) -> str:
 
 
 def table(smoke: bool) -> str:
-    """The table, in Markdown."""
+    """Return the table in Markdown."""
     every = [(case, case.usual()) for case in cases(smoke)]
     lines = [f"| | {' | '.join(case.name for case, _ in every)} |", "|---" * (len(every) + 1) + "|"]
     for scheme in SCHEMES:

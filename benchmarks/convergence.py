@@ -1,12 +1,12 @@
-"""How the solvers of the linear-time integrator converge: iterations a step, and where they fail.
+"""Convergence of the solvers of the linear-time integrator: iterations a step, and failures.
 
     python benchmarks/convergence.py [--smoke] [--write docs/convergence.md]
 
-Starts are at random speeds, without damping: either all joints (and the base) turn at up to 1, 3 or 10 rad/s about
-each of their axes, or, on chains, the links do, whose joints then turn at the differences. The chains are those of
-Lee et al. 2016, at angles as theirs; the spherical ones have the same links on ball joints, the first one floating.
-Floating ones are without gravity. 1000 steps each. Where recursive-newton fails, the step is tried from
-the state before it with shorter dt, to the longest that it solves, and with other guesses.
+Starts are at random speeds, without damping. Either all joints (and the base) turn at up to 1, 3 or 10 rad/s about each
+of their axes, or, on chains, all links do, and the joints turn at the differences. The chains are those of Lee et al.
+2016, at angles like theirs. The spherical ones have the same links on ball joints, the first one floating. Floating
+mechanisms have no gravity. A run has 1000 steps. When recursive-newton fails, the step is tried again from the state
+before it: with shorter dt, to find the longest that is solved, and with other guesses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SOLVERS = {
 }
 SPEEDS = (1.0, 3.0, 10.0)
 STEPS = 1000
-#: What a failure's message says, and its word in the table.
+#: A part of a failure's message, and its word in the table.
 REASONS = {"half a turn": "turn", "stayed above": "residual", "infinite": "not finite"}
 #: Speed of the tip of the fast straight chain [m/s].
 FAST = 133.0
@@ -38,7 +38,7 @@ FAST = 133.0
 
 @dataclass
 class Start:
-    """A model, a configuration, and velocities at a speed."""
+    """A model, a configuration, and a way to draw velocities of a given size."""
 
     name: str
     model: vt.Model
@@ -46,7 +46,7 @@ class Start:
     links: bool = False
 
     def v(self, speed: float) -> np.ndarray:
-        """Velocities of joints or of links, drawn evenly between -speed and speed."""
+        """Return velocities of joints or of links, drawn evenly between -speed and speed."""
         model, rng = self.model, np.random.default_rng(1)
         if not self.links:
             return rng.uniform(-speed, speed, model.nv)
@@ -62,7 +62,7 @@ class Start:
 
 
 def begin(smoke: bool) -> list[Start]:
-    """The mechanisms and where they begin."""
+    """Return the mechanisms and their starts."""
     found = []
     for n in (10,) if smoke else (10, 50, 100, 200):
         model, (q, _) = systems.chain(n), systems.thrown(n)
@@ -78,7 +78,7 @@ def begin(smoke: bool) -> list[Start]:
 
 
 def measure(model, q, v, dt: float, steps: int, options: dict) -> tuple[str, vt.ConvergenceError | None]:
-    """A cell of the table, and the failure if there was one."""
+    """Return a cell of the table, and the failure if there was one."""
     try:
         run = vt.simulate(model, q, v, duration=steps * dt, dt=dt, every=steps, **options)
     except vt.ConvergenceError as failure:
@@ -90,21 +90,21 @@ def measure(model, q, v, dt: float, steps: int, options: dict) -> tuple[str, vt.
 
 @dataclass
 class Limit:
-    """What stands in the way of a step that failed."""
+    """The facts about a step that failed."""
 
-    #: the longest step that is solved, as a share of dt
+    #: the longest step that can be solved, as a share of dt
     share: float
     #: turn of the fastest body in it [rad]
     turn: float
-    #: the solution's distance from that of the longest step goes with this power of what is left to it; 1/2 where
-    #: two solutions meet and none is beyond
+    #: The distance to the solution of the longest step is a power of the difference of the steps; this is the exponent.
+    #: It is 1/2 if two solutions meet at the longest step, and none exists beyond.
     power: float
     #: guesses other than the dynamics' from which the whole step is solved
     guesses: list[str]
 
 
 def limit(model, q, v, dt: float, failure) -> Limit:
-    """Look into a step that recursive-newton failed to solve."""
+    """Return the facts about a step that recursive-newton failed to solve."""
     done, newton = failure.trajectory.steps, SOLVERS["recursive-newton"]
     if done:
         run = vt.simulate(model, q, v, duration=done * dt, dt=dt, every=done, **newton)
@@ -134,13 +134,13 @@ def limit(model, q, v, dt: float, failure) -> Limit:
 
 
 def straight_chain() -> tuple[vt.Model, np.ndarray, np.ndarray]:
-    """50 links standing upright, joints at random speeds that make the tip move at 133 m/s."""
+    """Return 50 upright links, with random speeds of joints that make the tip move at 133 m/s."""
     model, v = systems.chain(50), np.random.default_rng(2).uniform(-1, 1, 50)
     return model, np.zeros(50), v * FAST / abs(systems.LENGTH * np.cumsum(v).sum())
 
 
 def tables(smoke: bool) -> str:
-    """All tables, in Markdown."""
+    """Return all tables in Markdown."""
     lines, failures = [], []
     steps, rule = 30 if smoke else STEPS, "|---" * (1 + len(SOLVERS)) + "|"
     for dt in (1e-3, 1e-2):

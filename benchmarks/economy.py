@@ -2,18 +2,18 @@
 
     python benchmarks/economy.py [--smoke]
 
-Costs are in units of one inverse dynamics (RNEA): a residual 1.3; an exact factorisation and the solve that goes
-with it 2.6; another solve by the same factors 0.8; the symmetric factorisation of RIQN 1.6; a guess from the
-dynamics (ABA) 1.8. Residuals, factorisations and solves are what ``integrator.stepper.counts`` counts. Guesses from
-the dynamics are one a step where they are asked for, else four a run, those before there is enough to extrapolate;
-the few that the default makes after a blow or as its last resort are not counted. The default's solves include those
-that it makes after a step is accepted, to extrapolate from increments solved further.
+Costs are in units of one inverse dynamics (RNEA): a residual 1.3; an exact factorisation with its solve 2.6; another
+solve by the same factors 0.8; the symmetric factorisation of RIQN 1.6; a guess from the dynamics (ABA) 1.8.
+``integrator.stepper.counts`` counts residuals, factorisations and solves. A guess from the dynamics is made once a step
+if it is the chosen guess; otherwise four times a run, until an extrapolation is possible. The default makes a few more
+after a blow or as its last resort, which are not counted. After a step is accepted, the default also solves further, to
+extrapolate from better increments; these solves are counted.
 
-Fifteen cases: the chain of Lee et al. 2016 of 10 links, Panda without its fingers, Talos floating without gravity,
-and the same with damping (5 N m s/rad) and springs (50 N m/rad) at its joints, all joints (and the base) at random
-speeds up to 1, 3 and 10; the chain of 30 links up to 0.3, 1 and 3. Each runs one second. A table's number is the mean
-over the cases that did not fail, in brackets how many did. Beside each row is that of a prototype, which had starts
-of its own and, with "the default", no last resort.
+There are fifteen cases: the chain of Lee et al. 2016 of 10 links; Panda without its fingers; Talos floating without
+gravity; and Talos with damping (5 N m s/rad) and springs (50 N m/rad) at its joints. All joints (and the base) start at
+random speeds up to 1, 3 and 10. The chain of 30 links starts at up to 0.3, 1 and 3. Each case runs one second. A number
+of the table is the mean over the cases that did not fail; the number of failed cases stands in brackets. Beside each
+row stands the row of a prototype, which had starts of its own and, with "the default", no last resort.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python benchmarks/kernels.py [--no-cpp] [--smoke]
 
-vitree's numbers are those of the compiled loop over many states, without Python. Pinocchio's from
-C++ are compiled here from its headers: "-O3" is what its wheel is built with, "-march=native" the
-best it can do on this machine. MuJoCo's rnea is mj_rne alone, after its position and velocity stages.
+vitree runs a compiled loop over many states, without Python. Pinocchio's C++ is compiled here from its headers: its
+wheel is built with "-O3", and "-march=native" is the fastest on this machine. MuJoCo's rnea is mj_rne alone, after its
+position and velocity stages.
 """
 
 from __future__ import annotations

@@ -2,18 +2,18 @@
 
     python benchmarks/linear_time.py [--smoke]
 
-dt = 0.001 s, all steps in compiled code, no gravity, as the authors time it. The first table starts as they do,
-every joint at an angle and a speed between -pi/2 and pi/2. It has every way to solve the equations: both
-discretisations, and the midpoint's residual by the tree's derivatives, each with every solver, from the default
-guess and at the default tolerance; then the paper's pairs of a direction and a residual from its guess and at its
-tolerance (IG3, about 1e-12 of the momentum); and the least times of a step that the authors' C++ program of 2016
-printed on a like machine. "newton" is the dense method, as in the paper. Ratios of these times stand beside those
-that the paper reports.
+dt = 0.001 s, all steps in compiled code, no gravity, like the authors' timing. The first table starts like theirs, with
+every joint at an angle and a speed between -pi/2 and pi/2. It has three parts. The first part has every way to solve
+the equations: both discretisations, and the midpoint's residual by the tree's derivatives, each with every solver, from
+the default guess and at the default tolerance. The second part has the paper's pairs of a direction and a residual,
+from its guess and at its tolerance (IG3, about 1e-12 of the momentum). The third part has the least times of a step
+that the authors' C++ program of 2016 printed on a similar machine. "newton" is the dense method of the paper. Ratios of
+these times stand beside the paper's.
 
-In the second table the links, not the joints, turn at such speeds, for links of long chains would get too quick for
-the step; there the growth from 50 to 800 is fitted. A way stops before the length at which a step would take more
-than a tenth of a second. Where a step is slow, few are timed, and the start's iterations count in the mean. The chain
-is that of examples/papers/lee_2016.
+In the second table the links, not the joints, turn at such speeds, because links of long chains would be too fast for
+the step otherwise. The growth from 50 to 800 links is fitted there. A row ends before the length at which a step would
+take more than a tenth of a second. If a step is slow, few steps are timed, and the iterations of the start count in the
+mean. The chain is that of examples/papers/lee_2016.
 """
 
 from __future__ import annotations

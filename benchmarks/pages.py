@@ -11,7 +11,7 @@ TABLES = "<!-- tables -->\n", "<!-- end of tables -->"
 
 
 def run(description: str | None, tables: Callable[[bool], str], marks: tuple[str, str] = TABLES) -> None:
-    """Make the tables (of a smoke run if asked) and put them where the command line says."""
+    """Make the tables, print them, and write them into a page if the command line names one."""
     begin, end = marks
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")

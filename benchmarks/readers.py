@@ -1,12 +1,12 @@
-"""What readers of robot files do with files that have faults.
+"""Readers of robot files, given files with faults: a table of their answers.
 
     python benchmarks/readers.py [--smoke] [--write docs/urdf.md]
     python benchmarks/readers.py --checks [--write docs/urdf.md]
 
-Gives the files of tests/urdf_faults, and hostile ones made here, to vitree and to every other reader that is
-installed (pip install urdf-parser-py yourdfpy pin mujoco drake dartpy pybullet), and says what becomes of them. Each
-file is read in a process of its own, with ten seconds and 3 GB. With --checks the table is that of vitree's own rules,
-which needs no other reader.
+The files are those of tests/urdf_faults, and hostile ones made here. The readers are vitree and every other one that is
+installed (pip install urdf-parser-py yourdfpy pin mujoco drake dartpy pybullet). Each file is read in a process of its
+own, with ten seconds and 3 GB. With --checks the script prints the table of vitree's own rules instead, which needs no
+other reader.
 """
 
 from __future__ import annotations

@@ -14,19 +14,19 @@ import systems
 
 
 def panda() -> vt.Model:
-    """The arm's seven joints; the fingers are held, for without limits they would slide away."""
+    """Return the arm with its seven joints; the fingers are fixed, because they would slide away without limits."""
     text = peers.without_damping(vt.find_robot("panda").read_text())
     return vt.load_urdf(text.replace('type="prismatic"', 'type="fixed"'))
 
 
 def talos() -> vt.Model:
-    """Floating, without gravity."""
+    """Return the robot floating, without gravity."""
     text = peers.without_damping(vt.find_robot("talos").read_text())
     return vt.load_urdf(text, base="free", gravity=(0, 0, 0))
 
 
 def spherical_chain(n: int) -> vt.Model:
-    """n links of the chain of Lee et al. 2016 on ball joints, the first one floating; no gravity."""
+    """Return n links of the chain of Lee et al. 2016 on ball joints, the first one floating; no gravity."""
     tree = vt.Tree(f"spherical chain of {n}", gravity=(0, 0, 0))
     at = tree.world
     for i in range(n):

@@ -2,7 +2,8 @@
 
     python benchmarks/steps.py [--smoke]
 
-All loops are in C on both sides; no damping, limits or contacts. Shares are of MuJoCo's Euler step.
+The loops of both programs are in C. There is no damping, and there are no limits or contacts. Shares are of MuJoCo's
+Euler step.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
     python benchmarks/tree_systems.py [--smoke]
 
-dt = 0.01 s, all steps in compiled code: by the recursive residual in O(n), and by the tree's derivatives as
-the paper has them, with its caching. The last columns are what trep, the authors' package, took for a step on a
-like machine, and how many times quicker the recursive residual is. The mechanisms are those of
-examples/papers/johnson_murphey_2009.
+dt = 0.01 s, all steps in compiled code: by the recursive residual in O(n), and by the paper's derivatives of the tree,
+with its caching. The last columns are the time of a step by trep, the authors' package, on a similar machine, and its
+ratio to the time with the recursive residual. The mechanisms are those of examples/papers/johnson_murphey_2009.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TREP = {1: 7.7, 2: 15, 5: 64, 10: 313, 20: 1984, 40: 20825}
 
 
 def cases():
-    """Models, starts, motions of prescribed coordinates, and trep's time."""
+    """Return models, starts, motions of prescribed coordinates, and trep's time."""
     for n, trep in TREP.items():
         yield *systems.link_pendulum(n, inertia=0.0), None, trep
     yield *systems.closed_chain(), None, 97

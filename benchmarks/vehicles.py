@@ -2,9 +2,9 @@
 
     python benchmarks/vehicles.py [--smoke]
 
-Steps are taken in compiled code, without Python. The second column is the share of classical Runge-Kutta's time on
-the same vehicle. The last table is of the paper's first test (Kobilarov et al. 2009, figure 4): four minutes of free
-bodies with random starts and inertia. Runs that blow up, or have a step that cannot be solved, are counted.
+Steps run in compiled code, without Python. The second column is the time as a share of classical Runge-Kutta's on the
+same vehicle. The last table repeats the paper's first test (Kobilarov et al. 2009, figure 4): four minutes of free
+bodies with random starts and inertia. It counts runs that blow up, or have a step that cannot be solved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROLLING: tuple[tuple[str, dict[str, Any]], ...] = (("lie", {}), ("rk2", {}), ("r
 
 
 def vehicles() -> dict:
-    """Vehicles with a velocity to start with and inputs."""
+    """Return vehicles, each with a velocity at the start and inputs."""
     return {
         "free body": (RigidVehicle((1, 2, 3), (4, 5, 7), gravity=(0, 0, 0)), [0.5, 0.2, -0.3, 1, -0.7, 0.4], None),
         "helicopter": (helicopter(drag=(0.01, 0.01, 0.01, 0.1, 0.1, 0.2)), [0.5, 0, 0, 0, 0, 0.1], [11.8, 0, 0, 0]),

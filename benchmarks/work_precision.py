@@ -3,10 +3,11 @@
     python benchmarks/work_precision.py [--smoke] [--plot FILE]
 
 A hanging chain of ten boxes (1 kg, 0.03 x 0.03 x 0.1 m) turning about x and y in alternation is let go with all
-joints at 0.1 rad, for 5 s. Error: norm of the difference of all q and v [rad, rad/s] at the end, against DOP853 at
-the tightest tolerance. Time: the least of repeats, of stepping alone, one core. Steps are halved until the error is
-that of the reference, or falls no more, or a run gets long. vitree and MuJoCo step in compiled loops; Pinocchio's
-Runge-Kutta 4 is a loop in Python around pin.aba with every array allocated before, and SciPy's DOP853 calls pin.aba.
+joints at 0.1 rad, for 5 s. The error is the norm of the difference of all q and v [rad, rad/s] at the end to DOP853 at
+the tightest tolerance. The time is the least of several repeats, of stepping alone, on one core. Steps are halved until
+the error reaches the reference's, or falls no more, or a run gets long. vitree and MuJoCo step in compiled loops.
+Pinocchio's Runge-Kutta 4 is a loop in Python around pin.aba, with every array allocated before. SciPy's DOP853 calls
+pin.aba.
 The variational methods are there by solver at order 2, and as compositions of orders 4, 6 and 8 (5, 9 and 17 substeps
 a step). "rk8" is the eighth-order Runge-Kutta method that DOP853 is built on, twelve forward dynamics a step, with a
 fixed step and in compiled code; it keeps neither momentum nor energy, and is what one takes for small errors over
@@ -58,7 +59,7 @@ TOLERANCES = [10.0**-k for k in range(2, 14)]
 
 @dataclass
 class Point:
-    """One run: its steps or tolerance, error, and seconds."""
+    """The steps or tolerance, the error and the seconds of one run."""
 
     setting: str
     error: float
@@ -66,7 +67,7 @@ class Point:
 
 
 def chain_urdf() -> str:
-    """The hanging chain as URDF text."""
+    """Return the hanging chain as URDF text."""
     x, y, z = 0.03, 0.03, 0.1
     ixx, iyy, izz = (y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12
     inertial = (
@@ -86,7 +87,7 @@ def chain_urdf() -> str:
 
 
 class Bench:
-    """The start, the reference, and timers of all methods that return the state at the end and seconds."""
+    """The start, the reference, and a timer for each method, which returns the last state and the seconds."""
 
     def __init__(self, text: str, repeats: int):
         self.text, self.repeats = text, repeats
@@ -113,7 +114,7 @@ class Bench:
         return Point(setting, float(np.linalg.norm(end - self.reference)), seconds)
 
     def vitree(self, method, options, steps: int):
-        """vitree's ``simulate``; None if a step fails."""
+        """Time vitree's ``simulate``; None if a step fails."""
 
         def run():
             done = vt.simulate(self.model, *self.start, duration=DURATION, dt=DURATION / steps, method=method,
@@ -126,7 +127,7 @@ class Bench:
             return None
 
     def vitree_scipy(self, tolerance: float):
-        """vitree's dynamics by SciPy's DOP853."""
+        """Time vitree's dynamics by SciPy's DOP853."""
 
         def run():
             done = vt.simulate(self.model, *self.start, duration=DURATION, dt=DURATION, method="scipy-dop853",
@@ -136,7 +137,7 @@ class Bench:
         return self.least(run)
 
     def pinocchio_rk4(self, steps: int):
-        """Runge-Kutta 4 in Python around pin.aba, in the quicker of its conventions."""
+        """Time Runge-Kutta 4 in Python around pin.aba, in the quicker of its conventions."""
         import pinocchio as pin
 
         model, data, tau, h = self.pin_model, self.pin_data, np.zeros(LINKS), DURATION / steps
@@ -166,7 +167,7 @@ class Bench:
         return self.least(run)
 
     def mujoco(self, integrator: str, steps: int):
-        """MuJoCo's mj_step, looped in C; None if the state does not stay finite and small."""
+        """Time MuJoCo's mj_step, looped in C; None if the state does not stay finite and small."""
         import mujoco
 
         model = peers.mujoco_model(self.text, False, DURATION / steps)
@@ -185,7 +186,7 @@ class Bench:
         return (end, seconds) if np.isfinite(end).all() else None
 
     def scipy(self, tolerance: float, largest_step: float = np.inf):
-        """SciPy's DOP853 on pin.aba."""
+        """Time SciPy's DOP853 on pin.aba."""
         import pinocchio as pin
 
         model, data, tau, rate = self.pin_model, self.pin_data, np.zeros(LINKS), np.empty(2 * LINKS)
@@ -205,7 +206,7 @@ class Bench:
 
 
 def time_to(points: list[Point], error: float, floor: float) -> float:
-    """Seconds at which a method reaches an error: between two runs as a power law; infinite if it does not."""
+    """Return the seconds in which a method reaches an error, by a power law between runs; infinite if it does not."""
     sound = [point for point in points if point.error > floor]
     best = min((point.seconds for point in sound[:1] if point.error <= error), default=np.inf)
     for a, b in pairwise(sound):
@@ -216,17 +217,17 @@ def time_to(points: list[Point], error: float, floor: float) -> float:
 
 
 def shows_a_solver(label) -> bool:
-    """Whether a way of vitree's differs from another in its solver or residual only."""
+    """Return whether a method of vitree differs from another one in its solver or residual only."""
     return any(key in METHODS.get(label, (None, {}))[1] for key in ("solver", "residual"))
 
 
 def measure(bench: Bench, smoke: bool) -> tuple[dict, dict]:
-    """Points of vitree's methods, and of the others."""
+    """Return the points of vitree's methods, and of the others."""
     ours: dict[str, list[Point]] = {}
     others: dict[str, list[Point]] = {}
 
     def refine(group, label, run, coarsest=COARSEST, halvings=HALVINGS):
-        """Halve the step as long as it pays."""
+        """Halve the step while this pays."""
         points = group.setdefault(label, [])
         for steps in [coarsest * 2**k for k in range(1 if smoke else halvings + 1)]:
             result = run(steps)

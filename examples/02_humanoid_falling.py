@@ -1,10 +1,10 @@
-"""A somersault: a human-like figure in the air tucks in and turns faster, and its momentum stays to round-off.
+"""A somersault: a human-like figure in the air tucks in and turns faster; its momentum is conserved to round-off.
 
     python 02_humanoid_falling.py [--save FILE] [--plot FILE] [--view]
 
-It leaves the ground stretched, turning forward and a little to the side. The torques pull its joints to a tucked pose
-as fast as a critically damped spring; inverse dynamics finds them, with nothing on the pelvis, which floats. Being
-inside the body they cannot change its momentum. Gravity can: the linear momentum by its impulse, the angular
+The figure leaves the ground stretched, turning forward and a little to the side. Torques pull its joints to a tucked
+pose, like critically damped springs. Inverse dynamics finds the torques, with none on the floating pelvis. Torques
+inside the body cannot change its momentum. Gravity adds its impulse to the linear momentum, and changes the angular
 momentum about every axis but the vertical.
 """
 
@@ -27,7 +27,7 @@ def main() -> vt.Trajectory:
     def tuck(t, q, v):
         a = 64.0 * model.difference(q, goal) - 16.0 * v
         a[:6] = 0.0
-        a[:6] = np.linalg.solve(model.crba(q)[:6, :6], -model.rnea(q, v, a)[:6])  # how the pelvis answers
+        a[:6] = np.linalg.solve(model.crba(q)[:6, :6], -model.rnea(q, v, a)[:6])  # acceleration of the pelvis
         torque = model.rnea(q, v, a)
         torque[:6] = 0.0
         return torque

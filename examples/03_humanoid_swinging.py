@@ -2,9 +2,9 @@
 
     python 03_humanoid_swinging.py [--save FILE] [--plot FILE] [--view]
 
-Each grip is a point of the hand held at a point of the bar, three constraints each: bar, arms and trunk make a loop.
-Muscles keep the body near stretched. The multipliers of the constraints are what the bar bears: twice the body's
-weight and more at the bottom of the swing. The hands stay on the bar to round-off.
+Each grip holds a point of the hand at a point of the bar by three constraints. Bar, arms and trunk make a loop.
+Muscles keep the body nearly stretched. The multipliers of the constraints are the forces on the bar: more than twice
+the body's weight at the bottom of the swing. The hands stay on the bar to round-off.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def main() -> vt.Trajectory:
     q0[:3] -= model.frame_pose("left grip", q0)[:3, 3] - (0.0, 0.18, 0.0)
     q0 = vt.satisfy_constraints(model, q0)
 
-    inertia = 1 / np.diag(np.linalg.inv(model.crba(q0)))  # what each joint feels, the others let loose
+    inertia = 1 / np.diag(np.linalg.inv(model.crba(q0)))  # of each joint if the others are free
 
     def muscles(t, q, v):
         torque = inertia * (200.0 * model.difference(q, q0) - 20.0 * v)

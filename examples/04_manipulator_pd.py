@@ -1,10 +1,10 @@
-"""An arm under PD control with gravity compensation, its motors as strong as the file says and no stronger.
+"""An arm under PD control with gravity compensation, whose motors have the effort limits of the file.
 
     python 04_manipulator_pd.py [--save FILE] [--plot FILE] [--view]
 
-The controller is a function of (t, q, v), asked once a step. With `effort_limits=True` its answers are cut to the
-efforts in the URDF file; the run tells in how large a share of the steps that happened. What is left of the error
-decays like a damped spring's.
+The controller is a function of (t, q, v) that is called once a step. `effort_limits=True` limits its torques to the
+efforts in the URDF file. The run says for each joint in which share of the steps its torque was limited. After that
+the error decays like a damped spring's.
 """
 
 import numpy as np

@@ -1,10 +1,11 @@
-"""A mechanism built by hand: a gyroscope with a counterweight, whose weight makes it turn aside.
+"""A mechanism built by hand: a gyroscope with a counterweight, which precesses under its weight.
 
     python 06_hand_built_tree.py [--save FILE] [--plot FILE] [--view]
 
-A tree is made of transforms, `tx ty tz rx ry rz`: a name makes one a joint, a number a constant. `add` returns the
-place that was reached, and branches start there. With its axle level the gyroscope turns at m g d / (J w), mass m at
-a distance d from the pivot, rotor of inertia J at the speed w; started at that rate it stays level.
+A tree is made of transforms, `tx ty tz rx ry rz`: a transform with a name is a joint, one with a number is constant.
+`add` returns the place behind the last element, and branches start there. With a level axle the gyroscope precesses at
+m g d / (J w): the mass m is at a distance d from the pivot, and the rotor of inertia J turns at the speed w. A
+gyroscope that starts at this rate stays level.
 """
 
 import vitree as vt

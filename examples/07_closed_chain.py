@@ -1,10 +1,10 @@
-"""A closed chain: a four-bar linkage, held together by constraints, and the force in the pin that closes it.
+"""A closed chain: a four-bar linkage that a constraint closes, and the force in its pin.
 
     python 07_closed_chain.py [--save FILE] [--plot FILE] [--view]
 
-A tree has no loops, so that the linkage is cut at one pin and closed by a constraint there. The variational method
-holds it at every step; Runge-Kutta 4 holds its second derivative, and what it misses of the rest piles up. The
-multipliers are the components of the force in the pin.
+A tree has no loops. The linkage is therefore cut at one pin, and a constraint closes it there. The variational method
+satisfies the constraint at every step. Runge-Kutta 4 satisfies its second derivative only, and its errors accumulate.
+The multipliers are the components of the force in the pin.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def main() -> vt.Trajectory:
     model = tree.compile()
 
     q0 = vt.satisfy_constraints(model, [0.5, -1.0, 0.2], hold=["crank"])
-    v0 = model.project_velocity(q0, [6.0, 0.0, 0.0])  # the nearest that the loop allows
+    v0 = model.project_velocity(q0, [6.0, 0.0, 0.0])  # the nearest velocity that the loop allows
     start = {"q0": q0, "v0": v0, "duration": 20.0, "dt": 0.002}
     run = vt.simulate(model, method="midpoint", **start)
     drifting = vt.simulate(model, method="rk4", **start)

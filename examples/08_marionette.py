@@ -1,10 +1,10 @@
-"""A marionette on four strings, whose lengths are what the puppeteer says.
+"""A marionette on four strings, whose lengths a puppeteer prescribes.
 
     python 08_marionette.py [--save FILE] [--plot FILE] [--view]
 
-A string is a distance between two frames, and its length a coordinate that is prescribed over time (Johnson &
-Murphey 2009). The hands are pulled up and let down, each in a time of its own. Minus the multiplier is the tension;
-look whether it stays positive, for these strings could push as well.
+A string is a distance between two frames; its length is a coordinate that is prescribed over time (Johnson & Murphey
+2009). The hands go up and down, each at a frequency of its own. The tension is minus the multiplier. The script prints
+it, because these strings could push as well: it must stay positive.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def main() -> vt.Trajectory:
     model = tree.compile()
 
     q0, lengths = model.neutral(), [model.joint(name).q_slice.start for name in model.kinematic_names]
-    q0[lengths] = model.constraint_rows(q0[None])[0][0]  # from hook to frame, less a length of zero
+    q0[lengths] = model.constraint_rows(q0[None])[0][0]  # distances from hook to frame, as the lengths are zero
     left, right = (q0[model.joint(f"{side} hand string").q_slice.start] for side in ("left", "right"))
     motion = {"left hand string": lambda t: left - 0.05 * (1 - np.cos(3 * t)),
               "right hand string": lambda t: right - 0.05 * (1 - np.cos(4 * t))}  # fmt: skip

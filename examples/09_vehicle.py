@@ -1,11 +1,11 @@
-"""A vehicle: a car whose wheels roll and do not slip, driven round a circle and back to where it began.
+"""A vehicle: a car whose wheels roll without slip drives round a circle, back to its start.
 
     python 09_vehicle.py [--save FILE] [--plot FILE] [--view]
 
-A car is a System of its own, in the group SE(2) with the shape of its wheels beside; it is simulated, compared and
-saved as a robot is. With the steering held it runs round a circle whose radius is the distance of the axles over the
-tangent of the steering angle. A step of the variational method is an arc of it, so that the circle closes at any time
-step; the steps of rk2 leave it.
+A car is a System of its own: a pose in SE(2), and the angles of its wheels. It is simulated, compared and saved as a
+robot is. With fixed steering it drives round a circle, whose radius is the wheelbase over the tangent of the steering
+angle. A step of the variational method is an arc of the circle, so that the circle closes for every time step. The
+steps of rk2 leave the circle.
 """
 
 import numpy as np

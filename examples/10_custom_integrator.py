@@ -1,16 +1,16 @@
-"""An integrator of your own: a name, an order and a step; then it runs, fails and is compared as the others do.
+"""An integrator of your own: with a name, an order and a step it runs, fails and is compared like the others.
 
     python 10_custom_integrator.py [--save FILE] [--plot FILE] [--view]
 
-A step goes from (t, q, v) to (q, v) a time dt later. `self.acceleration` has everything in it: gravity, torques,
-loads, constraints; `self.model.integrate` moves q along a velocity, over quaternions as well.
+A step leads from (t, q, v) to (q, v) at the time t + dt. `self.acceleration` includes gravity, torques, loads and
+constraints. `self.model.integrate` moves q along a velocity, quaternions included.
 """
 
 import vitree as vt
 
 
 class ExplicitMidpoint(vt.Integrator):
-    """The rates at the middle of the step, which half a step of explicit Euler predicts."""
+    """Takes the rates at the middle of the step; half a step of explicit Euler predicts that state."""
 
     name = "explicit-midpoint"
     order = 2
@@ -24,7 +24,7 @@ class ExplicitMidpoint(vt.Integrator):
 
 
 def main() -> vt.Comparison:
-    vt.METHODS[ExplicitMidpoint.name] = ExplicitMidpoint  # now simulate, compare and the others know it
+    vt.METHODS[ExplicitMidpoint.name] = ExplicitMidpoint  # simulate and compare find it there
     model = vt.load_urdf(vt.find_robot("human"), base="free")
     v0 = model.zero_velocity()
     v0[:6] = 0.5, 0.0, 3.0, 0.3, 2.0, 1.0  # linear [m/s], angular [rad/s]

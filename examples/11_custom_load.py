@@ -1,9 +1,9 @@
-"""Loads of your own: a ground that pushes back, with a potential, and a drag of the air, without one.
+"""Loads of your own: an elastic ground, which has a potential, and the drag of the air, which has none.
 
     python 11_custom_load.py [--save FILE] [--plot FILE] [--view]
 
-A Potential gives its energy, a Force its force; derivatives that are left out are taken by differences, and those that
-are given `check_derivatives` compares with differences. Without drag the ball must come back to where it fell from.
+A Potential returns its energy, a Force its force. Differences replace derivatives that are not written;
+`check_derivatives` compares written ones with differences. Without drag the ball must return to its first height.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import vitree as vt
 
 
 class Ground(vt.Potential):
-    """V = k d^3 / 3 at a depth d below the surface, z = 0, with k = 1e4 N/m^2; its force begins smoothly."""
+    """V = k d^3 / 3 at the depth d below z = 0, with k = 1e4 N/m^2; the force begins smoothly."""
 
     def energy(self, model, q):
         return 1e4 * max(-q[0], 0.0) ** 3 / 3
@@ -22,7 +22,7 @@ class Ground(vt.Potential):
 
 
 class Drag(vt.Force):
-    """Against the velocity, by its square."""
+    """A force against the velocity, proportional to its square."""
 
     def force(self, model, t, q, v, u):
         return -0.05 * v * abs(v)

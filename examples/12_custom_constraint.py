@@ -1,9 +1,9 @@
-"""A constraint of your own: beads that slide in a bowl, z = (x^2 + y^2) / 2R, each held to it by one equation.
+"""A constraint of your own: beads that slide in a bowl, z = (x^2 + y^2) / 2R; one equation holds each bead there.
 
     python 12_custom_constraint.py [--save FILE] [--plot FILE] [--view]
 
-A Constraint gives its value, and its gradient if you can. In this bowl every level circle takes the same time, 2 pi
-sqrt(R / g), however wide.
+A Constraint returns its value, and its gradient if you write one. In this bowl every level circle takes the same time,
+2 pi sqrt(R / g), whatever its width.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ class Bowl(vt.Constraint):
     def value(self, model, q):
         return q[self.k + 2] - (q[self.k] ** 2 + q[self.k + 1] ** 2) / (2 * R)
 
-    def gradient(self, model, q):  # left out, it is taken by differences
+    def gradient(self, model, q):  # without this method differences replace it
         return np.concatenate((np.zeros(self.k), [-q[self.k] / R, -q[self.k + 1] / R, 1.0], np.zeros(6 - self.k)))
 
 

@@ -31,12 +31,12 @@ def power_series(terms):
 
 
 def bernoulli(n):
-    """|B_2n| / (2n)!, by |B_2n| = 2 (2n)! zeta(2n) / (2 pi)^2n."""
+    """Return |B_2n| / (2n)!, by |B_2n| = 2 (2n)! zeta(2n) / (2 pi)^2n."""
     return 2 * mp.zeta(2 * n) / (2 * mp.pi) ** (2 * n)
 
 
 def derivative(terms):
-    """Terms of (1/theta) d/dtheta of a series in s = theta^2: twice the derivative by s."""
+    """Return the terms of (1/theta) d/dtheta of a series in s = theta^2: twice the derivative by s."""
     return lambda n: 2 * (n + 1) * terms(n + 1)
 
 
@@ -96,7 +96,7 @@ def interpolate(function, end, degree):
 
 
 def fit(function, end, weight):
-    """Coefficients of least degree, and the error they have after rounding to doubles."""
+    """Return the coefficients of least degree, and their error after rounding to doubles."""
     points = [end * k / 40 for k in range(41)]
     values = [function(s) for s in points]
     scale = 1 / weight if weight else max(abs(v) for v in values)
@@ -110,7 +110,7 @@ def fit(function, end, weight):
 
 
 def estrin(coefficients, s):
-    """The polynomial as a C expression of short dependency chains (Estrin 1960)."""
+    """Return the polynomial as a C expression of short dependency chains (Estrin 1960)."""
     terms = [repr(c) for c in coefficients]
     power = f"({s})"
     while len(terms) > 1:
@@ -127,7 +127,7 @@ def two_over_pi(words):
 
 
 def pi_half_parts():
-    """pi/2 as two parts of 33 bits, so that n * part is exact for n < 2^20, and the rest."""
+    """Return pi/2 as two parts of 33 bits, so that n * part is exact for n < 2^20, and the rest."""
     rest, parts = mp.pi / 2, []
     for _ in range(2):
         exponent = mp.floor(mp.log(rest, 2))

@@ -20,19 +20,19 @@ GROUPS = {group.__name__.lower(): group for group in (cli_options.Reading, cli_o
 
 
 def _row(name: str, hint: Any, default: Any) -> str:
-    """A row of a table: names, meaning, default."""
+    """Return a row of a table: names, meaning, default."""
     (info,) = hint.__metadata__
-    # Typer has the first name of an option where a default would be
+    # Typer keeps the first name of an option in the place of a default.
     names = [x for x in (info.default, *(getattr(info, "param_decls", None) or ())) if isinstance(x, str)]
     shown = ", ".join(f"`{x}`" for x in names) or f"`{info.metavar or name.upper()}`"
-    told = "" if default in (None, "", MISSING, inspect.Parameter.empty) else str(default)
-    if isinstance(default, bool):  # of a pair of names the one that it stands for
-        told = names[0].partition("/")[0] if default else ""
-    return f"| {shown} | {info.help} | {f'`{told}`' if told else ''} |"
+    meant = "" if default in (None, "", MISSING, inspect.Parameter.empty) else str(default)
+    if isinstance(default, bool):  # the name that stands for the default, of a pair
+        meant = names[0].partition("/")[0] if default else ""
+    return f"| {shown} | {info.help} | {f'`{meant}`' if meant else ''} |"
 
 
 def table_of(name: str) -> str:
-    """Return the table of the options of a command or group, those of other groups apart."""
+    """Return the table of the options of a command or group, without those of other groups."""
     if name in GROUPS:
         group, hints = GROUPS[name], get_type_hints(GROUPS[name], include_extras=True)
         own = [field for field in fields(group) if field.name in group.__annotations__]
@@ -51,7 +51,7 @@ def table_of(name: str) -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with its tables written anew."""
+    """Return the page with new tables."""
 
     def table(found: re.Match) -> str:
         return f"<!-- options {found[1]} -->\n{table_of(found[1])}\n<!-- end -->"

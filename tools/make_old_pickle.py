@@ -1,8 +1,8 @@
-"""Write tests/data/vitree-0.1.0.pickle and tests/data/saved-0.1.0.npz: what vitree 0.1.0 pickled and saved.
+"""Write tests/data/vitree-0.1.0.pickle and tests/data/saved-0.1.0.npz, by vitree 0.1.0.
 
     python tools/make_old_pickle.py
 
-Needs an environment with that version; tests/run/test_old_files.py knows what is in the files.
+Needs an environment with that version. tests/run/test_old_files.py expects the contents of these files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DATA = pathlib.Path(__file__).parent.parent / "tests" / "data"
 
 
 def arm() -> vt.Tree:
-    """A free arm with a gear, a spring and a motor."""
+    """Return a free arm with a gear, a spring and a motor."""
     ball = vt.Geometry("trunk", "sphere", (0.1,), np.eye(3), np.zeros(3))
     tree = vt.Tree("arm")
     trunk = tree.world.add(vt.free("base"), vt.body("trunk", mass=2.0, inertia=(0.1, 0.1, 0.1), geometry=[ball]))

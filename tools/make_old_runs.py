@@ -1,4 +1,4 @@
-"""Write tests/data/run-*.npz: a small run as each older version of vitree saved it, by that version's own code.
+"""Write tests/data/run-*.npz: a small run, saved by the code of each older version of vitree.
 
     python tools/make_old_runs.py
 
@@ -25,7 +25,7 @@ VERSIONS = {
 
 
 def values() -> dict:
-    """What the run holds; tests/results/test_export.py knows it by these numbers."""
+    """Return the values of the run; tests/results/test_export.py expects these numbers."""
     n, nq, nv, m = 3, 4, 3, 1
     arrays = {
         "t": (n,), "q": (n, nq), "v": (n, nv), "p": (n, nv), "kinetic": (n,), "potential": (n,), "momentum": (n, 6),
@@ -46,7 +46,7 @@ def main() -> None:
     for name, commit in VERSIONS.items():
         text = subprocess.run(["git", "-C", ROOT, "show", f"{commit}:vitree/trajectory.py"],
                               capture_output=True, text=True, check=True).stdout  # fmt: skip
-        module = sys.modules["trajectory"] = types.ModuleType("trajectory")  # where dataclasses look for it
+        module = sys.modules["trajectory"] = types.ModuleType("trajectory")  # dataclasses look for the module there
         exec(compile(text, f"{commit}/trajectory.py", "exec"), module.__dict__)
         known = {field.name for field in fields(module.Trajectory)}
         run = module.Trajectory(**{key: value for key, value in values().items() if key in known})

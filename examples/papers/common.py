@@ -1,4 +1,4 @@
-"""What the scripts share: arguments, tables, pictures that can be read in grey."""
+"""Shared by the scripts of papers: arguments, tables, and pictures that can be read in grey."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-#: Dashes and a shade by index; what the script is about comes first.
+#: Dashes and a shade by index; the method that a script is about comes first.
 LINES = [
     {"color": "0.0", "linestyle": "-"},
     {"color": "0.55", "linestyle": "-"},
@@ -19,7 +19,7 @@ LINES = [
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """Read --quick and --out; the folder is made."""
+    """Read --quick and --out, and make the folder."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a short run, to see that it works")
     parser.add_argument("--out", type=Path, default=Path("."), metavar="FOLDER", help="where the picture goes")
@@ -29,19 +29,19 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def figure(rows: int = 1, columns: int = 1, size=(7.0, 3.6), **options):
-    """A figure without a display, and its axes."""
+    """Return a figure that needs no display, and its axes."""
     made = Figure(figsize=size, layout="constrained")
     return made, made.subplots(rows, columns, **options)
 
 
 def save(made: Figure, out: Path, name: str) -> None:
-    """Write a picture and say where."""
+    """Write a picture and print its path."""
     made.savefig(out / name, dpi=150)
     print(f"\nwritten: {out / name}")
 
 
 def table(headings, rows) -> None:
-    """Print rows below headings, the first column to the left; None is a dash."""
+    """Print rows below headings, with the first column on the left; None is printed as a dash."""
     text = [[*map(str, headings)], *(["-" if cell is None else str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*text, strict=True)]
     for line in text:

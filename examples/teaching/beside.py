@@ -1,4 +1,4 @@
-"""The core beside what the scripts compute: states carried over, robots to compare on, and how far apart they are."""
+"""The comparison of the scripts with the core: states for both, robots, and differences."""
 
 import numpy as np
 from links import count, links_of
@@ -8,7 +8,7 @@ import vitree as vt
 
 
 def to_core(links, x):
-    """The core's configuration q, and the B of its velocity v = B x'.
+    """Return the core's configuration q, and the B of its velocity v = B x'.
 
     One-coordinate joints are the same in both. The core has a quaternion for a rotation, whose velocity is the angular
     one in the link's own axes; for a free joint the linear one, in these axes too, comes before it.
@@ -32,13 +32,13 @@ def to_core(links, x):
 
 
 def motion_to_core(links, x, dx, ddx):
-    """The core's q, v, a of a motion, and B: v = B x', a = B x'' + B' x'."""
+    """Return the core's q, v, a of a motion, and B: v = B x', a = B x'' + B' x'."""
     q, B = to_core(links, x)
     return q, B @ dx, B @ ddx + rate(lambda at: to_core(links, at)[1], x, dx) @ dx, B
 
 
 def as_quaternion(R):
-    """The unit quaternion (x, y, z, w) of a rotation: a column of 4 q q^T, the one that is largest."""
+    """Return the unit quaternion (x, y, z, w) of a rotation, from the largest column of 4 q q^T."""
     a, t = 2 * vee(R), np.trace(R)
     Q = np.block([[R + R.T + (1 - t) * np.eye(3), a[:, None]], [a[None], np.array([[1 + t]])]])
     column = Q[:, np.argmax(np.diag(Q).real)]
@@ -46,7 +46,7 @@ def as_quaternion(R):
 
 
 def random_state(links, rng, speed: float = 1.0):
-    """Coordinates x, rates x' and second rates x''; quaternions of unit length, whose rates keep it."""
+    """Return random coordinates x, rates x' and second rates x''. Quaternions and their rates keep the length 1."""
     n = count(links)
     x, dx, ddx = rng.uniform(-1, 1, n), speed * rng.standard_normal(n), rng.standard_normal(n)
     for link in links:
@@ -58,7 +58,7 @@ def random_state(links, rng, speed: float = 1.0):
 
 
 def systems() -> dict[str, vt.Model]:
-    """A chain, the tree of the tutorial's figure 1, and a humanoid that floats."""
+    """Return a chain, the tree of the tutorial's figure 1, and a floating humanoid."""
     tree = vt.Tree("figure 1", gravity=(0.0, 0.0, -9.81))
     first = tree.world.add(vt.universal("q1"), vt.body("link 1", 2.0, (0.2, 0.1, 0.3), (0, 0, 0.3)))
     second = first.add(vt.tz(0.6), vt.ball("q2"), vt.body("link 2", 1.5, (0.1, 0.2, 0.15), (0.1, 0, 0.2)))
@@ -69,12 +69,12 @@ def systems() -> dict[str, vt.Model]:
 
 
 def apart(a, b) -> float:
-    """Largest difference of two arrays, over the largest entry of the second."""
+    """Return the largest difference of two arrays, over the largest entry of the second."""
     return float(np.abs(a - b).max() / np.abs(b).max())
 
 
 def report(found: dict[str, float], title: str = "") -> dict[str, float]:
-    """Print how far apart the two ways are, a line each."""
+    """Print each difference on a line, and return them all."""
     if title:
         print(f"\n{title}")
     for what, difference in found.items():
@@ -83,7 +83,7 @@ def report(found: dict[str, float], title: str = "") -> dict[str, float]:
 
 
 def survey(compared, seed: int) -> dict[str, float]:
-    """Report compared(links, model, x, x', x'') of each system, its rotations written in each way; states are drawn."""
+    """Report compared(links, model, x, x', x'') at random states of each system, by each kind of rotation."""
     rng, found = np.random.default_rng(seed), dict[str, float]()
     for name, model in systems().items():
         turning = {"ball", "free"} & {link.kind for link in links_of(model)}

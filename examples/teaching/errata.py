@@ -1,8 +1,8 @@
-"""Where the tutorial's text does not hold as it stands, each with a number that would be zero if it did.
+"""Errors in the tutorial's text, each with a number that would be zero without the error.
 
     python errata.py
 
-The README says what to read instead. All other equations that the sections' scripts use hold to round-off.
+The README has the corrections. All other equations in the sections' scripts hold to round-off.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def translation_from_all_of_v(links, x, dx):
 
 
 def force_on_a_slider():
-    """Eq. 84's acceleration in eq. 72: the force along a slot in a turntable, less that of the core."""
+    """Eq. 84's acceleration in eq. 72: the force along a slot in a turntable, minus the core's force."""
     tree = vt.Tree("turntable", gravity=(0, 0, 0))
     tree.world.add(vt.rz("turn"), vt.tx("slide"), vt.body("slider", 1.0))
     q, v, a = np.array([0.3, 0.5]), np.array([2.0, 0.7]), np.array([0.1, -0.4])
@@ -39,7 +39,7 @@ def force_on_a_slider():
 
 
 def force_on_the_root(links, x):
-    """Section 7.3, base case: f_0 of the root link, which is to be zero, at rest."""
+    """Section 7.3, base case: f_0 of the root link at rest, which should be zero."""
     f, _ = inward(links, outward(links, x, 0 * x, 0 * x, np.array([0.0, 0.0, -1.0])))
     return np.linalg.norm(f[0]) / sum(link.mass for link in links)
 

@@ -1,4 +1,4 @@
-"""The links of a model as the tutorial has them (section 5.1).
+"""The links of a model, in the tutorial's form (section 5.1).
 
 A link k has a parent p(k), a joint that moves it in the parent's frame by coordinates q_k, and a mass, a centre of mass
 and an inertia in its own frame. One-coordinate joints turn about or move along their local z. A ball or free joint

@@ -1,6 +1,6 @@
-"""Cross products as matrices, derivatives to round-off, and the tutorial's three ways to write a rotation.
+"""Cross products as matrices, derivatives to round-off, and the tutorial's three representations of rotations.
 
-NumPy only; all of it works for complex numbers, which is how derivatives are taken.
+The module needs NumPy only. All functions take complex numbers, because derivatives are taken by complex steps.
 """
 
 import numpy as np

@@ -3,8 +3,8 @@
     python section2_lagrange.py
 
 The particles are at r_1(q) and r_2(q), q the angles of the rods from straight down. M is the sum of mu J^T J (eq. 16),
-C is M' q' less half the derivative of q'^T M q' (eq. 17). The core knows of no particles: to it they are bodies
-without inertia.
+C is M' q' minus half the derivative of q'^T M q' (eq. 17). The core has no particles; bodies without inertia stand for
+them.
 """
 
 import numpy as np

@@ -1,9 +1,10 @@
-"""Section 3: a rigid body of many particles; its momentum, its inertia, and the equations of Newton and Euler.
+"""Section 3: a rigid body of many particles: its momentum, its inertia, and the equations of Newton and Euler.
 
     python section3_newton_euler.py
 
-Sums over a cloud of particles stand for the rigid body. The core has the same body as mass, centre of mass and inertia
-on a free joint, whose velocity and force it sees in the body's axes at the joint, away from the centre of mass.
+Sums over a cloud of particles stand for the rigid body. In the core the same body has a mass, a centre of mass and an
+inertia, and moves on a free joint. The core's velocity and force are in the body's axes at the joint, away from the
+centre of mass.
 """
 
 import numpy as np

@@ -38,7 +38,7 @@ def cartesian_mass(link, x):
 
 
 def compared(rotation: str, rng) -> dict[str, float]:
-    """How far this and the core are apart at a state drawn at random."""
+    """Return the differences of this and the core, at a random state."""
     tree = vt.Tree("body", gravity=(0, 0, 0))
     tree.world.add(vt.free("base"), vt.body("body", MASS, INERTIA))
     model = tree.compile()

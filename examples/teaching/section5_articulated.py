@@ -2,9 +2,9 @@
 
     python section5_articulated.py
 
-Each link's J_v and J_omega is built outward from its parent's, the mass matrix is the sum of J^T M_c J over the links,
-and the Coriolis term takes J' and omega (eq. 59). The core has none of that: its mass matrix comes from the composite
-rigid body algorithm, its bias forces from a recursion.
+J_v and J_omega of each link follow from its parent's. The mass matrix is the sum of J^T M_c J over the links. The
+Coriolis term needs J' and omega (eq. 59). The core has no such sums: its mass matrix comes from the composite rigid
+body algorithm, its bias forces from a recursion.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ def gravity_force(links, x, g):
 
 
 def compared(links, model, x, dx, ddx) -> dict[str, float]:
-    """How far this and the core are apart."""
+    """Return the differences of this and the core."""
     q, v, a, B = motion_to_core(links, x, dx, ddx)
     _, com, J_v, J_omega = kinematics(links, x)
     found, frames = {}, []

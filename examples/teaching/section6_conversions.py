@@ -1,9 +1,9 @@
-"""Section 6: velocities and forces carried between generalised and Cartesian coordinates, both ways.
+"""Section 6: velocities and forces, converted between generalised and Cartesian coordinates in both directions.
 
     python section6_conversions.py
 
-Velocities of all links give the rates q' back, by one pseudo-inverse or joint by joint. Forces at points, torques on
-links and torques in joints give generalised forces Q, and Q gives forces that are one choice of many.
+Velocities of all links give the rates q', by one pseudo-inverse or joint by joint. Forces at points, torques on links
+and torques in joints give generalised forces Q. Many choices of forces give the same Q; the section takes one.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def rates_joint_by_joint(links, x, v, omega):
 
 
 def compared(links, model, x, dx, _) -> dict[str, float]:
-    """How far the ways are apart; forces and torques are drawn."""
+    """Return the differences of the ways, for random forces and torques."""
     rng, (q, B) = np.random.default_rng(0), to_core(links, x)
     _, com, J_v, J_omega = kinematics(links, x)
     D, R, J_hat = joint_wise(links, x)

@@ -2,9 +2,10 @@
 
     python section7_inverse_dynamics.py
 
-Outward: velocity and acceleration of each link from its parent's. Inward: force and torque in each joint, by the
-equations of Newton and Euler, from its children's. The tutorial has joints that turn (eqs. 76 to 80) or slide (eqs. 82
-to 84); here is the general one, d_k and R_k both moving. The core does the same with spatial vectors about the joints.
+The outward pass computes velocity and acceleration of each link from its parent's. The inward pass computes force and
+torque in each joint from the children's, by the equations of Newton and Euler. The tutorial has joints that turn (eqs.
+76 to 80) or slide (eqs. 82 to 84). The joint of this script is general: d_k and R_k both move. The core does the same
+with spatial vectors about the joints.
 """
 
 import numpy as np
@@ -50,7 +51,7 @@ def inward(links, moving):
 
 
 def inverse_dynamics(links, x, dx, ddx, gravity):
-    """Q for a motion: of each joint's force and torque what it does along the joint (eq. 69)."""
+    """Return Q for a motion: the components along each joint of its force and torque (eq. 69)."""
     moving = outward(links, x, dx, ddx, gravity)
     Q = []
     for link, (R, *_), f, tau in zip(links, moving, *inward(links, moving), strict=True):
@@ -60,7 +61,7 @@ def inverse_dynamics(links, x, dx, ddx, gravity):
 
 
 def compared(links, model, x, dx, ddx) -> dict[str, float]:
-    """How far this and the core are apart."""
+    """Return the differences of this and the core."""
     q, v, a, B = motion_to_core(links, x, dx, ddx)
     return {"Q: rnea": apart(inverse_dynamics(links, x, dx, ddx, model.gravity), B.T @ model.rnea(q, v, a))}
 

@@ -1,7 +1,7 @@
 """A boat with two thrusters docks against wind and current, and comes to rest along the quay.
 
-Kobilarov, Crane & Desbrun 2009, Figure 10, left. A flat boat on SE(2): added mass that differs by axis, drag against
-the water that flows, wind on its side.
+Kobilarov, Crane & Desbrun 2009, Figure 10, left. A flat boat on SE(2): the added mass differs by axis, drag is relative
+to the current, and wind blows on the side.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DRAG = np.array([1.5, 3.0, 20.0])  # N m s, N s/m, N s/m
 
 
 def force(t, g, xi, u):
-    """Wrench (torque, push ahead, push aside) of water, wind and the two thrusters."""
+    """Return the wrench (torque, force ahead, force aside) of water, wind and the two thrusters."""
     R = np.swapaxes(g[..., :2, :2], -1, -2)
     water, wind = R @ CURRENT, R @ WIND
     slip = np.concatenate((xi[..., :1], xi[..., 1:] - water), axis=-1)

@@ -1,7 +1,7 @@
 """A helicopter flies through a winding canyon, between its walls, below its rim and around a pillar of rock.
 
-Kobilarov, Crane & Desbrun 2009, Figures 9 and 12, left. The walls are functions of our own: signed distances, here
-those along y, shortened to be no longer than the true ones.
+Kobilarov, Crane & Desbrun 2009, Figures 9 and 12, left. The walls are functions written here. They return signed
+distances along y, scaled so that they never exceed the true distances.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ HALF_WIDTH, SWING, RADIUS = 1.6, 2.5, 0.5
 
 
 def middle(x):
-    """Where the canyon is, y of x [m]."""
+    """Return the middle of the canyon, y of x [m]."""
     return SWING * np.sin(x / 4)
 
 
 def left_wall(p):
-    """Distance to the wall at the side of greater y."""
+    """Return the distance to the wall on the side of larger y."""
     return (middle(p[..., 0]) + HALF_WIDTH - p[..., 1]) / np.hypot(1, SWING / 4)
 
 
 def right_wall(p):
-    """Distance to the other wall."""
+    """Return the distance to the other wall."""
     return (p[..., 1] - middle(p[..., 0]) + HALF_WIDTH) / np.hypot(1, SWING / 4)
 
 

@@ -1,4 +1,4 @@
-"""A car goes through a tunnel and around what stands in it, with the least steering.
+"""A car drives through a tunnel and around the rocks in it, with the least steering.
 
 Kobilarov, Crane & Desbrun 2009, Figure 10, right.
 """

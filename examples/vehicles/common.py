@@ -1,4 +1,4 @@
-"""What the scripts of optimal control share: arguments, solving, pictures that can be read in grey."""
+"""Shared by the scripts of optimal control: arguments, solving, and pictures that can be read in grey."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import vitree.control as vc
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """Read --method and --out; the folder is made."""
+    """Read --method and --out, and make the folder."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--method", choices=("scipy", "ipopt"), default="scipy", help="the solver")
     parser.add_argument("--out", type=Path, default=Path("."), metavar="FOLDER", help="where the picture goes")
@@ -21,7 +21,7 @@ def arguments(description: str) -> argparse.Namespace:
 
 
 def solved(problem: vc.ControlProblem, method: str) -> vc.Plan:
-    """Solve, say how it went, and stop if it did not."""
+    """Return the plan of a problem; print how the solver ended, and stop the script if it failed."""
     found = vc.solve(problem, method)
     print(found.message)
     print(f"cost {found.cost:.6g}  duration {found.trajectory.t[-1]:.4g} s  iterations {found.iterations}  "
@@ -32,7 +32,7 @@ def solved(problem: vc.ControlProblem, method: str) -> vc.Plan:
 
 
 def picture(plan: vc.Plan, title: str, plane: tuple[str, str] = ("x", "y")):
-    """A figure, and the axes of the path in a plane; beside it the inputs over time."""
+    """Return a figure, and its axes for the path in a plane; the inputs over time stand beside."""
     made = Figure(figsize=(9.0, 3.8), layout="constrained")
     path, inputs = made.subplots(1, 2, width_ratios=(3, 2))
     path.plot(plan[plane[0]], plan[plane[1]], color="0.0", marker=".", markersize=3)
@@ -48,6 +48,6 @@ def picture(plan: vc.Plan, title: str, plane: tuple[str, str] = ("x", "y")):
 
 
 def save(made: Figure, out: Path, name: str) -> None:
-    """Write a picture and say where."""
+    """Write a picture and print its path."""
     made.savefig(out / name, dpi=150)
     print(f"written: {out / name}")

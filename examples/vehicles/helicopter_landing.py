@@ -1,4 +1,4 @@
-"""A helicopter in forward flight lands on its mark, upright and at rest, with the least effort of its rotors.
+"""A helicopter in forward flight lands on a mark, upright and at rest, with the least effort of its rotors.
 
 Kobilarov, Crane & Desbrun 2009, Figure 12, right.
 """

@@ -1,9 +1,9 @@
-"""Parallel parking by given controls: a car reverses along two arcs, steering where it stands.
+"""Parallel parking by given controls: a car reverses along two arcs, and steers while it stands.
 
     python parallel_parking.py [figure.png]
 
-Each arc's torque pulls as long as it brakes, so that the car stands still after it, and ends along the kerb. A step of
-the variational method is the arc of a circle: where the wheels rest, its path is exact whatever the time step, while
+On each arc the torque drives for as long as it brakes, so that the car stands still at the end. A step of the
+variational method is the arc of a circle. While the steering is fixed, the path is therefore exact for every time step;
 the Runge-Kutta method of the same order cuts corners.
 """
 
@@ -15,7 +15,7 @@ import vitree as vt
 
 
 def controls(dt: float, sigma: float = 0.7, torque: float = 500.0) -> np.ndarray:
-    """Rows (torque [N m], rate of steering [1/s]) of 12 s."""
+    """Return rows of controls over 12 s: torque [N m], rate of steering [1/s]."""
     phases = [  # seconds, torque, where the steering goes
         (1.0, 0.0, -sigma), (1.6, -torque, 0.0), (1.6, torque, 0.0), (2.0, 0.0, 2 * sigma), (1.6, -torque, 0.0),
         (1.6, torque, 0.0), (1.0, 0.0, -sigma), (1.6, 0.0, 0.0),

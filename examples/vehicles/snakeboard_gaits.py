@@ -1,9 +1,9 @@
-"""The three gaits of the snakeboard: it drives, turns, or parks, by how often rotor and wheels swing.
+"""The three gaits of the snakeboard: the frequencies of rotor and wheels make it drive, turn or park.
 
     python snakeboard_gaits.py [figure.png]
 
-Rotor and wheels swing at whole multiples of one frequency. At 1:1 the board gains momentum with each cycle and
-drives; at 2:1 it turns where it is; at 3:2 it moves sideways (Ostrowski 1996).
+Rotor and wheels swing at whole multiples of one frequency. At the ratio 1:1 the board gains momentum with each cycle
+and drives. At 2:1 it turns on the spot. At 3:2 it moves sideways (Ostrowski 1996).
 """
 
 import sys
@@ -16,7 +16,7 @@ GAITS = {"drive": (1, 1), "turn": (2, 1), "park": (3, 2)}
 
 
 def gait(rotor: int, wheels: int, cycles: int, dt: float = 0.01) -> vt.Trajectory:
-    """Run cycles of 2 s, in which rotor and wheels swing that many times."""
+    """Simulate cycles of 2 s, in each of which rotor and wheels swing the given numbers of times."""
     board = vt.vehicles.snakeboard()
     inertias, sizes = np.array([board.rotor_inertia, 2 * board.wheel_inertia]), np.array([1.5, 0.9])
     rates = np.pi * np.array([rotor, wheels])

@@ -11,6 +11,7 @@ import pytest
 from places import EXAMPLES
 
 import vitree.control as vc
+from vitree.control import solvers
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.lie import SE2, SE3
 
@@ -213,6 +214,33 @@ def test_an_infeasible_problem_is_no_success(method):
         assert problem.violations(found.x)[0][0] in found.message
         # no worse than where it began
         assert found.constraint_violation <= problem.violation(problem.x0)
+
+
+@pytest.mark.parametrize("feasible", [False, True])
+def test_a_solver_that_claims_a_success_is_not_believed(monkeypatch, feasible):
+    """Neither if it met no feasible point, nor if it met one that it does not claim."""
+    given = {"steps": 6, "duration": 1.0, "start": START, "goal": GOAL}
+    problem = vc.ControlProblem(raft(), **given)
+    if feasible:
+        problem = vc.ControlProblem(raft(), **given, guess=vc.solve(problem).trajectory)
+    assert (problem.violation(problem.x0) < 1e-8) == feasible
+    claim = (problem.x0 + 0.1, 1, "all is well", True, 3)
+    monkeypatch.setattr(solvers, "_scipy", lambda *_: claim)
+    found = vc.solve(problem)
+    assert not found.success and "its point violates" in found.message
+    assert (found.constraint_violation < 1e-8) == feasible == ("; violated: " not in found.message)
+
+
+def test_a_goal_that_is_partly_free_is_out_of_obstacles():
+    pole = vc.Cylinder((2.0, 0.1), 0.5, "pole")
+    problem = vc.ControlProblem(raft(), steps=6, duration=1.0, start=[0, 0, 0], goal=[0, 2, np.nan], obstacles=[pole])
+    # the guess goes straight into the pole
+    end = problem.trajectory(problem.x0).q[-1]
+    assert np.hypot(*(end[1:] - pole.centre)) < 0.5
+    assert 'obstacle "pole" at step 6' in dict(problem.violations(problem.x0))
+    found = vc.solve(problem)
+    assert found.success, found.message
+    assert np.hypot(*(found.trajectory.q[-1, 1:] - pole.centre)) > 0.5 - 1e-8
 
 
 @pytest.mark.parametrize("method", METHODS)

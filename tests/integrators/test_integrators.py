@@ -300,6 +300,18 @@ def test_errors_in_a_callable_come_through(method):
         vt.simulate(model, duration=0.01, dt=0.001, method=method, torque=lambda t, q, v: np.zeros(3))
 
 
+@pytest.mark.parametrize("t0", [0.0, 0.3])
+@pytest.mark.parametrize("dt", [0.1, 0.003, 1 / 3])
+def test_records_of_scipy_fall_to_the_step_that_ends_there(dt, t0):
+    """Rounding of the end of a step must not put its record into the next, which may never be."""
+    steps = vt.METHODS["scipy-dop853"](vt.Model(chain_flat(1)), dt)
+    steps.t = t0
+    for every in (1, 3):
+        counts = [steps._reached(t0 + k * dt, every) for k in range(300)]
+        assert counts == [k // every * every for k in range(300)]
+        assert [steps._reached(t0 + (k - 1e-3) * dt, 1) for k in range(1, 300)] == list(range(299))
+
+
 def test_progress_is_told_and_callables_see_the_state():
     model, told = vt.Model(chain_flat(2)), []
     seen = []

@@ -188,6 +188,19 @@ def test_satisfy_constraints_projects_and_holds():
         vt.satisfy_constraints(model, rough, hold=list(model.joint_names))
 
 
+@pytest.mark.parametrize("start", [(1.37793268, -1.94606628), (1.72258984, -1.56378334), (-1.44681244, -1.54994572)])
+def test_the_configuration_found_is_near_also_near_a_singular_one(start):
+    """Full steps of Gauss and Newton go round several times from these starts."""
+    four_bar = vt.load_sexpr("""
+      (mechanical-system (gravity 0 0 -9.81)
+        (ry "crank" (tz -0.3 (name "pin") (mass 1)))
+        (tx 0.8 (ry "rocker" (tz -0.9 (name "tip") (mass 2))))
+        (distance "pin" "tip" 1.0))""")
+    q = vt.satisfy_constraints(four_bar, start)
+    assert np.abs(four_bar.constraint_rows(q[None])[0]).max() <= 1e-12
+    assert np.abs(q - start).max() < np.pi
+
+
 def test_project_velocity():
     model = closed_chain()
     q = np.array(REFERENCE["closed_chain"]["q0"])

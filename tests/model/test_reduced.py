@@ -297,6 +297,11 @@ def test_couplings_that_say_no_order_are_refused():
         reduced(vt.gear("a", "b", 1.0), vt.gear("a", "c", 1.0))
     with pytest.raises(ModelError, match="in a circle"):
         reduced(vt.gear("a", "b", 1.0), vt.gear("b", "c", 1.0), vt.gear("c", "a", 1.0))
+    driven = replace(tree.flatten(), kinematic=np.array([True, False, False]))
+    with pytest.raises(ModelError, match='"a" is prescribed and cannot follow "b"'):
+        vt.Model(replace(driven, constraints=(vt.gear("a", "b", 1.0),))).reduced()
+    leads = vt.Model(replace(driven, constraints=(vt.gear("b", "a", 2.0),))).reduced()
+    close(leads.expand([0.1, 0.3]), [0.1, 0.2, 0.3], 0)
     with pytest.raises(ModelError, match="factor 0"):
         reduced(vt.Coupling({"a": 0.0, "b": 1.0}))
     with pytest.raises(InputError, match=r"model\.full"):

@@ -163,6 +163,15 @@ def test_at_takes_the_nearest_record(t, k):
     assert np.array_equal(make().at(t).q, make().q[k])
 
 
+@pytest.mark.parametrize("off", [-1.0, 1.0])
+def test_at_allows_for_rounding_only(off):
+    traj = make()
+    edge = traj.t[0] if off < 0 else traj.t[-1]
+    assert traj.at(edge + 1e-12 * off).t == edge
+    with pytest.raises(InputError, match="0 to 1 s"):
+        traj.at(edge + 1e-8 * off)
+
+
 @pytest.mark.parametrize("t", [-0.2, 1.01, float("nan"), float("inf")])
 def test_at_refuses_times_outside(t):
     with pytest.raises(InputError, match="0 to 1 s"):

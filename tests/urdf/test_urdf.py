@@ -121,6 +121,12 @@ def test_inverted_limits_are_left_out():
     assert "limit-inverted" in {f.id for f in flat.report}
 
 
+@pytest.mark.parametrize(("length", "said"), [(1.0009, False), (0.9991, False), (1.002, True), (0.998, True)])
+def test_an_axis_of_another_length_is_said_beyond_three_digits(length, said):
+    text = robot(link("a"), link("b"), joint("j", "a", "b", "continuous", f"<axis xyz='0 0 {length}'/>"))
+    assert ("axis-length" in {f.id for f in flat_of(text).report}) == said
+
+
 def test_damping_of_a_planar_joint_is_said_to_be_left_out():
     flat = flat_of(robot(link("a"), link("b"), joint("j", "a", "b", "planar", "<dynamics damping='1'/>")))
     assert not flat.damping.any()

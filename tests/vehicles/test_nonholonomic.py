@@ -331,6 +331,19 @@ def test_bad_input(arguments, error, text):
         vt.simulate(cases.sleigh().vehicle, **{"duration": 1.0, "dt": 0.1, **arguments})
 
 
+def test_a_start_may_slip_by_rounding_only():
+    case = cases.sleigh()
+    aside = np.array([0, 0, 0, 1.0])  # across the knife edge
+    for slip, allowed in ((1e-10, True), (1e-8, False)):
+        for size in (1.0, 100.0):
+            v = size * np.array([0.0, 0, 1.0, 0]) + slip * size * aside
+            if allowed:
+                case.vehicle.require_allowed(case.q, v)
+                continue
+            with pytest.raises(vt.InputError, match="breaks the constraints"):
+                case.vehicle.require_allowed(case.q, v)
+
+
 def test_an_exception_in_a_callable_leaves_what_was_run():
     def force(t, q, v):
         if t > 0.5:

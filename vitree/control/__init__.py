@@ -1,9 +1,10 @@
 """Optimal control of vehicles: discrete mechanics and optimal control (DMOC)."""
 
+from vitree.control.costs import Effort, Limit, Running, Time
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
 from vitree.control.plan import Plan
-from vitree.control.problem import ControlProblem, Effort, Limit, Running, Time
+from vitree.control.problem import ControlProblem
 from vitree.control.solvers import Solution, solve
 from vitree.control.vehicles import dynamics_of, replay
 

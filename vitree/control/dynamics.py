@@ -1,4 +1,4 @@
-"""Vehicles as the optimiser sees them: one step of their variational integrator, as equations.
+"""The equations of one step of a vehicle's variational integrator, for the optimiser.
 
 A step from node k to node k + 1 with the inputs u_k and the velocity y_k of the interval is
 
@@ -7,6 +7,11 @@ A step from node k to node k + 1 with the inputs u_k and the velocity y_k of the
     p_{k+1} = after(h, q_{k+1}, y_k) + (h/2) force(t_{k+1}, q_{k+1}, y_k, u_k)
 
 and at both ends of the run p = momentum(q, v) (half kicks). All functions take arrays with leading axes, complex too.
+
+These steps stand a third time here, beside the kernels of ``vitree._core`` and ``tests/reference.py``. The optimiser
+needs them at many steps at once and at complex arguments (see ``vitree.control.terms``): the kernels take neither. The
+maps of the groups are those of ``vitree.lie``. ``test_the_vehicles_own_integrator_takes_the_same_way`` compares them
+with the kernels.
 """
 
 from __future__ import annotations
@@ -21,21 +26,22 @@ from vitree.lie import SE2, SE3, Group
 
 
 class Dynamics:
-    """What a vehicle tells the optimiser; base of the kinds below.
+    """The functions of a vehicle that the optimiser calls; base of the kinds below.
 
     Attributes
     ----------
     q_names, v_names, input_names : tuple of str
-        Of configurations, velocities and inputs; the names that bounds and costs go by.
+        Names of configurations, velocities and inputs, for bounds and costs.
     bounds : dict of str to (float, float)
-        That hold unless a problem has others, by any of these names.
+        Least and greatest value by any of these names. A problem may replace them.
     trim : (nu,) array
-        Inputs that hold the vehicle, units as the force takes them; where the guess starts, and what effort is
-        measured from.
+        Inputs that hold the vehicle, in units of the force's. The guess starts from them, and the effort is measured
+        from them.
     group : Group
-        Of the poses.
+        The group of the poses.
     looks_at : dict of str to str
-        Which of "q", "v", "u" a function depends on; of the others it gets no columns. All unless given.
+        The variables ("q", "v", "u") that a function depends on, by its name. It gets no columns of the others. A
+        function without an entry gets all.
 
     Notes
     -----
@@ -48,7 +54,7 @@ class Dynamics:
     y, v : (..., nv) array
         Velocities of an interval, or at a node [m/s or rad/s].
     u : (..., nu) array
-        Inputs, units as the force takes them.
+        Inputs, in units of the force's.
 
     References
     ----------
@@ -88,7 +94,7 @@ class Dynamics:
         raise NotImplementedError
 
     def reach(self, h: float) -> dict[str, float]:
-        """Return the largest sizes of velocities [m/s or rad/s] that the equations of a step allow, by name."""
+        """Return the largest magnitudes of velocities [m/s or rad/s] that the equations of a step allow, by name."""
         return {}
 
     def check(self, q: np.ndarray, what: str) -> np.ndarray:
@@ -96,7 +102,7 @@ class Dynamics:
         return q
 
     def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
-        """Return which coordinates are set to those of a ``goal`` (nq,), NaN being free; and equations for others."""
+        """Return the coordinates that take the values of a ``goal`` (nq,), and equations for others; NaN is free."""
         return [i for i in range(len(goal)) if np.isfinite(goal[i])], None
 
     def interpolate(self, first: np.ndarray, last: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -104,7 +110,7 @@ class Dynamics:
         return first + s[:, None] * (last - first)
 
     def velocities(self, q: np.ndarray, h: float) -> np.ndarray:
-        """Return velocities (n, nv) [m/s or rad/s] between configurations (n + 1, nq), as well as they can be had."""
+        """Return velocities (n, nv) [m/s or rad/s] that lead from each configuration (n + 1, nq) nearly to the next."""
         raise NotImplementedError
 
 
@@ -121,19 +127,19 @@ class RigidDynamics(Dynamics):
     inertia : (dim, dim) array [kg m^2, kg m, kg]
         Symmetric, positive definite; (angular, linear).
     force : callable
-        ``force(t, g, xi, u)`` gives the wrench (..., dim) in body axes, (torque, force). t is (...), g (..., size,
-        size) the pose, xi (..., dim), u (..., nu); analytic, complex too.
+        ``force(t, g, xi, u)`` returns the wrench (..., dim) in body axes, (torque, force). t is (...), g the pose
+        (..., size, size), xi (..., dim), u (..., nu). It must be analytic and take complex numbers.
     inputs : mapping of str to (float, float), or sequence of str
         Names of the inputs, and their bounds.
     trim : mapping of str to float
         Inputs that hold the vehicle; zero unless given.
     map : str
-        Of the group: "exp", "cayley", "dual-cayley".
+        Map of the group: "exp", "cayley", "dual-cayley".
 
     Raises
     ------
     InputError
-        If the group or the inertia is not what it must be.
+        If the group is neither SE2 nor SE3, or the inertia not symmetric and positive definite.
     UnknownNameError
         If a map or an input of the trim is not known.
     """
@@ -176,9 +182,7 @@ class RigidDynamics(Dynamics):
     def pose(self, q: np.ndarray) -> np.ndarray:
         if self.group is SE2:
             return _planar_pose(q)
-        g = np.zeros((*q.shape[:-1], 4, 4), q.dtype)
-        g[..., :3, :3], g[..., :3, 3], g[..., 3, 3] = _rotation(q[..., 3:]), q[..., :3], 1
-        return g
+        return SE3._matrix(_rotation(q[..., 3:]), q[..., :3])
 
     def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
         xi = y[..., self._order]
@@ -191,7 +195,7 @@ class RigidDynamics(Dynamics):
         return self._force(t, self.pose(q), y[..., self._order], u)[..., self._order]
 
     def reach(self, h: float) -> dict[str, float]:
-        # a turn of less than half a circle: more is not told from less
+        # Turns of more than half a circle cannot be told from smaller ones the other way.
         return {"w": 3.0 / h} if self.group is SE2 else dict.fromkeys(("wx", "wy", "wz"), 1.8 / h)
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -220,7 +224,7 @@ class RigidDynamics(Dynamics):
     def meet(self, q: np.ndarray, goal: np.ndarray) -> tuple[list[int], Callable | None]:
         if self.group is SE2 or np.isnan(goal[3:]).any():
             return super().meet(q, goal)
-        # four numbers of unit length are three conditions: the turn left to make has no vector part
+        # A unit quaternion is three conditions: the turn from here to the goal has no vector part.
         back = goal[3:] * [-1, -1, -1, 1]
         return [i for i in range(3) if np.isfinite(goal[i])], lambda q: _product(back, q[..., 3:])[..., :3]
 
@@ -257,7 +261,7 @@ class CarDynamics(Dynamics):
     rolling_resistance : float [N m s/rad]
         The torque -rolling_resistance * rate on the wheels.
     max_steering : float [rad]
-        Bound of the steering angle.
+        Largest steering angle.
 
     Raises
     ------
@@ -302,7 +306,7 @@ class CarDynamics(Dynamics):
         return (self._rolling + self._turning * sigma * steered)[..., None] * y
 
     def before(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
-        # with the steering of the interval's middle
+        # The mass matrix is that of the steering in the middle of the interval.
         return self._momentum(q[..., 1], q[..., 1] + h / 2 * u[..., 1], y)
 
     def after(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -315,7 +319,7 @@ class CarDynamics(Dynamics):
         return self._momentum(q[..., 1], q[..., 1], v)
 
     def advance(self, h: np.ndarray, q: np.ndarray, y: np.ndarray, u: np.ndarray) -> np.ndarray:
-        # the chord of the arc; sin(x)/x has no branch at x = 0 once that is a tiny number
+        # The car moves along the chord of its arc. The tiny number spares sin(x)/x a branch at x = 0.
         way = h * self.wheel_radius * y[..., 0]
         turn = way * (q[..., 1] + h / 2 * u[..., 1]) / self.wheelbase
         half = turn / 2 + 1e-100
@@ -341,7 +345,10 @@ def _planar_pose(q):
 
 
 def _rotation(turn):
-    """Rotations (..., 3, 3) of quaternions (x, y, z, w) of unit length; polynomials of degree 2."""
+    """Rotations (..., 3, 3) of quaternions (x, y, z, w) of unit length.
+
+    Of another length the matrices of ``vitree.lie`` scale with its square; these do not.
+    """
     x, y, z, w = np.moveaxis(turn, -1, 0)
     R = np.empty((*turn.shape[:-1], 3, 3), turn.dtype)
     R[..., 0, 0], R[..., 1, 1], R[..., 2, 2] = 1 - 2 * (y * y + z * z), 1 - 2 * (x * x + z * z), 1 - 2 * (x * x + y * y)

@@ -1,7 +1,9 @@
 """Obstacles as signed distances: positive outside, negative inside, at points (..., 3) of world space [m].
 
-Any callable of that kind is an obstacle. It must be analytic almost everywhere and take complex numbers (see
-``vitree.control.terms``). In the plane points have z = 0.
+Any callable that returns such distances is an obstacle. It must be analytic almost everywhere and take complex numbers
+(see ``vitree.control.terms``). In the plane points have z = 0.
+
+The four classes begin alike, with ``name`` and ``__post_init__``: each is a dataclass that is read on its own.
 """
 
 from __future__ import annotations
@@ -63,12 +65,12 @@ class Sphere:
 
 @dataclass(frozen=True)
 class Cylinder:
-    """All that is within a radius of a vertical line; in the plane, a disc.
+    """A vertical cylinder without ends; in the plane, a disc.
 
     Parameters
     ----------
     centre : (2,) array [m]
-        Where the line is.
+        Place of the axis.
     radius : float [m]
     name : str
         For messages.
@@ -93,21 +95,21 @@ class Cylinder:
 
 @dataclass(frozen=True)
 class HalfSpace:
-    """All that lies behind a plane.
+    """The half of space behind a plane.
 
     Parameters
     ----------
     point : (3,) array [m]
         A point of the plane.
     normal : (3,) array
-        Direction to where one may be; of any length.
+        Direction towards free space; of any length.
     name : str
         For messages.
 
     Raises
     ------
     InputError
-        If they are not three numbers each, or the normal is zero.
+        If the point or the normal is not three numbers, or the normal is zero.
     """
 
     point: tuple[float, float, float]
@@ -117,7 +119,7 @@ class HalfSpace:
     def __post_init__(self):
         _vector(self.point, 3, f"the point of {self.name}")
         if not _vector(self.normal, 3, f"the normal of {self.name}").any():
-            raise InputError(f"the normal of {self.name} is zero; it must point to where one may be")
+            raise InputError(f"the normal of {self.name} is zero; it must point towards free space")
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         normal = np.asarray(self.normal, dtype=float)
@@ -138,7 +140,7 @@ class Box:
     Raises
     ------
     InputError
-        If they are not three numbers each, the second larger.
+        If a corner is not three numbers, or the upper one is not above the lower one.
     """
 
     lower: tuple[float, float, float]
@@ -148,7 +150,9 @@ class Box:
     def __post_init__(self):
         lower, upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
         if lower.shape != (3,) or upper.shape != (3,) or not (lower < upper).all():
-            raise InputError(f"{self.name} is from {self.lower} to {self.upper}; it must be from 3 numbers to 3 larger")
+            raise InputError(
+                f"{self.name} goes from {self.lower} to {self.upper}; it must go from 3 numbers to 3 larger ones"
+            )
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
         below, above = np.asarray(self.lower) - p, p - np.asarray(self.upper)

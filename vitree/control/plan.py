@@ -1,4 +1,4 @@
-"""Plan: a motion with its controls, what an optimal control problem is solved for."""
+"""Plan: a motion with its controls, the solution of an optimal control problem."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Plan:
     q : (N + 1, nq) array [m or rad]
         Configurations at the nodes.
     v : (N, nv) array [m/s or rad/s]
-        Velocities of the intervals between them, as the integrator has them.
+        The integrator's velocities of the intervals between nodes.
     u : (N, nu) array
-        Inputs, constant over each interval, units as the vehicle takes them.
+        Inputs, constant over each interval, in units of the vehicle's.
     v_ends : (2, nv) array [m/s or rad/s]
         Velocities at the first and last node.
     q_names, v_names, input_names : tuple of str
@@ -44,7 +44,7 @@ class Plan:
         return float(self.t[1] - self.t[0])
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """One configuration coordinate, velocity or input over time, by name."""
+        """Return one configuration coordinate, velocity or input over time, by name."""
         for names, values in ((self.q_names, self.q), (self.v_names, self.v), (self.input_names, self.u)):
             if name in names:
                 return values[:, names.index(name)]

@@ -1,4 +1,4 @@
-"""Solvers of optimal control problems, and what they found."""
+"""Solvers of optimal control problems, and their solutions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 
-#: What a solver may leave of the constraints.
+#: The largest violation of a constraint that counts as none.
 FEASIBLE = 1e-8
 #: The cost is scaled for SciPy to be no steeper than this at the guess.
 _STEEPEST = 100.0
@@ -24,7 +24,7 @@ _STEEPEST = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver found.
+    """The plan that a solver found, and how sound it is.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Solution:
     status : int
         The solver's own code.
     message : str
-        What it means; and which constraints are violated, if any are.
+        The meaning of the status, and the violated constraints if there are any.
     iterations : int
     constraint_violation : float
-        The largest, in units of the constraint.
+        The largest amount, in units of its constraint.
     seconds : float [s]
     method : str
     """
@@ -66,30 +66,30 @@ def solve(
     max_iterations: int = 1000,
     **options: Any,
 ) -> Solution:
-    """Find a local optimum.
+    """Find a local optimum of a problem.
 
     Parameters
     ----------
     problem : ControlProblem
     method : str
         "scipy" (``trust-constr``: an interior point method with sparse factors), or "ipopt" (through ``ipyopt``, the
-        extra "control"). Both take exact Jacobians and Hessians.
+        extra "control"). Both use exact Jacobians and Hessians.
     tolerance : float [-]
-        Of the optimality conditions.
+        The largest error of the optimality conditions.
     max_iterations : int
     **options
-        Of the solver itself: ``options`` of scipy.optimize.minimize, or those of IPOPT.
+        Further options of the solver: ``options`` of scipy.optimize.minimize, or those of IPOPT.
 
     Returns
     -------
     Solution
-        Look at its ``success``. Where a solver fails, it is the best point that was met: the least cost of those where
-        the constraints hold, or else the least violation.
+        Look at its ``success``. If the solver fails, the solution is the best point that it met: the one of least cost
+        among those that satisfy the constraints, or else the one of least violation.
 
     Raises
     ------
     InputError
-        If a tolerance or count is out of its range, or SciPy cannot have the problem.
+        If a tolerance or count is out of its range, or SciPy's solver cannot take the problem.
     UnknownNameError
         If the method is not known.
     MissingExtraError
@@ -105,18 +105,22 @@ def solve(
     best, begun = _Best(problem), time.perf_counter()
     x, status, text, optimal, iterations = methods[method](problem, best, tolerance, int(max_iterations), options)
     best.consider(x)
-    if not optimal or problem.violation(x) > FEASIBLE:
+    off = problem.violation(x)
+    success = optimal and off <= FEASIBLE
+    if optimal and not success:
+        text += f"; its point violates the constraints by {off:.3g}, so this is the best point that it met"
+    if not success:
         x = best.x
     violated = [f"{name} by {amount:.3g}" for name, amount in problem.violations(x) if amount > FEASIBLE]
     message = text + ("; violated: " + ", ".join(violated) if violated else "")
     return Solution(
-        problem.trajectory(x), x, problem.objective(x), optimal and not violated, status, message, iterations,
+        problem.trajectory(x), x, problem.objective(x), success, status, message, iterations,
         problem.violation(x), time.perf_counter() - begun, method,
     )  # fmt: skip
 
 
 class _Best:
-    """The best of all points a solver has been at."""
+    """The best of all points that a solver has visited."""
 
     def __init__(self, problem: ControlProblem):
         self._problem, self.x, self._rank = problem, problem.x0, (np.inf, np.inf)
@@ -131,7 +135,7 @@ class _Best:
 
 def _scipy(problem, best, tolerance, max_iterations, options):
     zeros = np.zeros(problem.constraint_bounds.shape[1])
-    # its barrier and tolerance are absolute; an integral over many steps is small in each variable
+    # The solver's barrier and tolerance are absolute, but an integral over many steps is small in each variable.
     scale = _STEEPEST / max(1.0, np.abs(problem.gradient(problem.x0)).max(initial=0.0))
 
     def whole(L):
@@ -140,14 +144,14 @@ def _scipy(problem, best, tolerance, max_iterations, options):
     def callback(x, state):
         best.consider(x)
 
-    # its sparse factors may crash on Jacobians that are singular by structure
+    # The solver's sparse factors may crash on Jacobians that are singular by structure.
     equations = problem.jacobian(problem.x0)[problem.constraint_bounds[0] == problem.constraint_bounds[1]]
     equations.eliminate_zeros()
     missing = equations.shape[0] - structural_rank(equations)
     if missing:
         raise InputError(
-            f'the inputs do not reach {missing} of the equations at the guess, which the method "scipy" cannot have: '
-            'leave free in the goal what cannot be driven, give another guess, or take the method "ipopt"'
+            f'the inputs do not reach {missing} of the equations at the guess, and the method "scipy" needs them all: '
+            'leave coordinates of the goal free that cannot be driven, give another guess, or take the method "ipopt"'
         )
 
     constraints = optimize.NonlinearConstraint(
@@ -157,7 +161,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
         hess=lambda x, multipliers: whole(problem.hessian(x, multipliers, 0.0)),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it warns of is in what it returns
+        warnings.simplefilter("ignore")  # the result says the same
         found = optimize.minimize(
             lambda x: scale * problem.objective(x),
             problem.x0,
@@ -170,7 +174,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
             options={"maxiter": max_iterations, "gtol": tolerance, "xtol": 1e-12} | options,
         )
     text = f"trust-constr: {found.message} (status {found.status}, optimality {found.optimality:.1g})"
-    # status 2: steps have become too small, which is where round-off ends them
+    # Status 2 says that steps have become too small, as they do where round-off ends them.
     optimal = found.status == 1 or (found.status == 2 and found.optimality <= 100 * tolerance)
     return found.x, int(found.status), text, optimal, int(found.nit)
 

@@ -1,8 +1,8 @@
 """Sums of functions that each look at a few variables: values, sparse Jacobians and Hessians of a fixed structure.
 
-Derivatives are taken here, once for all: slopes by complex steps, which are exact to round-off, and curvatures by
-central differences of such slopes (error about 1e-10). Functions must therefore be analytic where they are used, and
-take complex numbers: np.where on real parts, but no abs, norm, max or comparison of complex values.
+All derivatives are taken here. Slopes come from complex steps, which are exact to round-off; curvatures from central
+differences of such slopes (error about 1e-10). A function must therefore be analytic and take complex numbers: it may
+use np.where on real parts, but no abs, norm, max or comparison of complex values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vitree.errors import InputError
 
 _COMPLEX_STEP = 1e-30
 _REAL_STEP = 1e-5
-#: How far a slope by complex steps may be from one by differences, relative, where a function is checked.
+#: Largest relative difference of slopes by complex steps and by differences where a function is checked.
 _AGREEMENT = 1e-4
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -29,20 +29,20 @@ def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Term:
-    """A function of ``width`` variables, taken at n places at once.
+    """A function of ``width`` variables, evaluated at n places at once.
 
     Parameters
     ----------
     name : str
         For messages.
     function : callable
-        Takes (..., n, width), complex too, and gives (..., n, m).
+        Takes (..., n, width), complex too, and returns (..., n, m).
     index : (n, width) int array
         The variables of each place.
     rows : (n, m) int array
-        Where the values are added to; of costs it is zeros.
+        The rows to which the values are added; zeros for costs.
     gradient : callable, optional
-        Takes (..., n, width), real, and gives the slopes (..., n, m, width), for functions that take no complex
+        Takes (..., n, width), real, and returns the slopes (..., n, m, width). It is for functions that take no complex
         numbers.
     """
 
@@ -52,11 +52,11 @@ class Term:
         self.width = self.index.shape[1]
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        """(n, m)."""
+        """Return the values (n, m)."""
         return self.function(x[self.index])
 
     def slopes(self, x: np.ndarray) -> np.ndarray:
-        """(n, m, width)."""
+        """Return the slopes (n, m, width)."""
         local = x[self.index]
         if self.gradient is not None:
             return self.gradient(local)
@@ -64,7 +64,7 @@ class Term:
         return np.moveaxis(self.function(local + steps).imag, 0, -1) / _COMPLEX_STEP
 
     def curvatures(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The second derivatives (n, width, width) of the sum of weights (n, m) times values."""
+        """Return the second derivatives (n, width, width) of the sum of weights (n, m) times values."""
         local, eye = x[self.index], np.eye(self.width)[:, None, :]
         if not weights.any():
             return np.zeros((*local.shape, self.width))
@@ -81,7 +81,7 @@ class Term:
         return H
 
     def check(self, x: np.ndarray) -> None:
-        """Raise an InputError if the function's shape or slopes are not what they must be."""
+        """Raise an InputError if the function's result has another shape, or its slopes differ from differences."""
         local = x[self.index]
         shape = self.rows.shape
         given = np.shape(self.function(local))
@@ -95,13 +95,13 @@ class Term:
             slopes = self.slopes(x)
         except TypeError as trouble:
             raise InputError(
-                f"{self.name} does not take complex numbers ({trouble}); give its gradient, or write it so"
+                f"{self.name} does not take complex numbers ({trouble}); give its gradient, or write it so that it does"
             ) from None
         error = np.abs(slopes - differences).max(initial=0)
         if not error <= _AGREEMENT * max(1.0, np.abs(differences).max(initial=0)):
             raise InputError(
-                f"{self.name}: its slopes are off from its differences by {error:.2g} near the guess; "
-                "write it without abs, norm, max, min and comparisons of its arguments (they break complex steps), "
+                f"{self.name}: the slopes by complex steps differ from differences by {error:.2g} near the guess; "
+                "write it without abs, norm, max, min and comparisons of its arguments, which break complex steps, "
                 "or give its gradient"
             )
 
@@ -116,23 +116,23 @@ class Pattern:
         self._starts = np.searchsorted(self.rows, np.arange(shape[0] + 1)).astype(np.int32)
 
     def entries(self, values: np.ndarray) -> np.ndarray:
-        """Contributions summed up, (nnz,), in the order of ``rows`` and ``columns``."""
+        """Return the sums of the contributions, (nnz,), in the order of ``rows`` and ``columns``."""
         return np.bincount(self._place, values, len(self.rows))
 
     def matrix(self, values: np.ndarray) -> sp.csr_array:
-        """The same as a matrix; explicit zeros stay."""
+        """Return the sums as a matrix; explicit zeros stay."""
         return sp.csr_array((self.entries(values), self.columns, self._starts), self.shape)
 
 
 class Sum:
-    """A vector (m,) of sums of terms, as a function of the variables that are free.
+    """A vector (m,) of sums of terms, as a function of the free variables.
 
     Parameters
     ----------
     terms : sequence of Term
     m : int
     place : (n_all,) int array
-        The number of each variable among those that are free, or -1.
+        The number of each variable among the free ones, or -1.
     """
 
     def __init__(self, terms: Sequence[Term], m: int, place: np.ndarray):
@@ -144,16 +144,16 @@ class Sum:
         self._pattern = Pattern(rows[self._kept], columns[self._kept], (m, int(place.max(initial=-1)) + 1))
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        """(m,) at all variables x (n_all,)."""
+        """Return the sums (m,) at all variables x (n_all,)."""
         return np.bincount(self._rows, _joined(term.value(x) for term in self._terms), self._m)
 
     def jacobian(self, x: np.ndarray) -> sp.csr_array:
-        """(m, n)."""
+        """Return the slopes (m, n) by the free variables."""
         return self._pattern.matrix(_joined(term.slopes(x) for term in self._terms)[self._kept])
 
 
 class Curvature:
-    """The lower triangle (n, n) of the second derivatives of weights times terms, as a function of what is free."""
+    """The lower triangle (n, n) of the second derivatives of weights times terms, by the free variables."""
 
     def __init__(self, terms: Sequence[Term], place: np.ndarray):
         self._terms, n = list(terms), int(place.max(initial=-1)) + 1
@@ -163,7 +163,7 @@ class Curvature:
         self._pattern = Pattern(rows[self._kept], columns[self._kept], (n, n))
 
     def matrix(self, x: np.ndarray, weights: Sequence[np.ndarray]) -> sp.csr_array:
-        """At all variables x (n_all,), with weights (m,) that belong to the rows of each term."""
+        """Return the triangle at all variables x (n_all,), with weights (m,) of the rows of each term."""
         pairs = zip(self._terms, weights, strict=True)
         return self._pattern.matrix(_joined(term.curvatures(x, w[term.rows]) for term, w in pairs)[self._kept])
 

@@ -1,4 +1,4 @@
-"""The vehicles of ``vitree.vehicles``, as the optimiser sees them."""
+"""The equations of the vehicles of ``vitree.vehicles``, for the optimiser."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from vitree.run.trajectory import Trajectory
 
 
 def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
-    """Return what the optimiser needs of a vehicle.
+    """Return the equations of a vehicle, for the optimiser.
 
     Parameters
     ----------
     vehicle : vehicle of ``vitree.vehicles``
-        A helicopter, a car, or a :class:`vitree.vehicles.RigidVehicle`, whose own ``force``, if it has one, must take
-        arrays with leading axes and complex numbers. A :class:`Dynamics` is returned as it is.
+        A helicopter, a car, or a :class:`vitree.vehicles.RigidVehicle`. A ``force`` of the vehicle must take arrays
+        with leading axes and complex numbers. A :class:`Dynamics` is returned as it is.
     map : str
-        Of the group, for those in space.
+        Map of the group, for vehicles in space.
 
     Raises
     ------
     InputError
-        For vehicles that only compiled integrators know.
+        For a vehicle whose equations only compiled integrators have.
     """
     if isinstance(vehicle, Dynamics):
         return vehicle
@@ -38,7 +38,7 @@ def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
         return CarDynamics(**{name: getattr(vehicle, name) for name in names})
     if type(vehicle) not in (vehicles.RigidVehicle, vehicles.Helicopter):
         raise InputError(
-            f"no equations for the optimiser of {vehicle!r}; give a helicopter, a car, a RigidVehicle, or a Dynamics "
+            f"the optimiser has no equations of {vehicle!r}; give a helicopter, a car, a RigidVehicle, or a Dynamics "
             "of vitree.control with the forces written in Python"
         )
     weight, drag, own = vehicle.mass * vehicle.gravity, vehicle.drag, vehicle.force
@@ -59,20 +59,20 @@ def dynamics_of(vehicle: Any, map: str = "exp") -> Dynamics:
 
 
 def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
-    """Simulate a vehicle of ``vitree.vehicles`` with the inputs of a plan, by its own integrator.
+    """Simulate a vehicle of ``vitree.vehicles`` with the inputs of a plan.
 
     Parameters
     ----------
     vehicle : vehicle
-        That of the problem.
+        The vehicle of the problem.
     plan : Plan
     **options
-        Of :func:`vitree.simulate`.
+        Options of :func:`vitree.simulate`.
 
     Returns
     -------
     Trajectory
-        To save, plot, view; its configurations are those of the plan, as far as the vehicle is stable.
+        The run. Its configurations are those of the plan, as far as the vehicle is stable.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
 
 
 def _rotors(top: float, tail: float):
-    """Wrench of a main rotor at the height ``top`` that tilts, and of one ``tail`` behind."""
+    """Return the wrench of a tilting main rotor at the height ``top`` and of a tail rotor ``tail`` behind it."""
 
     def controls(u):
         lift, aside, pitch, roll = np.moveaxis(u, -1, 0)

@@ -1,7 +1,7 @@
 """Pictures of runs and comparisons; axes in, axes out. Needs matplotlib (extra "plot").
 
-A function draws into the axes it is given, or into those of a new figure, made without pyplot: it needs no display
-and is freed with its last reference. ``axes.figure`` is the figure, :func:`save` writes it to a file.
+Each function draws into the axes that it is given, or into those of a new figure. Figures are made without pyplot: they
+need no display, and are freed with their last reference. ``axes.figure`` is the figure; :func:`save` writes it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ __all__ = ["PLOTS", "check_format", "comparison", "constraint", "coordinates", "
 
 
 def energy(source, axes=None, *, dt: float | None = None):
-    """Draw the energy over time: kinetic, potential and their sum of one run, the sum of several.
+    """Draw the energy over time: kinetic, potential and total energy of one run, the total energy of several.
+
+    The other plots refer to the arguments, the result and the errors of this one.
 
     Parameters
     ----------
     source : Trajectory, mapping of label to Trajectory, or Comparison
     axes : matplotlib Axes, optional
-        Those of a new figure if not given.
+        The axes to draw into; those of a new figure if not given.
     dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
+        A time step of a Comparison [s]; the smallest if not given.
 
     Returns
     -------
@@ -57,8 +59,8 @@ def energy(source, axes=None, *, dt: float | None = None):
 def energy_error(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the energy from its start, abs(E - E0), over time; log scale.
 
-    Of a Comparison it is the departure from the reference's energy where that changes. The rounding of the energy's
-    terms is drawn where lines come near it.
+    For a Comparison whose reference gains or loses energy, it is the difference to the energy of the reference. A grey
+    line marks the rounding of the energy's terms, if a curve comes near it.
 
     Arguments, result and errors as for :func:`energy`.
     """
@@ -72,26 +74,10 @@ def energy_error(source, axes=None, *, dt: float | None = None):
 
 
 def error(source, axes=None, *, dt: float | None = None):
-    """Draw the error against the reference over time, and the reference's own where lines come near it; log scale.
+    """Draw the error against the reference over time; log scale.
 
-    Parameters
-    ----------
-    source : Comparison
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-    dt : float, optional
-        Which time step [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    A grey line marks the error of the reference itself, if a curve comes near it. ``source`` is a Comparison; other
+    arguments, result and errors as for :func:`energy`.
     """
     (found,) = parts.comparisons_of("error", source).values()
     runs = parts.runs_of(found, dt)
@@ -103,12 +89,13 @@ def error(source, axes=None, *, dt: float | None = None):
 def momentum(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the spatial momentum from its start over time, linear and angular; log scale.
 
-    That is of systems that move freely: gravity's impulse is taken off the linear momentum, and of the angular momentum
-    about the world's origin the part along gravity is drawn. Nothing of it is left but by errors of the method and what
-    drives the run. Rounding is drawn where lines come near it.
+    The departure is drawn for systems that move freely. Gravity's impulse is subtracted from the linear momentum. Of
+    the angular momentum about the world's origin the component along gravity is drawn. Unless something drives the
+    run, both would be zero in exact arithmetic: the curves are the errors of the method. A grey line marks rounding, if
+    a curve comes near it.
 
-    Other systems get momentum from the ground, loads or constraints. Of those, and of runs from files of older
-    versions, which do not know, it is momentum itself, linear scale.
+    The ground, loads or constraints change the momentum of other systems. For these the momentum itself is drawn,
+    linear scale; so it is for runs from files of older versions, which do not say whether the system moves freely.
 
     Arguments, result and errors as for :func:`energy`.
     """
@@ -128,34 +115,17 @@ def momentum(source, axes=None, *, dt: float | None = None):
         level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
         return parts.errors_over_time("momentum", runs, axes, lines, "departure of momentum", level)
     axes = parts.over_time("momentum", runs, axes, lines, "momentum")
-    why = "which the ground, loads or constraints change"
+    why = "the ground, loads or constraints change it"
     if not all(systems.values()):
-        why = "for it is not known whether the system moves freely"
-    axes.set_title(f"momentum itself, {why}", fontsize="small")
+        why = "it is not known whether the system moves freely"
+    axes.set_title(f"momentum itself: {why}", fontsize="small")
     return axes
 
 
 def constraint(source, axes=None, *, dt: float | None = None):
-    """Draw how far constraints are off over time, abs(h): each of one run, the largest of several; log scale.
+    """Draw the errors of the constraints over time, abs(h): each one of one run, the largest of several; log scale.
 
-    Parameters
-    ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw, as without constraints.
+    Arguments, result and errors as for :func:`energy`; a run without constraints is an InputError.
     """
     runs = parts.runs_of(source, dt)
     held = {label: run for label, run in runs if run.constraint_names}
@@ -172,7 +142,7 @@ def constraint(source, axes=None, *, dt: float | None = None):
 
 
 def iterations(source, axes=None, *, dt: float | None = None):
-    """Draw how many corrections steps took: those that ended at the records, or all if they were monitored.
+    """Draw the corrections of each step: of all steps if they were monitored, else of those that end at the records.
 
     Arguments, result and errors as for :func:`energy`.
     """
@@ -187,7 +157,9 @@ def iterations(source, axes=None, *, dt: float | None = None):
 
 
 def residual(source, axes=None, *, dt: float | None = None):
-    """Draw what steps left of their equations: those that ended at the records, or all if monitored; log scale.
+    """Draw the residual of each step's equations; log scale.
+
+    All steps are drawn if they were monitored, else those that end at the records.
 
     Arguments, result and errors as for :func:`energy`.
     """
@@ -200,29 +172,18 @@ def residual(source, axes=None, *, dt: float | None = None):
 def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, of="q", dt: float | None = None):
     """Draw entries of the configuration, velocity or momentum over time.
 
+    Other arguments, result and errors as for :func:`energy`.
+
     Parameters
     ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
     names : names of ``q_names`` (``v_names`` for v and p), or one, optional
-        Those that move most if not given: seven, fewer of several runs.
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
+        The entries that move most if not given: seven of one run, fewer of several.
     of : {"q", "v", "p"}
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
     UnknownNameError
         If a coordinate is not known.
-    InputError
-        If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
     first = runs.first
@@ -241,37 +202,26 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
 
 
 def phase(source, name: str | None = None, axes=None, *, against="v", dt: float | None = None):
-    """Draw the phase portrait of one coordinate, its velocity or momentum against itself; a marker is at the start.
+    """Draw the phase portrait of one coordinate: its velocity or momentum against itself. A marker is at the start.
+
+    Other arguments, result and errors as for :func:`energy`.
 
     Parameters
     ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
     name : str, optional
         A coordinate that has a velocity of its own, by its name; the one that moves most if not given.
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
     against : {"v", "p"}
-    dt : float, optional
-        Which time step of a Comparison [s]; the smallest if not given.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
     UnknownNameError
         If there is no such coordinate.
-    InputError
-        If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
     first = runs.first
     known = [x for x in first.q_names if x in parts.names_of(first, against)]
     if not known:
-        raise InputError(f"{first.model_name} has no joint with one coordinate, which phase portraits are of")
+        raise InputError(f"{first.model_name} has no joint with one coordinate, and a phase portrait needs one")
     if name is None:
         (name,) = parts.moving(first, known, "q", 1)
     if name not in known:
@@ -288,25 +238,8 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
 def order(source, axes=None):
     """Draw the largest error against the time step, both logarithmic, with the fitted order of each label.
 
-    Lines are fits. Hollow markers are of errors that are left out of them, too near the reference's own.
-
-    Parameters
-    ----------
-    source : Comparison
-        With several time steps.
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    Lines are fits. A hollow marker shows an error that is too near the reference's own to be fitted. ``source`` is a
+    Comparison with several time steps; ``axes``, result and errors as for :func:`energy`.
     """
     (found,) = parts.comparisons_of("order", source).values()
     axes = parts.begin(axes)
@@ -327,27 +260,15 @@ def order(source, axes=None):
 def work_precision(source, axes=None, *, per="second"):
     """Draw the largest error against the time to compute it, both logarithmic, a line per label.
 
-    Hollow markers are of errors too near the reference's own to be told from it.
+    A hollow marker shows an error that is too near the reference's own to be told from it. Other arguments, result
+    and errors as for :func:`energy`.
 
     Parameters
     ----------
     source : Comparison, or mapping of label to Comparison
         With several time steps.
-    axes : matplotlib Axes, optional
-        Those of a new figure if not given.
     per : {"second", "step"}
-        Of the time to compute a second of the motion [s], or a step [us].
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+        Whether the time is that of a second of the motion [s], or of a step [us].
     """
     if per not in ("second", "step"):
         raise InputError(f'per={per!r} must be "second" or "step"')
@@ -366,22 +287,9 @@ def work_precision(source, axes=None, *, per="second"):
 
 
 def comparison(source):
-    """Draw energy and error over time, and error against time step where there are several.
+    """Return a figure of energy and error over time, and of error against time step if there are several.
 
-    Parameters
-    ----------
-    source : Comparison
-
-    Returns
-    -------
-    matplotlib Figure
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    InputError
-        If there is nothing to draw.
+    ``source`` is a Comparison; errors as for :func:`energy`.
     """
     (found,) = parts.comparisons_of("comparison", source).values()
     draw: list[Callable] = [energy_error]
@@ -406,7 +314,7 @@ PLOTS: dict[str, Callable] = {
 
 
 def figure_of(what: str, source, **options):
-    """Return the figure of one plot, with a title.
+    """Return the matplotlib Figure of one plot, with a title; errors as for :func:`energy`.
 
     Parameters
     ----------
@@ -414,20 +322,12 @@ def figure_of(what: str, source, **options):
         A name of ``PLOTS``.
     source : Trajectory, mapping of label to Trajectory, or Comparison
     **options
-        Of the plot: ``dt``, ``names``, ``of``, ``name``, ``against``, ``per``.
-
-    Returns
-    -------
-    matplotlib Figure
+        Options of the plot: ``dt``, ``names``, ``of``, ``name``, ``against``, ``per``.
 
     Raises
     ------
-    MissingExtraError
-        If matplotlib is not installed.
     UnknownNameError
         If there is no such plot, or no such coordinate.
-    InputError
-        If there is nothing to draw.
     """
     if what not in PLOTS:
         raise UnknownNameError("plot", what, PLOTS)

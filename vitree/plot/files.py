@@ -14,16 +14,16 @@ from xml.etree import ElementTree
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, replacing, versions
 
-#: What was drawn into each figure.
+#: The plots and sources of each figure.
 _drawn: WeakKeyDictionary[Any, dict[str, list]] = WeakKeyDictionary()
-#: The formats that take the settings, and where: the key of a title, that of the settings, and that of a date to leave
-#: out, so that equal pictures are equal files.
+#: The formats that hold settings: the keys of the title, of the settings, and of a date that is left out so that equal
+#: pictures are equal files.
 _KEYS = {"png": ("Title", "Description", None), "svg": ("Title", "Description", "Date"),
          "pdf": ("Title", "Subject", "CreationDate")}  # fmt: skip
 
 
 def note(figure, what: str, source: Any) -> None:
-    """Note on a figure that a plot of a trajectory or comparison (or a mapping of them) was drawn into it."""
+    """Note on a figure that it has a plot of a trajectory or comparison, or of a mapping of them."""
     notes = _drawn.setdefault(figure, {"plots": [], "sources": []})
     sources = source if isinstance(source, Mapping) else {None: source}
     for label, part in sources.items():
@@ -37,7 +37,7 @@ def note(figure, what: str, source: Any) -> None:
 
 
 def check_format(path: str | os.PathLike) -> str:
-    """Return the format that a file's ending names ("png" without one).
+    """Return the format that the ending of a file names; "png" without an ending.
 
     Parameters
     ----------
@@ -66,16 +66,16 @@ def check_format(path: str | os.PathLike) -> str:
 
 
 def save(figure, path: str | os.PathLike) -> Path:
-    """Write a figure to a file, at once or not at all, with the settings of the runs it shows.
+    """Write a figure to a file, at once or not at all, with the settings of the runs that it shows.
 
-    PNG, SVG and PDF files carry the settings, as JSON, and the versions of what made them;
-    :func:`settings_of` reads them. Other formats carry none.
+    PNG, SVG and PDF files hold the settings and the versions of the programs as JSON; :func:`settings_of` reads them.
+    Files of other formats hold neither.
 
     Parameters
     ----------
     figure : matplotlib Figure
     path : path
-        Its ending is the format: .png, .pdf, .svg ...; PNG without one.
+        Its ending names the format: .png, .pdf, .svg ...; PNG without an ending.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def save(figure, path: str | os.PathLike) -> Path:
     MissingExtraError
         If matplotlib is not installed.
     InputError
-        If the file cannot be written, or its ending is of no known format.
+        If the file cannot be written, or its ending names no known format.
     """
     path, kind = Path(path), check_format(path)
     notes = _drawn.get(figure, {"plots": [], "sources": []})
@@ -100,14 +100,14 @@ def save(figure, path: str | os.PathLike) -> Path:
             metadata[date] = None
     from matplotlib import rc_context
 
-    # the names of an SVG file's parts are hashes, salted at random by default
+    # The names of parts of an SVG file are hashes; their salt is random unless it is set.
     with replacing(path) as stream, rc_context({"svg.hashsalt": "vitree"}):
         figure.savefig(stream, format=kind, dpi=150, metadata=metadata)
     return path
 
 
 def settings_of(path: str | os.PathLike) -> dict[str, Any]:
-    """Return what :func:`save` noted in a PNG, SVG or PDF file.
+    """Return the settings that :func:`save` wrote into a PNG, SVG or PDF file.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def settings_of(path: str | os.PathLike) -> dict[str, Any]:
             with Image.open(path) as picture:
                 text = picture.text["Description"]  # type: ignore[attr-defined]
         elif data.startswith(b"%PDF"):
-            # a PDF string in parentheses, in which a backslash stands before those and before itself
+            # A PDF string stands in parentheses; a backslash escapes parentheses and itself.
             (found,) = re.findall(rb"/Subject \(((?:[^\\()]|\\.)*)\)", data)
             text = re.sub(rb"\\(.)", rb"\1", found).decode()
         else:

@@ -1,4 +1,4 @@
-"""What the pictures of ``vitree.plot`` are made of: styles of lines, what is drawn of a source, axes and scales."""
+"""The parts of the pictures of ``vitree.plot``: styles of lines, the runs of a source, axes and scales."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from vitree.results.recording import Recording
 from vitree.results.series import Series, series_against
 from vitree.results.units import units_of
 
-#: Okabe & Ito's colours without yellow and purple (jfly.uni-koeln.de/color), dark and light in turn, and a dash
-#: pattern for each, so that the lines are told apart in grey as well.
+#: Okabe & Ito's colours without yellow and purple (jfly.uni-koeln.de/color), dark and light in turn. Dash patterns go
+#: with them, so that lines differ in grey as well.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#000000", "#D55E00", "#56B4E9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (2, 4)), (0, (10, 3)))
 MARKERS = "os^Dv<>"
-#: So many lines are told apart without colour.
+#: The number of lines that differ without colour.
 GREY = 14
-#: Of more errors than twice this, the largest of each of so many stretches is drawn.
+#: A curve of more than twice as many points is drawn by the largest value of each of so many stretches.
 STRETCHES = 400
 #: A line's label, the label of the run it is of, times [s] and values.
 Lines = Mapping[str, tuple[str, np.ndarray, np.ndarray]]
-#: So many coordinates are drawn if none is named.
+#: The number of coordinates that are drawn if none is named.
 SHOWN = len(DASHES)
-#: A run has failed where a velocity is this large [m/s or rad/s]; or the second of these, if its kinetic energy is so
-#: many times that of another run that should be the same.
+#: A run has failed where a velocity is above FASTEST [m/s or rad/s]. It has failed above FAST, too, if its kinetic
+#: energy is ABSURD times that of another run of the same motion.
 FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
-#: It is drawn until its kinetic energy stays above so many times that of the others, or of its own median if there are
-#: none.
+#: A run that failed is drawn until its kinetic energy stays above BEYOND times that of the others. Without others, the
+#: limit is BEYOND_ITSELF times the median of the run.
 BEYOND, BEYOND_ITSELF = 10.0, 30.0
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Return colour, dashes and width of the line of that index; 42 differ, the first 14 without colour.
+    """Return colour, dashes and width of the line of an index; 42 differ, the first 14 without colour.
 
     Parameters
     ----------
@@ -53,15 +53,15 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def marker_style(index: int) -> dict[str, Any]:
-    """Return the marker of the line of that index."""
+    """Return the marker of the line of an index."""
     return {"marker": MARKERS[index % len(MARKERS)], "markersize": 5}
 
 
-# ---- what is drawn --------------------------------------------------------------------------------
+# ---- runs -----------------------------------------------------------------------------------------
 
 
 def step_of(found: Compared, dt: float | None) -> float:
-    """Return the time step that was asked for, or the smallest of the runs that did not fail [s]."""
+    """Return the time step ``dt``, or the smallest of the runs that did not fail if it is None [s]."""
     steps = sorted({key[1] for key in found.trajectories})
     if not steps:
         raise InputError(f"the comparison of {found.model_name} has no run to draw")
@@ -74,14 +74,14 @@ def step_of(found: Compared, dt: float | None) -> float:
 
 @dataclass(frozen=True)
 class Runs:
-    """Trajectories to draw, by label; those that failed only as far as they make sense.
+    """Trajectories to draw, by label; a failed one ends where it stops making sense.
 
     Attributes
     ----------
     source : Trajectory, mapping of label to Trajectory, or Comparison
     by_label : dict of str to Trajectory
     failed : dict of str to float
-        When those failed that did [s].
+        The times of failure of the runs that failed [s].
     """
 
     source: Any
@@ -96,17 +96,17 @@ class Runs:
 
     @property
     def first(self) -> Recording:
-        """The first of them."""
+        """The first run."""
         return next(iter(self.by_label.values()))
 
     @property
     def sound(self) -> list[Recording]:
-        """Those that did not fail; all, if all did."""
+        """The runs that did not fail; all runs, if all failed."""
         return [run for label, run in self if label not in self.failed] or list(self.by_label.values())
 
 
 def runs_of(source: Any, dt: float | None) -> Runs:
-    """Return the trajectories of a source; those without records are left out."""
+    """Return the trajectories of a source that have records."""
     failed: dict[str, float] = {}
     if isinstance(source, Compared):
         step = step_of(source, dt)
@@ -122,7 +122,7 @@ def runs_of(source: Any, dt: float | None) -> Runs:
         if not runs or not all(isinstance(run, Recording) for run in runs.values()):
             raise InputError("give a Trajectory, a mapping of labels to trajectories, or a Comparison")
     runs = {str(label): run for label, run in runs.items() if len(run)}
-    # the runs of a comparison should be the same
+    # The runs of a comparison approximate one motion, so that one can be judged by the others.
     alike = isinstance(source, Compared)
     others = [largest(run.kinetic) for label, run in runs.items() if label not in failed]
     counts = {label: sensible(run, ABSURD * min(others, default=0.0) * alike) for label, run in runs.items()}
@@ -138,7 +138,10 @@ def runs_of(source: Any, dt: float | None) -> Runs:
 
 
 def sensible(run: Recording, most: float) -> int:
-    """Return how many records come before one that is not finite, or fast and, if so, of more energy than ``most``."""
+    """Return how many records come before the first that is not finite, or too fast.
+
+    A record above the speed FASTEST is too fast, and so is one above FAST with more kinetic energy than ``most``.
+    """
     sound = np.isfinite(np.column_stack((run.q, run.v, run.energy))).all(axis=1)
     speed = np.abs(run.v).max(axis=1, initial=0.0)
     sound &= (speed < FAST) | (speed < FASTEST) & (run.kinetic <= (most or np.inf))
@@ -146,7 +149,7 @@ def sensible(run: Recording, most: float) -> int:
 
 
 def until(run: Recording, count: int, most: float) -> Recording:
-    """Return the first records, ``count`` but for those at their end of more kinetic energy than ``most``."""
+    """Return the first ``count`` records without the last ones that have more kinetic energy than ``most``."""
     run = run[:count]
     if not count:
         return run
@@ -161,15 +164,15 @@ def comparisons_of(what: str, source: Any, several: bool = False) -> dict[str, C
     found = dict(source) if several and isinstance(source, Mapping) else {"": source}
     if not found or not all(isinstance(part, Compared) for part in found.values()):
         kind = "a Comparison" + (", or a mapping of labels to comparisons" if several else "")
-        raise InputError(f'"{what}" is drawn of {kind}: vitree.compare() makes one of a model and methods')
+        raise InputError(f'"{what}" draws {kind}: vitree.compare() makes one of a model and methods')
     return found
 
 
 def series_of(runs: Runs, dt: float | None) -> dict[str, Series]:
-    """Return the errors over time of the runs of a comparison, by label; of those that failed as far as they go."""
+    """Return the errors over time of the runs of a comparison, by label; a failed run has them until it ends."""
     found, lines = runs.source, {}
     step = step_of(found, dt)
-    # without a reference the energy's error is known where it is that from its start
+    # Without a reference the error of the energy is known only if the energy is conserved.
     known = not found.series or any(np.isfinite(series.energy).any() for series in found.series.values())
     for label, run in runs:
         series = found.series.get((label, step))
@@ -180,7 +183,7 @@ def series_of(runs: Runs, dt: float | None) -> dict[str, Series]:
 
 
 def errors_of(found: Compared, label: str, against: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a column of the table and the errors, by time step, and which errors the reference resolves."""
+    """Return a column of the table, the errors, and whether the reference resolves each; sorted by time step."""
     rows = [row for row in found.table if row["label"] == label and 0 < row["error"] < np.inf]
     rows = [row for row in rows if label not in runs_of(found, row["dt"]).failed]
     rows.sort(key=lambda row: row["dt"])
@@ -189,7 +192,7 @@ def errors_of(found: Compared, label: str, against: str) -> tuple[np.ndarray, np
 
 
 def of_steps(run: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return times and values of all steps if they were monitored, else of those that ended at the records."""
+    """Return times and values of all steps if they were monitored, else of the steps that end at the records."""
     if name in run.monitors:
         return run.monitors["t"], run.monitors[name]
     return run.t[1:], getattr(run, name)[1:]
@@ -211,7 +214,7 @@ def entry(run: Recording, of: str, name: str) -> np.ndarray:
 
 
 def moving(run: Recording, names: Iterable[str], of: str, count: int) -> list[str]:
-    """Return so many of the names, those whose entries move most, in the order they have."""
+    """Return the ``count`` names whose entries move most, in their given order."""
     names = list(names)
     spans = [largest(x - x[0]) for x in (entry(run, of, name) for name in names)]
     most = np.argsort(-np.array(spans), kind="stable")[:count]
@@ -225,7 +228,7 @@ def unit_label(run: Recording, of: str, names: Iterable[str]) -> str:
 
 
 def literal(text: str) -> str:
-    """Return what matplotlib shows as the text: to it dollars begin formulas, and no legend has what begins with _."""
+    """Return a text that matplotlib shows as it is: dollars begin formulas, and legends leave out labels with a _."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
@@ -234,14 +237,14 @@ def literal(text: str) -> str:
 
 
 def begin(axes):
-    """Return the axes to draw into, those of a new figure if there are none."""
+    """Return the axes to draw into: the given ones, or those of a new figure."""
     if axes is not None:
         return axes
     return new_figure(figsize=(8, 4)).subplots()
 
 
 def new_figure(**options):
-    """Return a figure without pyplot that a notebook shows."""
+    """Return a figure, made without pyplot, that a notebook shows."""
     try:
         from vitree.plot.figure import Figure
     except ImportError:
@@ -250,12 +253,12 @@ def new_figure(**options):
 
 
 def finish(axes, what: str, source: Any, **labels):
-    """Set labels, scales, grid and legend, and note what was drawn."""
+    """Set labels, scales, grid and legend, and note the plot and its source on the figure."""
     axes.set(**labels)
     axes.grid(True, alpha=0.3)
     figure = axes.figure.figure
     if any(not line.get_label().startswith("_") for line in axes.lines):
-        # beside the lines, not over them, if the figure makes room
+        # The legend stands beside the lines if the figure makes room for it.
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
         axes.legend(fontsize="small", **(beside if figure.get_layout_engine() is not None else {}))
     note(figure, what, source)
@@ -263,17 +266,17 @@ def finish(axes, what: str, source: Any, **labels):
 
 
 def largest(values: np.ndarray) -> float:
-    """Return the largest magnitude of those that are finite."""
+    """Return the largest magnitude of the finite values."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def rounding(terms: Iterable[np.ndarray]) -> float:
-    """Return the rounding of sums of such terms."""
+    """Return the rounding error of sums of such terms."""
     return float(np.finfo(float).eps) * max(map(largest, terms))
 
 
 def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return times and magnitudes; of many, the largest of each stretch of time."""
+    """Return times and magnitudes; if there are many, the largest magnitude of each stretch of time."""
     y = np.abs(y)
     if len(y) <= 2 * STRETCHES:
         return t, y
@@ -282,7 +285,7 @@ def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
-    """Draw a line of the run ``of``, and mark its end if that failed."""
+    """Draw a line of the run ``of``, and mark the end of the line if the run failed."""
     axes.plot(x, y, label=literal(label), **line_style(index))
     if of in runs.failed:
         text = f"failed at t = {runs.failed[of]:g} s"
@@ -299,12 +302,12 @@ def over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str):
 
 
 def errors_over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str, level: float, meaning: str = "rounding"):
-    """Draw magnitudes over time, logarithmic, and the level below which they say nothing, if they come near it."""
+    """Draw magnitudes over time, logarithmic, and the level below which they say nothing if a curve comes near it."""
     axes = begin(axes)
     lowest = np.inf
     for index, (label, (of, t, y)) in enumerate(lines.items()):
         t, y = envelope(t, y)
-        shown = np.isfinite(y) & (y > 0)  # a logarithm has no place for zero
+        shown = np.isfinite(y) & (y > 0)  # zero has no logarithm
         if shown.any():
             draw(axes, index, runs, of, label, t[shown], y[shown])
             lowest = min(lowest, y[shown].min())
@@ -321,7 +324,7 @@ def errors_over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str, lev
 
 
 def marked(axes, index: int, label: str, line: tuple, points: tuple, sound: np.ndarray) -> None:
-    """Draw a line and the points it is of, hollow where they are not sound, with one entry in the legend."""
+    """Draw a line and its points, hollow where they are not sound, with one entry in the legend."""
     style, marker = line_style(index), marker_style(index)
     axes.plot(*line, **style)
     x, y = points

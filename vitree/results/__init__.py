@@ -1,1 +1,1 @@
-"""What runs leave: records, series of errors, tables, files, drawings and films."""
+"""Results of runs: records, series of errors, tables, files, drawings and films."""

@@ -1,39 +1,50 @@
-"""What a comparison of methods found, as a table."""
+"""The results of a comparison of methods, as a table."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from vitree.results.plain import no_nan, plain
 from vitree.results.recording import Recording
 from vitree.results.series import NAN, Series
 from vitree.version import __version__
 
-#: Columns of the printed table: key of a row, heading, unit, format.
+
+class Column(NamedTuple):
+    """A column of the printed table: the key of a row, and how its values are printed."""
+
+    key: str
+    heading: str
+    unit: str
+    form: str
+
+
+#: Columns of the printed table, in order.
 COLUMNS = (
-    ("label", "method", "", "{}"),
-    ("dt", "dt", "s", "{:g}"),
-    ("energy_error", "energy error", "J", "{:.2e}"),
-    ("energy_error_relative", "relative", "-", "{:.2e}"),
-    ("energy_drift", "drift", "J/s", "{:+.1e}"),
-    ("momentum_error", "momentum", "kg m/s", "{:.1e}"),
-    ("angular_momentum_error", "angular", "kg m^2/s", "{:.1e}"),
-    ("constraint_error", "constraints", "rad, m", "{:.1e}"),
-    ("error", "error", "rad, m", "{:.2e}"),
-    ("order", "order", "-", "{:.2f}"),
-    ("iterations_mean", "iter.", "mean", "{:.2f}"),
-    ("iterations_max", "iter.", "max", "{:d}"),
-    ("us_per_step", "time", "us/step", "{:.1f}"),
+    Column("label", "method", "", "{}"),
+    Column("dt", "dt", "s", "{:g}"),
+    Column("energy_error", "energy error", "J", "{:.2e}"),
+    Column("energy_error_relative", "relative", "-", "{:.2e}"),
+    Column("energy_drift", "drift", "J/s", "{:+.1e}"),
+    Column("momentum_error", "momentum", "kg m/s", "{:.1e}"),
+    Column("angular_momentum_error", "angular", "kg m^2/s", "{:.1e}"),
+    Column("constraint_error", "constraints", "rad, m", "{:.1e}"),
+    Column("error", "error", "rad, m", "{:.2e}"),
+    Column("order", "order", "-", "{:.2f}"),
+    Column("iterations_mean", "iter.", "mean", "{:.2f}"),
+    Column("iterations_max", "iter.", "max", "{:d}"),
+    Column("us_per_step", "time", "us/step", "{:.1f}"),
 )
-_OPTIONAL = ("angular_momentum_error", "constraint_error", "order")  # left out of the print where no row has them
+#: Columns that are printed only if a row has a number there.
+_OPTIONAL = ("angular_momentum_error", "constraint_error", "order")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Compared:
-    """What a comparison found, field by field as :class:`vitree.Comparison` says."""
+    """The results of a comparison; the fields are those of :class:`vitree.Comparison`."""
 
     model_name: str
     table: list[dict[str, Any]]
@@ -46,7 +57,7 @@ class Compared:
 
     @property
     def orders(self) -> dict[str, float]:
-        """Fitted order of convergence by label, NaN where there are not two errors to fit."""
+        """Fitted order of convergence by label; NaN if fewer than two errors can be fitted."""
         return {row["label"]: row["order"] for row in self.table}
 
     def __str__(self) -> str:
@@ -69,17 +80,13 @@ class Compared:
 
 def _text(rows: list[dict]) -> str:
     """Lay the rows out in columns of fixed width."""
-    shown = [
-        c for c in COLUMNS if c[0] not in _OPTIONAL or any(row[c[0]] == row[c[0]] for row in rows)
-    ]
-    cells = [[c[1] for c in shown], [c[2] for c in shown]]
+    shown = [c for c in COLUMNS if c.key not in _OPTIONAL or any(row[c.key] == row[c.key] for row in rows)]
+    cells = [[c.heading for c in shown], [c.unit for c in shown]]
     for row in rows:
-        values = [row[c[0]] for c in shown]
+        values = [row[c.key] for c in shown]
         if row["status"] != "ok":
             values[2:] = [NAN] * len(values[2:])
-        cells.append(
-            ["-" if x != x else c[3].format(x) for c, x in zip(shown, values, strict=True)]
-        )
+        cells.append(["-" if x != x else c.form.format(x) for c, x in zip(shown, values, strict=True)])
     widths = [max(len(line[k]) for line in cells) for k in range(len(shown))]
     lines = ["  ".join(x.rjust(w) for x, w in zip(line, widths, strict=True)) for line in cells]
     for k, row in enumerate(rows, start=2):

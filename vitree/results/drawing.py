@@ -1,10 +1,10 @@
-"""What a viewer shows of a system: shapes, lines, frames and masses on rigid bodies"""
+"""The drawing of a system, for viewers: shapes, lines, frames and masses on rigid bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,28 @@ from vitree.model.system import System
 
 #: The body that does not move.
 WORLD = -1
-#: Colours (r, g, b, a) of what is drawn without a colour of its own: Okabe & Ito's, softened.
+#: Colours (r, g, b, a) of shapes without a colour of their own: Okabe & Ito's, softened.
 PALETTE = (
     (0.35, 0.55, 0.75, 1.0), (0.87, 0.56, 0.33, 1.0), (0.35, 0.66, 0.55, 1.0),
     (0.79, 0.58, 0.70, 1.0), (0.55, 0.74, 0.88, 1.0), (0.90, 0.74, 0.40, 1.0),
 )  # fmt: skip
 PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
-#: Lengths of a kind of shape.
+#: The number of lengths of each kind of shape.
 SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
+#: The pose of a part that is where its body is.
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+class Place(NamedTuple):
+    """A frame: its body, and rotation and position [m] in the body."""
+
+    body: int
+    rotation: np.ndarray
+    position: np.ndarray
+
+    def point(self, local: Any) -> np.ndarray:
+        """Return the point ``local`` (3,) [m] of the frame, in the axes of the body."""
+        return self.rotation @ np.asarray(local) + self.position
 
 
 @dataclass(frozen=True)
@@ -38,15 +51,15 @@ class Shape:
         Index into ``Drawing.bodies``, or WORLD.
     kind : {"box", "cylinder", "sphere", "capsule", "mesh"}
     size : tuple of float
-        Lengths [m] as of :class:`vitree.Geometry`; of a mesh its scale.
+        Lengths [m] as of :class:`vitree.Geometry`; the scale of a mesh.
     pose : (7,) tuple
         Position [m] and quaternion (x, y, z, w) in the body.
     link : str
-        What it belongs to.
+        The link that it belongs to.
     rgba : tuple of 4 floats, or None
-        A mesh without a colour has its own.
+        Colour; None leaves a mesh its own colours.
     filename : str or None
-        Of a mesh.
+        File of a mesh.
     """
 
     body: int
@@ -100,16 +113,16 @@ class Mass:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a viewer needs to know of a system; plain data, so it can be kept in a file.
+    """The parts of a system that a viewer shows; plain data that files can hold.
 
     Attributes
     ----------
     name : str
     bodies : tuple of str
-        What moves rigidly, in the order of the poses of :func:`poses`.
+        Names of the rigid bodies, in the order of the poses of :func:`poses`.
     shapes, lines, frames, masses : tuples of Shape, Line, Mark, Mass
     extent : float
-        A length that says how large the system is [m].
+        Size of the system [m].
     """
 
     name: str
@@ -121,12 +134,12 @@ class Drawing:
     extent: float
 
     def plain(self) -> dict[str, Any]:
-        """Return it in types that JSON knows."""
+        """Return the drawing in types that JSON knows."""
         return asdict(self)
 
     @classmethod
     def from_plain(cls, content: dict[str, Any]) -> Drawing:
-        """Return the drawing of which :meth:`plain` made the ``content``."""
+        """Return the drawing that :meth:`plain` turned into the ``content``."""
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
@@ -135,7 +148,7 @@ class Drawing:
         return drawing
 
     def _check(self) -> None:
-        """Raise an InputError if a part is none that can be drawn, as of a damaged file."""
+        """Raise an InputError if a part cannot be drawn, as in a damaged file."""
         numbers: list[tuple[float, ...]] = [(self.extent,)]
         placed: tuple[Any, ...] = (*self.shapes, *self.frames, *self.masses)
         places, known = [part.body for part in placed], True
@@ -155,7 +168,7 @@ class Drawing:
         known &= all(isinstance(name, str) for name in self.bodies) and self.extent > 0
         known &= all(isinstance(place, int) and WORLD <= place < len(self.bodies) for place in places)
         if not (known and np.isfinite([x for part in numbers for x in part]).all()):
-            raise InputError("its drawing has parts that cannot be drawn")
+            raise InputError("its drawing has parts of unknown kinds or sizes; save the run again")
 
 
 def _tuples(part: dict[str, Any]) -> dict[str, Any]:
@@ -192,11 +205,12 @@ def poses(system: System, q: Any) -> np.ndarray:
 
 
 def drawing_of(system: System) -> Drawing:
-    """Return what a viewer shows of a ``system``.
+    """Return the drawing of a ``system``.
 
-    A link of a model is drawn by its visual shapes; without any that can be drawn, by its collision shapes; without
-    these, if it has mesh files that are not found or no link has any shape, by simple ones: its mass as a box of the
-    same inertia, sticks to the joints below, and the joints themselves. Distances, springs and dampers are lines.
+    A link of a model is drawn by its visual shapes, or by its collision shapes if no visual shape can be drawn. If
+    neither can be drawn, simple shapes stand in: a box of the link's mass and inertia, sticks to the joints below, and
+    the joints themselves. A link that has no shapes at all gets simple ones only if no other link has shapes.
+    Distances, springs and dampers are lines.
 
     Raises
     ------
@@ -212,11 +226,11 @@ def drawing_of(system: System) -> Drawing:
 def _of_model(model: Model) -> Drawing:
     flat = model.full.flat if isinstance(model.full, Model) else model.flat
     frames = {
-        name: (int(body), E, p)
+        name: Place(int(body), E, p)
         for name, body, E, p in zip(flat.frame_names, flat.frame_body, flat.frame_E, flat.frame_p, strict=True)
     }
     masses = tuple(
-        Mass(name, frames[name][0], _floats(frames[name][1] @ np.array(com) + frames[name][2]), float(mass))
+        Mass(name, frames[name].body, _floats(frames[name].point(com)), float(mass))
         for name, mass, com in zip(flat.link_names, flat.link_mass, flat.link_com, strict=True)
         if mass > 0
     )
@@ -228,17 +242,17 @@ def _of_model(model: Model) -> Drawing:
         by_link.setdefault(geometry.frame, []).append(geometry)
     for link, own in by_link.items():
         shown = [g for g in own if g.role == "visual" and _can_be_drawn(g)] or [g for g in own if _can_be_drawn(g)]
-        shapes += [_placed(g, *frames[link]) for g in shown]
+        shapes += [_placed(g, frames[link]) for g in shown]
         if not shown and (own or not drawable):
             bare.add(link)
-    simple = list(_simple(flat, frames, masses, bare, extent)) if bare else []
+    simple = _simple(flat, frames, masses, bare, extent) if bare else []
     lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
-    marks = tuple(Mark(name, body, _pose(E, p)) for name, (body, E, p) in frames.items())
+    marks = tuple(Mark(name, place.body, _pose(place.rotation, place.position)) for name, place in frames.items())
     return Drawing(model.name, _body_names(flat), (*shapes, *simple), tuple(lines), marks, masses, extent)
 
 
 def _body_names(flat: Flat) -> tuple[str, ...]:
-    """The first link on each body, or the joint that moves it."""
+    """Return the name of each body: its first link, or the joint that moves it."""
     names: list[str] = [""] * len(flat.kind)
     links = set(flat.link_names)
     for name, body in zip(flat.frame_names, flat.frame_body, strict=True):
@@ -256,16 +270,20 @@ def _can_be_drawn(shape: Geometry) -> bool:
     return shape.kind != "mesh" or (shape.found and shape.filename is not None)
 
 
-def _placed(shape: Geometry, body: int, E: np.ndarray, p: np.ndarray) -> Shape:
-    pose = _pose(E @ shape.rotation, E @ shape.position + p)
+def _placed(shape: Geometry, frame: Place) -> Shape:
+    pose = _pose(frame.rotation @ shape.rotation, frame.point(shape.position))
     rgba = None if shape.rgba is None else _floats(shape.rgba)
     if rgba is None and shape.kind != "mesh":
         rgba = PLAIN
-    return Shape(body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename)
+    return Shape(frame.body, shape.kind, _floats(shape.size), pose, shape.frame, rgba, shape.filename)
 
 
 def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
-    """The diagonal of the box around joints and masses at rest, or what else says how large it is [m]."""
+    """Return the size of a model [m].
+
+    The size is the diagonal of the box around joints and masses in the neutral configuration, or the largest length of
+    a constraint or load, or the largest radius of gyration.
+    """
     X = model.body_poses(model.neutral())
     points = [np.zeros(3), *X[:, :3, 3]]
     points += [m.com if m.body == WORLD else X[m.body, :3, :3] @ np.array(m.com) + X[m.body, :3, 3] for m in masses]
@@ -275,37 +293,49 @@ def _extent(model: Model, flat: Flat, masses: tuple[Mass, ...]) -> float:
     return max(reach, *spans, *radii, 1e-3) if max((reach, *spans, *radii), default=0.0) > 0 else 1.0
 
 
-def _simple(flat: Flat, frames, masses, bare: set[str], extent: float) -> Iterator[Shape]:
-    """Masses, sticks and joints of links without shapes."""
-    from scipy.spatial.transform import Rotation
-
+def _simple(
+    flat: Flat, frames: dict[str, Place], masses: tuple[Mass, ...], bare: set[str], extent: float
+) -> list[Shape]:
+    """Return the masses and sticks of the ``bare`` links, and the joints."""
     thin = 0.012 * extent
-    on_bodies = {frames[link][0] for link in bare}
-    heaviest = max((m.mass for m in masses), default=1.0)
+    shown = [mass for mass in masses if mass.name in bare]
+    heaviest = max((mass.mass for mass in masses), default=1.0)
     inertias = dict(zip(flat.link_names, flat.link_inertia, strict=True))
-    for m in masses:
-        if m.name not in bare:
-            continue
-        colour = PALETTE[m.body % len(PALETTE)]
-        values, axes = np.linalg.eigh(inertias[m.name])
-        # edges of the box that has this mass and these principal moments
-        edges = np.sqrt(np.maximum(12 / m.mass * (values.sum() / 2 - values), 0.0)) if m.mass > 0 else np.zeros(3)
-        if edges.max() > 2 * thin:
-            axes = axes * np.sign(np.linalg.det(axes))
-            size = _floats(np.clip(edges, 1.5 * thin, 2.0 * extent))
-            turn = frames[m.name][1] @ axes
-            yield Shape(m.body, "box", size, _pose(turn, np.array(m.com)), m.name, colour)
-        else:
-            radius = 0.05 * extent * (m.mass / heaviest) ** (1 / 3)
-            yield Shape(m.body, "sphere", (max(radius, 1.5 * thin),), (*m.com, *STILL[3:]), m.name, colour)
+    solids = [_solid(mass, inertias[mass.name], frames[mass.name], heaviest, extent, thin) for mass in shown]
+    bodies = {frames[link].body for link in bare} - {WORLD}
+    return [*solids, *_joints(flat, thin), *_sticks(flat, shown, bodies, thin)]
+
+
+def _solid(mass: Mass, inertia: np.ndarray, frame: Place, heaviest: float, extent: float, thin: float) -> Shape:
+    """Return the box of a mass and inertia, or a small sphere if the box were thin."""
+    colour = PALETTE[mass.body % len(PALETTE)]
+    moments, axes = np.linalg.eigh(inertia)
+    # A box with edges a, b, c has the moments m (b^2 + c^2) / 12 and so on; solved for the edges.
+    edges = np.sqrt(np.maximum(12 / mass.mass * (moments.sum() / 2 - moments), 0.0))
+    if edges.max() > 2 * thin:
+        axes = axes * np.sign(np.linalg.det(axes))
+        size = _floats(np.clip(edges, 1.5 * thin, 2.0 * extent))
+        return Shape(mass.body, "box", size, _pose(frame.rotation @ axes, np.array(mass.com)), mass.name, colour)
+    radius = 0.05 * extent * (mass.mass / heaviest) ** (1 / 3)
+    return Shape(mass.body, "sphere", (max(radius, 1.5 * thin),), (*mass.com, *STILL[3:]), mass.name, colour)
+
+
+def _joints(flat: Flat, thin: float) -> Iterator[Shape]:
+    """Yield a cylinder along the axis of each turning joint, and a sphere for each ball joint."""
     for body, kind in enumerate(flat.kind):
         if kind in (REVOLUTE, HELICAL):
             yield Shape(body, "cylinder", (1.6 * thin, 5 * thin), STILL, "joint", DARK)
         elif kind == BALL:
             yield Shape(body, "sphere", (2.2 * thin,), STILL, "joint", DARK)
-    for body in sorted(on_bodies - {WORLD}):
+
+
+def _sticks(flat: Flat, shown: list[Mass], bodies: set[int], thin: float) -> Iterator[Shape]:
+    """Yield the sticks from the origin of each body to the joints below it and to its masses."""
+    from scipy.spatial.transform import Rotation
+
+    for body in sorted(bodies):
         ends = [flat.p[child] for child in np.flatnonzero(np.asarray(flat.parent) == body)]
-        ends += [np.array(m.com) for m in masses if m.body == body and m.name in bare]
+        ends += [np.array(mass.com) for mass in shown if mass.body == body]
         for end in ends:
             length = float(np.linalg.norm(end))
             if length > 2 * thin:
@@ -314,17 +344,18 @@ def _simple(flat: Flat, frames, masses, bare: set[str], extent: float) -> Iterat
                 yield Shape(body, "cylinder", (thin, length), _pose(turn, end / 2), "stick", colour)
 
 
-def _lines(flat: Flat, frames) -> Iterator[Line]:
-    """The wires, springs and dampers between frames."""
+def _lines(flat: Flat, frames: dict[str, Place]) -> Iterator[Line]:
+    """Yield the wires, springs and dampers between frames."""
+    world = Place(WORLD, np.eye(3), np.zeros(3))
     for item in (*flat.constraints, *flat.loads):
         kind = {Distance: "wire", Spring: "spring", Damper: "damper"}.get(type(item))
         if kind is not None:
-            a, b = (frames[end] if end in frames else (WORLD, None, np.zeros(3)) for end in (item.a, item.b))
-            yield Line(item.name, kind, a[0], _floats(a[2]), b[0], _floats(b[2]))
+            a, b = (frames.get(end, world) for end in (item.a, item.b))
+            yield Line(item.name, kind, a.body, _floats(a.position), b.body, _floats(b.position))
 
 
 def _slides(flat: Flat) -> Iterator[Line]:
-    """Where a body slides along another that has mass."""
+    """Yield a line from each body that slides to the body that it slides along, if that has mass."""
     for body, (kind, parent) in enumerate(zip(flat.kind, flat.parent, strict=True)):
         if kind == PRISMATIC and parent >= 0 and flat.mass[parent] > 0:
             yield Line(f"slide {body}", "slide", int(parent), _floats(flat.p[body]), body, (0.0, 0.0, 0.0))
@@ -337,7 +368,7 @@ def _of_vehicle(vehicle: Any) -> Drawing:
     bodies = tuple(vehicle.frame_poses(vehicle.neutral()))
     if not bodies:
         raise InputError(f'"{vehicle.name}" cannot be drawn: its method frame_poses names no frames')
-    shapes = [_placed(g, bodies.index(g.frame), np.eye(3), np.zeros(3)) for g in vehicle.geometry]
+    shapes = [_placed(g, Place(bodies.index(g.frame), np.eye(3), np.zeros(3))) for g in vehicle.geometry]
     if not shapes:
         shapes = [Shape(0, "box", (0.5, 0.25, 0.12), STILL, bodies[0], PALETTE[0])]
     extent = max(max(s.size) + float(np.linalg.norm(s.pose[:3])) for s in shapes)

@@ -18,18 +18,11 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+
 def to_pandas(traj: Recording) -> pandas.DataFrame:
-    """Return the records as one table, with the columns of :func:`columns` and the index ``t`` [s].
+    """Return the records of a run ``traj`` as one table, with the columns of :func:`columns` and the index ``t`` [s].
 
-    Units and settings are in its ``attrs``. Monitors, which have rows of their own, are left out.
-
-    Parameters
-    ----------
-    traj : Trajectory
-
-    Returns
-    -------
-    pandas.DataFrame
+    The ``attrs`` of the table hold units and settings. Monitors have rows of their own, and are left out.
 
     Raises
     ------
@@ -48,18 +41,10 @@ def to_pandas(traj: Recording) -> pandas.DataFrame:
 
 
 def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
-    """Write the records to a text file, at once or not at all: a column each, headed "q.shoulder [rad]".
+    """Write the records of a run ``traj`` to the text file ``path``, at once or not at all, and return the path.
 
-    Numbers are written in as many digits as they need to be read back exactly. Settings and monitors are left out.
-
-    Parameters
-    ----------
-    traj : Trajectory
-    path : path
-
-    Returns
-    -------
-    Path
+    Each column has a heading such as "q.shoulder [rad]". Numbers have as many digits as they need to be read back
+    exactly. Settings and monitors are left out.
 
     Raises
     ------
@@ -84,8 +69,8 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
     Returns
     -------
     xarray.Dataset
-        Dimensions ``t``, ``q_name``, ``v_name``, ``part`` (of momentum) and ``constraint_name``; ``step`` of monitors,
-        whose times are ``step_end``. Settings and versions are JSON text among its attributes.
+        Its dimensions are ``t``, ``q_name``, ``v_name``, ``part`` (of momentum) and ``constraint_name``. Monitors have
+        the dimension ``step`` and the times ``step_end``. Settings and versions are JSON text among the attributes.
 
     Raises
     ------
@@ -122,26 +107,17 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
 def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
     """Write the dataset of :func:`to_xarray` to a NetCDF file (version 3, 64-bit offsets), at once or not at all.
 
-    Parameters
-    ----------
-    traj : Trajectory
-    path : path
-
-    Returns
-    -------
-    Path
+    Arguments, result and errors as for :func:`to_csv`; a trajectory without records is an InputError, too.
 
     Raises
     ------
     MissingExtraError
         If xarray is not installed.
-    InputError
-        If there are no records, or the file cannot be written.
     """
     if not len(traj):
-        raise InputError("the trajectory has no records; NetCDF has no place for none")
+        raise InputError("the trajectory has no records, and NetCDF cannot hold an empty one; record some steps")
     path, dataset = Path(path), to_xarray(traj)
-    # a dimension of length zero would read as one without an end
+    # NetCDF reads a dimension of length zero as an unlimited one.
     dataset = dataset.drop_dims([name for name, size in dataset.sizes.items() if not size])
     with replacing(path) as stream:
         stream.write(dataset.to_netcdf(engine="scipy"))
@@ -149,21 +125,10 @@ def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
 
 
 def to_json(traj: Recording, path: str | os.PathLike) -> Path:
-    """Write a trajectory as strict JSON: how it was made, columns with their units, monitors; null for NaN.
+    """Write a trajectory as strict JSON, at once or not at all; null stands for NaN.
 
-    Parameters
-    ----------
-    traj : Trajectory
-    path : path
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    The file holds how the run was made, the columns with their units, and the monitors. Arguments, result and errors
+    as for :func:`to_csv`.
     """
     names = ("model_name", "method", "steps", "seconds", "settings", "monitors")
     content = {name: getattr(traj, name) for name in names} | {"versions": versions()}

@@ -41,11 +41,11 @@ UNITS = {
     "film: t": "s",
     "film: poses": "m, and quaternion (x, y, z, w); world axes",
 }
-#: What files of format 1 do not have.
+#: Fields that files of format 1 lack.
 _SINCE_2 = ("constraint_names", "constraint", "multipliers")
-#: Before the names of monitors in files.
+#: Prefix of the names of monitors in files.
 _MONITOR = "monitor: "
-#: Before the arrays of a film.
+#: Prefix of the names of a film's arrays in files.
 _FILM = "film: "
 #: Fields that are not in the header.
 _APART = ("monitors", "checkpoint", "system", "film", "about")
@@ -66,7 +66,7 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
         header["about"] = known
     arrays = {name: getattr(run, name) for name in (*shapes(), "checkpoint")}
     arrays |= {_MONITOR + name: rows for name, rows in run.monitors.items()}
-    with contextlib.suppress(InputError):  # not all runs can be shown
+    with contextlib.suppress(InputError):  # a run that cannot be shown has no film
         film = film_of(run)
         header["drawing"] = film.drawing.plain()
         arrays |= {_FILM + "t": film.t, _FILM + "poses": film.poses}
@@ -76,7 +76,7 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
 
 
 def read(path: str | os.PathLike, kind: type[R]) -> R:
-    """Return the run that :func:`write` wrote, as a recording of that kind.
+    """Return the run that :func:`write` wrote, as an object of a kind.
 
     Raises
     ------
@@ -99,8 +99,8 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             _check_header(header, set(NAMES) - later)
             required = set(shapes()) - later
             arrays = {name: file[name] for name in (*shapes(), "checkpoint") if name in file or name in required}
-            watched = [name for name in file if name.startswith(_MONITOR)]
-            arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in watched}
+            monitors = [name for name in file if name.startswith(_MONITOR)]
+            arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
             if "about" in header:
                 units = {of: tuple(names) for of, names in header["about"]["units"].items()}
                 arrays["about"] = {**header["about"], "units": units}
@@ -112,11 +112,9 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
         raise InputError(f"there is no file {path}; {remedy}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except Exception as error:  # whatever the readers of damaged archives, arrays and texts raise
+    except Exception as error:  # readers of damaged archives, arrays and texts raise errors of many kinds
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{path} is not a whole vitree trajectory ({reason}); {remedy}"
-        ) from None
+        raise InputError(f"{path} is not a whole vitree trajectory ({reason}); {remedy}") from None
 
 
 def _header_names() -> list[str]:
@@ -124,7 +122,7 @@ def _header_names() -> list[str]:
 
 
 def _check_header(header: dict[str, Any], names: set[str]) -> None:
-    """Raise a ValueError if what a file says of a run is of another kind than what runs have."""
+    """Raise a ValueError if an entry of a header has another type or length than in a header of ours."""
     counts = {"q": len(header["q_names"]), "v": len(header["v_names"]), "p": len(header["v_names"])}
     about = header.get("about", {})
     units = about.get("units", {of: [""] * count for of, count in counts.items()})
@@ -134,7 +132,7 @@ def _check_header(header: dict[str, Any], names: set[str]) -> None:
             raise ValueError(f"its {what} are no list of words")
     for of, count in counts.items():
         if len(units[of]) != count:
-            raise ValueError(f"it has {len(units[of])} units of {count} entries of {of}")
+            raise ValueError(f"it has {len(units[of])} units for {count} entries of {of}")
     for what, kind in (("model_name", str), ("method", str), ("settings", dict)):
         if not isinstance(header[what], kind):
             raise ValueError(f"its {what} is {header[what]!r}")
@@ -147,7 +145,7 @@ def _check_header(header: dict[str, Any], names: set[str]) -> None:
 
 
 def _opened(stream):
-    """The arrays of an .npz file, which is a zip archive; NumPy takes what is none for pickled data."""
+    """Return the arrays of an .npz file. It must be a zip archive: NumPy takes any other file for pickled data."""
     if stream.peek(2)[:2] != b"PK":
         raise ValueError("it is not an .npz file")
     return np.load(stream, allow_pickle=False)

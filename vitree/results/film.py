@@ -1,4 +1,4 @@
-"""Film: the poses of what is drawn over time."""
+"""Film: the poses of a drawing's bodies over time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Film:
                 raise InputError(f"film.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
         if not len(self.t) or not (np.diff(self.t, prepend=self.t[0]) >= 0).all():
-            raise InputError("film.t must have a time, or several in their order")
+            raise InputError("film.t must be one or more times in ascending order")
         if not np.isfinite(self.poses).all():
             raise InputError("film.poses has numbers that are not finite")
 
@@ -56,7 +56,7 @@ class Film:
         span = self.t[after] - self.t[k]
         share = float(np.clip((t - self.t[k]) / span, 0.0, 1.0)) if span > 0 else 0.0
         low, high = self.poses[k].astype(float), self.poses[after].astype(float)
-        # the shorter way round, near enough to the great circle for neighbouring pictures
+        # Quaternions are mixed the shorter way round, which is near the great circle for neighbouring pictures.
         high[:, 3:] *= np.where((low[:, 3:] * high[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
         mixed = (1 - share) * low + share * high
         mixed[:, 3:] /= np.linalg.norm(mixed[:, 3:], axis=1, keepdims=True)

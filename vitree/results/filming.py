@@ -9,29 +9,29 @@ from vitree.results.drawing import drawing_of, poses
 from vitree.results.film import Film
 from vitree.results.recording import Recording
 
-#: A film has so many pictures a second, at least FEWEST and at most MOST in all, of those recorded.
+#: A film has RATE pictures a second, but at least FEWEST and at most MOST in all. Each picture is of a record.
 RATE, FEWEST, MOST = 60, 600, 20_000
-#: All its pictures have so many poses of bodies at most: 56 MB.
+#: The most poses of bodies in all pictures of a film: 56 MB.
 MOST_POSES = 2_000_000
-#: What is farther away is not drawn [m].
+#: Pictures with a body farther away are left out [m].
 FARTHEST = 1e9
 
 
 def film_of(run: Recording) -> Film:
-    """Return the film of a ``run``: at most about 60 pictures a second, of those recorded.
+    """Return the film of a ``run``: at most about 60 of its records a second.
 
     Raises
     ------
     InputError
-        If the trajectory knows neither its system nor a film, as one loaded from a file of an older version.
+        If the trajectory has neither a system nor a film, like one loaded from a file of an older version.
     """
     if not len(run):
         raise InputError(f'the trajectory of "{run.model_name}" has no records to draw')
     if run.system is None:
         if run.film is None:
             raise InputError(
-                f'the trajectory of "{run.model_name}" has no pictures: its file is of an older version; give its '
-                f'model too, view(traj, model=...) or "vitree view run.npz --robot NAME"'
+                f'the trajectory of "{run.model_name}" has no pictures, because its file is of an older version; give '
+                f'its model, as in view(traj, model=...) or "vitree view run.npz --robot NAME"'
             )
         return run.film
     drawing = drawing_of(run.system)
@@ -45,7 +45,7 @@ def film_of(run: Recording) -> Film:
     if len(records) > count:
         records = records[np.unique(np.linspace(0, len(records) - 1, count).round().astype(int))]
     pictures = poses(run.system, run.q[records])
-    near = (np.abs(pictures) < FARTHEST).all(axis=(1, 2))  # a run that failed may end beyond all bounds
+    near = (np.abs(pictures) < FARTHEST).all(axis=(1, 2))  # a failed run may end very far away
     if not near.any():
         raise InputError(f'the trajectory of "{run.model_name}" has no record within {FARTHEST:g} m to draw')
     return Film(drawing, run.t[records][near], pictures[near])

@@ -32,8 +32,8 @@ def _array(**properties: dict) -> dict[str, Any]:
 _TEXT, _VECTOR = {"type": "string"}, _object(x=_NUMBER, y=_NUMBER, z=_NUMBER)
 _NAMED = _array(name=_TEXT, value=_NUMBER)
 _BOTH = _object(angular=_VECTOR, linear=_VECTOR)
-#: Topic, name of the schema and schema. Those of Foxglove are its own, by their published names and fields; of the
-#: optional fields of a joint those are given that a trajectory has.
+#: Topic, name of the schema and schema. Foxglove's schemas have their published names and fields. A joint has those of
+#: the optional fields that a trajectory knows.
 _CHANNELS = {
     "/tf": ("foxglove.FrameTransforms", _object(transforms=_array(
         timestamp=_TIME, parent_frame_id=_TEXT, child_frame_id=_TEXT, translation=_VECTOR,
@@ -52,32 +52,24 @@ _CHANNELS = {
 def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
     """Write an MCAP file for Foxglove, at once or not at all.
 
-    Its topics: ``/tf`` (foxglove.FrameTransforms), the poses of the bodies, if the trajectory knows its system or has
-    a film; ``/joint_states`` (foxglove.JointStates), the joints with one coordinate; ``/state``, all else of the
-    records; ``/monitors``. The settings are its metadata. Values that are not finite are left out.
-
-    Parameters
-    ----------
-    traj : Trajectory
-    path : path
-
-    Returns
-    -------
-    Path
+    The topics are ``/tf`` (foxglove.FrameTransforms), the poses of the bodies, if the trajectory knows its system or
+    has a film; ``/joint_states`` (foxglove.JointStates), the joints with one coordinate; ``/state``, the rest of the
+    records; and ``/monitors``. The metadata hold the settings. Values that are not finite are left out. Arguments and
+    result as for :func:`vitree.results.export.to_csv`.
 
     Raises
     ------
     MissingExtraError
         If the package mcap is not installed.
     InputError
-        If a time is negative, which the format does not know, or the file cannot be written.
+        If a time is negative, or the file cannot be written.
     """
     try:
         from mcap.writer import Writer
     except ImportError:
         raise MissingExtraError("mcap", "mcap", "writing an MCAP file") from None
     if len(traj) and not traj.t.min() >= 0:
-        raise InputError(f"MCAP has no times before zero, the run has t = {traj.t.min():g} s; start it with t0=0")
+        raise InputError(f"MCAP has no negative times, but the run has t = {traj.t.min():g} s; start it with t0=0")
     path = Path(path)
     with replacing(path) as stream:
         writer = Writer(stream)
@@ -96,8 +88,8 @@ def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
     return path
 
 
-def _moment(t: float) -> tuple[int, dict[str, int]]:
-    """A time in nanoseconds, and as Foxglove has it."""
+def _timestamp(t: float) -> tuple[int, dict[str, int]]:
+    """Return a time in nanoseconds, and in the form of Foxglove."""
     nanoseconds = round(1e9 * t)
     return nanoseconds, {"sec": nanoseconds // 10**9, "nsec": nanoseconds % 10**9}
 
@@ -117,12 +109,12 @@ def _spatial(values) -> dict[str, dict[str, float]]:
 def _transforms(traj: Recording) -> Iterator[tuple[int, str, dict]]:
     try:
         film = film_of(traj)
-    except InputError:  # not all runs can be shown
+    except InputError:  # the run has no pictures
         return
     bodies = film.drawing.bodies
     world = "world" if "world" not in bodies else "vitree_world"
     for t, poses in zip(film.t.tolist(), film.poses.astype(float).round(9).tolist(), strict=True):
-        nanoseconds, timestamp = _moment(t)
+        nanoseconds, timestamp = _timestamp(t)
         frames = [
             {"timestamp": timestamp, "parent_frame_id": world, "child_frame_id": name,
              "translation": _finite("xyz", pose[:3]), "rotation": _finite("xyzw", pose[3:])}
@@ -132,12 +124,12 @@ def _transforms(traj: Recording) -> Iterator[tuple[int, str, dict]]:
 
 
 def _joint_states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
-    # joints with one coordinate have its name; a vehicle's x has no velocity of that name
+    # A joint with one coordinate shares its name; the coordinate x of a vehicle has no velocity "x".
     names = [name for name in traj.joint_names if name in traj.q_names and name in traj.v_names]
     q = traj.q[:, [traj.q_names.index(name) for name in names]]
     v = traj.v[:, [traj.v_names.index(name) for name in names]]
     for k in range(len(traj) if names else 0):
-        nanoseconds, timestamp = _moment(traj.t[k])
+        nanoseconds, timestamp = _timestamp(traj.t[k])
         states = zip(names, q[k], v[k], strict=True)
         joints = [{"name": name, **_finite(("position", "velocity"), state)} for name, *state in states]
         yield nanoseconds, "/joint_states", {"timestamp": timestamp, "joints": joints}
@@ -148,7 +140,7 @@ def _states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
     constraints = distinct(traj.constraint_names)
     scalars = np.column_stack([getattr(traj, name) for name in names])
     for k in range(len(traj)):
-        nanoseconds, timestamp = _moment(traj.t[k])
+        nanoseconds, timestamp = _timestamp(traj.t[k])
         yield nanoseconds, "/state", {
             "timestamp": timestamp, **_finite(names, scalars[k]),
             "momentum": _spatial(traj.momentum[k]), "q": _named(traj.q_names, traj.q[k]),
@@ -161,7 +153,7 @@ def _states(traj: Recording) -> Iterator[tuple[int, str, dict]]:
 def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
     scalars = [name for name, values in traj.monitors.items() if name != "t" and values.ndim == 1]
     for k, t in enumerate(traj.monitors.get("t", ())):
-        nanoseconds, timestamp = _moment(t)
+        nanoseconds, timestamp = _timestamp(t)
         content = {"timestamp": timestamp, **_finite(scalars, (traj.monitors[name][k] for name in scalars))}
         if "momentum" in traj.monitors:
             content["momentum"] = _spatial(traj.monitors["momentum"][k])

@@ -1,4 +1,4 @@
-"""Plain types for files, the versions that a result was computed with, and files written at once or not at all."""
+"""Plain types for files, versions of the programs, and files that are written at once or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vitree.version import __version__
 @contextlib.contextmanager
 def replacing(path: Path):
     """Open a binary file beside ``path`` that takes its place only if the block succeeds."""
-    # short enough for any file system, and no other thread's or ended process's
+    # The name is short enough for any file system, and unique among threads and processes.
     temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     try:
         try:
@@ -28,9 +28,7 @@ def replacing(path: Path):
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(
-            f"cannot write {path}: {error.strerror or error}; choose another place"
-        ) from None
+        raise InputError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
 
 
 def plain(value: Any) -> Any:
@@ -57,7 +55,7 @@ def no_nan(value: Any) -> Any:
 
 
 def versions() -> dict[str, Any]:
-    """Return what a result was computed with: versions, and how many numbers the processor takes at once."""
+    """Return the versions of the programs, and how many numbers the processor takes at once."""
     import platform
 
     import scipy

@@ -1,4 +1,4 @@
-"""Recording: the recorded states of one run, with names; :class:`vitree.Trajectory` has files and pictures as well."""
+"""Recording: the recorded states of one run, with names. :class:`vitree.Trajectory` adds files and pictures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recording:
-    """The recorded states of one run, field by field as :class:`vitree.Trajectory` says."""
+    """The recorded states of one run; the fields are those of :class:`vitree.Trajectory`."""
 
     model_name: str
     joint_names: tuple[str, ...]

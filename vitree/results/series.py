@@ -1,4 +1,4 @@
-"""Errors of runs over time, against a reference and against what is conserved."""
+"""Errors of runs over time, against a reference and against conserved quantities."""
 
 from __future__ import annotations
 
@@ -35,26 +35,24 @@ def distance(model: Any, a: Recording, b: Recording) -> np.ndarray:
 
 
 def series_against(model: Any, traj: Recording, truth: Recording | None, conservative: bool) -> Series:
-    """Return the errors of a run against a reference, of the energy against its start if that is conserved."""
+    """Return the errors of a run against a reference; the energy is compared with its start if it is conserved."""
     with np.errstate(over="ignore", invalid="ignore"):
         if truth is None:
             unknown = np.full(len(traj), NAN)
-            return Series(
-                traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown
-            )
+            return Series(traj.t, traj.energy - traj.energy[0] if conservative else unknown, unknown)
         traj, truth = shared(traj, truth)
         expected = traj.energy[0] if conservative else truth.energy
         return Series(traj.t, traj.energy - expected, distance(model, truth, traj))
 
 
 def momentum_departure(run: Recording, gravity: ArrayLike, total_mass: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far angular and linear momentum are from their start and gravity's impulse.
+    """Return the departures of angular and linear momentum from their start plus gravity's impulse.
 
     Parameters
     ----------
     run : Trajectory
     gravity : (3,) array [m/s^2]
-        In world axes. Of the angular momentum only the component along it counts, the one that is conserved.
+        In world axes. Of the angular momentum only the component along gravity counts: gravity changes the others.
     total_mass : float [kg]
 
     Returns

@@ -1,4 +1,4 @@
-"""Units and names of what runs hold, column by column."""
+"""Units and names of the columns of runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from vitree.results.plain import versions
 from vitree.results.recording import Recording
 
-#: Units of q and v by the kind of a joint with one coordinate; that of a helical one is its angle.
+#: Units of q and v by the kind of a joint with one coordinate; the coordinate of a helical joint is its angle.
 _OF_KIND = {"revolute": ("rad", "rad/s"), "helical": ("rad", "rad/s"), "prismatic": ("m", "m/s")}
 #: Units of q and v by the last part of a name, of free and ball joints and of vehicles.
 _OF_PART = (
@@ -22,7 +22,7 @@ _OF_PART = (
 _OF_MOMENTUM = {"rad/s": "kg m^2/s", "m/s": "kg m/s"}
 #: The columns of momentum, and their units.
 PARTS = {f"{kind}.{axis}": unit for kind, unit in (("angular", "kg m^2/s"), ("linear", "kg m/s")) for axis in "xyz"}
-#: Units of the other columns; and of monitors, which have some of their names.
+#: Units of the other columns, and of the monitors with the same names.
 UNITS = {
     "kinetic": "J", "potential": "J", "energy": "J", "iterations": "1", "residual": "kg m/s or kg m^2/s",
     "constraint": "m or rad", "multiplier": "N or N m", "contraction": "1",
@@ -30,10 +30,10 @@ UNITS = {
 
 
 def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
-    """Return the unit of each entry of q, v and p; "1" of a number without one.
+    """Return the unit of each entry of q, v and p; "1" for a number without one.
 
-    A trajectory from a file of an older version does not know which joints turn and which slide; the units say
-    "rad or m" then.
+    A trajectory from a file of an older version does not know which joints turn and which slide. Its units say "rad or
+    m".
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
 
 
 def about(traj: Recording) -> dict[str, Any] | None:
-    """Return what is known of what was simulated, of a run from a file the same as of the run that was saved.
+    """Return facts about the system that was simulated. They are the same before a run is saved and after it is loaded.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def about(traj: Recording) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        ``units`` of the entries of q, v and p; ``gravity`` in world axes, 3 of float [m/s^2]; ``total_mass`` [kg];
-        ``only_falls`` and ``conservative``, whether nothing but gravity changes its momentum, and nothing its energy,
-        while nothing drives it. None of a file of an older version.
+        ``units`` of the entries of q, v and p; ``gravity`` in world axes, a list of 3 float [m/s^2]; ``total_mass``
+        [kg]; ``only_falls``, whether only gravity changes the momentum of the undriven system; ``conservative``,
+        whether nothing changes its energy. None for a file of an older version.
     """
     system = traj.system
     if system is None:
@@ -72,14 +72,14 @@ def about(traj: Recording) -> dict[str, Any] | None:
 
 
 def _units(traj: Recording) -> dict[str, tuple[str, ...]]:
-    """The units by the names, and by the kinds of the joints where the system tells them."""
+    """Return the units by the names, and by the kinds of the joints if the system is known."""
     kinds = {joint.name: joint.kind for joint in traj.system.joints} if traj.system is not None else {}
 
     def unit(name: str, rate: int) -> str:
         joint, _, part = name.rpartition(".")
         if kinds.get(name) in _OF_KIND:
             return _OF_KIND[kinds[name]][rate]
-        # a part of a joint, or of a vehicle: those of its coordinates that are no joints
+        # The name ends in a part of a joint, or it is a coordinate of a vehicle that is no joint.
         if part in _OF_PART[rate] and (joint in traj.joint_names if joint else name not in traj.joint_names):
             return _OF_PART[rate][part]
         return ("rad or m", "rad/s or m/s")[rate]
@@ -90,7 +90,7 @@ def _units(traj: Recording) -> dict[str, tuple[str, ...]]:
 
 
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, with a number behind those that were there before: constraints may share one.
+    """Return the names, with a number behind each repeated one; constraints may share a name.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
-    """Return what the records hold, column by column, each with its unit.
+    """Return the columns of the records, each with its unit.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
 
 
 def made(traj: Recording) -> dict[str, Any]:
-    """How the run was made: numbers, and text (JSON where it has parts)."""
+    """Return how the run was made: numbers, and text (JSON where it has parts)."""
     names = ("model_name", "method", "steps", "seconds", "iterations_total", "iterations_max")
     texts = {"settings": json.dumps(traj.settings), "versions": json.dumps(versions())}
     return {name: getattr(traj, name) for name in names} | texts

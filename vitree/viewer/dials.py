@@ -1,4 +1,4 @@
-"""Dials: the numbers a person turns to set a configuration, one a coordinate; quaternions as roll, pitch, yaw."""
+"""Dials: numbers that set a configuration, one for each coordinate; roll, pitch and yaw stand for a quaternion."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Dial:
 
     @property
     def label(self) -> str:
-        """Its name and unit."""
+        """The name and the unit."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
 class Dials:
-    """The dials of a system, and the configuration they are turned to.
+    """The dials of a system, and the configuration that they are turned to.
 
     Parameters
     ----------
     system : System
     extent : float
-        How far lengths without limits go [m].
+        Largest value of lengths without limits [m].
     q : (nq,) array, optional
-        Where to start; the neutral configuration, brought to satisfy the constraints, if not given.
+        Configuration at the start. The default satisfies the constraints and is near the neutral one.
     """
 
     def __init__(self, system: System, extent: float, q=None):
@@ -59,7 +59,7 @@ class Dials:
         low, high, angular = self._ranges(extent)
         quaternions = {int(k) for k in self.system._quaternions}
         inner = {k + i for k in quaternions for i in (1, 2, 3)}
-        unknown = getattr(self.system, "shape_names", ())  # of a vehicle's shape only its kind knows
+        unknown = getattr(self.system, "shape_names", ())  # only the vehicle knows the units of its shape
         for k, name in enumerate(self.system.q_names):
             if k in quaternions:
                 stem = name.rpartition(".")[0] or "body"
@@ -71,7 +71,7 @@ class Dials:
                 yield Dial(name, unit, k, low[k], high[k])
 
     def _ranges(self, extent: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Lowest and highest value of each entry of q, and whether it is an angle."""
+        """Return the lowest and the highest value of each entry of q, and whether it is an angle."""
         system = self.system
         if isinstance(system, Model):
             full = system.full if isinstance(system, ReducedModel) else system
@@ -90,18 +90,18 @@ class Dials:
             if len(lower) == place.stop - place.start:
                 low[place] = np.where(np.isfinite(lower), lower, low[place])
                 high[place] = np.where(np.isfinite(upper), upper, high[place])
-        # no more digits than a slider has room for; and a start outside the limits is shown, too
+        # A slider has room for four digits. A start outside the limits widens the range.
         low, high = (np.trunc(1e4 * limit) / 1e4 for limit in (low, high))
         return np.minimum(low, self.start), np.maximum(high, self.start), angular
 
     def value(self, dial: Dial) -> float:
-        """Return what a dial reads."""
+        """Return the value of a dial."""
         if dial.turn is None:
             return float(self.q[dial.index])
         return float(self._angles(dial.index)[dial.turn])
 
     def turn(self, dial: Dial, value: float) -> bool:
-        """Turn one dial; the joints that constraints bind to it follow. False, and nothing moved, if they cannot."""
+        """Turn one dial, and the joints that constraints bind to it; return False, and move none, if that fails."""
         q = self.q.copy()
         if dial.turn is None:
             q[dial.index] = value
@@ -120,22 +120,22 @@ class Dials:
         return True
 
     def reset(self, q=None) -> None:
-        """Go to a configuration, or back to the start."""
+        """Set the configuration, or that of the start if none is given."""
         self.q = self.start.copy() if q is None else self.system.validate_configuration(q)
 
     def _angles(self, index: int) -> np.ndarray:
-        with warnings.catch_warnings():  # at gimbal lock SciPy chooses one of the answers, and warns
+        with warnings.catch_warnings():  # at gimbal lock SciPy chooses one of the solutions, and warns
             warnings.simplefilter("ignore")
             return Rotation.from_quat(self.q[index : index + 4]).as_euler("xyz")
 
 
 def _to_start_from(system: System) -> np.ndarray:
-    """A configuration that satisfies the constraints, near the neutral one."""
+    """Return a configuration near the neutral one that satisfies the constraints."""
     q = system.neutral()
     if not (isinstance(system, Model) and system.constraints):
         return q
     rng, free = np.random.default_rng(0), ~np.asarray(system.flat.kinematic, dtype=bool)
-    for size in (0.0, 0.1, 0.3, 1.0):  # the neutral one may be singular
+    for size in (0.0, 0.1, 0.3, 1.0):  # the neutral configuration may be singular
         try:
             return satisfy_constraints(system, system.integrate(q, size * rng.normal(size=system.nv) * free))
         except VitreeError:

@@ -18,35 +18,21 @@ from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 
-#: Pictures a second of a page, at least, and at most in all.
+#: Pictures a second of the film, and the fewest and the most pictures of a page.
 RATE, FEWEST, MOST = 30, 120, 3000
-#: Seconds that a coordinate takes through its range and back, and its pictures.
+#: Seconds and pictures of one coordinate's way through its range and back.
 SWEEP, PICTURES = 1.2, 24
-#: Poses of bodies in a page's tour at most; a page with these takes about ten seconds to write.
+#: The most poses of bodies in a page's tour. A page with as many takes about ten seconds to write.
 MOVES = 100_000
 BLACK = "#000000"
-#: The port that servers are first tried at; a page's is closed at once.
+#: The first port to try for the server that makes a page; it is closed at once.
 PORT = 8180
 
 
 def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
-    """Write one self-contained page of what :func:`vitree.view` shows, and return its path.
+    """Write one self-contained page of a ``source`` to the file ``path`` (.html), and return the path.
 
-    Parameters
-    ----------
-    source
-        As for :func:`vitree.view`.
-    path : path
-        File to write (.html).
-    **options
-        model, q, speed, spread, follow, as for :func:`vitree.view`.
-
-    Raises
-    ------
-    MissingExtraError
-        If viser is not installed (extra "view").
-    InputError
-        If the source cannot be shown, or the page not be written.
+    The source, the ``options`` (model, q, speed, spread, follow) and the errors are as for :func:`vitree.view`.
     """
     shown = what_to_show(source, options.pop("model", None))
     return write_page(path, page_of(shown, **options))
@@ -61,7 +47,7 @@ def write_page(path: str | os.PathLike, text: str) -> Path:
 
 
 def colour_of(index: int) -> str:
-    """Return the colour of a run's curve: black for the first, which is drawn solid."""
+    """Return the colour of a run's curve; the first run is drawn solid, and its curve is black."""
     others = [colour for colour in COLOURS if colour != BLACK]
     return BLACK if index == 0 else others[(index - 1) % len(others)]
 
@@ -103,14 +89,14 @@ def _record(recording: Any, cast: Cast, speed: float) -> None:
 
 
 def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float, str]]:
-    """Move each coordinate through its range and back, as far as a page can bear; return when each begins."""
+    """Move coordinates through their ranges and back, as many as a page can hold; return when each begins [s]."""
     begins, clock = [], 0.0
-    # a coordinate may move all bodies that are drawn
+    # A coordinate may move all bodies.
     most = max(MOVES // (PICTURES * max(len(stage.bodies), 1)), 1)
     for dial in dials.dials[:most]:
         begins.append((clock, dial.name))
         start = dials.value(dial)
-        # from where it is up, down and back, by a smooth way
+        # The coordinate goes up from its value, down and back, smoothly.
         for phase in np.linspace(0.0, 2 * np.pi, PICTURES + 1)[1:]:
             share = np.sin(phase)
             if dials.turn(dial, start + share * (dial.high - start if share > 0 else start - dial.low)):
@@ -130,7 +116,7 @@ _STYLE = """
 #vitree-panel summary { font-weight: bold; cursor: pointer; }
 #vitree-panel svg { width: 100%; height: 150px; display: block; cursor: crosshair; }
 """
-# The player's slider says the time; a click on the curves sets it by the player's number field.
+# The time is read from the player's slider. A click on the curves sets it through the player's number field.
 _SCRIPT = """
 (function () {
   var data = JSON.parse(document.getElementById("vitree-data").textContent);
@@ -164,7 +150,7 @@ _SCRIPT = """
 
 
 def _with_panel(text: str, title: str, panel: str) -> str:
-    # the player's own title comes first, and browsers show the first
+    # Browsers show the first title, which is the player's.
     text = text.replace("<title>Viser</title>", f"<title>{html.escape(title)}</title>", 1)
     head, body = text.index("</head>"), text.rindex("</body>")
     return (text[:head] + f"<style>{_STYLE}</style>" + text[head:body] + panel + f"<script>{_SCRIPT}</script>"
@@ -203,7 +189,7 @@ def _panel_of_runs(runs: list[Run], speed: float) -> str:
         for k, run in enumerate(runs)
     )
     plot = (
-        f"<div>energy less that at the start: {low:.3g} .. {high:.3g} J</div>"
+        f"<div>change of energy since the start: {low:.3g} .. {high:.3g} J</div>"
         f'<svg viewBox="0 0 1000 410" preserveAspectRatio="none">{"".join(paths)}<line id="vitree-now" y1="0" y2="410" '
         f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
     )

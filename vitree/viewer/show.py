@@ -1,4 +1,4 @@
-"""view(): a page that a browser opens, with sliders or a run to play."""
+"""view(): a web page with sliders for a robot's joints, or with runs to play."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vitree.viewer.source import Run, check_playing, energies_of, range_of, span
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
-#: Pictures a second while a run is played.
+#: Pictures a second while a run plays.
 RATE = 40
 
 
@@ -41,31 +41,32 @@ def view(
 ) -> Viewer | Path:
     """Show a robot with sliders for its joints, or play a run, in a web page.
 
-    The page of a system has a slider for each coordinate; where constraints bind joints, the others follow. That of
-    runs has a time slider, play and pause, speed, and the energy beside; several runs are laid over each other, the
-    first solid and the others as ghosts.
+    The page of a system has a slider for each coordinate. If constraints bind joints, moving one moves the others. The
+    page of runs has a time slider, play and pause, speed, and curves of the energy. Several runs are laid over each
+    other, the first solid and the others as ghosts.
 
     Parameters
     ----------
     source : System, Tree, Trajectory, path, Comparison, or several runs
-        What to show; a path is that of a trajectory's .npz file. Several runs are given as a list, or by label.
+        The system or the runs to show. A path is the .npz file of a trajectory. Several runs are given as a list, or
+        by label.
     model : System, optional
-        Of runs from files that have no pictures.
+        The system of runs from files without pictures.
     q : (nq,) array, optional [m or rad]
         Configuration of a system at the start.
     html : path, optional
-        Write one self-contained page there instead, which opens without a network; of a system it shows each
-        coordinate moving through its range.
+        Write one self-contained page to this file instead of serving one. It opens without a network. The page of a
+        system shows each coordinate moving through its range.
     host : str
         Address to serve at; only this machine can open the default.
     port : int
-        Port to serve at; if it is taken, the next that is free.
+        Port to serve at; if it is in use, the next free one.
     browser : bool, optional
-        Open a browser; by default not in notebooks, which show the page themselves.
+        Open a browser; by default outside notebooks, which show the page in the cell.
     block : bool, optional
-        Wait until interrupted; by default so in scripts, not in notebooks and shells.
+        Wait until interrupted; by default in scripts, but not in notebooks and shells.
     speed : float [-]
-        Seconds of the run a second.
+        Seconds of the run for each second of play.
     spread : float
         Distance between runs, along y [m]; 0 lays them over each other.
     follow : bool, optional
@@ -74,7 +75,7 @@ def view(
     Returns
     -------
     Viewer, or the path of the page
-        In a notebook the last value of a cell shows itself.
+        A notebook shows the page of a Viewer below the cell.
 
     Raises
     ------
@@ -98,20 +99,20 @@ def view(
 
 
 def _notebook() -> bool:
-    """Whether a notebook, or IPython's shell, is running this."""
+    """Return whether a notebook, or IPython's shell, runs this process."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 
 
 class Viewer:
-    """A page being served; made by :func:`view`.
+    """A page that is served; made by :func:`view`.
 
     Attributes
     ----------
     url : str
-        Where a browser finds it.
+        Address of the page.
     server : viser.ViserServer
-        To add to the page what is wanted besides.
+        The server, for additions of your own to the page.
     missing : list of str
         Mesh files that could not be read, with the reason.
     """
@@ -152,7 +153,7 @@ class Viewer:
             self.server.stop()
 
     def _repr_html_(self) -> str:
-        """A page of its own, which stays in a saved notebook; of a robot the sliders while this process runs."""
+        """Return a self-contained page for a saved notebook; while a robot is served, its live page replaces it."""
         shown, options = self._shown
         page = html_text.escape(page_of(shown, **options), quote=True)
         name = f"vitree-{id(self)}"
@@ -160,7 +161,7 @@ class Viewer:
         frame = f'<iframe id="{name}" srcdoc="{page}" {looks}></iframe>'
         if not isinstance(shown, System):
             return frame
-        # the live page takes the place of the other where it answers
+        # The live page replaces the other one if it answers.
         return frame + (
             f'<script>fetch("{self.url}", {{mode: "no-cors"}}).then(function () {{ var frame = '
             f'document.getElementById("{name}"); frame.removeAttribute("srcdoc"); frame.src = "{self.url}"; }})'
@@ -195,13 +196,13 @@ class _RobotPage:
                 )  # fmt: skip
                 slider.on_update(lambda event, dial=dial: self._turned(event, dial))
                 self.sliders.append(slider)
-        _tell(gui, self.missing)
+        _list_missing(gui, self.missing)
 
     def _within(self, dial) -> float:
         return float(np.clip(self.dials.value(dial), dial.low, dial.high))
 
     def _turned(self, event, dial) -> None:
-        if event.client is None:  # set by this process
+        if event.client is None:  # this process set the slider
             return
         with self.lock:
             moved = self.dials.turn(dial, float(event.target.value))
@@ -215,11 +216,11 @@ class _RobotPage:
             self._draw()
             self._read(None)
 
-    def _read(self, but) -> None:
-        """Set the sliders to the configuration, but that which a person holds."""
+    def _read(self, held) -> None:
+        """Set all sliders to the configuration, except the one that the user holds."""
         for slider, dial in zip(self.sliders, self.dials.dials, strict=True):
             value = self._within(dial)
-            if slider is not but and abs(slider.value - value) > 1e-9:
+            if slider is not held and abs(slider.value - value) > 1e-9:
                 slider.value = value
 
     def _draw(self) -> None:
@@ -227,16 +228,16 @@ class _RobotPage:
             self.stage.place(poses(self.system, self.dials.q))
 
     def stop(self) -> None:
-        """There is nothing to stop."""
+        """Do nothing: no thread runs."""
 
 
 def _step(span: float) -> float:
-    """A step of a slider: about a thousandth of its range."""
+    """Return the step of a slider: a power of ten, about a thousandth of its range."""
     return float(10.0 ** np.floor(np.log10(max(span, 1e-9) / 500)))
 
 
 class _RunPage:
-    """Time slider, play and pause, speed, ghosts, and the energy beside."""
+    """Time slider, play and pause, speed, ghosts, and curves of the energy."""
 
     def __init__(self, server: Any, runs: list[Run], speed: float, spread: float, follow: bool | None):
         self.server, self.runs = server, runs
@@ -263,7 +264,7 @@ class _RunPage:
         speeds = sorted({*SPEEDS, f"{speed:g}"}, key=float)
         rate = gui.add_dropdown("speed", speeds, initial_value=f"{speed:g}")
         rate.on_update(lambda _: setattr(self, "speed", float(rate.value)))
-        with gui.add_folder("Energy less that at the start [J]"):
+        with gui.add_folder("Change of energy since the start [J]"):
             self.times, self.curves = energies_of(self.runs)
             low, high = range_of(self.curves)
             room = max(high - low, 1e-300)
@@ -284,20 +285,20 @@ class _RunPage:
             stay.on_update(lambda _: self._set(follow=bool(stay.value)))
             _toggles(gui, self.stages)
         gui.add_markdown("  \n".join(_facts(run) for run in self.runs))
-        _tell(gui, self.missing)
+        _list_missing(gui, self.missing)
 
     def _series(self) -> tuple:
         lines = [{"label": run.label, "stroke": colour_of(k), "width": 1.5} for k, run in enumerate(self.runs)]
         return {"label": "t"}, *lines, {"label": "now", "stroke": "#888", "width": 1}
 
     def _plotted(self, now: int) -> tuple:
-        mark = np.full(len(self.times), self.foot)  # a line up from the axis
+        mark = np.full(len(self.times), self.foot)  # a vertical line
         mark[now] = self.top
         return self.times, *self.curves, mark
 
-    def _set(self, **what) -> None:
+    def _set(self, **options) -> None:
         with self.lock:
-            vars(self.cast).update(what)
+            vars(self.cast).update(options)
             self._show(self.time)
 
     def _dragged(self, event) -> None:
@@ -316,7 +317,7 @@ class _RunPage:
             self.cast.show(t)
 
     def _play(self) -> None:
-        last, told = time.monotonic(), 0.0
+        last, plotted = time.monotonic(), 0.0
         while not self.ended.wait(1 / RATE):
             now = time.monotonic()
             with self.lock:
@@ -324,8 +325,8 @@ class _RunPage:
                     t = self.time + (now - last) * self.speed
                     self._show(self.t0 if t > self.t1 else t)
                     self.slider.value = float(np.clip(self.time, self.t0, self.t1))
-                if now - told > 0.2:
-                    told = now
+                if now - plotted > 0.2:
+                    plotted = now
                     share = (self.time - self.t0) / max(self.t1 - self.t0, 1e-9)
                     self.plot.data = self._plotted(round(share * (len(self.times) - 1)))
             last = now
@@ -342,13 +343,13 @@ def _toggles(gui: Any, stages: list[Stage]) -> None:
         box.on_update(lambda event, key=key: _show_all(stages, key, event.target.value))
 
 
-def _show_all(stages: list[Stage], key: str, wanted: bool) -> None:
+def _show_all(stages: list[Stage], key: str, visible: bool) -> None:
     for stage in stages:
-        stage.show(**{key: wanted})
+        stage.show(**{key: visible})
 
 
 def _plain(text: str) -> str:
-    """Return what Markdown shows as the text: viser's runs the scripts in it, and names come from files."""
+    """Return a text that Markdown shows as it is: names come from files, and viser would run scripts in them."""
     return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
 
 
@@ -360,7 +361,7 @@ def _facts(run: Run) -> str:
     return f"**{_plain(run.label)}**: {_plain(traj.method)}, dt = {dt:g} s, energy changes by up to {off:.2g} J"
 
 
-def _tell(gui: Any, missing: list[str]) -> None:
+def _list_missing(gui: Any, missing: list[str]) -> None:
     if missing:
         lines = [f"- {_plain(Path(line.split(': ')[0]).name)}: {_plain(line.split(': ', 1)[-1])}" for line in missing]
         gui.add_markdown("**Meshes that could not be read**\n\n" + "\n".join(lines))

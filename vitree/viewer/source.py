@@ -1,4 +1,4 @@
-"""What is shown: a system with its dials, or the films of runs."""
+"""The source of a page: a system with its dials, or the films of runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from vitree.run.trajectory import Trajectory
 from vitree.tree.tree import Tree
 from vitree.wording import Argument, keyword
 
-#: Points of an energy curve at most.
+#: The number of points of an energy curve.
 POINTS = 600
-#: Energy errors are drawn up to this many times that of the calmest run, or this share of its kinetic energy.
+#: Energy errors are drawn up to MANY times the error of the calmest run, or SHARE times its kinetic energy.
 MANY, SHARE = 100.0, 0.02
 
 
@@ -36,18 +36,18 @@ class Run:
 
 
 def what_to_show(source: Any, model: System | None = None) -> System | list[Run]:
-    """Return the system, or the runs, that a source stands for.
+    """Return the system or the runs of a source.
 
     Raises
     ------
     InputError
-        If it is none of what :func:`vitree.view` takes.
+        If :func:`vitree.view` does not take such a source.
     """
     if isinstance(source, Tree):
         source = source.compile()
     if isinstance(source, System):
         if model is not None:
-            raise InputError("model= is for runs from files that have no pictures; this is a system itself")
+            raise InputError("model= is for runs from files without pictures, but the source is a system; leave it out")
         return source
     if isinstance(model, Tree):
         model = model.compile()
@@ -63,7 +63,7 @@ def what_to_show(source: Any, model: System | None = None) -> System | list[Run]
 
 
 def _labelled(source: Any) -> dict[str, Trajectory]:
-    """The trajectories of a source, each with a label of its own."""
+    """Return the trajectories of a source, each with a label of its own."""
     named: dict[str, Trajectory]
     if isinstance(source, str | os.PathLike):
         return {Path(source).stem: Trajectory.load(source)}
@@ -99,8 +99,8 @@ def _labelled(source: Any) -> dict[str, Trajectory]:
 def _of_model(run: Trajectory, model: System) -> Trajectory:
     if run.q_names != model.q_names:
         raise InputError(
-            f'the trajectory of "{run.model_name}" is of other coordinates than "{model.name}": it has nq = '
-            f"{len(run.q_names)}, the model {model.nq}; read the robot with the options of the run"
+            f'the trajectory of "{run.model_name}" has other coordinates than "{model.name}": the trajectory has nq = '
+            f"{len(run.q_names)}, the model nq = {model.nq}; read the robot with the options of the run"
         )
     return replace(run, system=model)
 
@@ -111,18 +111,19 @@ def span_of(runs: list[Run]) -> tuple[float, float]:
 
 
 def energies_of(runs: list[Run]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return times (n,) [s] and each run's energy less that at its start, (n,) [J]; NaN where it has none.
+    """Return times (n,) [s] and the change of each run's energy since its start, (n,) [J]; NaN before and after a run.
 
-    Curves are cut at MANY times the calmest run's largest error, or at a share of the kinetic energy if that is more.
+    The changes are clipped at MANY times the largest change of the calmest run, or at SHARE times the largest kinetic
+    energy of that run if this is more.
     """
     t = np.linspace(*span_of(runs), POINTS)
     curves = []
     for run in runs:
-        order = np.argsort(run.trajectory.t, kind="stable")  # a part of a run may go backwards
+        order = np.argsort(run.trajectory.t, kind="stable")  # a slice of a run may go backwards
         at, energy = run.trajectory.t[order], run.trajectory.energy[order]
         with np.errstate(invalid="ignore"):
             curve = np.interp(t, at, energy - energy[0], left=np.nan, right=np.nan)
-        # between infinite values, too
+        # Interpolation between infinite values gives NaN.
         curves.append(np.where(np.isnan(curve) & (at[0] <= t) & (t <= at[-1]), np.inf, curve))
     most = [float(np.nanmax(np.abs(curve), initial=0.0)) for curve in curves]
     calmest = int(np.argmin(most))
@@ -133,7 +134,7 @@ def energies_of(runs: list[Run]) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def range_of(curves: list[np.ndarray]) -> tuple[float, float]:
-    """Return the lowest and the highest value of curves with gaps; zeros if there is none."""
+    """Return the lowest and the highest value of curves with gaps; zeros if there are no values."""
     finite = np.concatenate([curve[np.isfinite(curve)] for curve in curves])
     return (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
 
@@ -149,29 +150,31 @@ def middle(film: Film, poses: np.ndarray) -> np.ndarray:
 
 
 def travel_of(run: Run, t: float) -> np.ndarray:
-    """Return how far (3,) [m] the middle of a run has come at a time [s]."""
+    """Return the displacement (3,) [m] of the middle of a run since its start, at a time [s]."""
     return middle(run.film, run.film.at(t)) - middle(run.film, run.film.at(run.film.t[0]))
 
 
 def goes_far(run: Run) -> bool:
-    """Whether a run leaves a picture that shows what moves: farther than four times its size."""
+    """Return whether a run moves farther than four times the size of its bodies, and so out of the picture."""
     times = np.linspace(run.film.t[0], run.film.t[-1], 50)
     return max(float(np.linalg.norm(travel_of(run, t))) for t in times) > 4 * run.film.drawing.extent
 
 
 def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float) -> None:
-    """Raise an InputError if how something is to be shown makes no sense of it."""
+    """Raise an InputError if an option does not apply to the source, or is not a number of its kind."""
     if not (np.isfinite(speed) and speed > 0):
         raise InputError(Argument("speed", speed) + " must be a positive number")
     if not np.isfinite(spread):
         raise InputError(Argument("spread", spread) + " must be a finite number of metres")
     if q is not None and not isinstance(shown, System):
-        raise InputError(keyword("q") + " is for a system; runs begin where they began")
+        raise InputError(
+            keyword("q") + " sets the start of a system, but the source is a run, which has its own; leave it out"
+        )
 
 
 @dataclass(frozen=True)
 class View:
-    """Where the camera stands and looks [m], the height of the ground, and the size of what is seen."""
+    """Position and target of the camera, height of the ground, and size of the scene [m]."""
 
     position: tuple[float, ...]
     look_at: tuple[float, ...]
@@ -180,12 +183,12 @@ class View:
 
 
 def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
-    """Return a view of the drawing that stays nearest, whose bodies pass through poses (n, nbody, 7)."""
+    """Return a view of the drawing whose bodies move least; ``clouds`` are the poses (n, nbody, 7) of each drawing."""
     low, high = (
         np.array([np.percentile(cloud[..., :3].reshape(-1, 3).astype(float), share, axis=0) for cloud in clouds])
         for share in (2, 98)
     )
-    nearest = int(np.linalg.norm(high - low, axis=1).argmin())  # others may have failed
+    nearest = int(np.linalg.norm(high - low, axis=1).argmin())  # the others may have failed
     extent = drawings[nearest].extent
     centre = 0.5 * (low + high)[nearest]
     reach = 0.5 * extent + 0.5 * float(np.linalg.norm((high - low)[nearest]))
@@ -196,12 +199,12 @@ def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
 
 
 def view_of_runs(runs: list[Run], follow: bool) -> View:
-    """Return a view of films, or of the start of the first, if it is followed."""
+    """Return a view of all films, or of the start of the first one if the camera follows it."""
     if follow:
         return view_of([runs[0].film.drawing], [runs[0].film.poses[:1]])
     return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
 
 
 def title_of(shown: System | list[Run]) -> str:
-    """Return the name of what is shown."""
+    """Return the title of a page: the name of the system or model."""
     return shown.name if isinstance(shown, System) else shown[0].trajectory.model_name

@@ -1,4 +1,4 @@
-"""The bridge to viser: a drawing becomes nodes of its scene, poses move them."""
+"""The bridge to viser: a drawing becomes nodes of a scene, and poses move the nodes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from vitree.wording import Argument
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
-#: Turns of a spring, and pieces of a turn.
-COILS, PIECES = 8, 10
-#: How solid ghosts are.
+#: Turns of a spring, and straight segments of a turn.
+COILS, SEGMENTS = 8, 10
+#: Opacity of ghosts.
 GHOST = 0.5
 
 
@@ -46,7 +46,7 @@ def require_viser() -> Any:
 
 
 def open_server(host: str, port: int, title: str) -> Any:
-    """Start a viser server that prints nothing; a port in use gives way to the next.
+    """Start a viser server that prints nothing, at the first free port from a given one on.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def open_server(host: str, port: int, title: str) -> Any:
     except OSError as error:
         raise InputError(
             Argument("host", host) + f": this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, "
-            "or 0.0.0.0 for all of its addresses"
+            "or 0.0.0.0 for all addresses of the machine"
         ) from None
     with quiet():
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
@@ -76,7 +76,7 @@ def open_server(host: str, port: int, title: str) -> Any:
 
 
 def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
-    """Return the first port from there on that is free; viser would look beyond the last for ever."""
+    """Return the first free port from a given one on; viser itself would search for ever beyond the last."""
     for port in range(first, 65536):
         with socket.socket(family, kind) as tried, contextlib.suppress(OSError):
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -85,13 +85,13 @@ def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
     raise InputError(Argument("port", first) + " and all above are in use; give another")
 
 
-#: sys.stdout is one for all threads: two that put it away at a time would leave it away.
+#: All threads share sys.stdout. Two threads that redirect it at the same time would leave it redirected.
 _QUIET = threading.RLock()
 
 
 @contextlib.contextmanager
 def quiet():
-    """Keep what viser prints within from the terminal, or from a notebook's cell."""
+    """Keep viser's output from the terminal, or from a notebook's cell."""
     import rich
 
     with _QUIET, contextlib.redirect_stdout(io.StringIO()), mock.patch.object(rich, "print", lambda *_, **__: None):
@@ -110,19 +110,19 @@ def set_scene(server: Any, view: View) -> Any:
 
 
 def cell_of(view: View) -> float:
-    """The width of the ground's cells [m]."""
+    """Return the width of the ground's cells [m]."""
     return float(10.0 ** np.floor(np.log10(view.size)))
 
 
 class Cast:
-    """Runs on the scene: the first as it is, the others as ghosts.
+    """Runs in the scene: the first solid, the others as ghosts.
 
     Attributes
     ----------
     spread : float
         Distance between runs, along y [m].
     follow : bool
-        Whether the first run stays in the picture, and the ground moves.
+        Whether the first run stays in the picture while the ground moves.
     """
 
     def __init__(self, server: Any, runs: list[Run], spread: float, follow: bool | None):
@@ -140,7 +140,7 @@ class Cast:
     def show(self, t: float) -> None:
         """Show a time [s]."""
         travel = travel_of(self.runs[0], t) if self.follow else np.zeros(3)
-        # of an endless grid only the place within a section can be seen
+        # An endless grid looks the same after each section.
         section = 10 * cell_of(self.view)
         x, y, z = (float(value) for value in (*-np.fmod(travel[:2], section), self.view.ground - travel[2]))
         if tuple(self.ground.position) != (x, y, z):
@@ -157,10 +157,10 @@ class Stage:
     ----------
     scene : viser.SceneApi
     name : str
-        Of its node.
+        Name of the root node.
     drawing : Drawing
     rgba : tuple, optional
-        One colour for all shapes, as of a ghost.
+        One colour for all shapes, such as a ghost's.
 
     Attributes
     ----------
@@ -180,7 +180,9 @@ class Stage:
             self._add_shape(scene, f"{self._node_of(shape.body)}/{_node(shape.link)} {k}", shape)
         self.lines = None
         if drawing.lines:
-            colours = np.concatenate([np.full((_pieces(line), 2, 3), LINES[line.kind]) for line in drawing.lines])
+            colours = np.concatenate(
+                [np.full((_count_segments(line), 2, 3), LINES[line.kind]) for line in drawing.lines]
+            )
             self.lines = scene.add_line_segments(
                 f"{self.path}/lines", np.zeros((len(colours), 2, 3)), colours.astype(np.uint8),
                 thickness=0.006 * drawing.extent,
@@ -190,7 +192,7 @@ class Stage:
         self._last: np.ndarray | None = None
 
     def move(self, to: np.ndarray) -> None:
-        """Move all of it to a place (3,) [m]."""
+        """Move the whole drawing to a place (3,) [m]."""
         x, y, z = (float(value) for value in to)
         if tuple(self.root.position) != (x, y, z):
             self.root.position = (x, y, z)
@@ -207,7 +209,7 @@ class Stage:
         self._last = np.array(poses)
 
     def show(self, *, visible: bool | None = None, frames: bool | None = None, masses: bool | None = None) -> None:
-        """Show or hide all of it, its frames, its centres of mass."""
+        """Show or hide the whole drawing, its frames or its centres of mass."""
         if visible is not None:
             self.root.visible = visible
         for nodes, wanted in ((self.axes, frames), (self.masses, masses)):
@@ -236,7 +238,7 @@ class Stage:
                     mesh, coloured = _capsule(*shape.size)
                 else:
                     mesh, coloured = _mesh(*_version(shape.filename), shape.size)
-            except Exception as error:  # any of the formats' readers, of a file that anyone wrote
+            except Exception as error:  # readers of damaged meshes raise errors of many kinds
                 self.missing.append(f"{shape.filename}: {error or type(error).__name__}")
                 return
             if coloured and not looks:
@@ -269,29 +271,29 @@ class Stage:
         ]  # fmt: skip
 
     def _segments(self, poses: np.ndarray) -> np.ndarray:
-        """Both ends (n, 2, 3) of the pieces of all lines."""
+        """Return both ends (n, 2, 3) of the segments of all lines."""
         size = 0.025 * self.drawing.extent
         return np.concatenate([
-            _pieces_between(line, _at(poses, line.a, line.point_a), _at(poses, line.b, line.point_b), size)
+            _segments_between(line, _at(poses, line.a, line.point_a), _at(poses, line.b, line.point_b), size)
             for line in self.drawing.lines
         ])  # fmt: skip
 
 
-def _pieces(line: Line) -> int:
-    return COILS * PIECES + 2 if line.kind == "spring" else 1
+def _count_segments(line: Line) -> int:
+    return COILS * SEGMENTS + 2 if line.kind == "spring" else 1
 
 
-def _pieces_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> np.ndarray:
-    """A straight piece, or a spring's helix of a radius."""
+def _segments_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> np.ndarray:
+    """Return the segments of a straight line, or of a spring's helix with the radius ``size``."""
     if line.kind != "spring":
         return np.array([[a, b]])
     along = b - a
     aside = np.cross(along, (0.0, 0.0, 1.0) if abs(along[2]) < 0.9 * np.linalg.norm(along) else (1.0, 0.0, 0.0))
     across = np.cross(along, aside)
     lengths = np.linalg.norm(aside), np.linalg.norm(across)
-    if min(lengths) == 0:  # its ends are in one place
-        return np.array([[a, b]] * _pieces(line))
-    angles = np.linspace(0.0, 2 * np.pi * COILS, COILS * PIECES + 1)
+    if min(lengths) == 0:  # both ends are in one place
+        return np.array([[a, b]] * _count_segments(line))
+    angles = np.linspace(0.0, 2 * np.pi * COILS, COILS * SEGMENTS + 1)
     round_it = size * (np.outer(np.cos(angles), aside / lengths[0]) + np.outer(np.sin(angles), across / lengths[1]))
     coils = a + np.outer(np.linspace(0.15, 0.85, len(angles)), along) + round_it
     points = np.concatenate((a[None], coils, b[None]))
@@ -299,7 +301,7 @@ def _pieces_between(line: Line, a: np.ndarray, b: np.ndarray, size: float) -> np
 
 
 def _at(poses: np.ndarray, body: int, point: tuple[float, ...]) -> np.ndarray:
-    """A body's point in the world."""
+    """Return a point of a body, in world axes."""
     local = np.array(point)
     if body == WORLD:
         return local
@@ -313,7 +315,7 @@ def _rgb(rgba: tuple[float, ...]) -> tuple[int, int, int]:
 
 
 def robot_on(server: Any, system: System, q: ArrayLike | None) -> tuple[Stage, Dials]:
-    """Put a system on the scene, where its dials begin."""
+    """Put a system into the scene, in the configuration at which its dials begin."""
     drawing = drawing_of(system)
     dials = Dials(system, drawing.extent, q)
     begin = poses(system, dials.q)
@@ -324,25 +326,25 @@ def robot_on(server: Any, system: System, q: ArrayLike | None) -> tuple[Stage, D
 
 
 def _node(name: str) -> str:
-    """A name for a node: it must not have the separator of paths."""
+    """Return a name for a node, without the separator of paths."""
     return str(name).replace("/", "_").strip() or "_"
 
 
 def _version(filename: str | None) -> tuple[str, int]:
-    """A file, and when it was written."""
+    """Return the name of a file, and the time at which it was written."""
     return str(filename), os.stat(str(filename)).st_mtime_ns
 
 
 @lru_cache(maxsize=256)
 def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, bool]:
-    """A mesh in metres, and whether it has colours of its own."""
+    """Return a mesh in metres, and whether it has colours of its own."""
     import trimesh
 
     loaded: Any = trimesh.load_scene(filename)
     colours = any(getattr(part.visual, "defined", False) for part in loaded.geometry.values())
     mesh = loaded.to_geometry() if len(loaded.geometry) != 1 or colours else loaded.to_mesh()
     if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
-        raise ValueError("it has no triangles, or points that are not finite")
+        raise ValueError("the mesh has no triangles, or points that are not finite")
     if mesh.units not in (None, "meters"):
         mesh.apply_scale(trimesh.units.unit_conversion(mesh.units, "meters"))
     mesh.vertices = np.asarray(mesh.vertices) * np.array(scale if len(scale) == 3 else (1.0, 1.0, 1.0))

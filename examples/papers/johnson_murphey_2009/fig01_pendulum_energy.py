@@ -2,13 +2,14 @@
 
     python fig01_pendulum_energy.py [--quick] [--out FOLDER]
 
-The paper's claim: the energy of the variational integrator changes within each swing but keeps its average,
-where that of a force-balance simulator slowly goes away. What one sees: the band of the midpoint integrator
-is as wide at the end as at the start, and its mean does not move. That of semi-implicit Euler, which is
-symplectic as well on a single hinge, is more than a hundred times as wide. The energy of Runge-Kutta 4 is
-nearer to the true one, and falls without end. Where the pendulum is a body held by a pin, which is how a
-force-balance simulator has it, the midpoint integrator keeps its band, and MuJoCo, whose pin is a stiff
-spring, gains energy from the first swing and fails after about a minute (ODE, in the paper, loses energy).
+The paper's claim: the energy of the variational integrator changes within each swing but keeps its average. The energy
+of a force-balance simulator slowly decreases.
+
+Result: the energy of the midpoint integrator stays in a band, as wide at the end as at the start, whose mean does not
+move. Semi-implicit Euler, which is symplectic as well on a single hinge, has a band more than a hundred times as wide.
+The energy of Runge-Kutta 4 is more accurate, and falls without end. The pendulum is also simulated as a body on a pin,
+as in force-balance simulators. The midpoint integrator keeps its band there. MuJoCo, whose pin is a stiff spring, gains
+energy from the first swing, and fails after about a minute (ODE, in the paper, loses energy).
 """
 
 import sys
@@ -44,7 +45,7 @@ def main() -> None:
         means = change[:tenth].mean(), change[-tenth:].mean()
         cells = f"{change.min():+.2e} {change.max():+.2e} {means[0]:+.3e} {means[1]:+.3e}".split()
         rows.append([name, *cells, f"{run.t[-1]:g}", f"{1e6 * run.seconds / (len(run.t) - 1):.2f}"])
-    print(f"single pendulum, {duration:g} s, dt = {dt} s: energy less that of the start [J]")
+    print(f"single pendulum, {duration:g} s, dt = {dt} s: change of energy [J]")
     common.table(["method", "least", "greatest", "mean, first tenth", "last tenth", "until [s]", "us/step"], rows)
 
     panels = {

@@ -2,13 +2,13 @@
 
     python fig07_link_pendulums.py [--quick] [--out FOLDER]
 
-20 s at dt = 0.01 s from aligned links, the first at 45 degrees. The paper's claim: keeping the values of the
-recursive tree equations that are used again makes them drastically quicker than without, and the runtime
-grows more slowly with the number of links. Three ways to evaluate the same equations are timed:
-residual="tree" with caching=False and caching=True are the paper's, and residual="recursive" is this
-package's sweep in linear time, its default. What one sees: the cache's gain grows with the number of links,
-and the slope of the sweep is the least. All three take the same steps, so the angles at the end agree as far
-as rounding, which the chaos of many links enlarges, lets them: the table compares them after one second.
+20 s at dt = 0.01 s from aligned links, the first at 45 degrees. The paper's claim: a cache of the repeated values of
+the recursive tree equations makes them drastically quicker, and the runtime grows more slowly with the number of links.
+
+Three ways to evaluate the same equations are timed. The paper has residual="tree" with caching=False and caching=True.
+The default of this package is residual="recursive", a sweep in linear time. Result: the cache's gain grows with the
+number of links, and the sweep has the least slope. All three take the same steps, so that the angles agree to rounding.
+The chaos of many links enlarges rounding; the table therefore compares the angles after one second.
 """
 
 import sys

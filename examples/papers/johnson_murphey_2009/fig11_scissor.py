@@ -5,7 +5,7 @@
 Eleven coordinates and ten constraints make one degree of freedom, so that a benchmark exists: the angle from
 the one-coordinate Lagrangian. The paper's claim: at dt = 0.01 s the variational integrator follows it almost
 perfectly, where a force-balance simulator (ODE) loses most of the energy at that step and departs from it at
-a hundredth of it as well. There the run took 1.74 s, and ODE's 0.19, 1.85 and 18.47 s. What one sees is the
+a hundredth of it as well. There the run took 1.74 s, and ODE's 0.19, 1.85 and 18.47 s. The result is the
 same, with MuJoCo in the place of ODE and its constraints as stiff as it takes them.
 """
 

@@ -3,7 +3,7 @@
     python fig12_scissor_long.py [--quick] [--out FOLDER]
 
 The paper's claim: in the last seconds of a long run there is a slight shift of phase, but amplitude, shape
-and frequency are those of the benchmark. What one sees is that, in numbers: the greatest and the least angle
+and frequency are those of the benchmark. The result is the same, in numbers: the greatest and the least angle
 of the last 10 s agree to a part in ten thousand with the benchmark's, and the shift is its time to best fit.
 """
 

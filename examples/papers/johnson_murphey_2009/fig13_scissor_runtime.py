@@ -6,7 +6,7 @@ The error of a run up to a time is the integral of the squared difference of its
 (eq. 47). For each number of segments the time step is adjusted until the error reaches 0.1 rad^2 s at 15 s,
 and the run at that step is timed. The paper's claim: although a step of the force-balance simulator (ODE) is
 cheaper and grows linearly, the variational integrator is quicker at an equal error, so much that the plot
-must be logarithmic. What one sees is the same, with MuJoCo in the place of ODE and its constraints as stiff
+must be logarithmic. The result is the same, with MuJoCo in the place of ODE and its constraints as stiff
 as it takes them: its step must shrink fast with the number of segments. The midpoint integrator stays below
 that error up to the coarsest steps that can be solved at all, near the configuration in which all links lie
 in one line; its rows show such steps, at a smaller error.

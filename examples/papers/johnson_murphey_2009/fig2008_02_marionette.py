@@ -4,9 +4,9 @@
 
 The paper's claim: a mechanism of many degrees of freedom, with strings as constraints and their lengths as
 kinematic coordinates, is simulated in its own joint angles without a change to the method. Hands and knees are
-pulled up and let down in turn. What one sees: strings that are as long as they must be to rounding at every
-step of the midpoint integrator, also at steps of 0.02 s, where constraints kept by their accelerations (rk4)
-drift apart; and the work of the strings, which the damping takes up.
+pulled up and let down in turn. Result: at every step of the midpoint integrator the strings have their lengths to
+rounding, even at steps of 0.02 s. Runge-Kutta 4 satisfies the accelerations of the constraints only, and the strings
+drift apart. The damping dissipates the work of the strings.
 """
 
 import sys

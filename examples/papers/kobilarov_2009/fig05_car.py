@@ -2,12 +2,14 @@
 
     python fig05_car.py [--quick] [--out FOLDER]
 
-Cars are driven for a minute by torques and steering that swing at random rates: parking manoeuvres, sharp turns,
-winding roads. Each run is held against a tight solution; errors are medians over the draws of the largest distance and
-of the largest error of the heading. Steps are timed in runs with a row of inputs a step, which stay in compiled code.
-The paper's claims: the nonholonomic integrator is as accurate as the Runge-Kutta method of second order, at half its
-cost, since its update is explicit. What one sees: both are of second order; the variational method's errors are a third
-to a quarter of the other's, and its step takes 0.6 of the time. All runs end: the group is simple, a minute is short.
+Cars drive for a minute with torques and steering that swing at random rates: parking manoeuvres, sharp turns, winding
+roads. Each run is compared with a tight solution. Errors are medians over the draws of the largest distance and of the
+largest error of the heading. Steps are timed in runs with a row of inputs a step, which stay in compiled code.
+
+The paper's claim: the nonholonomic integrator is as accurate as the Runge-Kutta method of second order, at half its
+cost, because its update is explicit. Result: both methods are of second order. The variational method's errors are a
+third to a quarter of the other's, and its step takes 0.6 of the time. No run fails, since the group is simple and a
+minute is short.
 """
 
 import sys

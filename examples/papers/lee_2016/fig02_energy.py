@@ -2,16 +2,17 @@
 
     python fig02_energy.py [--quick] [--out FOLDER]
 
-The paper's claim: the variational integrator does not take energy from a passive chain under gravity, where the
-semi-implicit Euler method does. The chain is run from the authors' start, every joint at a drawn angle and speed,
-and from rest with the first two joints bent by 1.0 and 0.5. What one sees: semi-implicit Euler loses nearly all
-the energy that the chain has above its hanging rest. The energies of both variational integrators stay in a
-band; a line through the means of twenty blocks rises or falls over the whole run by no more than their scatter
-explains, and by less than 1e-6 of the range of the kinetic energy. (Over two to four million steps one can tell a
-fall of the midpoint integrator's, of that size, at the default tolerance; at 1e-12 two million show none.) The band
-of Runge-Kutta 4 is a thousand times narrower, and moves down by many times its width. The joints wind up meanwhile
-to hundreds of radians, and a step takes no more iterations at the end of the run than at its beginning. (It takes
-fewer: the default comes to factor anew more often, which saves some.) Both are printed as claims, with the numbers.
+The paper's claim: the variational integrator does not dissipate the energy of a passive chain under gravity; the
+semi-implicit Euler method does. The chain starts in two ways: from the authors' start, with a drawn angle and speed of
+every joint, and from rest, with the first two joints bent by 1.0 and 0.5.
+
+Result: semi-implicit Euler loses nearly all the energy that the chain has above its hanging rest. The energies of both
+variational integrators stay in a band. A line through the means of twenty blocks rises or falls by no more than their
+scatter, and by less than 1e-6 of the range of the kinetic energy. (At the default tolerance, two to four million steps
+show a fall of that size for the midpoint integrator. At 1e-12 two million steps show none.) The band of Runge-Kutta 4
+is a thousand times narrower, and moves down by many times its width. Meanwhile the joints wind up to hundreds of
+radians, and a step takes no more iterations at the end of the run than at its beginning. (It takes fewer, because the
+default factors more often by then.) The script prints both claims, with the numbers.
 """
 
 import sys
@@ -67,7 +68,7 @@ def main() -> None:
     duration = 20.0 if arguments.quick else 1000.0
     model = systems.chain(LINKS)
     starts = {"thrown": systems.thrown(LINKS), "swinging": systems.swinging(LINKS)}
-    print(f"chain of {LINKS}, {duration:g} s, dt = {systems.DT} s, {BLOCKS} blocks: energy less that of the start [J]")
+    print(f"chain of {LINKS}, {duration:g} s, dt = {systems.DT} s, {BLOCKS} blocks: change of energy [J]")
     rows, claimed = [], []
     figure, axes = common.figure(2, 2, size=(10, 6.4), sharex=True)
     for column, (start, (q, v)) in zip(axes.T, starts.items(), strict=True):

@@ -2,19 +2,21 @@
 
     python fig03_time_per_step.py [--quick] [--out FOLDER]
 
-The paper's claim: with the residual by recursion and an impulse-based direction (RIQN + DRNEA) the time of a step
-grows linearly, and is least; scalable variational integrators (SVI) with Newton's method grow with the third power.
-Here are the paper's six pairs of a direction (RIQN, Broyden's, Newton's) and a residual (DRNEA, SVI), from its
-guess IG3 and at about its tolerance. DRNEA is "linear-time"; SVI is "midpoint" by the tree's derivatives, with the
-cache that its authors have. Newton's matrix is dense, and assembled in O(n^2) from DRNEA, in O(n^3) from SVI.
-Broyden's method updates one exact operator a step: from DRNEA it is applied by recursion, from SVI it is a matrix.
-Beside the pairs is what the paper did not have: exact directions by recursion, from both residuals, and the defaults
-of both methods, which keep a factorisation while it serves and extrapolate.
+The paper's claim: with a recursive residual and an impulse-based direction (RIQN + DRNEA) the time of a step grows
+linearly, and is the shortest. With scalable variational integrators (SVI) and Newton's method it grows with the third
+power.
 
-What one sees: RIQN + DRNEA grows linearly, and Newton's method towards the third power from both residuals. Exact
-directions by recursion cost about as much as RIQN, and Broyden's updates of one a little less; the default takes a
-fifth of the time of either. The start is the authors' angles with links, not joints, turning at the drawn speeds, so
-that long chains do not get too quick for the step.
+The script times the paper's six pairs of a direction (RIQN, Broyden's, Newton's) and a residual (DRNEA, SVI), from its
+guess IG3 and at about its tolerance. DRNEA is "linear-time"; SVI is "midpoint" by the tree's derivatives, with the
+cache of its authors. Newton's matrix is dense; its assembly takes O(n^2) from DRNEA and O(n^3) from SVI. Broyden's
+method updates one exact operator a step: a recursion for DRNEA, a matrix for SVI. Two ways are not in the paper: exact
+directions by recursion, from both residuals, and the defaults of both methods. The defaults extrapolate, and keep a
+factorisation while it converges.
+
+Result: RIQN + DRNEA grows linearly, and Newton's method towards the third power from both residuals. Exact
+directions by recursion cost about as much as RIQN; Broyden's updates cost a little less. The default takes a fifth of
+the time of either. The start has the authors' angles. The links, not the joints, turn at the drawn speeds, because the
+links of long chains would be too fast for the step otherwise.
 """
 
 import sys

@@ -2,19 +2,22 @@
 
     python fig04_iterations.py [--quick] [--out FOLDER]
 
-The paper's claim: Newton's method converges quadratically and takes 4 iterations a step in the mean; RIQN
-converges linearly and takes 5.69, which costs less time. The chain has 50 links and starts at the authors'
-drawn angles and speeds; its links are soon at 100 rad/s. The first table and the left picture solve its first
-step from the current configuration, a poor guess, so that there is something to see. What one sees: the exact
-direction doubles the digits at each correction; kept through the step (frozen, and broyden, which updates it), or
-replaced by the mass matrix (riqn), it gains about two digits at each. The second table has the iterations over the
-run from the paper's guesses, IG1 to IG3, and from ours. The better the guess, the fewer
-corrections all of them need, and an extrapolation of past increments, of the order that did best lately, is better
-than the paper's guesses; the default is auto with that. IG2 takes the velocity of the momentum, where the paper
-takes the last increment. The exact direction is the same by recursion ("recursive-newton") and by a dense matrix
-("newton", as the paper has it), and so are its iterations. Tolerances are shares of the largest momentum; the
-authors' is about 1e-12 of it. From the current configuration, frozen and broyden fail with the midpoint integrator
-where the links are quickest.
+The paper's claim: Newton's method converges quadratically and takes 4 iterations a step on average. RIQN converges
+linearly and takes 5.69, which costs less time. The chain has 50 links and starts at the authors' drawn angles and
+speeds; its links soon turn at 100 rad/s.
+
+The first table and the left picture are of the first step, from a poor guess: the current configuration. Result: with
+the exact direction the number of correct digits doubles at each correction. With a direction that is kept through the
+step (frozen, or broyden, which updates it) or replaced by the mass matrix (riqn), each correction adds about two
+digits.
+
+The second table has the iterations over the run, from the paper's guesses IG1 to IG3 and from ours. A better guess
+needs fewer corrections with every direction. An extrapolation of past increments, of the order that was best lately, is
+better than the paper's guesses; the default is auto with this extrapolation. IG2 takes the velocity of the momentum;
+the paper takes the last increment. The exact direction by recursion ("recursive-newton") equals the one by the paper's
+dense matrix ("newton"), and takes the same iterations. Tolerances are shares of the largest momentum; the authors' is
+about 1e-12. From the current configuration, frozen and broyden fail with the midpoint integrator when the links are
+fastest.
 """
 
 import sys
