@@ -146,7 +146,7 @@ class Flat:
                 object.__setattr__(self, name, np.full(len(self.damping), value))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Row:
     """One body of a :class:`Flat`, before there are arrays: the fields of that name, and one entry a velocity of it."""
 

@@ -9,6 +9,7 @@ earlier coordinate first: a joint moves all that comes after it as one rigid bod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from vitree.errors import InputError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KINDS, PRISMATIC
 from vitree.mechanism.index import pose_of
 from vitree.mechanism.regular import joint_of
-from vitree.model.mechanism import Mechanism
 from vitree.spatial.rotations import hat
+
+if TYPE_CHECKING:
+    from vitree.model.mechanism import Mechanism
 
 
 @dataclass(frozen=True)

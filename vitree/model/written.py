@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.errors import InputError
-from vitree.model.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from vitree.model.mechanism import Mechanism
 
 #: Step of the central differences where a derivative is not given.
 STEP = 6e-6

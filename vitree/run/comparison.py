@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from vitree.results.comparison import Compared
 from vitree.run.trajectory import Trajectory
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Comparison(Compared):
     """The result of :func:`compare`: ``print`` it, ``.plot()`` it, or read ``.table``.
 
