@@ -17,8 +17,8 @@ cdef inline bint joint_multi(const vt_body* b) noexcept nogil:
 
 
 cdef inline int joint_nv(const vt_body* b) noexcept nogil:
-    # by the kind, so that compilers see the loops over one coordinate
-    return b.nv if joint_multi(b) else 1
+    # b.nv by the kind: compilers unroll loops over the coordinates by it
+    return 1 if b.kind < BALL else 3 if b.kind == BALL else 6
 
 
 # ---- poses and retractions -----------------------------------------------------------------------
