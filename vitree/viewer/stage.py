@@ -65,7 +65,8 @@ def open_server(host: str, port: int, title: str) -> Any:
         port = _free_port(family, kind, host, port)
     except OSError as error:
         raise InputError(
-            named("host", host) + f" {host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, "
+            named("host", host)
+            + f" {host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, "
             "or 0.0.0.0 for all of its addresses"
         ) from None
     with quiet():
