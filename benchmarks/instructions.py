@@ -27,6 +27,7 @@ import numpy as np
 
 import vitree as vt
 from vitree._core import lanes
+from vitree.integrators.base import Records
 
 ROBOTS = ("chain10", "talos")
 STEPS = ("linear-time", "midpoint")
@@ -53,11 +54,11 @@ def prepared(robot: str, what: str):
         q, v = model.neutral(), rng.uniform(-1, 1, model.nv)
         integrator = vt.METHODS[what](model, 1e-3)
         integrator.start(0.0, q, model.momentum_from_velocity(q, v))
-        rows = np.empty(1), np.empty((1, model.nq)), np.empty((1, model.nv)), np.empty(1, np.intc), np.empty(1)
-        run = integrator.stepper.run
+        records = Records(np.empty(9), np.empty((9, model.nq)), np.empty((9, model.nv)), np.empty(9, np.intc),
+                          np.empty(9), np.empty((9, 0)))  # fmt: skip
         # the first steps have no past to extrapolate from
-        run(50, 50, 0, *rows, np.empty((1, 0)))
-        return lambda: run(COUNT, COUNT, 0, *rows, np.empty((1, 0)))
+        integrator.stepper.run(50, 50, records)
+        return lambda: integrator.stepper.run(COUNT, COUNT, records)
     q = np.array([model.integrate(model.neutral(), x) for x in rng.uniform(-1, 1, (ROWS, model.nv))])
     v, a, out = (rng.normal(size=(ROWS, model.nv)) for _ in range(3))
     gravity = np.array(model.gravity, float)

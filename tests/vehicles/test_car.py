@@ -12,6 +12,7 @@ from places import DATA, EXAMPLES
 
 import vitree as vt
 from vitree import vehicles
+from vitree.integrators.base import Records
 
 REFERENCE = json.loads((DATA / "vehicles.json").read_text())["car"]
 
@@ -171,8 +172,8 @@ def test_a_start_forgets_what_was_run():
     ends = []
     for _ in range(2):
         integrator.start(0.0, case.q, case.v)
-        rows = np.empty(0), np.empty((0, 5)), np.empty((0, 5)), np.empty(0, np.intc), np.empty(0)
-        integrator.stepper.run(5, 9, 0, *rows, None)
+        rows = np.empty(0), np.empty((0, 5)), np.empty((0, 5)), np.empty(0, np.intc), np.empty(0), np.empty((0, 0))
+        integrator.stepper.run(5, 9, Records(*rows))
         ends.append(integrator.stepper.state()[1])
     assert np.array_equal(*ends)
 

@@ -13,6 +13,7 @@ from places import DATA
 
 import vitree as vt
 from vitree._core import _vehicles, scalar
+from vitree.integrators.base import Records
 from vitree.lie import SE3
 from vitree.vehicles import RigidVehicle, helicopter
 
@@ -236,9 +237,10 @@ def lie_stepper(vehicle, h, u=(), **options):
 
 
 def one_step(stepper, q, p, count=1):
-    rows = (np.empty(count), np.empty((count, 7)), np.empty((count, 6)), np.empty(count, np.intc), np.empty(count))
+    records = Records(np.empty(count), np.empty((count, 7)), np.empty((count, 6)), np.empty(count, np.intc),
+                      np.empty(count), np.empty((count, 0)), rows=0)  # fmt: skip
     stepper.set_state(0.0, q, p)
-    assert stepper.run(count, 1, 0, *rows, None) == (0, count)
+    assert stepper.run(count, 1, records) == 0 and records.rows == count
     return stepper.state()[1:]
 
 

@@ -84,7 +84,7 @@ def fix(
     ],
     as_json: Json = False,
 ) -> None:
-    """Repair physically impossible inertias, and axes not of length one.
+    """Repair impossible inertias, and axes not of length one.
 
     The rest of the file stays.
     Prints each change, and the errors and warnings that remain. By default --inertia is repair.

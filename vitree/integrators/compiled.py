@@ -83,13 +83,9 @@ class CompiledIntegrator(Integrator):
                 every_state.rows = 0
                 self.stepper.watch(monitors.contraction)
             began = time.perf_counter()
-            status, rows = self.stepper.run(
-                count, 1 if monitors else every, every_state.rows, every_state.t, every_state.q, every_state.x,
-                every_state.iterations, every_state.residual, every_state.multipliers, every if monitors else 1,
-            )  # fmt: skip
+            status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
             took = time.perf_counter() - began
             records.seconds += took
-            every_state.rows += rows
             if monitors:
                 monitors.take(self, every_state, records, every)
             if status == CALLBACK_FAILED:

@@ -20,7 +20,7 @@ from vitree.model.system import System
 from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, drawing_of, poses
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
-from vitree.wording import Argument
+from vitree.wording import named
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
@@ -57,7 +57,7 @@ def open_server(host: str, port: int, title: str) -> Any:
     """
     viser = require_viser()
     if not (isinstance(port, int) and 0 < port < 65536):
-        raise InputError(Argument("port", port) + " must be a number from 1 to 65535")
+        raise InputError(named("port", port) + f" {port!r} must be a number from 1 to 65535")
     try:
         family, kind, *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as tried:
@@ -65,7 +65,8 @@ def open_server(host: str, port: int, title: str) -> Any:
         port = _free_port(family, kind, host, port)
     except OSError as error:
         raise InputError(
-            Argument("host", host) + f": this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, "
+            named("host", host)
+            + f" {host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, "
             "or 0.0.0.0 for all addresses of the machine"
         ) from None
     with quiet():
@@ -82,7 +83,7 @@ def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind((host, port))
             return port
-    raise InputError(Argument("port", first) + " and all above are in use; give another")
+    raise InputError(named("port", first) + f" {first} and all above are in use; give another")
 
 
 #: All threads share sys.stdout. Two threads that redirect it at the same time would leave it redirected.

@@ -6,7 +6,8 @@ cdef double NO_GRAVITY[3]       # zeros
 cdef class ModelStepper(Stepper):
     """Base of the compiled integrators of models.
 
-    ``user`` is None, or holds loads and constraints written in Python (``WrittenParts``).
+    ``loads`` and ``constraints`` are a LoadList and a ConstraintList; ``user`` is None, or holds loads and constraints
+    written in Python (``WrittenParts``).
     """
 
     cdef readonly CoreModel model
@@ -15,15 +16,15 @@ cdef class ModelStepper(Stepper):
     cdef object user
     cdef object motion_owner
 
-    def __cinit__(self, CoreModel model, double h, torque=None, LoadList loads=LoadList(),
-                  ConstraintList constraints=ConstraintList(), int nu=0, inputs=None, user=None, **options):
+    def __cinit__(self, CoreModel model, double h, torque=None, int nu=0, inputs=None, user=None, **options):
         cdef const vt_model* m = &model.m
         cdef Shared* s = &self.shared
         cdef int i, k = 0
-        self.model, self.loads, self.constraints, self.user = model, loads, constraints, user
+        self.model, self.user = model, user
+        self.loads, self.constraints = options.get("loads", LoadList()), options.get("constraints", ConstraintList())
         self.set_up(m.nq, m.nv, nu, h, inputs, torque)
-        s.m, s.load, s.nload = m, loads.list, loads.count
-        s.constraint, s.count = constraints.list, constraints.count
+        s.m, s.load, s.nload = m, self.loads.list, self.loads.count
+        s.constraint, s.count = self.constraints.list, self.constraints.count
         if user is not None:
             s.user_rests, s.user_moves, s.user_constrains = user.resting, user.moving, bool(user.constraints)
         s.zeros = self.memory.given_reals(max(m.nv, 6 * m.nbody))

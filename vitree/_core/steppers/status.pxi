@@ -21,6 +21,6 @@ STATUS_TEXT = {
     NOT_CONVERGED: "the residual stayed above the tolerance",
     TURNED_TOO_FAR: "a body turned by half a turn or more in a trial of the solver",
     NOT_FINITE: "the state became infinite or NaN",
-    DEPENDENT: "the constraints depend on each other, redundant or singular",
-    NO_STEP: "the step density left what a step can be made of: dt is too long for what happens here",
+    DEPENDENT: "the constraints depend on each other: some are redundant, or the configuration is singular",
+    NO_STEP: "no valid adaptive step length was found; use a smaller dt",
 }

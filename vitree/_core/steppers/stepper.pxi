@@ -153,19 +153,21 @@ cdef class Stepper:
             view = contraction
             self.contraction_out = &view[0]
 
-    def run(self, long count, long every, long first, double[::1] t, double[:, ::1] q, double[:, ::1] x,
-            int[::1] iterations, double[::1] error, double[:, ::1] multipliers, long stride=1):
-        """Advance by count steps, writing each `every`-th state to the rows from `first` on.
+    def run(self, long count, long every, records, long stride=1):
+        """Advance by count steps, writing each `every`-th state to the records from row ``records.rows`` on.
 
         Steps that choose their own length stop at one of each `stride` steps at or beyond the end; `arrived` says so.
 
-        Returns (status, rows written). After a status other than 0 the state is that before the
-        failed step. Steps are counted from where the run began or was resumed.
+        Returns the status, and leaves the number of rows written so far in ``records.rows``. After a status other
+        than 0 the state is that before the failed step. Steps are counted from where the run began or was resumed.
         """
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
         cdef Schedule* plan = &self.shared.schedule
-        cdef long k, row = first
+        cdef double[::1] t = records.t, error = records.residual
+        cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
+        cdef int[::1] iterations = records.iterations
+        cdef long k, row = records.rows
         cdef int status = OK, c
         self.require_rows(clock.steps - plan.begun + count)
         with nogil:
@@ -191,7 +193,8 @@ cdef class Stepper:
                     if clock.t >= plan.until - 1e-9 * now.h and (clock.steps - plan.begun) % stride == 0:
                         plan.arrived = True
                         break
-        return status, row - first
+        records.rows = row
+        return status
 
     def require_rows(self, long steps):
         """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""

@@ -252,7 +252,8 @@ cdef class BoatBody(RigidBody):
     """Buoyancy of columns along the body's z, resistance of patches and of the wind (section 4.3.2, eq. 15).
 
     ``pillars`` (n, 3): x, y and cross section [m^2] of columns from z = ``bottom`` to ``top``; ``patches`` (n, 14):
-    place r (3), outward normal (3), share of the wetted area, height [m], hat(r) E hat(r) (6).
+    place r (3), outward normal (3), share of the wetted area, height [m], hat(r) E hat(r) (6). The other ``parts`` are
+    those of the water, the wave and the wind, by the names of :mod:`vitree.vehicles.boat`.
     """
 
     cdef double* pillars
@@ -276,18 +277,19 @@ cdef class BoatBody(RigidBody):
     cdef Vec3 sail
     cdef Sym3 sail_second
 
-    def __init__(self, *args, pillars, patches, double bottom, double top, double lift, resistance, double pressure,
-                 current, double wave, wave_vector, double omega, double phase, wind, double windage, sail, **more):
-        super().__init__(*args, **more)
+    def __init__(self, *args, force=None, slope=None, **parts):
+        super().__init__(*args, force=force, slope=slope)
         cdef Py_ssize_t k
+        pillars, patches = parts["pillars"], parts["patches"]
         cdef double[:, ::1] rows = np.zeros((len(patches), 14))
         cdef Sym3 second
-        self.bottom, self.top, self.lift = bottom, top, lift
-        self.resistance, self.pressure, self.current = read33(resistance), pressure, read3(current)
-        self.wave, self.omega, self.phase = wave, omega, phase
-        self.kx, self.ky = wave_vector
+        self.bottom, self.top, self.lift = parts["bottom"], parts["top"], parts["lift"]
+        self.resistance, self.current = read33(parts["resistance"]), read3(parts["current"])
+        self.pressure, self.wave, self.omega = parts["pressure"], parts["wave"], parts["omega"]
+        self.phase, (self.kx, self.ky) = parts["phase"], parts["wave_vector"]
         self.wavenumber = vt_sqrt(self.kx * self.kx + self.ky * self.ky)
-        self.wind, self.windage, self.sail = read3(wind), scaled(windage, identity3()), read3(sail)
+        self.wind, self.sail = read3(parts["wind"]), read3(parts["sail"])
+        self.windage = scaled(parts["windage"], identity3())
         self.sail_second = twice_crossed(self.sail, self.windage)
         self.npillar, self.npatch = len(pillars), len(patches)
         np.asarray(rows)[:, :8] = patches

@@ -131,9 +131,7 @@ class WrittenStepper:
     def watch(self, contraction):
         self.contraction_out = contraction
 
-    # the integrators' call of the compiled steppers, which have its ten arguments
-    def run(self, count, every, first, t, q, x, iterations, error, multipliers, stride=1):
-        row = first
+    def run(self, count, every, records, stride=1):
         if self.rows is not None and self.steps - self.begun + count > len(self.rows):
             asked = self.steps - self.begun + count
             raise ValueError(f"the inputs end after {len(self.rows)} steps; {asked} are asked for")
@@ -143,18 +141,19 @@ class WrittenStepper:
                 self.advance()
             except np.linalg.LinAlgError:
                 self.exception = self.failure("its equations are singular; halve dt")
-                return CALLBACK_FAILED, row - first
+                return CALLBACK_FAILED
             except BaseException as error_of_step:
                 self.exception = error_of_step
-                return CALLBACK_FAILED, row - first
+                return CALLBACK_FAILED
             self.close_step()
             if (self.steps - self.begun) % every == 0:
-                t[row], q[row], x[row] = self.t, self.q, self.x
-                iterations[row], error[row] = self.iterations, self.error
+                row = records.rows
+                records.t[row], records.q[row], records.x[row] = self.t, self.q, self.x
+                records.iterations[row], records.residual[row] = self.iterations, self.error
                 if self.contraction_out is not None:
                     self.contraction_out[row] = self.contraction
-                row += 1
-        return 0, row - first
+                records.rows += 1
+        return 0
 
     def open_step(self):
         # the inputs and the length of the step from the state
