@@ -9,6 +9,7 @@ import reference
 from random_models import random_flat, random_state
 
 from vitree._core import WIDTHS, _cpu, lanes
+from vitree.integrators.base import Records
 from vitree.mechanism.flat import BALL, FREE
 from vitree.model.model import Model
 
@@ -129,7 +130,7 @@ def check_builds(stepper, draw):
         run = getattr(core, stepper)(model.core, 0.004, **more)
         run.set_state(0.0, q, v)
         sizes = (1, (1, model.nq), (1, model.nv), 1, 1, (1, 0))
-        rows = [np.zeros(size, np.intc if k == 3 else float) for k, size in enumerate(sizes)]
-        assert run.run(200, 200, 0, *rows) == (0, 1)
+        records = Records(*(np.zeros(size, np.intc if k == 3 else float) for k, size in enumerate(sizes)), rows=0)
+        assert run.run(200, 200, records) == 0 and records.rows == 1
         ends.append(b"".join(x.tobytes() for x in run.state()[1:]))
     assert ends[0] == ends[1]

@@ -4,6 +4,7 @@ cdef class LinearTimeStepper(ComposedStepper):
     """Steps of the linear-time variational integrator; the state is (q, p)."""
 
     cdef int* started                   # node1 and weight1 are those of the state
+    cdef LinearTimeStep kernel          # see `at`
     cdef Node* node1
     cdef Node* node2
     cdef Trial* trial
@@ -30,15 +31,15 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.multi = <MultiGains*>memory.kept(self.shared.choices.stages * self.shared.m.nmulti * sizeof(MultiGains))
         self.weight1, self.weight2 = memory.kept_reals(nv), memory.scratch_reals(nv)
         self.rhs = memory.scratch_reals(nv)
+        self.kernel.m, self.kernel.node, self.kernel.solve = self.shared.m, self.node1, self.work
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.force = memory.scratch_reals(nv) if self.moved() else self.lane.drive.tau
 
-    cdef LinearTimeStep at(self, Trial* trial) noexcept nogil:
+    cdef LinearTimeStep* at(self, Trial* trial) noexcept nogil:
         # what the kernels work on, in the substep at hand
-        cdef LinearTimeStep step
+        cdef LinearTimeStep* step = &self.kernel
         cdef int stage = self.lane.newton.stage
-        step.m, step.h, step.node, step.increment = self.shared.m, self.lane.now.h, self.node1, self.lane.newton.y
-        step.trial, step.solve = trial, self.work
+        step.h, step.trial, step.increment = self.lane.now.h, trial, self.lane.newton.y
         step.gains, step.multi = self.gains + stage * step.m.nbody, self.multi + stage * step.m.nmulti
         return step
 
@@ -144,7 +145,7 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef double evaluate(self) noexcept nogil:
         # r = momentum at node 1 + damping and friction - rhs
         cdef Newton* x = &self.lane.newton
-        cdef LinearTimeStep step = self.at(self.trial)
+        cdef LinearTimeStep* step = self.at(self.trial)
         cdef double least, e
         if self.shared.choices.implicit and self.moved():
             self.middle()
@@ -152,8 +153,8 @@ cdef class LinearTimeStepper(ComposedStepper):
             if self.ask_inputs is not None and self.loads.inputs:
                 self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
             self.impel()
-        lt_trial(&step, &least)
-        lt_residual(&step, self.rhs, x.r)
+        lt_trial(step, &least)
+        lt_residual(step, self.rhs, x.r)
         e = largest(x.r, self.nv)
         x.now.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
@@ -162,32 +163,32 @@ cdef class LinearTimeStepper(ComposedStepper):
         return vt_max_nan(largest(self.lane.state.x, self.nv), largest(self.rhs, self.nv))
 
     cdef int linearise(self) noexcept nogil:
-        cdef LinearTimeStep step = self.at(self.trial)
+        cdef LinearTimeStep* step = self.at(self.trial)
         cdef double* J = self.lane.operator.J
         if self.shared.choices.solver == NEWTON:
-            lt_jacobian(&step, J)
+            lt_jacobian(step, J)
             self.by_increments(J, self.nv)
             return self.factor_dense()
-        lt_factor(&step)
+        lt_factor(step)
         return OK
 
     cdef void linearise_at_rest(self) noexcept nogil:
-        cdef LinearTimeStep step = self.at(self.rest)
+        cdef LinearTimeStep* step = self.at(self.rest)
         cdef double least
         step.increment = self.shared.zeros
-        lt_trial(&step, &least)
+        lt_trial(step, &least)
         step.increment = self.lane.newton.y
-        lt_factor(&step)
+        lt_factor(step)
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        cdef LinearTimeStep step = self.at(self.rest if self.shared.choices.solver == RIQN else self.trial)
-        lt_solve(&step, r, d)
+        cdef LinearTimeStep* step = self.at(self.rest if self.shared.choices.solver == RIQN else self.trial)
+        lt_solve(step, r, d)
 
     cdef int finish(self) noexcept nogil:
         # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle) - r
         cdef Newton* x = &self.lane.newton
         cdef State* at = &self.lane.state
-        cdef LinearTimeStep step = self.at(self.trial)
+        cdef LinearTimeStep* step = self.at(self.trial)
         cdef int k
         lt_advance_q(self.shared.m, at.q, x.y, at.q2)
         self.lock_node(SUBSTEP_ROWS)
@@ -195,7 +196,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.node2, self.weight2)
         for k in range(self.nv):
             x.d[k] = self.weight2[k] + self.force[k]
-        lt_end(&step, self.node2, x.r, x.d, at.x2)
+        lt_end(step, self.node2, x.r, x.d, at.x2)
         return OK
 
     cdef void pass_on(self) noexcept nogil:

@@ -20,6 +20,7 @@ cdef class MidpointStepper(ComposedStepper):
     cdef bint tree                      # the residual is that of the tree's derivatives
     cdef bint written                   # the last nv rows of the operator are those of loads written in Python
     cdef TreeResidual by_tree
+    cdef MidStep kernel                 # see `at`
     cdef MidBody* body
     cdef MidSolve* work                 # (stages, nbody): each substep has its own
     cdef MidMulti* multi                # (stages, nmulti) joints of several coordinates
@@ -46,6 +47,8 @@ cdef class MidpointStepper(ComposedStepper):
         self.force = memory.scratch_reals(nv) if self.loaded() else self.lane.drive.tau
         self.turning, self.stiffness = memory.scratch_reals(27 * m.nbody), memory.scratch_reals(nv)
         self.lane.bodies.predicts = self.shared.schedule.asks and not self.shared.choices.implicit
+        self.kernel.alpha, self.kernel.increment, self.kernel.body = alpha, self.lane.newton.y, self.body
+        self.kernel.L_rate, self.kernel.L_q = self.L_rate, self.L_q
         rows = self.shared.count + self.shared.choices.extra
         self.shared.choices.costs.correction = 1.4 + 0.1 * rows
         self.shared.choices.costs.factor = 5.5 + 0.4 * rows
@@ -74,12 +77,12 @@ cdef class MidpointStepper(ComposedStepper):
     cdef MidMulti* stage_multi(self) noexcept nogil:
         return self.multi + self.lane.newton.stage * self.shared.m.nmulti
 
-    cdef MidStep at(self) noexcept nogil:
+    cdef MidStep* at(self) noexcept nogil:
         # what the kernels work on, in the substep at hand
-        cdef MidStep step
-        step.m, step.h, step.alpha, step.increment = self.shared.m, self.lane.now.h, self.alpha, self.lane.newton.y
-        step.body, step.work = self.body, self.work + self.lane.newton.stage * self.shared.m.nbody
-        step.multi, step.L_rate, step.L_q = self.stage_multi(), self.L_rate, self.L_q
+        cdef MidStep* step = &self.kernel
+        step.m, step.h = self.shared.m, self.lane.now.h
+        step.work = self.work + self.lane.newton.stage * step.m.nbody
+        step.multi = self.multi + self.lane.newton.stage * step.m.nmulti
         return step
 
     cdef int prepare(self) noexcept nogil:
@@ -99,10 +102,10 @@ cdef class MidpointStepper(ComposedStepper):
     cdef void sweep_out(self) noexcept nogil:
         # poses, twists and momenta of the bodies at q_m; by the tree: the Lagrangian's first derivatives
         cdef double* y = self.lane.newton.y
-        cdef MidStep step = self.at()
+        cdef MidStep* step = self.at()
         cdef int k
         if not self.tree:
-            mid_forward(&step, self.lane.state.q, self.qm)
+            mid_forward(step, self.lane.state.q, self.qm)
             return
         for k in range(self.nv):
             self.qm[k] = self.lane.state.q[k] + self.alpha * y[k]
@@ -115,7 +118,7 @@ cdef class MidpointStepper(ComposedStepper):
         cdef const vt_model* m = self.shared.m
         cdef Newton* x = &self.lane.newton
         cdef double* wrench = NULL
-        cdef MidStep step
+        cdef MidStep* step
         cdef int k
         self.sweep_out()
         step = self.at()
@@ -126,10 +129,10 @@ cdef class MidpointStepper(ComposedStepper):
                 self.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
             wrench = self.lane.bodies.wrench
         if not self.tree:
-            mid_backward(&step, wrench)
+            mid_backward(step, wrench)
         elif wrench != NULL:
             self.project_wrenches(self.L_q)
-        mid_residual(&step, self.lane.state.x, self.force, x.r)
+        mid_residual(step, self.lane.state.x, self.force, x.r)
         return INFINITY if mid_turned(m, x.y) else largest(x.r, self.nv)
 
     cdef double measure(self) noexcept nogil:
@@ -213,17 +216,17 @@ cdef class MidpointStepper(ComposedStepper):
         # J, dense or as what the recursive elimination leaves
         cdef double* turning = self.turning if self.shared.nload else NULL
         cdef double* stiffness = self.stiffness if self.shared.nload else NULL
-        cdef MidStep step = self.at()
+        cdef MidStep* step = self.at()
         step.m = m
         if self.dense() and self.tree:
             self.tree_matrix(turning, stiffness)
             return
         if self.tree:
-            mid_forward(&step, self.lane.state.q, self.qm)
-            mid_backward(&step, self.lane.bodies.wrench if self.loaded() else NULL)
-        mid_factor(&step, turning, stiffness, not self.dense())
+            mid_forward(step, self.lane.state.q, self.qm)
+            mid_backward(step, self.lane.bodies.wrench if self.loaded() else NULL)
+        mid_factor(step, turning, stiffness, not self.dense())
         if self.dense():
-            mid_jacobian(&step, self.lane.operator.J)
+            mid_jacobian(step, self.lane.operator.J)
 
     cdef void tree_matrix(self, const double* turning, const double* stiffness) noexcept nogil:
         # J = -dr/dy from the second derivatives of the Lagrangian (Johnson & Murphey 2009, section IV-A)
@@ -248,10 +251,10 @@ cdef class MidpointStepper(ComposedStepper):
         memset(self.lane.operator.R, 0, self.shared.choices.extra * self.nv * sizeof(double))
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        cdef MidStep step = self.at()
+        cdef MidStep* step = self.at()
         cdef int k
         if self.shared.choices.solver != RIQN:
-            mid_solve(&step, r, d)
+            mid_solve(step, r, d)
             return
         # d = -h M^-1 r
         aba(self.shared.m, NO_GRAVITY, self.lane.state.q, self.shared.zeros, r, NULL, d, self.lane.bodies.aba)
@@ -293,8 +296,8 @@ cdef class MidpointStepper(ComposedStepper):
     cdef int finish(self) noexcept nogil:
         # q2 = q1 (+) y, p2 = D2 Ld + f+ - r
         cdef Newton* x = &self.lane.newton
-        cdef MidStep step = self.at()
+        cdef MidStep* step = self.at()
         self.reach_node(x.y, self.lane.state.q2)
-        mid_end(&step, x.r, self.force, self.lane.state.x2)
+        mid_end(step, x.r, self.force, self.lane.state.x2)
         self.lock_node(SUBSTEP_ROWS)
         return OK

@@ -87,11 +87,11 @@ cdef class SundmanStepper(MidpointStepper):
         # mid_forward, where the step follows from the poses
         cdef const vt_model* m = self.shared.m
         cdef MidBody* s
-        cdef MidStep step = self.at()
+        cdef MidStep* step = self.at()
         cdef double inverse
         cdef int i
         step.h = 1.0
-        mid_forward(&step, self.lane.state.q, self.qm)
+        mid_forward(step, self.lane.state.q, self.qm)
         self.place_poses()
         self.paced.V = self.potential(self.qm)
         self.paced.full = self.density_by(self.paced.V)
