@@ -1,50 +1,57 @@
 # The linear-time variational integrator's steps (Lee et al. 2016).
 
+cdef struct LinearTimeLane:             # what a lane owns of this discretisation
+    LinearTimeStep kernel               # what the kernels work on: see `at`
+    int* started                        # node1 and weight1 are those of the state
+    Node* node1                         # (nbody,)
+    Node* node2
+    Trial* trial
+    Trial* rest                         # the trial of no motion
+    Solve* work
+    Gains* gains                        # (stages, nbody): each substep has its own
+    MultiGains* multi                   # (stages, nmulti) joints of several coordinates
+    double* weight1                     # (nv,) gravity and wrenches at the nodes, projected
+    double* weight2
+    double* force                       # (nv,) joint forces in the middle
+    double* rhs                         # (nv,) p1 + (h/2) forces at node 1
+
+
+cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, int stages) except -1:
+    x.started = <int*>memory.kept(sizeof(int))
+    x.node1, x.node2 = <Node*>memory.kept(m.nbody * sizeof(Node)), <Node*>memory.scratch(m.nbody * sizeof(Node))
+    x.trial = <Trial*>memory.scratch(m.nbody * sizeof(Trial))
+    x.rest = <Trial*>memory.scratch(m.nbody * sizeof(Trial))
+    x.work = <Solve*>memory.scratch(m.nbody * sizeof(Solve))
+    x.gains = <Gains*>memory.kept(stages * m.nbody * sizeof(Gains))
+    x.multi = <MultiGains*>memory.kept(stages * m.nmulti * sizeof(MultiGains))
+    x.weight1, x.weight2 = memory.kept_reals(m.nv), memory.scratch_reals(m.nv)
+    x.rhs = memory.scratch_reals(m.nv)
+    x.kernel.m, x.kernel.node, x.kernel.solve = m, x.node1, x.work
+    return 0
+
+
 cdef class LinearTimeStepper(ComposedStepper):
     """Steps of the linear-time variational integrator; the state is (q, p)."""
 
-    cdef int* started                   # node1 and weight1 are those of the state
-    cdef LinearTimeStep kernel          # see `at`
-    cdef Node* node1
-    cdef Node* node2
-    cdef Trial* trial
-    cdef Trial* rest                    # the trial of no motion
-    cdef Solve* work
-    cdef Gains* gains                   # (stages, nbody): each substep has its own
-    cdef MultiGains* multi               # (stages, nmulti) joints of several coordinates
-    cdef double* weight1                # (nv,) gravity and wrenches at the nodes, projected
-    cdef double* weight2
-    cdef double* force                  # (nv,) joint forces in the middle
-    cdef double* rhs                    # (nv,) p1 + (h/2) forces at node 1
+    cdef LinearTimeLane own
 
     def __init__(self, *args, **options):
-        cdef Memory memory = self.memory
-        cdef int nb = self.shared.m.nbody, nv = self.nv
         ComposedStepper.__init__(self, **options)
         self.shared.choices.costs.correction, self.shared.choices.costs.factor = 1.7, 1.9
-        self.started = <int*>memory.kept(sizeof(int))
-        self.node1, self.node2 = <Node*>memory.kept(nb * sizeof(Node)), <Node*>memory.scratch(nb * sizeof(Node))
-        self.trial = <Trial*>memory.scratch(nb * sizeof(Trial))
-        self.rest = <Trial*>memory.scratch(nb * sizeof(Trial))
-        self.work = <Solve*>memory.scratch(nb * sizeof(Solve))
-        self.gains = <Gains*>memory.kept(self.shared.choices.stages * nb * sizeof(Gains))
-        self.multi = <MultiGains*>memory.kept(self.shared.choices.stages * self.shared.m.nmulti * sizeof(MultiGains))
-        self.weight1, self.weight2 = memory.kept_reals(nv), memory.scratch_reals(nv)
-        self.rhs = memory.scratch_reals(nv)
-        self.kernel.m, self.kernel.node, self.kernel.solve = self.shared.m, self.node1, self.work
+        linear_time_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
-        self.force = memory.scratch_reals(nv) if self.moved() else self.lane.drive.tau
+        self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
 
     cdef LinearTimeStep* at(self, Trial* trial) noexcept nogil:
         # what the kernels work on, in the substep at hand
-        cdef LinearTimeStep* step = &self.kernel
+        cdef LinearTimeStep* step = &self.own.kernel
         cdef int stage = self.lane.newton.stage
         step.h, step.trial, step.increment = self.lane.now.h, trial, self.lane.newton.y
-        step.gains, step.multi = self.gains + stage * step.m.nbody, self.multi + stage * step.m.nmulti
+        step.gains, step.multi = self.own.gains + stage * step.m.nbody, self.own.multi + stage * step.m.nmulti
         return step
 
     cdef void leave(self) noexcept nogil:
-        self.started[0] = False
+        self.own.started[0] = False
 
     # ---- forces --------------------------------------------------------------------------------------
 
@@ -55,7 +62,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         if self.loaded():
             forward_kinematics(self.shared.m, q, b.pose)
             self.apply_to_bodies(RESTING, t, q, self.shared.zeros)
-        lt_weight(self.shared.m, x, b.wrench if self.loaded() else NULL, self.work, weight)
+        lt_weight(self.shared.m, x, b.wrench if self.loaded() else NULL, self.own.work, weight)
         if self.loaded():
             for k in range(self.nv):
                 weight[k] += b.load_force[k]
@@ -73,20 +80,20 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef int k
         if not self.moved():
             return
-        memcpy(self.force, self.lane.drive.tau, self.nv * sizeof(double))
+        memcpy(self.own.force, self.lane.drive.tau, self.nv * sizeof(double))
         if self.rated():
             self.place_bodies(self.lane.state.q2, self.lane.newton.v)
             self.apply_to_bodies(RATES, self.lane.clock.t + 0.5 * self.lane.now.h, self.lane.state.q2,
                                  self.lane.newton.v)
-            self.project_wrenches(self.force)
+            self.project_wrenches(self.own.force)
             for k in range(self.nv):
-                self.force[k] += self.lane.bodies.load_force[k]
+                self.own.force[k] += self.lane.bodies.load_force[k]
 
     cdef void impel(self) noexcept nogil:
         # rhs = p1 + (h/2) (weight at node 1 + force in the middle)
         cdef int k
         for k in range(self.nv):
-            self.rhs[k] = self.lane.state.x[k] + 0.5 * self.lane.now.h * (self.weight1[k] + self.force[k])
+            self.own.rhs[k] = self.lane.state.x[k] + 0.5 * self.lane.now.h * (self.own.weight1[k] + self.own.force[k])
 
     # ---- increments: a free joint's position moves straight ------------------------------------------------
 
@@ -121,49 +128,49 @@ cdef class LinearTimeStepper(ComposedStepper):
         # node 1 and the forces at it
         cdef Newton* x = &self.lane.newton
         cdef int status
-        if not self.started[0]:
-            lt_node(self.shared.m, self.lane.state.q, self.node1)
+        if not self.own.started[0]:
+            lt_node(self.shared.m, self.lane.state.q, self.own.node1)
         if self.lane.bodies.predicts:
             status = self.predict_middle(x.v, x.a, x.d)
             if status != OK:
                 return status
             self.middle_forces()
-        if not self.started[0] or self.loads.inputs:
+        if not self.own.started[0] or self.loads.inputs:
             # inputs differ from step to step
-            self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
-            self.started[0] = True
+            self.node_weight(self.lane.clock.t, self.lane.state.q, self.own.node1, self.own.weight1)
+            self.own.started[0] = True
         self.impel()
         return OK
 
     cdef int open_node(self) noexcept nogil:
         self.middle_forces()
-        lt_node(self.shared.m, self.lane.state.q, self.node1)
-        self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
+        lt_node(self.shared.m, self.lane.state.q, self.own.node1)
+        self.node_weight(self.lane.clock.t, self.lane.state.q, self.own.node1, self.own.weight1)
         self.impel()
         return self.lane.now.trouble
 
     cdef double evaluate(self) noexcept nogil:
         # r = momentum at node 1 + damping and friction - rhs
         cdef Newton* x = &self.lane.newton
-        cdef LinearTimeStep* step = self.at(self.trial)
+        cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double least, e
         if self.shared.choices.implicit and self.moved():
             self.middle()
             self.middle_forces()
             if self.ask_inputs is not None and self.loads.inputs:
-                self.node_weight(self.lane.clock.t, self.lane.state.q, self.node1, self.weight1)
+                self.node_weight(self.lane.clock.t, self.lane.state.q, self.own.node1, self.own.weight1)
             self.impel()
         lt_trial(step, &least)
-        lt_residual(step, self.rhs, x.r)
+        lt_residual(step, self.own.rhs, x.r)
         e = largest(x.r, self.nv)
         x.now.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
 
     cdef double measure(self) noexcept nogil:
-        return vt_max_nan(largest(self.lane.state.x, self.nv), largest(self.rhs, self.nv))
+        return vt_max_nan(largest(self.lane.state.x, self.nv), largest(self.own.rhs, self.nv))
 
     cdef int linearise(self) noexcept nogil:
-        cdef LinearTimeStep* step = self.at(self.trial)
+        cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double* J = self.lane.operator.J
         if self.shared.choices.solver == NEWTON:
             lt_jacobian(step, J)
@@ -173,7 +180,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         return OK
 
     cdef void linearise_at_rest(self) noexcept nogil:
-        cdef LinearTimeStep* step = self.at(self.rest)
+        cdef LinearTimeStep* step = self.at(self.own.rest)
         cdef double least
         step.increment = self.shared.zeros
         lt_trial(step, &least)
@@ -181,24 +188,24 @@ cdef class LinearTimeStepper(ComposedStepper):
         lt_factor(step)
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        cdef LinearTimeStep* step = self.at(self.rest if self.shared.choices.solver == RIQN else self.trial)
+        cdef LinearTimeStep* step = self.at(self.own.rest if self.shared.choices.solver == RIQN else self.own.trial)
         lt_solve(step, r, d)
 
     cdef int finish(self) noexcept nogil:
         # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle) - r
         cdef Newton* x = &self.lane.newton
         cdef State* at = &self.lane.state
-        cdef LinearTimeStep* step = self.at(self.trial)
+        cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef int k
         lt_advance_q(self.shared.m, at.q, x.y, at.q2)
         self.lock_node(SUBSTEP_ROWS)
-        lt_node(self.shared.m, at.q2, self.node2)
-        self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.node2, self.weight2)
+        lt_node(self.shared.m, at.q2, self.own.node2)
+        self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.own.node2, self.own.weight2)
         for k in range(self.nv):
-            x.d[k] = self.weight2[k] + self.force[k]
-        lt_end(step, self.node2, x.r, x.d, at.x2)
+            x.d[k] = self.own.weight2[k] + self.own.force[k]
+        lt_end(step, self.own.node2, x.r, x.d, at.x2)
         return OK
 
     cdef void pass_on(self) noexcept nogil:
-        memcpy(self.node1, self.node2, self.shared.m.nbody * sizeof(Node))
-        memcpy(self.weight1, self.weight2, self.nv * sizeof(double))
+        memcpy(self.own.node1, self.own.node2, self.shared.m.nbody * sizeof(Node))
+        memcpy(self.own.weight1, self.own.weight2, self.nv * sizeof(double))

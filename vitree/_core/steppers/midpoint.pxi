@@ -13,51 +13,59 @@ cdef struct TreeResidual:               # the residual by the derivatives of the
     double* L_qq
 
 
+cdef struct MidpointLane:               # what a lane owns of this discretisation
+    MidStep kernel                      # what the kernels work on: see `at`
+    TreeResidual by_tree
+    MidBody* body                       # (nbody,)
+    MidSolve* work                      # (stages, nbody): each substep has its own
+    MidMulti* multi                     # (stages, nmulti) joints of several coordinates
+    double* qm                          # (nq,) the middle
+    double* rate                        # (nv,) y/h
+    double* L_rate                      # (nv,) derivatives of the Lagrangian at q_m
+    double* L_q
+    double* force                       # (nv,) on the joints at q_m: tau and those of the loads
+    double* turning                     # (nbody, 27) how the loads change: see load_tangents
+    double* stiffness                   # (nv,)
+
+
+cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int stages) except -1:
+    x.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
+    x.work = <MidSolve*>memory.kept(stages * m.nbody * sizeof(MidSolve))
+    x.multi = <MidMulti*>memory.kept(stages * m.nmulti * sizeof(MidMulti))
+    x.qm, x.rate = memory.scratch_reals(m.nq), memory.scratch_reals(m.nv)
+    x.L_rate, x.L_q = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
+    x.turning, x.stiffness = memory.scratch_reals(27 * m.nbody), memory.scratch_reals(m.nv)
+    x.kernel.body, x.kernel.L_rate, x.kernel.L_q = x.body, x.L_rate, x.L_q
+    return 0
+
+
 cdef class MidpointStepper(ComposedStepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
 
     cdef readonly double alpha
     cdef bint tree                      # the residual is that of the tree's derivatives
     cdef bint written                   # the last nv rows of the operator are those of loads written in Python
-    cdef TreeResidual by_tree
-    cdef MidStep kernel                 # see `at`
-    cdef MidBody* body
-    cdef MidSolve* work                 # (stages, nbody): each substep has its own
-    cdef MidMulti* multi                # (stages, nmulti) joints of several coordinates
-    cdef double* qm                     # (nq,) the middle
-    cdef double* rate                   # (nv,) y/h
-    cdef double* L_rate                 # (nv,) derivatives of the Lagrangian at q_m
-    cdef double* L_q
-    cdef double* force                  # (nv,) on the joints at q_m: tau and those of the loads
-    cdef double* turning                # (nbody, 27) how the loads change: see load_tangents
-    cdef double* stiffness              # (nv,)
+    cdef MidpointLane own
 
     def __init__(self, *args, double alpha=0.5, bint tree=False, bint caching=True, **options):
-        cdef Memory memory = self.memory
-        cdef const vt_model* m = self.shared.m
-        cdef int rows, nv = self.nv
-        self.alpha, self.tree, self.by_tree.caching = alpha, tree, caching
+        cdef int rows
+        self.alpha, self.tree = alpha, tree
         self.written = self.shared.user_rests or self.shared.user_moves
         ComposedStepper.__init__(self, **options)
-        self.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
-        self.work = <MidSolve*>memory.kept(self.shared.choices.stages * m.nbody * sizeof(MidSolve))
-        self.multi = <MidMulti*>memory.kept(self.shared.choices.stages * m.nmulti * sizeof(MidMulti))
-        self.qm, self.rate = memory.scratch_reals(self.nq), memory.scratch_reals(nv)
-        self.L_rate, self.L_q = memory.scratch_reals(nv), memory.scratch_reals(nv)
-        self.force = memory.scratch_reals(nv) if self.loaded() else self.lane.drive.tau
-        self.turning, self.stiffness = memory.scratch_reals(27 * m.nbody), memory.scratch_reals(nv)
+        midpoint_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
+        self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
+        self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau
         self.lane.bodies.predicts = self.shared.schedule.asks and not self.shared.choices.implicit
-        self.kernel.alpha, self.kernel.increment, self.kernel.body = alpha, self.lane.newton.y, self.body
-        self.kernel.L_rate, self.kernel.L_q = self.L_rate, self.L_q
         rows = self.shared.count + self.shared.choices.extra
         self.shared.choices.costs.correction = 1.4 + 0.1 * rows
         self.shared.choices.costs.factor = 5.5 + 0.4 * rows
+        self.own.by_tree.caching = caching
         if tree:
-            self.make_tree(memory)
+            self.make_tree(self.memory)
 
     cdef int make_tree(self, Memory memory) except -1:
         cdef size_t size = tree_work_size(self.shared.m)
-        cdef TreeResidual* x = &self.by_tree
+        cdef TreeResidual* x = &self.own.by_tree
         # its tables of paths are given; each sweep writes the rest
         tree_work_make(self.shared.m, memory.given(size), &x.derivatives)
         x.column = <Twist*>memory.scratch(self.shared.m.nbody * sizeof(Twist))
@@ -75,14 +83,14 @@ cdef class MidpointStepper(ComposedStepper):
         return solver == NEWTON or (self.tree and solver != RECURSIVE_NEWTON and solver != RIQN)
 
     cdef MidMulti* stage_multi(self) noexcept nogil:
-        return self.multi + self.lane.newton.stage * self.shared.m.nmulti
+        return self.own.multi + self.lane.newton.stage * self.shared.m.nmulti
 
     cdef MidStep* at(self) noexcept nogil:
         # what the kernels work on, in the substep at hand
-        cdef MidStep* step = &self.kernel
+        cdef MidStep* step = &self.own.kernel
         step.m, step.h = self.shared.m, self.lane.now.h
-        step.work = self.work + self.lane.newton.stage * step.m.nbody
-        step.multi = self.multi + self.lane.newton.stage * step.m.nmulti
+        step.work = self.own.work + self.lane.newton.stage * step.m.nbody
+        step.multi = self.own.multi + self.lane.newton.stage * step.m.nmulti
         return step
 
     cdef int prepare(self) noexcept nogil:
@@ -105,13 +113,13 @@ cdef class MidpointStepper(ComposedStepper):
         cdef MidStep* step = self.at()
         cdef int k
         if not self.tree:
-            mid_forward(step, self.lane.state.q, self.qm)
+            mid_forward(step, self.lane.state.q, self.own.qm)
             return
         for k in range(self.nv):
-            self.qm[k] = self.lane.state.q[k] + self.alpha * y[k]
-            self.rate[k] = y[k] / self.lane.now.h
-        tree_sweep(self.shared.m, self.qm, self.rate, &self.by_tree.derivatives, self.L_rate, self.L_q,
-                   self.by_tree.caching)
+            self.own.qm[k] = self.lane.state.q[k] + self.alpha * y[k]
+            self.own.rate[k] = y[k] / self.lane.now.h
+        tree_sweep(self.shared.m, self.own.qm, self.own.rate, &self.own.by_tree.derivatives, self.own.L_rate,
+                   self.own.L_q, self.own.by_tree.caching)
 
     cdef double evaluate(self) noexcept nogil:
         # r = -(p1 + D1 Ld + f-), from both derivatives of L and the forces at q_m
@@ -124,15 +132,16 @@ cdef class MidpointStepper(ComposedStepper):
         step = self.at()
         if self.loaded():
             self.place_middle()
-            self.apply_to_bodies(RESTING | RATES, self.lane.clock.t + self.alpha * self.lane.now.h, self.qm, self.rate)
+            self.apply_to_bodies(RESTING | RATES, self.lane.clock.t + self.alpha * self.lane.now.h, self.own.qm,
+                                 self.own.rate)
             for k in range(self.nv):
-                self.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
+                self.own.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
             wrench = self.lane.bodies.wrench
         if not self.tree:
             mid_backward(step, wrench)
         elif wrench != NULL:
-            self.project_wrenches(self.L_q)
-        mid_residual(step, self.lane.state.x, self.force, x.r)
+            self.project_wrenches(self.own.L_q)
+        mid_residual(step, self.lane.state.x, self.own.force, x.r)
         return INFINITY if mid_turned(m, x.y) else largest(x.r, self.nv)
 
     cdef double measure(self) noexcept nogil:
@@ -140,13 +149,13 @@ cdef class MidpointStepper(ComposedStepper):
         cdef double size = largest(self.lane.state.x, self.nv)
         cdef int k
         for k in range(self.nv):
-            size = vt_max_nan(size, self.lane.now.h * fabs(self.L_q[k] + self.force[k]))
+            size = vt_max_nan(size, self.lane.now.h * fabs(self.own.L_q[k] + self.own.force[k]))
         return size
 
     cdef void place_poses(self) noexcept nogil:
         # of the bodies at q_m, as the sweep has them
         cdef Pose* pose = self.lane.bodies.pose
-        cdef MidBody* body = self.body
+        cdef MidBody* body = self.own.body
         cdef int i, parent
         for i in range(self.shared.m.nbody):
             parent = self.shared.m.body[i].parent
@@ -158,14 +167,14 @@ cdef class MidpointStepper(ComposedStepper):
         cdef double* twist = self.lane.bodies.twist
         cdef int i, k
         if self.tree:
-            self.place_bodies(self.qm, self.rate)
+            self.place_bodies(self.own.qm, self.own.rate)
             return
         for k in range(self.nv):
-            self.rate[k] = self.lane.newton.y[k] / self.lane.now.h
+            self.own.rate[k] = self.lane.newton.y[k] / self.lane.now.h
         self.place_poses()
         for i in range(self.shared.m.nbody):
-            store3(twist + 6 * i, self.body[i].w)
-            store3(twist + 6 * i + 3, self.body[i].v)
+            store3(twist + 6 * i, self.own.body[i].w)
+            store3(twist + 6 * i + 3, self.own.body[i].v)
 
     # ---- operator --------------------------------------------------------------------------------------
 
@@ -197,10 +206,10 @@ cdef class MidpointStepper(ComposedStepper):
         cdef BodiesAt at
         cdef int k
         self.place_middle()
-        at = self.bodies_at(self.qm, self.rate)
+        at = self.bodies_at(self.own.qm, self.own.rate)
         at.m = m
-        load_tangents(&at, self.shared.load, self.shared.nload, left * self.alpha * self.lane.now.h, self.turning,
-                      self.stiffness, op.C, op.R)
+        load_tangents(&at, self.shared.load, self.shared.nload, left * self.alpha * self.lane.now.h, self.own.turning,
+                      self.own.stiffness, op.C, op.R)
         if m.nmulti:
             # rows by displacements at q_m become rows by y
             for k in range(3 * self.loads.pairs):
@@ -208,21 +217,21 @@ cdef class MidpointStepper(ComposedStepper):
         load_rate_tangents(&at, self.shared.load, self.shared.nload, 1.0, op.C, op.R)
         if left != 1.0:
             for k in range(27 * m.nbody):
-                self.turning[k] *= left
+                self.own.turning[k] *= left
             for k in range(self.nv):
-                self.stiffness[k] *= left
+                self.own.stiffness[k] *= left
 
     cdef void operator_at(self, const vt_model* m) noexcept nogil:
         # J, dense or as what the recursive elimination leaves
-        cdef double* turning = self.turning if self.shared.nload else NULL
-        cdef double* stiffness = self.stiffness if self.shared.nload else NULL
+        cdef double* turning = self.own.turning if self.shared.nload else NULL
+        cdef double* stiffness = self.own.stiffness if self.shared.nload else NULL
         cdef MidStep* step = self.at()
         step.m = m
         if self.dense() and self.tree:
             self.tree_matrix(turning, stiffness)
             return
         if self.tree:
-            mid_forward(step, self.lane.state.q, self.qm)
+            mid_forward(step, self.lane.state.q, self.own.qm)
             mid_backward(step, self.lane.bodies.wrench if self.loaded() else NULL)
         mid_factor(step, turning, stiffness, not self.dense())
         if self.dense():
@@ -231,7 +240,7 @@ cdef class MidpointStepper(ComposedStepper):
     cdef void tree_matrix(self, const double* turning, const double* stiffness) noexcept nogil:
         # J = -dr/dy from the second derivatives of the Lagrangian (Johnson & Murphey 2009, section IV-A)
         cdef const vt_model* m = self.shared.m
-        cdef TreeResidual* x = &self.by_tree
+        cdef TreeResidual* x = &self.own.by_tree
         cdef double* J = self.lane.operator.J
         cdef int i, j, n = self.nv
         cdef double a = self.alpha, share = 1.0 - self.alpha, h = self.lane.now.h
@@ -240,7 +249,7 @@ cdef class MidpointStepper(ComposedStepper):
             for j in range(n):
                 J[i * n + j] = share * (h * a * x.L_qq[i * n + j] + x.L_vq[j * n + i]) - (
                     a * x.L_vq[i * n + j] + x.L_vv[i * n + j] / h)
-            J[i * n + i] -= share * (m.damping[i] + friction_slope(m, i, self.rate[i]))
+            J[i * n + i] -= share * (m.damping[i] + friction_slope(m, i, self.own.rate[i]))
             if stiffness != NULL:
                 J[i * n + i] -= share * a * h * stiffness[i]
         if turning != NULL:
@@ -272,8 +281,8 @@ cdef class MidpointStepper(ComposedStepper):
         with gil:
             try:
                 by_configuration, by_velocity = self.user.tangent(
-                    self.lane.clock.t + self.alpha * self.lane.now.h, self.array(self.qm, self.nq),
-                    self.array(self.rate, n), self.array(self.lane.drive.u, self.shared.schedule.nu))
+                    self.lane.clock.t + self.alpha * self.lane.now.h, self.array(self.own.qm, self.nq),
+                    self.array(self.own.rate, n), self.array(self.lane.drive.u, self.shared.schedule.nu))
                 dq, dv = by_configuration, by_velocity
                 for k in range(n):
                     C[k * n + k] = 1.0
@@ -298,6 +307,6 @@ cdef class MidpointStepper(ComposedStepper):
         cdef Newton* x = &self.lane.newton
         cdef MidStep* step = self.at()
         self.reach_node(x.y, self.lane.state.q2)
-        mid_end(step, x.r, self.force, self.lane.state.x2)
+        mid_end(step, x.r, self.own.force, self.lane.state.x2)
         self.lock_node(SUBSTEP_ROWS)
         return OK

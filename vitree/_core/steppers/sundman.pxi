@@ -91,14 +91,14 @@ cdef class SundmanStepper(MidpointStepper):
         cdef double inverse
         cdef int i
         step.h = 1.0
-        mid_forward(step, self.lane.state.q, self.qm)
+        mid_forward(step, self.lane.state.q, self.own.qm)
         self.place_poses()
-        self.paced.V = self.potential(self.qm)
+        self.paced.V = self.potential(self.own.qm)
         self.paced.full = self.density_by(self.paced.V)
         self.lane.now.h = self.length_by(self.paced.full)
         inverse = 1.0 / self.lane.now.h
         for i in range(m.nbody):
-            s = &self.body[i]
+            s = &self.own.body[i]
             s.w, s.v = scale(inverse, s.w), scale(inverse, s.v)
             s.n, s.f = scale(inverse, s.n), scale(inverse, s.f)
 
@@ -120,21 +120,22 @@ cdef class SundmanStepper(MidpointStepper):
         cdef int i, k
         for i in range(m.nbody):
             k = m.body[i].iv
-            joint_column(&m.body[i], self.body[i].R, 0, &sw, &sv)
-            self.V_q[k] = -(dot(sw, self.body[i].gn) + dot(sv, self.body[i].gf) + self.force[k])
+            joint_column(&m.body[i], self.own.body[i].R, 0, &sw, &sv)
+            self.V_q[k] = -(dot(sw, self.own.body[i].gn) + dot(sv, self.own.body[i].gf) + self.own.force[k])
             self.b[k] = size * self.V_q[k]
-            T += 0.5 * self.L_rate[k] * self.lane.newton.y[k] / h
+            T += 0.5 * self.own.L_rate[k] * self.lane.newton.y[k] / h
         self.paced.excess = self.E0[0] - T - self.paced.V
 
     cdef int linearise(self) noexcept nogil:
         # excess db has the potential's second derivatives, which are taken off those of h L
         cdef double left = 1.0 - self.paced.excess * self.slope_size()
         cdef vt_model lighter = self.shared.m[0]
+        cdef MidBody* body = self.own.body
         cdef int k, status
         for k in range(3):
             lighter.g[k] *= left
         for k in range(self.shared.m.nbody):
-            self.body[k].gn, self.body[k].gf = scale(left, self.body[k].gn), scale(left, self.body[k].gf)
+            body[k].gn, body[k].gf = scale(left, body[k].gn), scale(left, body[k].gf)
         status = self.linearise_by(&lighter, left)
         if status == OK:
             self.couple_by_step()
@@ -148,13 +149,13 @@ cdef class SundmanStepper(MidpointStepper):
         cdef double along, r, T2 = 0.0, h = self.lane.now.h
         cdef int k, n = self.nv
         for k in range(n):
-            T2 += self.L_rate[k] * self.lane.newton.y[k] / h
+            T2 += self.own.L_rate[k] * self.lane.newton.y[k] / h
         along = (T2 + 3.0 * self.paced.excess) / h
         for k in range(n):
-            r = 0.5 * (self.L_q[k] + (self.force[k] if self.shared.nload else 0.0)) + self.V_q[k]
-            C[k] = r - self.L_rate[k] / h - along * self.b[k]
+            r = 0.5 * (self.own.L_q[k] + (self.own.force[k] if self.shared.nload else 0.0)) + self.V_q[k]
+            C[k] = r - self.own.L_rate[k] / h - along * self.b[k]
             R[k] = C[n + k] = self.b[k]
-            R[n + k] = self.L_rate[k] / h + r
+            R[n + k] = self.own.L_rate[k] / h + r
 
     cdef int finish(self) noexcept nogil:
         # p2 of the midpoint rule, and (E0 - E) b more
