@@ -50,7 +50,8 @@ def case(flat, speed):
 
 def pieces(kernel, width, model, h, q, p, y, tau, *more, **loads):
     out = np.empty((1, 3 * model.nv))
-    getattr(lanes(width), kernel)(model.core, h, *more, q[None], p[None], y[None], tau[None], out, **loads)
+    getattr(lanes(width), kernel)(model.core, (h, *more) if more else h, q[None], p[None], y[None], tau[None], out,
+                                  **loads)  # fmt: skip
     return np.split(out[0], 3)
 
 
@@ -111,10 +112,10 @@ def check_widths(kernel, width, flats):
         rng, model, n = np.random.default_rng(0), Model(flat), 11
         states = [random_state(flat, rng, speed=10.0 ** rng.uniform(-2, 1.5)) for _ in range(n)]
         q, v = (np.ascontiguousarray(x) for x in map(np.array, zip(*states, strict=True)))
-        more = () if kernel == "batch_linear_time" else (0.4,)
+        rule = H if kernel == "batch_linear_time" else (H, 0.4)
         rows = [np.full((n, 3 * model.nv), np.nan) for _ in range(2)]
         for w, out in zip((1, width), rows, strict=True):
-            getattr(lanes(w), kernel)(model.core, H, *more, q, model.momenta(q, v), H * v, v, out)
+            getattr(lanes(w), kernel)(model.core, rule, q, model.momenta(q, v), H * v, v, out)
         assert np.isfinite(rows[0]).all()
         assert rows[0].tobytes() == rows[1].tobytes()
 

@@ -212,7 +212,7 @@ def test_first_derivatives_are_those_of_the_recursive_sweep(model, q, v):
     # with alpha = 1 and h = 1 a step of the midpoint integrator from q - v by v, without momentum at
     # its start, has the residual L_v and ends with the momentum L_q
     out, zero = np.empty((1, 3 * model.nv)), np.zeros((1, model.nv))
-    scalar().batch_midpoint(model.core, 1.0, 1.0, (q - v)[None], zero, v[None], zero, out)
+    scalar().batch_midpoint(model.core, (1.0, 1.0), (q - v)[None], zero, v[None], zero, out)
     residual, _, end = np.split(out[0], 3)
     _, L_q, L_v, _, _, _ = lagrangian(model, q, v)
     scale = max(np.abs(L_q).max(), np.abs(L_v).max())

@@ -1,5 +1,8 @@
 # The doors from Python: check nothing but sizes, release the GIL, run the kernels over blocks of
 # VT_WIDTH rows. Arrays have one row an instance; a short last block repeats its last row.
+#
+# The doors look alike on purpose: each lists its arrays, and calls one kernel. Cython has no functions over kernels of
+# different signatures that would cost nothing.
 
 cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
                         vt_real* to) noexcept nogil:
@@ -292,11 +295,10 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             rows.scatter(block)
 
 
-def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1] q, const double[:, ::1] p,
-                   const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out,
-                   const double[:, ::1] wrench=None):
-    # The same for the midpoint integrator. wrench: of each body at q_m, about its origin and turning with it,
-    # as (torque, force) in world axes, (n, 6 nbody)
+def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] p, const double[:, ::1] y,
+                   const double[:, ::1] force, double[:, ::1] out, const double[:, ::1] wrench=None):
+    # The same for the midpoint integrator. rule: (h, alpha). wrench: of each body at q_m, about its origin and turning
+    # with it, as (torque, force) in world axes, (n, 6 nbody)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv, nw = 0 if wrench is None else 6 * m.nbody
@@ -310,7 +312,8 @@ def batch_midpoint(CoreModel model, double h, double alpha, const double[:, ::1]
     cdef vt_real* bo = rows.output(out, 3 * nv)
     cdef vt_real* qm = rows.reals(m.nq)
     cdef MidStep step
-    step.m, step.h, step.alpha, step.increment = m, h, alpha, by
+    step.m, step.increment = m, by
+    step.h, step.alpha = rule
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
     step.work = <MidSolve*>rows.take(m.nbody * sizeof(MidSolve))

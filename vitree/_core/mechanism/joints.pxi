@@ -450,7 +450,7 @@ cdef inline void joint_block_column(const vt_body* b, const Block* A, Vec3 z, Ve
 
 
 cdef inline void joint_block_row(const vt_body* b, const Block* A, Vec3 z, Vec3* w, Vec3* v) noexcept nogil:
-    # (w, v) = A^T S of one coordinate
+    # (w, v) = A^T S of one coordinate: the function above with rows for columns
     cdef vt_real pitch
     if b.kind == REVOLUTE:
         w[0] = tmul(A.nw, z)
