@@ -48,7 +48,7 @@ cdef class ComposedStepper(VariationalStepper):
         cdef State* at = &self.lane.state
         cdef double square, growth
         self.velocity(at.q, at.x, x.v)
-        if self.shared.schedule.asks and self.ask(self.lane.clock.t, at.q, x.v) != OK:
+        if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, x.v) != OK:
             return CALLBACK_FAILED
         self.acceleration(self.lane.clock.t, at.q, x.v, x.a)
         square = c.rate0 * c.rate0 + inner(x.v, x.v, self.nv)
@@ -65,7 +65,7 @@ cdef class ComposedStepper(VariationalStepper):
         cdef double density = NAN
         if self.shared.choices.adapt != DENSITY:
             return None
-        self.lane.now.trouble = OK
+        self.lane.now.cause = OK
         return density if self.next_density(0.0, &density) == OK else None
 
     cdef int step_or_halves(self) noexcept nogil:
@@ -81,7 +81,7 @@ cdef class ComposedStepper(VariationalStepper):
         if c.stages > 1:
             status = self.substeps(1)
         if status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == NOT_FINITE:
-            return self.halve(status) if self.lane.now.trouble == OK else status
+            return self.halve(status) if self.lane.now.cause == OK else status
         return status
 
     cdef int halve(self, int status) noexcept nogil:
@@ -99,7 +99,7 @@ cdef class ComposedStepper(VariationalStepper):
                 self.forget()
                 return OK
             spent += now.iterations
-            if now.trouble != OK:
+            if now.cause != OK:
                 break
         now.iterations, now.error = spent, error
         return status
@@ -125,7 +125,7 @@ cdef class ComposedStepper(VariationalStepper):
                 break
             clock.t += now.h
             passed += now.h
-            now.moment += SUBSTEP_ROWS
+            now.first_row += SUBSTEP_ROWS
         clock.t = before.t
         now.h, now.iterations, now.error = whole, spent, error
         self.lane.newton.share = 1.0

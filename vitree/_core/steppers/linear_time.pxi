@@ -73,7 +73,7 @@ cdef class LinearTimeStepper(ComposedStepper):
 
     cdef bint moved(self) noexcept nogil:
         # whether forces in the middle change from step to step
-        return self.shared.schedule.asks or self.rated()
+        return self.shared.schedule.calls_user or self.rated()
 
     cdef void middle_forces(self) noexcept nogil:
         # joint forces, and loads that depend on velocities, at (q2, v)
@@ -147,7 +147,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         lt_node(self.shared.m, self.lane.state.q, self.own.node1)
         self.node_weight(self.lane.clock.t, self.lane.state.q, self.own.node1, self.own.weight1)
         self.impel()
-        return self.lane.now.trouble
+        return self.lane.now.cause
 
     cdef double evaluate(self) noexcept nogil:
         # r = momentum at node 1 + damping and friction - rhs

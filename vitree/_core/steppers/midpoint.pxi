@@ -55,7 +55,7 @@ cdef class MidpointStepper(ComposedStepper):
         midpoint_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
         self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
         self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau
-        self.lane.bodies.predicts = self.shared.schedule.asks and not self.shared.choices.implicit
+        self.lane.bodies.predicts = self.shared.schedule.calls_user and not self.shared.choices.implicit
         rows = self.shared.count + self.shared.choices.extra
         self.shared.choices.costs.correction = 1.4 + 0.1 * rows
         self.shared.choices.costs.factor = 5.5 + 0.4 * rows
@@ -194,7 +194,7 @@ cdef class MidpointStepper(ComposedStepper):
                 return status
         if self.written:
             self.written_tangent(self.alpha * self.lane.now.h, 1.0)
-            if self.lane.now.trouble == CALLBACK_FAILED:
+            if self.lane.now.cause == CALLBACK_FAILED:
                 return CALLBACK_FAILED
         for k in range(self.shared.choices.extra):
             mid_row(m, self.stage_multi(), True, 1.0 - self.alpha, op.C + k * self.nv)

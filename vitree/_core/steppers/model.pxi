@@ -61,7 +61,7 @@ cdef class ModelStepper(Stepper):
         cdef const double[::1] a
         out = np.empty(self.nv)
         cdef double[::1] view = out
-        self.lane.now.trouble = OK
+        self.lane.now.cause = OK
         memset(self.lane.prescribed.a, 0, self.nv * sizeof(double))
         if prescribed is not None:
             a = np.ascontiguousarray(prescribed, dtype=float)
@@ -69,10 +69,10 @@ cdef class ModelStepper(Stepper):
                 iv = self.shared.locked[k].iv
                 self.lane.prescribed.a[iv] = a[iv]
         self.inputs_at(t)
-        if self.shared.schedule.asks and self.ask(t, &q[0], &v[0]) != OK:
+        if self.shared.schedule.calls_user and self.ask(t, &q[0], &v[0]) != OK:
             raise self.exception
         self.acceleration(t, &q[0], &v[0], &view[0])
-        if self.lane.now.trouble == CALLBACK_FAILED:
+        if self.lane.now.cause == CALLBACK_FAILED:
             raise self.exception
         return out, self.array(self.lane.held.push, self.shared.count)
 
@@ -91,7 +91,7 @@ cdef class ModelStepper(Stepper):
 
     cdef bint may_ask(self, const double* q, const double* v) noexcept nogil:
         # whether a function written in Python can be asked: nothing failed before, and the state is finite
-        return (self.lane.now.trouble != CALLBACK_FAILED and all_finite(q, self.nq)
+        return (self.lane.now.cause != CALLBACK_FAILED and all_finite(q, self.nq)
                 and (v == NULL or all_finite(v, self.nv)))
 
     cdef void written_loads(self, int which, double t, const double* q, const double* v, double* tau) noexcept nogil:
@@ -200,7 +200,7 @@ cdef class ModelStepper(Stepper):
 
     cdef const double* motion_row(self, int ahead) noexcept nogil:
         # (3, nlocked) of the row so many behind the first of the step, or NULL
-        cdef long row = min(self.lane.now.moment + ahead, self.shared.motion_count - 1)
+        cdef long row = min(self.lane.now.first_row + ahead, self.shared.motion_count - 1)
         return NULL if self.shared.motion == NULL else self.shared.motion + row * 3 * self.shared.m.nlocked
 
     cdef void lock_rates(self, int ahead) noexcept nogil:
@@ -319,8 +319,8 @@ cdef class ModelStepper(Stepper):
             for e in range(count):
                 held.schur[c * count + e] = inner_at(row, held.response + e * n, held.columns, entries)
         if not all_finite(held.push, count) or lu_factor(held.schur, count, held.order) != OK:
-            if self.lane.now.trouble == OK and all_finite(held.schur, count * count):
-                self.lane.now.trouble = DEPENDENT
+            if self.lane.now.cause == OK and all_finite(held.schur, count * count):
+                self.lane.now.cause = DEPENDENT
             x[0] = NAN
             return
         lu_solve(held.schur, count, held.order, held.push)

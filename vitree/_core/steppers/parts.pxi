@@ -15,8 +15,8 @@ cdef struct Now:            # scratch: the step at hand
     double error            # the last residual
     double contraction      # the last residual over the one before
     int iterations          # corrections
-    int trouble             # the status that a NaN stands for
-    long moment             # the row of prescribed motion where the step starts
+    int cause               # the status that a NaN stands for
+    long first_row          # the row of prescribed motion where the step starts
 
 
 cdef struct State:          # x is p of variational integrators, v of the others
@@ -40,7 +40,7 @@ cdef struct Schedule:       # the arguments of a run
     const double* u_rows    # (u_count, nu) inputs, a row a step, or NULL
     long u_count
     int nu
-    bint asks               # the user's functions are asked in each step
+    bint calls_user         # the user's functions are asked in each step
     bint adaptive           # each step says itself how long it is
     double until            # [s] an adaptive run ends with a recorded step at or beyond this time
     bint arrived            # the run did

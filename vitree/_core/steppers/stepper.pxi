@@ -3,7 +3,7 @@
 #   1. `step` reads the clock, the state (q, x), the inputs and the joint forces. It writes the state at t + h to
 #      (q2, x2) and returns OK, or it returns the status that says why there is no such state. It never writes (q, x).
 #   2. `step` sets `now.iterations` and `now.error` where it solves for something.
-#   3. `step` calls `ask` at least once where `schedule.asks` is set: the user's functions answer there.
+#   3. `step` calls `ask` at least once where `schedule.calls_user` is set: the user's functions answer there.
 #   4. `advance` takes a whole step. A status other than OK leaves the state as it was.
 #   5. `accept` makes the trial state the state.
 #   6. `begin` forgets all that lies before the state that was just set.
@@ -41,7 +41,7 @@ cdef class Stepper:
         self.lane.now.h = h
         state_make(&self.lane.state, self.memory, nq, nv)
         self.ask_inputs, self.ask_torque = inputs if callable(inputs) else None, torque if callable(torque) else None
-        plan.asks = self.ask_inputs is not None or self.ask_torque is not None
+        plan.calls_user = self.ask_inputs is not None or self.ask_torque is not None
         if inputs is not None and not callable(inputs):
             inputs = np.ascontiguousarray(inputs, dtype=float)
         if inputs is not None and not callable(inputs) and inputs.ndim == 2 and nu:
@@ -101,7 +101,7 @@ cdef class Stepper:
         memcpy(self.lane.state.q, &q[0], self.nq * sizeof(double))
         memcpy(self.lane.state.x, &x[0], self.nv * sizeof(double))
         self.start_run()
-        self.lane.now.moment = 0
+        self.lane.now.first_row = 0
         self.begin()
 
     cdef void start_run(self) noexcept nogil:
@@ -176,7 +176,7 @@ cdef class Stepper:
                 status = self.advance()
                 if status != OK:
                     # a NaN has its reason
-                    status = now.trouble if now.trouble != OK else status
+                    status = now.cause if now.cause != OK else status
                     break
                 self.close_step()
                 if (clock.steps - plan.begun) % every == 0:
@@ -213,9 +213,9 @@ cdef class Stepper:
         # the inputs, the length and the first row of motion of the step from the state
         cdef Schedule* plan = &self.shared.schedule
         cdef long at = self.lane.clock.steps - plan.begun
-        self.lane.now.trouble, self.lane.now.iterations, self.lane.now.contraction = OK, 0, NAN
+        self.lane.now.cause, self.lane.now.iterations, self.lane.now.contraction = OK, 0, NAN
         self.take_inputs()
-        self.lane.now.moment = at * self.rows_each()
+        self.lane.now.first_row = at * self.rows_each()
         if plan.spans != NULL:
             self.lane.now.h = plan.spans[at]
 
@@ -236,7 +236,7 @@ cdef class Stepper:
 
     cdef int checked(self) noexcept nogil:
         # the status of a trial state
-        if self.lane.now.trouble == CALLBACK_FAILED:
+        if self.lane.now.cause == CALLBACK_FAILED:
             return CALLBACK_FAILED
         if all_finite(self.lane.state.q2, self.nq) and all_finite(self.lane.state.x2, self.nv):
             return OK
@@ -283,8 +283,8 @@ cdef class Stepper:
 
     cdef int fail(self, error) noexcept:
         # the first error counts: later ones may come of it
-        if self.lane.now.trouble != CALLBACK_FAILED:
-            self.exception, self.lane.now.trouble = error, CALLBACK_FAILED
+        if self.lane.now.cause != CALLBACK_FAILED:
+            self.exception, self.lane.now.cause = error, CALLBACK_FAILED
         return CALLBACK_FAILED
 
     cdef object array(self, const double* x, int n):

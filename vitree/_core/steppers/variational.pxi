@@ -202,7 +202,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef Newton* x = &self.lane.newton
         cdef double h = self.lane.now.h
         cdef int k
-        if share != 0.0 and self.shared.choices.implicit and self.shared.schedule.asks:
+        if share != 0.0 and self.shared.choices.implicit and self.shared.schedule.calls_user:
             # under what is asked for at the start, not what the last substep left
             self.velocity(self.lane.state.q, self.lane.state.x, x.v)
             if self.may_ask(self.lane.state.q, x.v):
@@ -247,7 +247,7 @@ cdef class VariationalStepper(ModelStepper):
         self.velocity(at.q, at.x, v)
         if self.lane.clock.restarted:
             # no step lies behind: the acceleration under what is asked for at the start
-            if self.shared.schedule.asks and self.ask(self.lane.clock.t, at.q, v) != OK:
+            if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, v) != OK:
                 return CALLBACK_FAILED
             self.acceleration(self.lane.clock.t, at.q, v, a)
         else:
@@ -258,7 +258,7 @@ cdef class VariationalStepper(ModelStepper):
             d[k] = h * (0.5 * v[k] + 0.125 * h * a[k])
             v[k] += 0.5 * h * a[k]
         integrate(self.shared.m, at.q, d, at.q2)
-        return self.ask(self.lane.clock.t + 0.5 * h, at.q2, v) if self.shared.schedule.asks else OK
+        return self.ask(self.lane.clock.t + 0.5 * h, at.q2, v) if self.shared.schedule.calls_user else OK
 
     # ---- residual ---------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef Holonomic* held = &self.lane.held
         cdef int c, k
         cdef double e
-        if self.shared.choices.implicit and self.shared.schedule.asks:
+        if self.shared.choices.implicit and self.shared.schedule.calls_user:
             self.middle()
             if (not self.may_ask(self.lane.state.q2, x.v)
                     or self.ask(self.lane.clock.t + 0.5 * self.lane.now.h, self.lane.state.q2, x.v) != OK):
@@ -449,7 +449,7 @@ cdef class VariationalStepper(ModelStepper):
         p.error_before, p.turned = 0.0, False
         while True:
             p.error = self.residual()
-            if self.lane.now.trouble == CALLBACK_FAILED:
+            if self.lane.now.cause == CALLBACK_FAILED:
                 return CALLBACK_FAILED
             if p.k == 0:
                 status = self.first_pass(&closed)
@@ -525,7 +525,7 @@ cdef class VariationalStepper(ModelStepper):
         status = self.attempt()
         if status == OK:
             status = self.checked()
-        elif self.lane.now.trouble == CALLBACK_FAILED:
+        elif self.lane.now.cause == CALLBACK_FAILED:
             status = CALLBACK_FAILED
         if status != OK:
             self.lane.guess.seen.count = 0
@@ -601,16 +601,16 @@ cdef class VariationalStepper(ModelStepper):
         if self.shared.choices.stages > 1:
             raise ValueError("a composition's first substep does not end at q1: start from q0 and v0")
         self.set_state(t, q, np.zeros(self.nv))
-        self.lane.now.trouble = OK
+        self.lane.now.cause = OK
         self.take_inputs()
         self.increment_to(&q2[0])
         self.middle()
-        if self.shared.schedule.asks and self.ask(t + 0.5 * self.lane.now.h, self.lane.state.q2, x.v) != OK:
+        if self.shared.schedule.calls_user and self.ask(t + 0.5 * self.lane.now.h, self.lane.state.q2, x.v) != OK:
             raise self.exception
         if self.open_node() != OK:
             raise self.exception
         self.evaluate()
-        if self.lane.now.trouble == CALLBACK_FAILED:
+        if self.lane.now.cause == CALLBACK_FAILED:
             raise self.exception
         return self.array(x.r, self.nv)
 
@@ -622,7 +622,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef Newton* x = &self.lane.newton
         cdef int k
         self.set_state(t, q, p)
-        self.lane.now.trouble = OK
+        self.lane.now.cause = OK
         self.take_inputs()
         if self.prepare() == OK:
             for k in range(self.nv):
@@ -633,7 +633,7 @@ cdef class VariationalStepper(ModelStepper):
             if self.factor() == OK and self.direction() == OK:
                 return (self.array(x.r, self.nv), self.array(self.lane.held.h, self.shared.count),
                         self.array(x.d, self.nv), self.array(x.z, self.shared.count))
-        failed = self.lane.now.trouble == CALLBACK_FAILED
+        failed = self.lane.now.cause == CALLBACK_FAILED
         raise self.exception if failed else ArithmeticError("the trial cannot be evaluated")
 
     @property

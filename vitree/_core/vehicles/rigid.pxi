@@ -202,12 +202,12 @@ cdef class RigidStepper(VehicleStepper):
         cdef Six a
         out = np.empty(6)
         cdef double[::1] view = out
-        self.lane.now.trouble = OK
+        self.lane.now.cause = OK
         self.inputs_at(t)
-        if self.shared.schedule.asks and self.ask(t, &q[0], &v[0]) != OK:
+        if self.shared.schedule.calls_user and self.ask(t, &q[0], &v[0]) != OK:
             raise self.exception
         self.acceleration(t, load3(&q[0]), quat_matrix(load_quat(&q[3])), load6(&v[0]), &a)
-        if self.lane.now.trouble != OK:
+        if self.lane.now.cause != OK:
             raise self.exception
         store6(&view[0], a)
         return out, np.empty(0)
@@ -365,7 +365,7 @@ cdef class LieStepper(RigidStepper):
         b.map, b.t, b.k, b.p = self.map, self.lane.clock.t, (1.0 - self.alpha) * h, load6(self.lane.state.x)
         b.x, b.R = load3(self.lane.state.q), quat_matrix(load_quat(self.lane.state.q + 3))
         node = self.body.velocity(b.p)
-        if self.shared.schedule.asks and self.predict_middle(b.x, b.R, node) != OK:
+        if self.shared.schedule.calls_user and self.predict_middle(b.x, b.R, node) != OK:
             return CALLBACK_FAILED
         if not self.past.placed:
             self.body.act(b.t, b.x, b.R, &self.past.here, &self.past.here_slope)
@@ -432,7 +432,7 @@ cdef class QuaternionStepper(RigidStepper):
     cdef int stage(self, double t, const double* y, double* rate) noexcept nogil:
         # rate of (q, v)
         cdef Six a, xi = load6(y + 7)
-        cdef int status = self.ask(t, y, y + 7) if self.shared.schedule.asks else OK
+        cdef int status = self.ask(t, y, y + 7) if self.shared.schedule.calls_user else OK
         if status == OK:
             status = self.acceleration(t, load3(y), quat_matrix(load_quat(y + 3)), xi, &a)
         self.reconstruct(y, xi, rate)
@@ -501,14 +501,14 @@ cdef class ImplicitMidpointVehicle(QuaternionStepper):
         cdef int status
         memcpy(y, self.lane.state.q, 7 * sizeof(double))
         memcpy(y + 7, self.lane.state.x, 6 * sizeof(double))
-        if self.shared.schedule.asks:
+        if self.shared.schedule.calls_user:
             status = self.stage(self.lane.clock.t, y, self.rate)
             if status != OK:
                 return status
             store6(y + 7, axpy6(0.5 * h, load6(self.rate + 7), xi))
         self.reconstruct(self.lane.state.q, xi, self.rate)
         self.displace(0.5 * h, self.rate, y)
-        if self.shared.schedule.asks and self.ask(t, y, y + 7) != OK:
+        if self.shared.schedule.calls_user and self.ask(t, y, y + 7) != OK:
             return CALLBACK_FAILED
         status = self.trapezoid(t, y, self.body.momentum(xi), &mean)
         if status != OK:
@@ -542,7 +542,7 @@ cdef class NewmarkVehicle(QuaternionStepper):
         move(self.lane.state.q, turn, p, self.lane.state.q2)
         next = axpy6(h, a, xi)
         store6(y + 7, next)
-        if self.shared.schedule.asks and self.ask(t, self.lane.state.q2, y + 7) != OK:
+        if self.shared.schedule.calls_user and self.ask(t, self.lane.state.q2, y + 7) != OK:
             return CALLBACK_FAILED
         status = self.trapezoid(t, self.lane.state.q2, self.body.momentum(axpy6(0.5 * h, a, xi)), &next)
         if status != OK:

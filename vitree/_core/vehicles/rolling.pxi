@@ -94,7 +94,7 @@ cdef class RollingStepper(VehicleStepper):
     cdef int under(self, double t, const double* y) except -1:
         # u and tau of a time and state
         self.inputs_at(t)
-        if self.shared.schedule.asks:
+        if self.shared.schedule.calls_user:
             self.close(y, self.lane.state.q2, self.lane.state.x2)
             if self.ask(t, self.lane.state.q2, self.lane.state.x2) != OK:
                 raise self.exception
@@ -106,7 +106,7 @@ cdef class RollingStepper(VehicleStepper):
         if self.order:
             status = self.runge_kutta()
         else:
-            status = self.ask_ahead() if self.shared.schedule.asks else OK
+            status = self.ask_ahead() if self.shared.schedule.calls_user else OK
             if status == OK:
                 status = self.update()
         if status != OK:
@@ -121,7 +121,7 @@ cdef class RollingStepper(VehicleStepper):
             y[k] = self.y[k]
             if slope != NULL:
                 y[k] += share * self.lane.now.h * slope[k]
-        if not self.shared.schedule.asks:
+        if not self.shared.schedule.calls_user:
             return OK
         self.close(y, self.lane.state.q2, self.lane.state.x2)
         return self.ask(self.lane.clock.t + share * self.lane.now.h, self.lane.state.q2, self.lane.state.x2)
