@@ -59,7 +59,7 @@ def lines_of(axes) -> dict:
 # ---- every plot -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", set(plot.PLOTS) - {"comparison"})
+@pytest.mark.parametrize("what", sorted(set(plot.PLOTS) - {"comparison"}))
 def test_axes_in_axes_out(what, found, run):
     draw = plot.PLOTS[what]
     source = found if what in OF_COMPARISONS else constrained() if what == "constraint" else run
@@ -77,7 +77,7 @@ def test_axes_in_axes_out(what, found, run):
             assert what not in LOGARITHMIC or (y > 0).all(), line.get_label()
 
 
-@pytest.mark.parametrize("what", set(plot.PLOTS) - set(OF_COMPARISONS) - {"constraint"})
+@pytest.mark.parametrize("what", sorted(set(plot.PLOTS) - set(OF_COMPARISONS) - {"constraint"}))
 def test_one_run_several_or_a_comparison(what, found, run):
     several = {label: found.trajectories[label, 5e-3] for label in METHODS}
     for source in (several, found):
