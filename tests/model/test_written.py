@@ -10,6 +10,7 @@ from loaded_models import SINGLE, distances, one_coordinate_joints, random_tree
 from own_parts import ENDS, ExactDamper, ExactDistance, ExactSpring, OwnDamper, OwnDistance, OwnSpring
 
 import vitree as vt
+from vitree.integrators.base import Records
 
 
 def pair(seed, own, compiled, kinds=SINGLE, where="loads"):
@@ -260,22 +261,22 @@ def test_a_failed_step_leaves_the_state_as_it_was(base, arguments, name, method)
     n, m = 1, len(model.constraints)
     rows = [np.empty(n), np.empty((n, model.nq)), np.empty((n, model.nv)), np.empty(n, np.intc), np.empty(n),
             np.empty((n, m))]  # fmt: skip
-    assert step.run(1, 1, 0, *rows)[0] == 0
+    run = lambda: step.run(1, 1, Records(*rows, rows=0))  # noqa: E731
+    assert run() == 0
     before, used = step.state(), 10**9 - part.calls
-    assert step.run(1, 1, 0, *rows)[0] == 0
+    assert run() == 0
     after, count = step.state(), 10**9 - part.calls - used
     for k in range(count):
         step.set_state(0.0, q, model.momentum_from_velocity(q, v) if kind.uses_momentum else v)
         part.calls = 10**9
-        step.run(1, 1, 0, *rows)
+        run()
         part.calls = k
-        status = step.run(1, 1, 0, *rows)[0]
-        assert status == 4, k
+        assert run() == 4, k
         assert isinstance(step.exception, ZeroDivisionError)
         for x, y in zip(before, step.state(), strict=True):
             assert np.array_equal(x, y)
         part.calls = 10**9
-        assert step.run(1, 1, 0, *rows)[0] == 0
+        assert run() == 0
         for x, y in zip(after, step.state(), strict=True):
             # to the tolerance of the solver, whose guess is another
             assert np.abs(np.subtract(x, y)).max() < 1e-8
