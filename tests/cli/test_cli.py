@@ -301,7 +301,7 @@ def test_robots_are_listed(run):
         (["info", "snakebord"], "snakeboard"),
         (["check", "car"], "vehicle"),
         (["fix", "car", "-o", "a.urdf"], "vehicle"),
-        (["info", "."], "directory"),
+        (["info", "."], "is a folder"),
         (["info", "broken.urdf"], "broken.urdf"),
     ],
 )

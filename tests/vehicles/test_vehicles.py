@@ -440,7 +440,7 @@ def test_statuses_are_those_of_the_other_steppers():
         (((1, 2, 3), 1.0), {"gravity": 9.81}, "gravity"),
         (((1, 2, 3), 1.0), {"controls": {"jet": (1, 0, 0)}}, 'input "jet"'),
         (((1, 2, 3), 1.0), {"force": 3}, "callable"),
-        (((1, 2, 3), 1.0), {"force_slope": lambda *x: 0}, "give force as well"),
+        (((1, 2, 3), 1.0), {"force_slope": lambda *x: 0}, "give force= as well"),
     ],
 )  # fmt: skip
 def test_bodies_that_cannot_be_are_refused(arguments, more, what):
