@@ -224,7 +224,7 @@ def test_one_in_python_that_fails_says_so(examples):
         vt.simulate(model, duration=0.1, dt=0.01, method="failing")
     assert np.array_equal(stop.value.trajectory.q, [[0, 0], [1, 1], [2, 2], [3, 3]])
     Failing.answer = lambda self, t, q, v: (q[:1], v)
-    with pytest.raises(vt.InputError, match=r"q in what step of the method failing returned has shape \(1,\)"):
+    with pytest.raises(vt.InputError, match=r"q in the result of step.. of the method failing has shape \(1,\)"):
         vt.simulate(model, duration=0.1, dt=0.01, method="failing")
     for more, what in (({"monitors": "energy"}, "record every step"), ({"dt": [0.01, 0.02]}, "give one dt")):
         with pytest.raises(vt.InputError, match=what):
