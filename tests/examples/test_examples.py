@@ -226,7 +226,7 @@ def test_one_in_python_that_fails_says_so(examples):
     Failing.answer = lambda self, t, q, v: (q[:1], v)
     with pytest.raises(vt.InputError, match=r"q in the result of step.. of the method failing has shape \(1,\)"):
         vt.simulate(model, duration=0.1, dt=0.01, method="failing")
-    for more, what in (({"monitors": "energy"}, "record every step"), ({"dt": [0.01, 0.02]}, "give one dt")):
+    for more, what in (({"monitors": "energy"}, "record every step"), ({"dt": [0.01, 0.02]}, "dt must be one number")):
         with pytest.raises(vt.InputError, match=what):
             vt.simulate(model, **{"duration": 0.03, "dt": 0.01, "method": "failing", **more})
     del Failing.step
