@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from loaded_models import (
     PLACES,
-    SINGLE,
     STENCIL,
 )
 
 import vitree as vt
+from vitree.mechanism.flat import KINDS
 
-ALL = (*SINGLE, "ball", "free")
+ALL = KINDS
 H = 0.02
 INPUTS = {"push": 0.7, "turn": -0.5, "drive": 1.1}
 

@@ -10,7 +10,7 @@ from random_models import random_flat, random_state
 
 from vitree._core import WIDTHS, _cpu, lanes
 from vitree.integrators.base import Records
-from vitree.mechanism.flat import BALL, FREE
+from vitree.mechanism.flat import BALL, FREE, KINDS
 from vitree.model.model import Model
 
 SCALAR = ("revolute", "prismatic", "helical")
@@ -27,7 +27,7 @@ def trees(kinds, bases):
         )  # fmt: skip
 
 
-ALL = list(trees((*SCALAR, "ball", "free"), ("fixed", "free")))
+ALL = list(trees(KINDS, ("fixed", "free")))
 H = 0.02
 
 
@@ -122,7 +122,7 @@ def check_widths(kernel, width, flats):
 
 def check_builds(stepper, draw):
     """The one with more registers is chosen where it runs: a trajectory must not depend on that."""
-    kinds = ("revolute", "prismatic", "helical", *(() if stepper == "MidpointStepper" else ("ball", "free")))
+    kinds = SCALAR if stepper == "MidpointStepper" else KINDS
     flat = draw(np.random.default_rng(8), nbody=9, kinds=kinds, damping=True)
     model = Model(flat)
     q, v = random_state(flat, np.random.default_rng(9))

@@ -10,9 +10,9 @@ from kernel_checks import check_builds
 from random_models import random_flat, random_state
 
 from vitree._core import WIDTHS, _cpu, lanes
+from vitree.mechanism.flat import KINDS
 from vitree.model.model import Model
 
-KINDS = ("revolute", "prismatic", "helical", "ball", "free")
 BUILT = [w for w in WIDTHS if _cpu.runs(w)]
 
 

@@ -26,10 +26,11 @@ from random_models import build_flat, chain_flat, random_flat, random_state
 
 import vitree as vt
 from vitree.integrators.composition import SHARES
+from vitree.mechanism.flat import KINDS
 
 ORDERS = (4, 6, 8)
 VARIATIONAL = ("midpoint", "linear-time")
-ALL_KINDS = (*SINGLE, "ball", "free")
+ALL_KINDS = KINDS
 #: Errors that rounding, and the reference's own error, leave alone.
 FLOOR, CEILING = 3e-11, 1e-7
 

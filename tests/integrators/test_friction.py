@@ -27,10 +27,10 @@ import vitree as vt
 from vitree import cli
 from vitree._core import _cpu
 from vitree.integrators.variational import INEXACT, SOLVERS
-from vitree.mechanism.flat import KIND_NV
+from vitree.mechanism.flat import KIND_NV, KINDS
 from vitree.tree.sexpr import read_sexpr, write_sexpr
 
-ALL = (*SINGLE, "ball", "free")
+ALL = KINDS
 VARIATIONAL = ("midpoint", "linear-time")
 COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
 G = 9.81

@@ -8,7 +8,7 @@ import reference
 from random_models import chain_flat, pendulum_flat, random_flat, random_state
 
 import vitree as vt
-from vitree.mechanism.flat import FREE
+from vitree.mechanism.flat import FREE, KINDS
 
 COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
 VARIATIONAL = [name for name, kind in vt.METHODS.items() if kind.uses_momentum]
@@ -93,7 +93,7 @@ def test_wrench_axes_reach_the_dynamics():
 @pytest.mark.parametrize(("method", "solver"), SOLVERS)
 def test_a_step_is_the_oracles(method, solver):
     """One step of every solver, from every start, is the oracle's solution of the same equations."""
-    kinds = ("revolute", "prismatic", "helical", "ball", "free")
+    kinds = KINDS
     for seed in (21, 22, 23):
         model, q, v = tree(seed, kinds=kinds, nbody=5, damping=True)
         p, h = model.momentum_from_velocity(q, v), 2e-3

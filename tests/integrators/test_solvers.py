@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from loaded_models import SINGLE, conservative_loads, constrained_tree, driving_loads, random_tree
+from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import chain_flat
 
 import vitree as vt
 from vitree.integrators.variational import GUESSES, SOLVERS
+from vitree.mechanism.flat import KINDS
 
-ALL_KINDS = (*SINGLE, "ball", "free")
+ALL_KINDS = KINDS
 CHOICES = [
     (method, {"solver": solver, "guess": guess})
     for method in ("linear-time", "midpoint") for solver in SOLVERS for guess in GUESSES

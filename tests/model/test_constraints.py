@@ -27,6 +27,7 @@ from random_models import random_flat, random_state
 
 import vitree as vt
 from vitree._core import WIDTHS, _cpu, lanes
+from vitree.mechanism.flat import KINDS
 from vitree.model.closure import dependent
 
 
@@ -103,7 +104,7 @@ def test_eight_segments_run():
 def constrained(seed):
     """A random tree of every joint kind with constraints of every kind between its frames."""
     rng = np.random.default_rng(seed)
-    kinds = ("revolute", "prismatic", "helical", "ball", "free")
+    kinds = KINDS
     flat = random_flat(rng, nbody=8, kinds=(*kinds, "revolute", "revolute"), base="fixed")
     single = [joint.name for joint in flat.joints if joint.kind in kinds[:3]]
     axis = tuple(rng.normal(size=3))
@@ -253,7 +254,7 @@ def test_bad_constraints_are_named(constraint, error, text):
 
 # ---- every kind, and what else runs them --------------------------------------------------------------------
 
-ALL_KINDS = (*SINGLE, "ball", "free")
+ALL_KINDS = KINDS
 
 
 def cam_shapes(flat, q):

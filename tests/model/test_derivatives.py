@@ -10,6 +10,7 @@ from random_models import build_flat, pendulum_flat, random_flat, random_rotatio
 
 import vitree as vt
 from vitree._core import WIDTHS, _cpu, lanes, scalar
+from vitree.mechanism.flat import KINDS
 from vitree.model.derivatives import pose_derivatives, position_derivatives, twist_derivatives
 
 ONE = ("revolute", "prismatic", "helical")
@@ -25,7 +26,7 @@ def cases():
     for seed in range(3):
         rng = np.random.default_rng(70 + seed)
         base = ("fixed", "free")[seed % 2]
-        flat = random_flat(rng, nbody=4, kinds=(*ONE, "ball", "free"), base=base)
+        flat = random_flat(rng, nbody=4, kinds=KINDS, base=base)
         model = vt.Model(flat).euler()
         yield pytest.param(model, *model.from_native(*random_state(flat, rng, speed=0.5)), id=f"expanded{seed}")
 

@@ -19,6 +19,7 @@ from loaded_models import (
 )
 
 import vitree as vt
+from vitree.mechanism.flat import KINDS
 
 OMEGA, REACH = 3.0, 0.4
 
@@ -146,7 +147,7 @@ def test_what_rests_is_as_if_it_were_fixed():
 
 
 @pytest.mark.parametrize("residual", ["recursive", "tree"])
-@pytest.mark.parametrize("kinds", [SINGLE, (*SINGLE, "ball", "free")], ids=["single", "all"])
+@pytest.mark.parametrize("kinds", [SINGLE, KINDS], ids=["single", "all"])
 @pytest.mark.parametrize("seed", range(2))
 def test_order_on_random_trees(seed, kinds, residual):
     """Some coordinates of a loaded tree are prescribed, those of joints inside it too."""

@@ -25,8 +25,9 @@ from loaded_models import (
 )
 
 import vitree as vt
+from vitree.mechanism.flat import KINDS
 
-ALL = (*SINGLE, "ball", "free")
+ALL = KINDS
 KINDS = range(9)  # entries of conservative_loads
 
 

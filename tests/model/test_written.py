@@ -11,6 +11,7 @@ from own_parts import ENDS, ExactDamper, ExactDistance, ExactSpring, OwnDamper, 
 
 import vitree as vt
 from vitree.integrators.base import Records
+from vitree.mechanism.flat import KINDS
 
 
 def pair(seed, own, compiled, kinds=SINGLE, where="loads"):
@@ -123,7 +124,7 @@ def test_forces_see_time_and_inputs_in_order(method):
 # ---- check_derivatives ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kinds", [SINGLE, (*SINGLE, "ball", "free")], ids=["single", "all"])
+@pytest.mark.parametrize("kinds", [SINGLE, KINDS], ids=["single", "all"])
 def test_right_derivatives_pass(kinds):
     flat, q, v = random_tree(3, nbody=5, kinds=kinds)
     model = vt.Model(flat)

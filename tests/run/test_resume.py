@@ -10,6 +10,7 @@ from loaded_models import SINGLE, conservative_loads, constrained_tree, coordina
 from random_models import chain_flat
 
 import vitree as vt
+from vitree.mechanism.flat import KINDS
 
 DT = 0.005
 FIELDS = ("t", "q", "v", "p", "energy", "momentum", "iterations", "residual", "constraint", "multipliers")
@@ -92,7 +93,7 @@ def same(whole, part, begin, every=1):
 @pytest.mark.parametrize(("method", "chosen"), CHOICES, ids=name_of)
 def test_a_resumed_run_is_the_whole_one(name, method, chosen, tmp_path):
     """Twice resumed, from files; on joints of several coordinates too where the method steps those."""
-    kinds = SINGLE if "residual" in chosen else (*SINGLE, "ball", "free")
+    kinds = SINGLE if "residual" in chosen else KINDS
     model, q, v, more = start(name, kinds)
     whole = vt.simulate(model, q, v, duration=60 * DT, dt=DT, t0=0.3, method=method, **chosen, **more)
     run, begin = vt.simulate(model, q, v, duration=25 * DT, dt=DT, t0=0.3, method=method, **chosen, **more), 0

@@ -12,6 +12,7 @@ from vitree.errors import InputError
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving
+from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
 from vitree.wording import keyword, named
 
@@ -210,7 +211,7 @@ class Midpoint(Variational):
                 option("alpha", alpha) + " is not self-adjoint: compositions (" + keyword("order", "method") + ") take "
                 + option("alpha", 0.5)
             )
-        turning = [joint.name for joint in self.model.flat.joints if joint.kind in ("ball", "free")]
+        turning = [joint.name for joint in self.model.flat.joints if joint.kind in SEVERAL]
         if residual == "tree" and turning:
             names = ", ".join(f'"{name}"' for name in turning)
             raise InputError(

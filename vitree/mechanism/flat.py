@@ -17,6 +17,11 @@ REVOLUTE, PRISMATIC, HELICAL, BALL, FREE = range(5)
 #: Entries of q and of v per joint kind.
 KIND_NQ = np.array([1, 1, 1, 4, 7])
 KIND_NV = np.array([1, 1, 1, 3, 6])
+#: The joints of several coordinates: kind to names of the entries of q and of v.
+SEVERAL = {
+    "ball": ("qx qy qz qw", "wx wy wz"),
+    "free": ("x y z qx qy qz qw", "vx vy vz wx wy wz"),
+}
 #: The default of the speed below which friction is linear in the velocity [m/s or rad/s].
 FRICTION_VELOCITY = 0.01
 

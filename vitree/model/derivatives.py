@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vitree.errors import InputError
-from vitree.mechanism.flat import BALL, FREE, HELICAL, KINDS, PRISMATIC
+from vitree.mechanism.flat import HELICAL, KIND_NV, KINDS, PRISMATIC
 from vitree.mechanism.index import pose_of
 from vitree.mechanism.regular import joint_of
 from vitree.spatial.rotations import hat
@@ -178,7 +178,7 @@ def _path(model: Mechanism, name: str) -> tuple[list[int], np.ndarray]:
     flat = model.flat
     body, path = int(flat.frame_body[model.index.frame(name)]), []
     while body >= 0:
-        if flat.kind[body] in (BALL, FREE):
+        if KIND_NV[flat.kind[body]] > 1:
             raise InputError(
                 f'the frame "{name}" moves with the {KINDS[flat.kind[body]]} joint "{joint_of(flat, body)}", which has '
                 f"no coordinates to differentiate by; take model.euler(), which has only one-coordinate joints"

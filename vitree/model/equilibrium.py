@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.errors import ConvergenceError
+from vitree.mechanism.flat import KIND_NV
 from vitree.model.closure import held_coordinates, satisfy_constraints
 from vitree.model.model import Model
 from vitree.model.written import by_displacement
@@ -103,9 +104,9 @@ class _Rest:
 
     def descended(self, q: np.ndarray, scale: float) -> np.ndarray:
         """A configuration of less potential that satisfies the constraints, near a local minimum."""
-        if self.model.nq == self.model.nv:
+        if (KIND_NV[self.model.full.flat.kind] == 1).all():
             return self._descended(q, scale, None)
-        # slopes are by body displacements, which on ball and free joints add up only while they are small
+        # slopes are by body displacements, which of several coordinates of a joint add up only while they are small
         for _ in range(30):
             before, q = q, self._descended(q, scale, [(-0.2, 0.2)] * int(self.free.sum()))
             if np.abs(self.model.difference(before, q)).max() < 1e-3:

@@ -15,7 +15,7 @@ from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
-from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry, JointInfo
+from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import why_singular
@@ -292,21 +292,20 @@ class Model(System):
     @property
     def q_names(self) -> tuple[str, ...]:
         """A name for each entry of q."""
-        return self._entry_names("q_slice", {4: "qx qy qz qw", 7: "x y z qx qy qz qw"})
+        return self._entry_names("q_slice", 0)
 
     @property
     def v_names(self) -> tuple[str, ...]:
         """A name for each entry of v."""
-        return self._entry_names("v_slice", {3: "wx wy wz", 6: "vx vy vz wx wy wz"})
+        return self._entry_names("v_slice", 1)
 
-    def _entry_names(self, which: str, parts: dict[int, str]) -> tuple[str, ...]:
+    def _entry_names(self, which: str, entry: int) -> tuple[str, ...]:
         """Joint names, with a suffix for each coordinate of a joint that has several."""
         names: list[str] = []
         for joint in self.flat.joints:
             place = getattr(joint, which)
             count = place.stop - place.start
-            known = parts.get(count) if joint.kind in ("ball", "free") else None
-            suffixes = known.split() if known else map(str, range(count))
+            suffixes = SEVERAL[joint.kind][entry].split() if joint.kind in SEVERAL else map(str, range(count))
             names += [joint.name] if count == 1 else [f"{joint.name}.{suffix}" for suffix in suffixes]
         return tuple(names)
 

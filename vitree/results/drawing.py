@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
-from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat, Geometry
+from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry
 from vitree.mechanism.loads import Damper, Spring
 from vitree.model.model import Model
 from vitree.model.system import System
@@ -262,7 +262,7 @@ def _body_names(flat: Flat) -> tuple[str, ...]:
     of_coordinates = [joint.name for joint in flat.joints for _ in range(joint.v_slice.stop - joint.v_slice.start)]
     for body, kind in enumerate(flat.kind):
         names[body] = names[body] or f"{of_coordinates[first]} ({body})"
-        first += {BALL: 3, FREE: 6}.get(int(kind), 1)
+        first += int(KIND_NV[kind])
     return tuple(names)
 
 

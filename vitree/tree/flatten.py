@@ -9,13 +9,13 @@ import numpy as np
 
 from vitree.errors import ModelError
 from vitree.mechanism.flat import (
-    BALL,
-    FREE,
     HELICAL,
     KIND_NQ,
     KIND_NV,
+    KINDS,
     PRISMATIC,
     REVOLUTE,
+    SEVERAL,
     Flat,
     JointInfo,
     Row,
@@ -41,8 +41,8 @@ class _Place:
 
 def _core_frame(element: Coordinate):
     """Kind, pitch, and the core frame's rotation and origin in the frame before the joint."""
-    if element.kind in ("ball", "free"):
-        return (BALL if element.kind == "ball" else FREE), 0.0, np.eye(3), np.zeros(3)
+    if element.kind in SEVERAL:
+        return KINDS.index(element.kind), 0.0, np.eye(3), np.zeros(3)
     w, v = np.array(element.twist[:3]), np.array(element.twist[3:])
     if not np.any(w):
         return PRISMATIC, 0.0, turn_z_to(v), np.zeros(3)
@@ -231,7 +231,7 @@ def _joints(coordinates, kind) -> tuple[JointInfo, ...]:
             joints.append(
                 JointInfo(
                     name=element.joint or element.name,
-                    kind=element.joint_kind or ("revolute", "prismatic", "helical", "ball", "free")[code],
+                    kind=element.joint_kind or KINDS[code],
                     parent=_link_above(at.parent) or "world",
                     child=_link_below(at) or element.joint or element.name,
                     q_slice=slice(q, q + nq),

@@ -1,11 +1,12 @@
 # The joints. Whatever depends on a joint's kind is here and nowhere else: a joint kind is a case in each of these.
 #
-#   every joint           joint_pose, joint_advance, joint_difference, joint_column, joint_project
-#   rigid-body recursions joint_add_motion (inverse dynamics), joint_add_bias (forward dynamics)
-#   one coordinate        joint_pairing, joint_remainder, joint_add, joint_inertia_column, joint_block_column and _row
-#   several coordinates   joint_expand, joint_project_own, joint_twist_axis, joint_reduce, joint_respond, joint_accelerate
-#   linear-time           joint_half_turn, joint_turns, joint_slides, joint_increment; joint_advance_straight, and below it
-#                         what else a free joint's straight increments need
+#   every joint           joint_nv, joint_pose
+#   one coordinate        joint_column, joint_project_own, joint_add_motion (inverse dynamics), joint_add_bias (forward
+#                         dynamics), joint_pairing, joint_remainder, joint_add, joint_inertia_column, joint_block_column
+#                         and _row; of the linear-time method joint_turns, joint_slides, joint_half_turn, joint_increment
+#   several coordinates   joint_order, joint_twist_of, joint_twist_to, joint_moved, joint_motion, joint_reduce,
+#                         joint_respond, joint_accelerate. All else takes their twists from joint_expand; a ball's have no
+#                         linear part, and where it would be computed the ball is a case of its own
 #
 # A joint of one coordinate turns about the z axis of its core frame or moves along it: its motion subspace S is a
 # fixed twist. One of several coordinates ("multi") is a group of motions with q (+) d = q exp(S d); the columns of S
@@ -14,6 +15,11 @@
 cdef inline bint joint_multi(const vt_body* b) noexcept nogil:
     # several coordinates; rare, and expected to be. Their kinds are the last of the list
     return VT_UNLIKELY(b.kind >= BALL)
+
+
+cdef inline bint joint_floats(const vt_body* b) noexcept nogil:
+    # several coordinates, and some of them move the origin
+    return VT_UNLIKELY(b.kind >= FREE)
 
 
 cdef inline int joint_nv(const vt_body* b) noexcept nogil:
@@ -62,19 +68,35 @@ cdef inline void joint_pose(const vt_body* b, const vt_real* q, Mat3* R, Vec3* p
         p[0] = add(p[0], mul(E, load3(q + b.iq)))
 
 
+cdef inline void joint_moved(const vt_body* b, const vt_real* q, Vec3 w, Quat turn, Vec3 shift,
+                             vt_real* q2) noexcept nogil:
+    # q2: where a floating joint is after the displacement `shift` and the turn, exp(w), both in the axes of q
+    cdef Quat at = load_quat(q + b.iq + 3)
+    store3(q2 + b.iq, add(load3(q + b.iq), mul(quat_matrix(at), shift)))
+    store_quat(q2 + b.iq + 3, quat_normalised(quat_mul(at, turn)))
+
+
+cdef inline void joint_motion(const vt_body* b, const vt_real* q, const vt_real* q2, Quat* turn,
+                              Vec3* shift) noexcept nogil:
+    # the inverse of joint_moved
+    cdef Quat at = load_quat(q + b.iq + 3)
+    shift[0] = tmul(quat_matrix(at), sub(load3(q2 + b.iq), load3(q + b.iq)))
+    turn[0] = quat_between(at, load_quat(q2 + b.iq + 3))
+
+
 cdef inline void joint_advance(const vt_body* b, const vt_real* q, vt_real share, const vt_real* d,
                                vt_real* q2) noexcept nogil:
     # q2 = q (+) share d; d is a body displacement
     cdef Quat turn
-    cdef Vec3 shift
+    cdef Vec3 w, v
     if b.kind == BALL:
         turn = exp_quat(scale(share, load3(d + b.iv)))
         store_quat(q2 + b.iq, quat_normalised(quat_mul(load_quat(q + b.iq), turn)))
-    elif b.kind == FREE:
-        exp_se3(scale(share, load3(d + b.iv + 3)), scale(share, load3(d + b.iv)), &turn, &shift)
-        shift = mul(quat_matrix(load_quat(q + b.iq + 3)), shift)
-        store3(q2 + b.iq, add(load3(q + b.iq), shift))
-        store_quat(q2 + b.iq + 3, quat_normalised(quat_mul(load_quat(q + b.iq + 3), turn)))
+    elif joint_floats(b):
+        joint_expand(b, d, &w, &v)
+        w = scale(share, w)
+        exp_se3(w, scale(share, v), &turn, &v)
+        joint_moved(b, q, w, turn, v, q2)
     else:
         q2[b.iq] = q[b.iq] + share * d[b.iv]
 
@@ -87,15 +109,15 @@ cdef inline Quat quat_between(Quat a, Quat b) noexcept nogil:
 cdef inline void joint_difference(const vt_body* b, const vt_real* q, const vt_real* q2,
                                   vt_real* d) noexcept nogil:
     # the d with q (+) d = q2, turns by the shorter way
+    cdef Quat turn
     cdef Vec3 w, v
     cdef vt_real g
     if b.kind == BALL:
         store3(d + b.iv, log_quat(quat_short(quat_between(load_quat(q + b.iq), load_quat(q2 + b.iq))), &g))
-    elif b.kind == FREE:
-        v = tmul(quat_matrix(load_quat(q + b.iq + 3)), sub(load3(q2 + b.iq), load3(q + b.iq)))
-        log_se3(quat_between(load_quat(q + b.iq + 3), load_quat(q2 + b.iq + 3)), v, &w, &v)
-        store3(d + b.iv, v)
-        store3(d + b.iv + 3, w)
+    elif joint_floats(b):
+        joint_motion(b, q, q2, &turn, &v)
+        log_se3(turn, v, &w, &v)
+        joint_project_own(b, w, v, d)
     else:
         d[b.iv] = q2[b.iq] - q[b.iq]
 
@@ -125,16 +147,16 @@ cdef void exponential_rate(const vt_model* m, const vt_real* u, const vt_real* v
     # rate of the coordinates u of q = q0 (+) u where the body velocity is v: dlog_{-u} v
     cdef int i
     cdef const vt_body* b
-    cdef Vec3 w, l
+    cdef Vec3 w, l, x, y
     for i in range(m.nbody):
         b = &m.body[i]
         if b.kind == BALL:
             store3(du + b.iv, dlog(neg(load3(u + b.iv)), load3(v + b.iv)))
-        elif b.kind == FREE:
-            dlog_se3(neg(load3(u + b.iv + 3)), neg(load3(u + b.iv)), load3(v + b.iv + 3),
-                     load3(v + b.iv), &w, &l)
-            store3(du + b.iv, l)
-            store3(du + b.iv + 3, w)
+        elif joint_floats(b):
+            joint_expand(b, u, &w, &l)
+            joint_expand(b, v, &x, &y)
+            dlog_se3(neg(w), neg(l), x, y, &w, &l)
+            joint_project_own(b, w, l, du)
         else:
             du[b.iv] = v[b.iv]
 
@@ -159,7 +181,7 @@ cdef inline Vec3 column(Mat3 A, int k) noexcept nogil:
 
 cdef inline void joint_column(const vt_body* b, Mat3 R, int k, Vec3* w, Vec3* v) noexcept nogil:
     # the k-th column of S, the twist (w, v) of the k-th coordinate
-    cdef Vec3 axis = R.x
+    cdef Vec3 axis
     if b.kind == REVOLUTE:
         w[0] = R.z
         v[0] = zero3()
@@ -170,11 +192,8 @@ cdef inline void joint_column(const vt_body* b, Mat3 R, int k, Vec3* w, Vec3* v)
         w[0] = R.z
         v[0] = scale(vt_set1(b.pitch), R.z)
     else:
-        if k % 3 == 1:
-            axis = R.y
-        elif k % 3 == 2:
-            axis = R.z
-        if b.kind == FREE and k < 3:
+        axis = column(R, k % 3)
+        if joint_order(b, k) >= 3:
             w[0] = zero3()
             v[0] = axis
         else:
@@ -192,6 +211,31 @@ cdef inline void add_joint_velocity(const vt_body* b, Mat3 R, const vt_real* v, 
         u[0] = axpy(v[b.iv + k], su, u[0])
 
 
+cdef inline void joint_twist_to(const vt_body* b, Vec3 w, Vec3 v, vt_real* out) noexcept nogil:
+    # S^T (w, v) of several coordinates in the body's own axes, (nv,) of the joint: the inverse of joint_twist_of, or a
+    # projected wrench
+    if b.kind == BALL:
+        store3(out, w)
+    else:
+        store3(out, v)
+        store3(out + 3, w)
+
+
+cdef inline void joint_twist_of(const vt_body* b, const vt_real* y, Vec3* w, Vec3* v) noexcept nogil:
+    # S y of several coordinates in the body's own axes: a twist, or the wrench whose projection is y
+    if b.kind == FREE:
+        v[0] = load3(y)
+        w[0] = load3(y + 3)
+    else:
+        w[0] = load3(y)
+        v[0] = zero3()
+
+
+cdef inline void joint_expand(const vt_body* b, const vt_real* y, Vec3* w, Vec3* v) noexcept nogil:
+    # the same of the joint's part of y, (nv,) of the model
+    joint_twist_of(b, y + b.iv, w, v)
+
+
 cdef inline void joint_project_own(const vt_body* b, Vec3 n, Vec3 f, vt_real* out) noexcept nogil:
     # S^T (n, f), all in the body's own axes
     if b.kind == REVOLUTE:
@@ -200,11 +244,8 @@ cdef inline void joint_project_own(const vt_body* b, Vec3 n, Vec3 f, vt_real* ou
         out[b.iv] = f.z
     elif b.kind == HELICAL:
         out[b.iv] = n.z + b.pitch * f.z
-    elif b.kind == BALL:
-        store3(out + b.iv, n)
     else:
-        store3(out + b.iv, f)
-        store3(out + b.iv + 3, n)
+        joint_twist_to(b, n, f, out + b.iv)
 
 
 cdef inline vt_real joint_pairing(const vt_body* b, Vec3 z, Vec3 n, Vec3 f) noexcept nogil:
@@ -223,8 +264,7 @@ cdef inline void joint_project(const vt_body* b, Mat3 R, Vec3 n, Vec3 f, vt_real
     elif b.kind == BALL:
         store3(out + b.iv, tmul(R, n))
     else:
-        store3(out + b.iv, tmul(R, f))
-        store3(out + b.iv + 3, tmul(R, n))
+        joint_project_own(b, tmul(R, n), tmul(R, f), out)
 
 
 cdef inline vt_real joint_remainder(const vt_body* b, Vec3 z, vt_real tau, Vec3 n, Vec3 f) noexcept nogil:
@@ -247,23 +287,13 @@ cdef inline void joint_add(const vt_body* b, Vec3 z, vt_real rate, Vec3* w, Vec3
         v[0] = axpy(b.pitch * rate, z, v[0])
 
 
-cdef inline void joint_expand(const vt_body* b, const vt_real* y, Vec3* w, Vec3* v) noexcept nogil:
-    # S y of several coordinates in the body's own axes: a twist, or the wrench whose projection is y
-    if b.kind == FREE:
-        v[0] = load3(y + b.iv)
-        w[0] = load3(y + b.iv + 3)
-    else:
-        w[0] = load3(y + b.iv)
-        v[0] = zero3()
-
-
 # ---- inverse and forward dynamics ----------------------------------------------------------------
 
 cdef inline void joint_add_motion(const vt_body* b, const vt_real* v, const vt_real* a, Vec3* w, Vec3* dw,
                                   Vec3* acc) noexcept nogil:
     # add a joint's motion to its body's, own axes. With (u, d) = S v and (du, dd) = S a:
     #     acc += dd + 2 w x d (+ u x d where d turns with the body),  dw += w x u + du,  w += u
-    cdef Vec3 u, d
+    cdef Vec3 u, d, du, dd
     cdef vt_real r
     if b.kind == REVOLUTE or b.kind == HELICAL:
         r = v[b.iv]
@@ -280,10 +310,10 @@ cdef inline void joint_add_motion(const vt_body* b, const vt_real* v, const vt_r
         dw[0] = add(add(dw[0], cross(w[0], u)), load3(a + b.iv))
         w[0] = add(w[0], u)
     else:
-        u = load3(v + b.iv + 3)
-        d = load3(v + b.iv)
-        acc[0] = add(add(acc[0], load3(a + b.iv)), cross(axpy(vt_set1(2.0), w[0], u), d))
-        dw[0] = add(add(dw[0], cross(w[0], u)), load3(a + b.iv + 3))
+        joint_expand(b, v, &u, &d)
+        joint_expand(b, a, &du, &dd)
+        acc[0] = add(add(acc[0], dd), cross(axpy(vt_set1(2.0), w[0], u), d))
+        dw[0] = add(add(dw[0], cross(w[0], u)), du)
         w[0] = add(w[0], u)
 
 
@@ -308,8 +338,9 @@ cdef inline void joint_add_bias(const vt_body* b, Mat3 R, const vt_real* v, Vec3
         dw[0] = cross(w[0], u)
         w[0] = add(w[0], u)
     else:
-        u = mul(R, load3(v + b.iv + 3))
-        d = mul(R, load3(v + b.iv))
+        joint_expand(b, v, &u, &d)
+        u = mul(R, u)
+        d = mul(R, d)
         dw[0] = cross(w[0], u)
         a[0] = add(a[0], cross(axpy(vt_set1(2.0), w[0], u), d))
         w[0] = add(w[0], u)
@@ -318,7 +349,7 @@ cdef inline void joint_add_bias(const vt_body* b, Mat3 R, const vt_real* v, Vec3
 cdef inline Vec3 joint_coriolis(const vt_body* b, Vec3 before, Vec3 after, Vec3 slide) noexcept nogil:
     # acceleration of the origin where the joint slides at a steady rate: 2 w x d, or (2 w + u) x d where d turns
     # with the body; w and w + u are the angular velocities before and after the joint
-    if b.kind == FREE:
+    if joint_floats(b):
         return cross(add(before, after), slide)
     return cross(scale(vt_set1(2.0), before), slide)
 
@@ -346,18 +377,20 @@ cdef inline void joint_inertia_column(const vt_body* b, Vec3 z, const Articulate
         f[0] = axpy(pitch, symmul(I.M, z), tmul(I.H, z))
 
 
-cdef inline bint joint_reduce(const vt_body* b, Mat3 R, const vt_real* tau, const Articulated* I, Vec3 a, Sym3* M,
-                              Vec3* n, Vec3* f) noexcept nogil:
-    # the wrench (n, f) that a parent feels of a joint of several coordinates whose origin accelerates by a, and
-    # whether it feels any inertia: of a ball M - H^T J^-1 H, of a free joint none
+cdef inline bint joint_reduce(const vt_body* b, Mat3 R, const vt_real* tau, const Articulated* I, Vec3 dw, Vec3 a,
+                              Articulated* felt) noexcept nogil:
+    # what a parent feels of a joint of several coordinates whose body accelerates by (dw, a) without it: a wrench,
+    # and whether it feels any inertia: of a ball M - H^T J^-1 H, of a free joint none
     cdef Sym3 J
     if b.kind == BALL:
-        n[0] = mul(R, load3(tau + b.iv))
+        felt.bn = mul(R, load3(tau + b.iv))
         J = sym_inverse(I.J)
-        M[0] = subsym(I.M, congruence(transpose(I.H), J))
-        f[0] = add(I.bf, add(tmul(I.H, symmul(J, sub(n[0], I.bn))), symmul(M[0], a)))
+        felt.J = zero_sym()
+        felt.H = zero33()
+        felt.M = subsym(I.M, congruence(transpose(I.H), J))
+        felt.bf = add(I.bf, add(tmul(I.H, symmul(J, sub(felt.bn, I.bn))), symmul(felt.M, a)))
         return True
-    joint_respond(b, R, tau, I, n, f)
+    joint_respond(b, R, tau, I, &felt.bn, &felt.bf)
     return False
 
 
@@ -378,19 +411,19 @@ cdef inline void joint_accelerate(const vt_body* b, Mat3 R, const vt_real* tau, 
     # S^T (I (dw, a) + S^T acc) + bias) = tau, solved by blocks; (dw, a) become the body's
     cdef Sym3 J, M
     cdef Vec3 n, f, u, d
-    n = sub(mul(R, load3(tau + b.iv + b.nv - 3)), I.bn)
+    joint_expand(b, tau, &n, &f)
+    n = sub(mul(R, n), I.bn)
     if b.kind == BALL:
         u = symmul(sym_inverse(I.J), sub(n, mul(I.H, a[0])))
         store3(acc + b.iv, tmul(R, sub(u, dw[0])))
     else:
-        f = sub(mul(R, load3(tau + b.iv)), I.bf)
+        f = sub(mul(R, f), I.bf)
         M = sym_inverse(I.M)
         u = symmul(M, f)
         J = sym_inverse(subsym(I.J, congruence(I.H, M)))
         u = symmul(J, sub(n, mul(I.H, u)))
         d = symmul(M, sub(f, tmul(I.H, u)))
-        store3(acc + b.iv, tmul(R, sub(d, a[0])))
-        store3(acc + b.iv + 3, tmul(R, sub(u, dw[0])))
+        joint_project(b, R, sub(u, dw[0]), sub(d, a[0]), acc)
         a[0] = d
     dw[0] = u
 
@@ -416,6 +449,7 @@ cdef inline void joint_half_turn(const vt_body* b, const vt_real* y, vt_real* si
 cdef inline void joint_increment(const vt_body* b, Mat3 R, const vt_real* y, vt_real sine, vt_real cosine, Quat* turn,
                                  Vec3* move) noexcept nogil:
     # turn and displacement of the body by its own joint; sine and cosine as joint_half_turn has them
+    cdef Vec3 w
     move[0] = zero3()
     if b.kind == REVOLUTE:
         turn[0] = quat(scale(sine, R.z), cosine)
@@ -429,9 +463,10 @@ cdef inline void joint_increment(const vt_body* b, Mat3 R, const vt_real* y, vt_
         turn[0] = exp_quat(load3(y + b.iv))
         turn[0] = quat(mul(R, quat_vec(turn[0])), turn.w)
     else:
-        turn[0] = exp_quat(load3(y + b.iv + 3))
+        joint_expand(b, y, &w, move)
+        turn[0] = exp_quat(w)
         turn[0] = quat(mul(R, quat_vec(turn[0])), turn.w)
-        move[0] = mul(R, load3(y + b.iv))
+        move[0] = mul(R, move[0])
 
 
 cdef inline void joint_block_column(const vt_body* b, const Block* A, Vec3 z, Vec3* n, Vec3* f) noexcept nogil:
@@ -466,59 +501,56 @@ cdef inline void joint_block_row(const vt_body* b, const Block* A, Vec3 z, Vec3*
 
 cdef inline void joint_logarithm(const vt_body* b, const vt_real* y, vt_real* e) noexcept nogil:
     # the logarithm e (nv,) of several coordinates' increment y: the same seen from both ends
-    cdef Vec3 w
-    if b.kind == FREE:
-        w = load3(y + b.iv + 3)
-        store3(e, dlog(w, load3(y + b.iv)))
-        store3(e + 3, w)
-    else:
-        store3(e, load3(y + b.iv))
+    cdef Vec3 w, v
+    joint_expand(b, y, &w, &v)
+    joint_twist_to(b, w, dlog(w, v) if joint_floats(b) else v, e)
 
 
 cdef inline void joint_logarithm_change(const vt_body* b, const vt_real* y, vt_real* d) noexcept nogil:
     # d (nv,), a displacement of the body at the end, becomes the change of that logarithm
-    cdef Vec3 w, u
-    if b.kind == FREE:
-        w = load3(y + b.iv + 3)
-        dlog_se3(neg(w), neg(dlog(w, load3(y + b.iv))), load3(d + 3), load3(d), &w, &u)
-        store3(d, u)
-        store3(d + 3, w)
+    cdef Vec3 w, v, x, u
+    joint_expand(b, y, &w, &v)
+    joint_twist_of(b, d, &x, &u)
+    if joint_floats(b):
+        dlog_se3(neg(w), neg(dlog(w, v)), x, u, &w, &u)
     else:
-        store3(d, dlog(neg(load3(y + b.iv)), load3(d)))
+        w = dlog(neg(w), x)
+    joint_twist_to(b, w, u, d)
 
 
 cdef inline void joint_increment_change(const vt_body* b, const vt_real* y, vt_real* d) noexcept nogil:
     # d, a displacement of the body at the end, becomes the change of the increment y
-    cdef int k = b.iv + b.nv - 3
-    if b.kind == FREE:
-        store3(d + b.iv, mul(quat_matrix(exp_quat(load3(y + k))), load3(d + b.iv)))
-    store3(d + k, dlog(neg(load3(y + k)), load3(d + k)))
+    cdef Vec3 w, v, x, u
+    joint_expand(b, y, &w, &v)
+    joint_expand(b, d, &x, &u)
+    if joint_floats(b):
+        u = mul(quat_matrix(exp_quat(w)), u)
+    joint_project_own(b, dlog(neg(w), x), u, d)
 
 
 cdef inline void joint_increment_row(const vt_body* b, const vt_real* y, vt_real* row) noexcept nogil:
     # its transpose's inverse: a row by displacements of the body at the end becomes one by y
-    cdef int k = b.iv + b.nv - 3
-    cdef Vec3 w = load3(y + k)
+    cdef Vec3 w, v, n, f
     cdef vt_real beta, delta
+    joint_expand(b, y, &w, &v)
+    joint_expand(b, row, &n, &f)
     vt_exp_coefficients(dot(w, w), &beta, &delta)
     # dexp_{-w}^T, and the turn of the end's axes
-    store3(row + k, dexp_so3(w, beta, delta, load3(row + k)))
-    if b.kind == FREE:
-        store3(row + b.iv, mul(quat_matrix(exp_quat(w)), load3(row + b.iv)))
+    if joint_floats(b):
+        f = mul(quat_matrix(exp_quat(w)), f)
+    joint_project_own(b, dexp_so3(w, beta, delta, n), f, row)
 
 
 cdef void lt_advance_q(const vt_model* m, const vt_real* q, const vt_real* y, vt_real* q2) noexcept nogil:
     # the configuration an increment y leads to
     cdef int i
     cdef const vt_body* b
-    cdef Quat turn
+    cdef Vec3 w, v
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.kind == FREE:
-            turn = load_quat(q + b.iq + 3)
-            store3(q2 + b.iq, add(load3(q + b.iq), mul(quat_matrix(turn), load3(y + b.iv))))
-            turn = quat_mul(turn, exp_quat(load3(y + b.iv + 3)))
-            store_quat(q2 + b.iq + 3, quat_normalised(turn))
+        if joint_floats(b):
+            joint_expand(b, y, &w, &v)
+            joint_moved(b, q, w, exp_quat(w), v, q2)
         else:
             joint_advance(b, q, vt_set1(1.0), y, q2)
 
@@ -527,34 +559,42 @@ cdef void lt_increment(const vt_model* m, const vt_real* q, const vt_real* q2, v
     # the inverse of lt_advance_q
     cdef int i
     cdef const vt_body* b
+    cdef Vec3 w, v
+    cdef Quat turn
     difference(m, q, q2, y)
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.kind == FREE:
-            store3(y + b.iv, tmul(quat_matrix(load_quat(q + b.iq + 3)), sub(load3(q2 + b.iq), load3(q + b.iq))))
+        if joint_floats(b):
+            joint_expand(b, y, &w, &v)
+            joint_motion(b, q, q2, &turn, &v)
+            joint_project_own(b, w, v, y)
 
 
 cdef void lt_straighten(const vt_model* m, vt_real* y) noexcept nogil:
     # an increment by body velocities (along the exponential) becomes one of lt_advance_q
     cdef int i
     cdef const vt_body* b
-    cdef Vec3 shift
+    cdef Vec3 w, v
     cdef Quat turn
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.kind == FREE:
-            exp_se3(load3(y + b.iv + 3), load3(y + b.iv), &turn, &shift)
-            store3(y + b.iv, shift)
+        if joint_floats(b):
+            joint_expand(b, y, &w, &v)
+            exp_se3(w, v, &turn, &v)
+            joint_project_own(b, w, v, y)
 
 
 cdef void lt_turn_velocity(const vt_model* m, const vt_real* d, vt_real* v) noexcept nogil:
-    # a free joint's velocity, given in the body's axes at node 1, in those that an increment d leads to
+    # a floating joint's velocity, given in the body's axes at node 1, in those that an increment d leads to
     cdef int i
     cdef const vt_body* b
+    cdef Vec3 w, x, u, l
     for i in range(m.nbody):
         b = &m.body[i]
-        if b.kind == FREE:
-            store3(v + b.iv, tmul(quat_matrix(exp_quat(load3(d + b.iv + 3))), load3(v + b.iv)))
+        if joint_floats(b):
+            joint_expand(b, d, &w, &x)
+            joint_expand(b, v, &u, &l)
+            joint_project_own(b, u, tmul(quat_matrix(exp_quat(w)), l), v)
 
 
 cdef void lt_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcept nogil:

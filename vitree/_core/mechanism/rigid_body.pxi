@@ -177,6 +177,7 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, AbaBody* x)
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
+    cdef Articulated felt
     cdef Mat3 H
     cdef Sym3 J, M
     cdef Vec3 n, f
@@ -187,9 +188,9 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, AbaBody* x)
         if joint_multi(b):
             if b.parent < 0:
                 continue
-            if joint_reduce(b, s.R, tau, &s.I, s.za, &M, &n, &f):
-                hand_down_inertia(&x[b.parent].I, s.t, zero_sym(), zero33(), M)
-            hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
+            if joint_reduce(b, s.R, tau, &s.I, s.zw, s.za, &felt):
+                hand_down_inertia(&x[b.parent].I, s.t, felt.J, felt.H, felt.M)
+            hand_down(felt.bn, felt.bf, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
             continue
 
         # U = I S, D = S^T U, u = tau - S^T bias

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vitree.mechanism import constraints, loads
-from vitree.mechanism.flat import FRICTION_VELOCITY
+from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
 from vitree.tree.elements import Coordinate, Fixed, ball, fixed, free, rx, ry, rz, screw, tx, ty, tz
@@ -99,7 +99,7 @@ SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.
 SYMBOLS = {"own": None, "periodic": True}
 #: Coordinates of the joints that have several.
-SIZES = {"ball": 3, "free": 6}
+SIZES = {kind: len(of_v.split()) for kind, (_, of_v) in SEVERAL.items()}
 
 
 def field_of(option: str) -> str:
