@@ -95,8 +95,8 @@ def view(
         return
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     try:
-        print(viewer.url, flush=True)
         say("Ctrl-C ends it")
+        print(viewer.url, flush=True)
         if _has_display() if browser is None else browser:
             import webbrowser
 
