@@ -47,8 +47,8 @@ cdef inline void profile(const vt_constraint* e, const vt_real* q, vt_real* h, v
         row[e.iv_b] = -slope
 
 
-cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const vt_real* q, const Pose* pose, vt_real* h,
-                                vt_real* row) noexcept nogil:
+cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const vt_real* q, const Pose* pose,
+                                vt_real* h, vt_real* row) noexcept nogil:
     # AXES: d.x - value, d and x directions of the bodies. DISTANCE: |a - b| - value - factor_a q_a. POINTS: d.(a - b) -
     # value. Dh by the wrenches of a unit multiplier: the force d at both points, and the couple that turns d
     cdef Mat3 Ra, Rb

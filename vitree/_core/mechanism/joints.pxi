@@ -3,10 +3,11 @@
 #   every joint           joint_nv, joint_pose
 #   one coordinate        joint_column, joint_project_own, joint_add_motion (inverse dynamics), joint_add_bias (forward
 #                         dynamics), joint_pairing, joint_remainder, joint_add, joint_inertia_column, joint_block_column
-#                         and _row; of the linear-time method joint_turns, joint_slides, joint_half_turn, joint_increment
+#                         and _row; of the linear-time method joint_turns, joint_slides, joint_half_turn,
+#                         joint_increment
 #   several coordinates   joint_order, joint_twist_of, joint_twist_to, joint_moved, joint_motion, joint_reduce,
-#                         joint_respond, joint_accelerate. All else takes their twists from joint_expand; a ball's have no
-#                         linear part, and where it would be computed the ball is a case of its own
+#                         joint_respond, joint_accelerate. All else takes their twists from joint_expand; a ball's have
+#                         no linear part, and where it would be computed the ball is a case of its own
 #
 # A joint of one coordinate turns about the z axis of its core frame or moves along it: its motion subspace S is a
 # fixed twist. One of several coordinates ("multi") is a group of motions with q (+) d = q exp(S d); the columns of S
@@ -354,7 +355,7 @@ cdef inline Vec3 joint_coriolis(const vt_body* b, Vec3 before, Vec3 after, Vec3 
     return cross(scale(vt_set1(2.0), before), slide)
 
 
-cdef struct Articulated:    # of a subtree: the wrench n = J dw + H a + bn, f = H^T dw + M a + bf that moves its root body
+cdef struct Articulated:    # of a subtree: the wrench that moves its root body, n = J dw + H a + bn, f = H^T dw + M a + bf
     Sym3 J
     Mat3 H
     Sym3 M

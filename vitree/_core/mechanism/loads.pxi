@@ -101,7 +101,7 @@ cdef void pair_tangent(const vt_load* e, Vec3 d, Vec3 rate, double by_d, double 
             K[3 * i + j] = (across if i == j else 0.0) + (along - across) * x[i] * x[j] + x[i] * s[j]
 
 
-cdef struct PairAt:     # the ends a and b of a load between two points: arms from the bodies' origins, places, velocities
+cdef struct PairAt:     # the ends a, b of a load between two points: arms from the bodies' origins, places, velocities
     Vec3 arm_a
     Vec3 arm_b
     Vec3 a
@@ -328,7 +328,8 @@ cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrenc
             j = m.body[j].parent
 
 
-cdef double load_potential(const vt_load* list, int count, const double* q, const Pose* pose, const double* zeros) noexcept nogil:
+cdef double load_potential(const vt_load* list, int count, const double* q, const Pose* pose,
+                           const double* zeros) noexcept nogil:
     # zeros: a twist of each body
     cdef int k
     cdef const vt_load* e

@@ -62,7 +62,7 @@ cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_
         s = &x[i]
         joint_pose(b, q, &s.R, &s.p)
 
-        # carried along by the parent: w and dw are its own, a + dw x p + w x (w x p); gravity is an acceleration upwards
+        # carried along by the parent: w and dw are its own, a + dw x p + w x (w x p); gravity accelerates upwards
         if b.parent < 0:
             w = zero3()
             dw = zero3()
@@ -300,7 +300,8 @@ cdef inline void hand_down_rigid(CrbaBody* up, const CrbaBody* s, Vec3 t) noexce
     up.mass = up.mass + s.mass
 
 
-cdef inline void crba_column(const vt_model* m, int i, int k, Vec3 n, Vec3 f, const Pose* pose, vt_real* M) noexcept nogil:
+cdef inline void crba_column(const vt_model* m, int i, int k, Vec3 n, Vec3 f, const Pose* pose,
+                             vt_real* M) noexcept nogil:
     # M_jk = S_j^T (n, f) for the k-th coordinate of body i and all j on its path to the root
     cdef int j = i, l, column = m.body[i].iv + k
     cdef const vt_body* b

@@ -24,7 +24,8 @@ cdef inline void table_one(const vt_table* t, double x, double* value, double* s
         c = t.c if x <= t.x[0] else t.c + 4 * high
         s = 0.0 if x <= t.x[0] else t.x[t.count] - t.x[high]
         slope[0] = c[1] + s * (2.0 * c[2] + 3.0 * s * c[3])
-        value[0] = c[0] + s * (c[1] + s * (c[2] + s * c[3])) + slope[0] * (x - (t.x[0] if x <= t.x[0] else t.x[t.count]))
+        value[0] = (c[0] + s * (c[1] + s * (c[2] + s * c[3]))
+                    + slope[0] * (x - (t.x[0] if x <= t.x[0] else t.x[t.count])))
         curve[0] = 0.0
         return
     low = table_piece(t, x)
@@ -35,7 +36,8 @@ cdef inline void table_one(const vt_table* t, double x, double* value, double* s
     curve[0] = 2.0 * c[2] + 6.0 * s * c[3]
 
 
-cdef inline void table_values(const vt_table* t, vt_real x, vt_real* value, vt_real* slope, vt_real* curve) noexcept nogil:
+cdef inline void table_values(const vt_table* t, vt_real x, vt_real* value, vt_real* slope,
+                              vt_real* curve) noexcept nogil:
     # lane by lane
     cdef int lane
     cdef double f, df, ddf

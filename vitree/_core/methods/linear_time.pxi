@@ -94,7 +94,8 @@ cdef void lt_node(const vt_model* m, const vt_real* q, Node* node) noexcept nogi
         node[i].I = rotate_sym(node[i].R, constant_sym(m.body[i].Ic))
 
 
-cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, Solve* s, vt_real* weight) noexcept nogil:
+cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, Solve* s,
+                    vt_real* weight) noexcept nogil:
     # generalised force of gravity and of wrenches on the bodies, (nbody, 6) about their origins or NULL
     cdef int i, up
     if wrench == NULL and m.g[0] == 0.0 and m.g[1] == 0.0 and m.g[2] == 0.0:

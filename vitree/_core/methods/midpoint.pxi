@@ -97,6 +97,7 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
             s.w = axpy(inverse, mul(s.R, w), s.w)
             s.v = axpy(inverse, mul(s.R, v), s.v)
         else:
+            # by the column of S, as mid_factor takes it: joint_add rounds a helical joint's terms differently
             rate = inverse * step.increment[b.iv]
             joint_column(b, s.R, 0, &w, &v)
             s.w = axpy(rate, w, s.w)
@@ -238,7 +239,8 @@ cdef void mid_end_multi(const MidStep* step, int i, const vt_real* r, vt_real* p
 
 # ---- rows by displacements ----------------------------------------------------------------------
 
-cdef inline void mid_row(const vt_model* m, const MidMulti* multi, bint ends, double share, vt_real* row) noexcept nogil:
+cdef inline void mid_row(const vt_model* m, const MidMulti* multi, bint ends, double share,
+                         vt_real* row) noexcept nogil:
     # a row (nv,) by body displacements at q_m: its product with d(q_m)/dy over alpha, or if `ends` with Ea
     # (1 - alpha, called share, on one coordinate), by which forces at q_m act on the start
     cdef int i

@@ -191,7 +191,7 @@ cdef class RigidBody:
         return six(tmul(self.J_rows, p.a), tmul(self.M_rows, p.b))
 
     def wrench(self, double t, const double[::1] q, const double[::1] u):
-        """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without what is written in Python."""
+        """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without what is in Python."""
         cdef Six F
         cdef Blocks S
         cdef int k

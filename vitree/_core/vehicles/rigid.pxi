@@ -282,7 +282,8 @@ cdef struct Past:               # kept
 cdef class LieStepper(RigidStepper):
     """The variational integrator on SE(3), eqs. 9-10, as a one-step map of (g, momentum) with kicks at both ends.
 
-    C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi);  mu_2 = C(-h xi)^T I xi + alpha h F(g_2, xi);  g_2 = g_1 tau(h xi).
+    C(h xi)^T I xi = mu_1 + (1 - alpha) h F(g_1, xi);  mu_2 = C(-h xi)^T I xi + alpha h F(g_2, xi)
+    g_2 = g_1 tau(h xi)
     """
 
     cdef int map

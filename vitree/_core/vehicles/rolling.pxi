@@ -165,7 +165,8 @@ cdef class RollingStepper(VehicleStepper):
 cdef class CarStepper(RollingStepper):
     """Kobilarov et al. 2009, section 5.2.1: q = (psi, sigma, pose), y = (q, u), u the rate of psi.
 
-    xi = (rho sigma u/l, rho u, 0), so that the work of all forces on u is that of u + rho (sigma/l, 1) . (torque, push).
+    xi = (rho sigma u/l, rho u, 0), so that the work of all forces on u is that of
+    u + rho (sigma/l, 1) . (torque, push).
     """
 
     cdef double B, c, rho, turn, drag   # I + m rho^2, K rho^2/l^2, rho, rho/l
