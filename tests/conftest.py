@@ -11,6 +11,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 pytest.register_assert_rewrite("directions", "kernel_checks")  # what their asserts compare is shown
 
 
+def pytest_collection_modifyitems(items):
+    """Files with slow tests come first: none of them is left to one core in the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True)
 def runs_resume_from_kept_memory_alone(monkeypatch):
     """Wherever a test resumes a run, all memory of the stepper that is not kept for that is NaN."""

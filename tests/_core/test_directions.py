@@ -19,6 +19,7 @@ import vitree as vt
 # ---- Newton directions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7, None])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 @pytest.mark.parametrize("seed", range(3))
@@ -50,6 +51,7 @@ def test_newton_directions_under_each_load(seed, load):
     check_direction(vt.Model(replace(flat, loads=(load,))), q, v, 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.3, 0.5, None])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 @pytest.mark.parametrize("solver", ["recursive-newton", "newton"])

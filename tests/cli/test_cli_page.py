@@ -53,6 +53,7 @@ def test_every_option_is_on_the_page(capsys):
         assert re.search(rf"^## {command.__name__}$", page, re.M)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
     for package in ("matplotlib", "viser"):
         pytest.importorskip(package)
@@ -94,6 +95,7 @@ def complete(tmp_path):
     return ask
 
 
+@pytest.mark.slow
 def test_shells_complete_commands_names_and_files(complete):
     assert complete("vitree ") == [command.__name__ for command in cli.COMMANDS]
     assert complete("vitree sim") == ["simulate"]

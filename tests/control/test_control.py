@@ -389,6 +389,7 @@ def test_bad_solves_are_named(monkeypatch):
 SCRIPTS = ["boat_docking", "canyon_flight", "car_tunnel", "helicopter_landing", "parallel_parking_optimal"]
 
 
+@pytest.mark.slow
 @VEHICLES
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_examples(script, tmp_path):

@@ -16,6 +16,8 @@ import vitree as vt
 from vitree import cli
 from vitree.tree.sexpr import COMPONENTS, JOINT_OPTIONS, OPTIONS, TRANSFORMS
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "docs"
 PAGES = sorted(FOLDER.rglob("*.md"))
 

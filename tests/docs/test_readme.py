@@ -13,6 +13,8 @@ from places import ROOT
 
 import vitree as vt
 
+pytestmark = pytest.mark.slow
+
 README = ROOT / "README.md"
 
 

@@ -16,6 +16,8 @@ from places import EXAMPLES
 
 import vitree as vt
 
+pytestmark = pytest.mark.slow
+
 FOLDER = EXAMPLES / "papers"
 SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/fig*.py"))
 PEER = find_spec("mujoco") is not None

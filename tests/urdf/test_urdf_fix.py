@@ -119,6 +119,7 @@ def test_what_cannot_be_repaired_is_refused():
         vt.fix_urdf(FILE, inertia="warn")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not example_robots(), reason="example-robot-data is not installed")
 def test_real_robots():
     """Every file with inertias that no body has reads back as its repaired model, and without them."""

@@ -16,6 +16,8 @@ from places import ROOT
 import vitree as vt
 from vitree import vehicles
 
+pytestmark = pytest.mark.slow
+
 image = pytest.importorskip("PIL.Image")
 
 SHOTS = ROOT / "build" / "screenshots"
