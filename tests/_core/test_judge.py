@@ -14,7 +14,7 @@ NAMES = {value: name for name, value in CORE.VERDICTS.items()}
 SOLVERS = ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn")
 
 
-PASS = {"k": 0, "most": 30, "error": 1e-5, "error_before": 1.0, "goal": 1e-9, "scale": 1.0, "turned": 0}
+PASS = {"k": 0, "most": 30, "error": 1e-5, "error_before": 1.0, "goal": 1e-9, "scale": 1.0, "turned": 0, "sound": 1}
 ECONOMY = {"have": 1, "reused": 0, "age": 1, "contraction": 0.01, "newton_constant": 1.0, "first": 1.0}
 COSTS = {"correction": 1.7, "factor": 1.9}
 
@@ -32,6 +32,14 @@ def test_a_residual_at_the_goal_is_the_end(solver):
     for k, error in itertools.product((0, 1, 30), (0.0, 0.5e-9, 1e-9)):
         assert verdict(solver, k=k, error=error) == "done"
         assert verdict(solver, k=k, error=1.0000001e-9) != "done"
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_solution_on_another_branch_is_none(solver):
+    """Whatever the residual."""
+    for k, error in itertools.product((1, 29, 30), (0.0, 1e-9)):
+        assert verdict(solver, k=k, error=error, sound=0) == "fail"
+    assert verdict(solver, k=1, error=1e-3, error_before=1e-2, sound=0) in ("reuse", "factor")
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

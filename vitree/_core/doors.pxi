@@ -269,6 +269,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     cdef vt_real least
     cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef LinearTimeStep step
+    cdef Signs signs
     step.m, step.h, step.node, step.increment = m, h, node, by
     step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
     step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
@@ -284,7 +285,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
                 bp[k] = bp[k] + 0.5 * h * (weight[k] + bf[k])
             lt_trial(&step, &least)
             lt_residual(&step, bp, bo)
-            lt_factor(&step)
+            lt_factor(&step, &signs)
             lt_solve(&step, bo, bo + nv)
             lt_advance_q(m, bq, by, q2)
             lt_node(m, q2, node)
@@ -312,6 +313,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     cdef vt_real* bo = rows.output(out, 3 * nv)
     cdef vt_real* qm = rows.reals(m.nq)
     cdef MidStep step
+    cdef Signs signs
     step.m, step.increment = m, by
     step.h, step.alpha = rule
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
@@ -325,7 +327,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
             mid_forward(&step, bq, qm)
             mid_backward(&step, bw)
             mid_residual(&step, bp, bf, bo)
-            mid_factor(&step, NULL, NULL, True)
+            mid_factor(&step, NULL, NULL, True, &signs)
             mid_solve(&step, bo, bo + nv)
             mid_end(&step, bo, bf, bo + 2 * nv)
             rows.scatter(block)

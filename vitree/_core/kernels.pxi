@@ -1,6 +1,6 @@
 # Everything that is compiled once for each width.
 cimport cython
-from libc.math cimport floor
+from libc.math cimport INFINITY, floor
 
 from vitree._core.types cimport *
 

@@ -71,6 +71,15 @@ cdef int lu_factor(double* A, int n, int* order) noexcept nogil:
     return OK
 
 
+cdef int lu_sign(const double* A, int n, const int* order) noexcept nogil:
+    # the sign of the determinant, from the factors
+    cdef int k, sign = 1
+    for k in range(n):
+        if (A[k * n + k] < 0.0) != (order[k] != k):
+            sign = -sign
+    return sign
+
+
 cdef void lu_solve(const double* A, int n, const int* order, double* b) noexcept nogil:
     # b <- A^-1 b from the factors
     cdef int i, j, k

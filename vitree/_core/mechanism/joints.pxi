@@ -437,6 +437,17 @@ cdef inline bint joint_turns(const vt_body* b) noexcept nogil:
     return b.kind != PRISMATIC
 
 
+cdef inline vt_real joint_turn_square(const vt_body* b, const vt_real* y) noexcept nogil:
+    # of the angle by which an increment turns the joint
+    cdef Vec3 w, v
+    if not joint_turns(b):
+        return vt_set1(0.0)
+    if not joint_multi(b):
+        return y[b.iv] * y[b.iv]
+    joint_expand(b, y, &w, &v)
+    return dot(w, w)
+
+
 cdef inline bint joint_slides(const vt_body* b) noexcept nogil:
     return b.kind != REVOLUTE and b.kind != BALL
 

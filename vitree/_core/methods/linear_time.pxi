@@ -148,7 +148,7 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
         s.D = D
         s.move = move
         s.M = turn_minus_one(D)
-        least[0] = vt_select(vt_lt(D.w, least[0]), D.w, least[0])
+        least[0] = lesser(D.w, least[0])
     lt_momenta(m, node, trial)
 
 
@@ -334,12 +334,14 @@ cdef inline Vec3 second_arm(const LinearTimeStep* step, int i) noexcept nogil:
     return add(step.node[i].t, sub(step.trial[i].move, step.trial[step.m.body[i].parent].move))
 
 
-cdef void lt_factor(const LinearTimeStep* step) noexcept nogil:
+cdef void lt_factor(const LinearTimeStep* step, Signs* signs) noexcept nogil:
     # eliminate the joints of the residual's derivative (times h), leaves to root: with A of the subtree, U = A S2,
-    # W = D^-1 S1^T A and D = S1^T A S2, the parent gets A - U W
+    # W = D^-1 S1^T A and D = S1^T A S2, the parent gets A - U W. signs: of the D, which are positive where nothing
+    # moves
     cdef const vt_model* m = step.m
     cdef Solve* s
     cdef int i, up
+    signs_begin(signs)
     for i in range(m.nbody):
         step.solve[i].A = zero_block()
     for i in range(m.nbody - 1, -1, -1):
@@ -348,14 +350,14 @@ cdef void lt_factor(const LinearTimeStep* step) noexcept nogil:
         if m.body[i].inert:
             lt_body_block(m.body[i].mass, &step.node[i], &step.trial[i], &s.A)
         if joint_multi(&m.body[i]):
-            lt_eliminate_multi(step, i)
+            lt_eliminate_multi(step, i, signs)
         else:
-            lt_eliminate(step, i)
+            lt_eliminate(step, i, signs)
         if up >= 0:
             add_block(&step.solve[up].A, &s.A, step.node[i].t, second_arm(step, i))
 
 
-cdef inline void lt_eliminate(const LinearTimeStep* step, int i) noexcept nogil:
+cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) noexcept nogil:
     # a joint of one coordinate; leaves in A what the parent feels
     cdef const vt_model* m = step.m
     cdef const vt_body* b = &m.body[i]
@@ -376,6 +378,8 @@ cdef inline void lt_eliminate(const LinearTimeStep* step, int i) noexcept nogil:
     D = vt_set1(1.0) / D
     if b.locked:
         D = vt_set1(0.0)
+    else:
+        signs_note(signs, D)
     Wn = scale(D, Wn)
     Wf = scale(D, Wf)
 
@@ -416,7 +420,7 @@ cdef inline void lt_damping(const vt_model* m, const vt_body* b, const vt_real* 
             D[j * width + k] = D[j * width + k] + size * m.damping[b.iv + j] * unit[j]
 
 
-cdef void lt_eliminate_multi(const LinearTimeStep* step, int i) noexcept nogil:
+cdef void lt_eliminate_multi(const LinearTimeStep* step, int i, Signs* signs) noexcept nogil:
     # a joint of several coordinates: rows in the body's axes at node 1, columns at node 2; coordinates in the
     # joint's order (free: linear first). Leaves in A what the parent feels
     cdef const vt_body* b = &step.m.body[i]
@@ -448,7 +452,7 @@ cdef void lt_eliminate_multi(const LinearTimeStep* step, int i) noexcept nogil:
             g.Dinv[k * nd + j] = A[6 * order[k] + order[j]]
     if step.m.damped:
         lt_damping(step.m, b, step.increment, 0.5 * step.h, g.Dinv, nd)
-    invert(g.Dinv, nd)
+    invert(g.Dinv, nd, 1.0, signs)
 
     # W <- D^-1 W, a column at a time
     for j in range(6):

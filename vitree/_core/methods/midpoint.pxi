@@ -371,26 +371,29 @@ cdef inline void mid_body_block(const vt_model* m, const vt_body* b, const MidBo
         e.A[3][0] = add3(e.A[3][0], load33(turning + 18))
 
 
-cdef void mid_factor(const MidStep* step, const vt_real* turning, const vt_real* stiffness,
-                     bint eliminate) noexcept nogil:
+cdef void mid_factor(const MidStep* step, const vt_real* turning, const vt_real* stiffness, bint eliminate,
+                     Signs* signs) noexcept nogil:
     # turning: NULL, or (nbody, 27), the change of each body's wrench as its axes see it: of the torque by turns and by
     # moves, of the force by turns. stiffness: NULL, or (nv,), -d(joint force)/dq. If not to eliminate, u and l are of
-    # the whole subtree, rb of a joint its own entry of the matrix, and likewise Dinv of several coordinates
+    # the whole subtree, rb of a joint its own entry of the matrix, and likewise Dinv of several coordinates. signs: of
+    # the pivots times -h, which are positive where nothing moves and J is -M/h
     cdef const vt_model* m = step.m
     cdef int i, up
+    signs_begin(signs)
     for i in range(m.nbody):
         mid_body_block(m, &m.body[i], &step.body[i], turning + 27 * i if turning != NULL else NULL, &step.work[i])
     for i in range(m.nbody - 1, -1, -1):
         if joint_multi(&m.body[i]):
-            mid_eliminate_multi(step, i, eliminate)
+            mid_eliminate_multi(step, i, eliminate, signs)
         else:
-            mid_eliminate(step, i, stiffness, eliminate)
+            mid_eliminate(step, i, stiffness, eliminate, signs)
         up = m.body[i].parent
         if up >= 0:
             mid_hand_down(step.body[i].t, &step.work[i], &step.work[up])
 
 
-cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffness, bint eliminate) noexcept nogil:
+cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffness, bint eliminate,
+                               Signs* signs) noexcept nogil:
     # a joint of one coordinate; leaves in A what the parent feels
     cdef const vt_model* m = step.m
     cdef const vt_body* b = &m.body[i]
@@ -442,6 +445,8 @@ cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffn
     e.Dinv = vt_set1(1.0) / D
     if b.locked or not eliminate:
         e.Dinv = vt_set1(0.0)
+    else:
+        signs_note(signs, -h * e.Dinv)
     if b.parent >= 0:
         for j in range(4):
             for k in range(4):
@@ -553,7 +558,7 @@ cdef inline void mid_second_order(const MidStep* step, int i, vt_real* H) noexce
     put_matrix(zero33(), &H[21], 6)
 
 
-cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate) noexcept nogil:
+cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate, Signs* signs) noexcept nogil:
     # as mid_eliminate; leaves in A what the parent feels
     cdef const vt_body* b = &step.m.body[i]
     cdef MidSolve* e = &step.work[i]
@@ -590,7 +595,7 @@ cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate) noexce
         for k in range(nd):
             g.W[k] = l[k]
         return
-    invert(g.Dinv, nd)
+    invert(g.Dinv, nd, -step.h, signs)
     if b.parent < 0:
         return
 

@@ -80,7 +80,7 @@ cdef class ComposedStepper(VariationalStepper):
         memcpy(self.x_start, self.lane.state.x, self.nv * sizeof(double))
         if c.stages > 1:
             status = self.substeps(1)
-        if status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == NOT_FINITE:
+        if unsolved(status) or status == NOT_FINITE:
             return self.halve(status) if self.lane.now.cause == OK else status
         return status
 

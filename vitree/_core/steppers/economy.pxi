@@ -32,6 +32,8 @@ cdef struct Pass:               # scratch: a pass of the solver, in plain number
     double goal                 # residual accepted
     double scale                # of the residual: the largest momentum or impulse
     int turned                  # a body turned by half a turn or more
+    int required                # signs that the operator's pivots must have: SAME or EVEN
+    int sound                   # they have these
 
 
 cdef struct Costs:      # in evaluations of the residual
@@ -84,7 +86,7 @@ cdef bint reuse_is_cheaper(const Pass* p, const Economy* x, const Costs* cost) n
 cdef int judge(const Pass* p, const Economy* x, const Costs* cost) noexcept nogil:
     # what to do after a pass. Nothing is changed: a verdict depends on these numbers and on nothing else
     if p.error <= p.goal:
-        return DONE
+        return DONE if p.sound else FAIL
     if not isfinite(p.error) or p.k == p.most:
         return FAIL
     if p.solver == RECURSIVE_NEWTON or p.solver == NEWTON:

@@ -110,17 +110,29 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int rows, int broyden) ex
     return 0
 
 
+cdef enum:              # signs of an operator's pivots, beside those where nothing moves
+    ODD = 0             # the determinant has another
+    EVEN = 1            # the determinant has the same
+    SAME = 2            # so has each pivot
+
+
+cdef int soundness(const Signs* signs) noexcept nogil:
+    return SAME if signs.least > 0.0 else EVEN if signs.all > 0.0 else ODD
+
+
 cdef struct Operator:           # of a substep: J - C^T R, and what it answers; steps to come may use it again
     double* C                   # (extra, nv) rows by which loads couple the joints
     double* R                   # (extra, nv)
     double* response            # (count + extra, nv) J^-1 of Dh1^T and of C^T
     double* J                   # (nv, nv) factors of a dense J, or NULL
     int* order                  # (nv,) its pivots
+    int* sound                  # by the pivots' signs: SAME, EVEN or ODD
 
 
 cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense) except -1:
     x.C, x.R = memory.kept_reals(extra * nv), memory.kept_reals(extra * nv)
     x.response = memory.kept_reals((count + extra) * nv)
+    x.sound = <int*>memory.kept(sizeof(int))
     if dense:
         x.J, x.order = memory.kept_reals(nv * nv), <int*>memory.kept(nv * sizeof(int))
     return 0
@@ -132,6 +144,7 @@ cdef struct Choices:            # how a variational step is solved
     int solver
     int guess
     double tolerance
+    double rounding             # [N or N m] least residual asked for, over the step
     int max_iterations
     int halvings                # most times that a step which cannot be solved is halved
     int stages                  # substeps of a composition

@@ -167,25 +167,30 @@ cdef class LinearTimeStepper(ComposedStepper):
         return e if least > 0.0 and isfinite(e) else INFINITY
 
     cdef double measure(self) noexcept nogil:
-        return vt_max_nan(largest(self.lane.state.x, self.nv), largest(self.own.rhs, self.nv))
+        # max(|p1|, (h/2) |weight|, (h/2) |force|): forces may balance each other, their terms do not
+        cdef double size = vt_max_nan(largest(self.own.weight1, self.nv), largest(self.own.force, self.nv))
+        return vt_max_nan(largest(self.lane.state.x, self.nv), 0.5 * fabs(self.lane.now.h) * size)
 
     cdef int linearise(self) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double* J = self.lane.operator.J
+        cdef Signs signs
         if self.shared.choices.solver == NEWTON:
             lt_jacobian(step, J)
             self.by_increments(J, self.nv)
             return self.factor_dense()
-        lt_factor(step)
+        lt_factor(step, &signs)
+        self.lane.operator.sound[0] = soundness(&signs)
         return OK
 
     cdef void linearise_at_rest(self) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.rest)
+        cdef Signs signs
         cdef double least
         step.increment = self.shared.zeros
         lt_trial(step, &least)
         step.increment = self.lane.newton.y
-        lt_factor(step)
+        lt_factor(step, &signs)
 
     cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.rest if self.shared.choices.solver == RIQN else self.own.trial)

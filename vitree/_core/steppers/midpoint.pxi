@@ -145,12 +145,9 @@ cdef class MidpointStepper(ComposedStepper):
         return INFINITY if mid_turned(m, x.y) else largest(x.r, self.nv)
 
     cdef double measure(self) noexcept nogil:
-        # max(|p1|, h |dL/dq + force|)
-        cdef double size = largest(self.lane.state.x, self.nv)
-        cdef int k
-        for k in range(self.nv):
-            size = vt_max_nan(size, self.lane.now.h * fabs(self.own.L_q[k] + self.own.force[k]))
-        return size
+        # max(|p1|, h |dL/dq|, h |force|): forces may balance each other, their terms do not
+        cdef double size = vt_max_nan(largest(self.own.L_q, self.nv), largest(self.own.force, self.nv))
+        return vt_max_nan(largest(self.lane.state.x, self.nv), fabs(self.lane.now.h) * size)
 
     cdef void place_poses(self) noexcept nogil:
         # of the bodies at q_m, as the sweep has them
@@ -226,6 +223,7 @@ cdef class MidpointStepper(ComposedStepper):
         cdef double* turning = self.own.turning if self.shared.nload else NULL
         cdef double* stiffness = self.own.stiffness if self.shared.nload else NULL
         cdef MidStep* step = self.at()
+        cdef Signs signs
         step.m = m
         if self.dense() and self.tree:
             self.tree_matrix(turning, stiffness)
@@ -233,7 +231,8 @@ cdef class MidpointStepper(ComposedStepper):
         if self.tree:
             mid_forward(step, self.lane.state.q, self.own.qm)
             mid_backward(step, self.lane.bodies.wrench if self.loaded() else NULL)
-        mid_factor(step, turning, stiffness, not self.dense())
+        mid_factor(step, turning, stiffness, not self.dense(), &signs)
+        self.lane.operator.sound[0] = soundness(&signs)
         if self.dense():
             mid_jacobian(step, self.lane.operator.J)
 

@@ -13,6 +13,7 @@ cdef enum:
     CALLBACK_FAILED = 4
     DEPENDENT = 5
     NO_STEP = 6
+    WRONG_BRANCH = 7
 
 #: statuses that the integrators tell apart
 STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT, "not converged": NOT_CONVERGED,
@@ -22,5 +23,11 @@ STATUS_TEXT = {
     TURNED_TOO_FAR: "a body turned by half a turn or more in a trial of the solver",
     NOT_FINITE: "the state became infinite or NaN",
     DEPENDENT: "the constraints depend on each other: some are redundant, or the configuration is singular",
+    WRONG_BRANCH: "the solution found is not the one that continues from no motion: dt is too long for this motion",
     NO_STEP: "no valid adaptive step length was found; use a smaller dt",
 }
+
+
+cdef bint unsolved(int status) noexcept nogil:
+    # whether another guess or a shorter step may help
+    return status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == WRONG_BRANCH

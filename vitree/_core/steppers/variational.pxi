@@ -24,6 +24,19 @@ cdef enum:
 
 #: How well constraints are closed, in units of the mechanism's size (at least a metre)
 cdef double CLOSED = 2e-13
+#: The square of the most that joints turn in a step: half a turn [rad^2]
+cdef double HALF_TURN = 9.8696
+#: The square of the turn up to which the pivots' signs alone certify a step [rad^2]
+cdef double SHORT_TURN = 0.09
+#: The square of the turn beyond which joints must be steady [rad^2], and that of what they may turn more or less then
+cdef double LONG_TURN = 0.64
+cdef double STEADY = 0.0025
+#: How far a solution may be from the dynamics' prediction, in units of (the prediction's turn)^2: the first one found,
+#: and the one that begins with the prediction
+cdef double NEAR = 0.5
+cdef double FARTHER = 1.0
+#: A share of the rounding errors of the largest possible terms
+cdef double ROUNDING = 2e-16
 #: Goals below this number would be solved for in numbers that lose digits
 cdef double SMALLEST_GOAL = 1e-300
 
@@ -65,11 +78,26 @@ cdef class VariationalStepper(ModelStepper):
         c.pace = c.rate0 * self.shared.schedule.span
         self.shared.schedule.adaptive = c.adapt != 0
         shares = options.get("shares", (1.0,))
+        c.rounding = max(ROUNDING * self.weight(), SMALLEST_GOAL)
         c.stages, c.share = len(shares), self.memory.given_reals(len(shares))
         for k in range(c.stages):
             c.share[k] = shares[k]
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
         return 0
+
+    cdef double weight(self):
+        # an upper bound of the torques and forces of gravity on the joints: where something balances them, the residual
+        # is the rounding of terms of this size
+        cdef const vt_model* m = self.shared.m
+        cdef double total = 0.0, g = vt_sqrt(m.g[0] * m.g[0] + m.g[1] * m.g[1] + m.g[2] * m.g[2])
+        cdef int i
+        reach = []
+        for i in range(m.nbody):
+            before = reach[m.body[i].parent] if m.body[i].parent >= 0 else 0.0
+            reach.append(before + vt_sqrt(dot(constant3(m.body[i].p), constant3(m.body[i].p))))
+            total += m.body[i].mass * g * max(
+                1.0, reach[i] + vt_sqrt(dot(constant3(m.body[i].com), constant3(m.body[i].com))))
+        return total
 
     # ---- what a discretisation says ------------------------------------------------------------------
 
@@ -195,6 +223,8 @@ cdef class VariationalStepper(ModelStepper):
             self.lock_increment()
         else:
             self.guess_by_dynamics(0.0 if kind == GUESS_EULER else 1.0 if kind == GUESS_SEMI_IMPLICIT else 0.5)
+            if kind != self.shared.choices.guess:
+                self.guess_rest()
         return False
 
     cdef void guess_by_dynamics(self, double share) noexcept nogil:
@@ -216,6 +246,20 @@ cdef class VariationalStepper(ModelStepper):
                 x.y[k] += share * h * h * x.a[k]
         self.by_velocities(x.y)
         self.lock_increment()
+
+    cdef void guess_rest(self) noexcept nogil:
+        # the dynamics know nothing of what the step treats implicitly: a damped light link that is struck hardly moves,
+        # where M^-1 p turns it far. No motion, from which an exact direction leads to (M/h + c/2)^-1 p, may be better
+        cdef Newton* x = &self.lane.newton
+        cdef double moving
+        if not (self.shared.m.damped or self.shared.m.rubbing or self.loaded()):
+            return
+        moving = self.residual()
+        memcpy(x.spare, x.y, self.nv * sizeof(double))
+        memset(x.y, 0, self.nv * sizeof(double))
+        self.lock_increment()
+        if not self.residual() < moving and isfinite(moving):
+            memcpy(x.y, x.spare, self.nv * sizeof(double))
 
     cdef void lock_increment(self) noexcept nogil:
         # prescribed coordinates move as they must
@@ -318,6 +362,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef int k, status, n = self.nv, count = self.shared.count
         if self.shared.choices.solver == RIQN:
             self.linearise_at_rest()
+            self.lane.operator.sound[0] = SAME
         else:
             status = self.linearise()
             if status != OK:
@@ -349,7 +394,18 @@ cdef class VariationalStepper(ModelStepper):
             j = self.shared.locked[i].iv
             memset(J + j * n, 0, n * sizeof(double))
             J[j * n + j] = 1.0
-        return lu_factor(J, n, self.lane.operator.order)
+        if lu_factor(J, n, self.lane.operator.order) != OK:
+            return DEPENDENT
+        # where nothing moves J is -M/h, but for the prescribed rows
+        if lu_sign(J, n, self.lane.operator.order) == self.sign_at_rest(n - self.shared.m.nlocked):
+            self.lane.operator.sound[0] = SAME
+        else:
+            self.lane.operator.sound[0] = ODD
+        return OK
+
+    cdef int sign_at_rest(self, int n) noexcept nogil:
+        # of the determinant of an (n, n) matrix that is -1/h times a positive definite one
+        return -1 if n % 2 and self.lane.now.h > 0.0 else 1
 
     cdef int direction(self) noexcept nogil:
         # the correction d of y, and z = (that of the multipliers, R d):
@@ -358,11 +414,15 @@ cdef class VariationalStepper(ModelStepper):
         cdef Operator* op = self.lane.operator
         cdef int c, k, n = self.nv, rows = self.shared.count + self.shared.choices.extra
         self.solve(x.r, x.d)
+        x.now.sound = op.sound[0] >= x.now.required
         if not rows:
             return OK
         self.schur_complement()
         if lu_factor(x.A, rows, x.order) != OK:
             return DEPENDENT if self.shared.count else NOT_CONVERGED
+        # where nothing moves A is -h Dh M^-1 Dh^T for the constraints and 1 for the loads
+        if lu_sign(x.A, rows, x.order) != self.sign_at_rest(self.shared.count):
+            x.now.sound = False
         lu_solve(x.A, rows, x.order, x.z)
         for c in range(rows):
             for k in range(n):
@@ -440,13 +500,13 @@ cdef class VariationalStepper(ModelStepper):
 
     # ---- passes -----------------------------------------------------------------------------------------
 
-    cdef int iterate(self, int solver) noexcept nogil:
-        # passes until the step's equations hold
+    cdef int iterate(self, int solver, int required) noexcept nogil:
+        # passes until the step's equations hold, by operators of the signs required
         cdef Pass* p = self.lane.newton.now
         cdef int status, verdict, most = self.shared.choices.max_iterations
         cdef double closed = 0.0
         p.solver, p.k, p.most = solver, 0, min(PASSES, most) if solver == AUTO else most
-        p.error_before, p.turned = 0.0, False
+        p.error_before, p.turned, p.required, p.sound = 0.0, False, required, True
         while True:
             p.error = self.residual()
             if self.lane.now.cause == CALLBACK_FAILED:
@@ -457,16 +517,16 @@ cdef class VariationalStepper(ModelStepper):
                     return status
             if self.shared.m.nlocked and p.k <= 2:
                 p.scale = vt_max_nan(p.scale, self.motion_scale())
-            p.goal = max(self.shared.choices.tolerance * p.scale, SMALLEST_GOAL)
+            p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
             if self.shared.count:
                 # the residual of the constraints counts as well, in units of their tolerance
                 p.error = vt_max_nan(p.error, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
             self.note(p)
             verdict = judge(p, self.lane.economy, &self.shared.choices.costs)
             if verdict == DONE:
-                return OK
+                return OK if self.follows_prediction(required) else WRONG_BRANCH
             if verdict == FAIL:
-                return TURNED_TOO_FAR if p.turned else NOT_CONVERGED
+                return WRONG_BRANCH if p.error <= p.goal else TURNED_TOO_FAR if p.turned else NOT_CONVERGED
             economy_note(self.lane.economy, p, verdict)
             status = self.improve(p, verdict)
             if status != OK:
@@ -515,6 +575,63 @@ cdef class VariationalStepper(ModelStepper):
         self.lane.now.iterations += 1
         return OK
 
+    # ---- certificate ------------------------------------------------------------------------------------
+    #
+    # A step's equations can have several solutions. The one meant continues from no motion, h = 0, along which the
+    # operator stays regular: where nothing moves its pivots have the signs of M's, and so have the constraints' and the
+    # loads'. A solution is accepted
+    #   - where the signs of the operator's pivots are these. The operator is the one that led to the solution: a
+    #     correction by an operator of other signs than the solution's own leads away from the solution. Two pivots
+    #     may change their signs together where the operator stays regular, on light links beside heavy ones: a solution
+    #     that begins with the dynamics' prediction needs the sign of the determinant only;
+    #   - where no joint turns by half a turn or more;
+    #   - where it is near the prediction h v + (h^2/2) a of the dynamics, if a joint turns so much that this can decide;
+    #   - where joints that turn far are steady, as wheels are: the branch ends at 0.5 to 1.4 rad a step, and the error
+    #     of the energy is a tenth of the kinetic energy at 0.9 rad.
+
+    cdef double largest_turn(self, const double* y) noexcept nogil:
+        # the square of the joints' largest turn in an increment; NaN if there is one
+        cdef const vt_model* m = self.shared.m
+        cdef double most = 0.0
+        cdef int i
+        for i in range(m.nbody):
+            most = vt_max_nan(most, joint_turn_square(&m.body[i], y))
+        return most
+
+    cdef bint follows_prediction(self, int required) noexcept nogil:
+        # whether |y - (h v + (h^2/2) a)| <= near max(|h v|^2, |h^2 a|), of the joints that turn, and each that turns far
+        # is steady. The prediction knows nothing of what the step treats implicitly
+        cdef Newton* x = &self.lane.newton
+        cdef const vt_model* m = self.shared.m
+        cdef double h = self.lane.now.h, turn = self.largest_turn(x.y), most
+        cdef int i, k, cause = self.lane.now.cause
+        if not turn < HALF_TURN:
+            return False
+        if turn < SHORT_TURN:
+            return True
+        self.velocity(self.lane.state.q, self.lane.state.x, x.v)
+        self.acceleration(self.lane.clock.t, self.lane.state.q, x.v, x.a)
+        if not (all_finite(x.v, self.nv) and all_finite(x.a, self.nv)):
+            # singular constraints: nothing is predicted
+            self.lane.now.cause = cause
+            return turn < LONG_TURN
+        for k in range(self.nv):
+            x.v[k] *= h
+            x.a[k] *= h * h
+            x.d[k] = x.v[k] + 0.5 * x.a[k]
+        most = (NEAR if required == SAME else FARTHER) * max(self.largest_turn(x.v), vt_sqrt(self.largest_turn(x.a)))
+        self.by_velocities(x.d)
+        for k in range(self.nv):
+            x.d[k] = x.y[k] - x.d[k]
+        for k in range(m.nlocked):
+            x.d[self.shared.locked[k].iv] = x.a[self.shared.locked[k].iv] = 0.0
+        for i in range(m.nbody):
+            if joint_turn_square(&m.body[i], x.y) >= LONG_TURN and (
+                    joint_turn_square(&m.body[i], x.d) > STEADY or joint_turn_square(&m.body[i], x.a) > STEADY):
+                return False
+        return (self.largest_turn(x.d) <= most * most
+                or (required == EVEN and (m.damped or m.rubbing) and turn < LONG_TURN))
+
     # ---- a step -----------------------------------------------------------------------------------------
 
     cdef int substep(self, bint leading) noexcept nogil:
@@ -552,13 +669,14 @@ cdef class VariationalStepper(ModelStepper):
         extrapolated = self.predict()
         self.lane.now.contraction = NAN
         self.lane.economy.age += 1
-        status = self.iterate(solver)
-        if (status == NOT_CONVERGED or status == TURNED_TOO_FAR) and (solver == AUTO or extrapolated):
+        status = self.iterate(solver, SAME)
+        if status == WRONG_BRANCH or (unsolved(status) and (solver == AUTO or extrapolated)):
             # the last line: from the dynamics' own prediction, with exact directions if there is a choice
             self.lane.guess.seen.count = 0
             self.no_multipliers()
             self.guess_by_dynamics(0.5)
-            status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver)
+            self.guess_rest()
+            status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver, EVEN)
         return self.finish() if status == OK else status
 
     cdef void multipliers_as_forces(self) noexcept nogil:
