@@ -412,7 +412,7 @@ cdef class VariationalStepper(ModelStepper):
         #     (J - C^T R) d = r + Dh1^T dlam,  Dh2 d = -h,    d = J^-1 r + (responses)^T z
         cdef Newton* x = &self.lane.newton
         cdef Operator* op = self.lane.operator
-        cdef int c, k, n = self.nv, rows = self.shared.count + self.shared.choices.extra
+        cdef int c, k, sign, n = self.nv, rows = self.shared.count + self.shared.choices.extra
         self.solve(x.r, x.d)
         x.now.sound = op.sound[0] >= x.now.required
         if not rows:
@@ -420,14 +420,27 @@ cdef class VariationalStepper(ModelStepper):
         self.schur_complement()
         if lu_factor(x.A, rows, x.order) != OK:
             return DEPENDENT if self.shared.count else NOT_CONVERGED
-        # where nothing moves A is -h Dh M^-1 Dh^T for the constraints and 1 for the loads
-        if lu_sign(x.A, rows, x.order) != self.sign_at_rest(self.shared.count):
-            x.now.sound = False
+        sign = lu_sign(x.A, rows, x.order)
         lu_solve(x.A, rows, x.order, x.z)
+        # where nothing moves A is -h Dh M^-1 Dh^T for the constraints and 1 for the loads
+        if sign != self.sign_at_rest(self.shared.count) and sign != self.sign_between_nodes():
+            x.now.sound = False
         for c in range(rows):
             for k in range(n):
                 x.d[k] += x.z[c] * op.response[c * n + k]
         return OK
+
+    cdef int sign_between_nodes(self) noexcept nogil:
+        # the sign of det(-h Dh2 Dh1^T), or 0: another than at rest where the step passes a singular configuration
+        cdef Newton* x = &self.lane.newton
+        cdef Holonomic* held = &self.lane.held
+        cdef int c, e, n = self.nv, count = self.shared.count
+        for c in range(count):
+            for e in range(count):
+                x.A[c * count + e] = inner(held.Dh2 + c * n, held.Dh1 + e * n, n)
+        if lu_factor(x.A, count, x.order) != OK:
+            return 0
+        return lu_sign(x.A, count, x.order) * self.sign_at_rest(count)
 
     cdef void schur_complement(self) noexcept nogil:
         # A z = right side: Dh2 (response) z = -h - Dh2 d for the multipliers, (1 - R (response)) z = R d for the loads

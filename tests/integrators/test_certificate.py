@@ -1,0 +1,115 @@
+"""Every step accepted is on the branch of solutions that continues from no motion."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+import vitree as vt
+
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
+import systems
+
+METHODS = ["linear-time", "midpoint"]
+
+
+def double_pendulum():
+    """Two point masses of 1 kg on rods of 1 m."""
+    tree = vt.Tree("double pendulum")
+    first = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    first.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    return tree.compile()
+
+
+@pytest.mark.parametrize(("method", "tolerance", "duration"), [
+    ("midpoint", 1e-12, 100.0), ("midpoint", 1e-11, 150.0), ("linear-time", 1e-12, 100.0)])  # fmt: skip
+def test_the_closed_chains_stay_on_their_branch(method, tolerance, duration):
+    """At 92.03 s and at 148 s extrapolated guesses led to other solutions: 1068 J more, or 41 rad in a step."""
+    model, q0 = systems.closed_chain()
+    run = vt.simulate(model, q0, duration=duration, dt=0.01, method=method, tolerance=tolerance)
+    assert np.abs(np.diff(run.q, axis=0)).max() < 0.3
+    assert np.ptp(run.energy) < 3.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dt", [0.05, 0.07])
+@pytest.mark.parametrize("start", [(2.5, 1.0), (3.0, -0.5), (2.0, 2.0)])
+def test_steps_too_long_for_the_motion_are_halved(method, dt, start):
+    """Steps of 5.8 rad and of 2e35 rad were accepted. Each step is near that of an exact solution from its start."""
+    model = double_pendulum()
+    run = vt.simulate(model, start, duration=dt * round(25.0 / dt), dt=dt, method=method)
+    turns = np.abs(np.diff(run.q, axis=0)).max(axis=1)
+    assert 0.8 < turns.max() < np.pi and 0 < run.settings["halved"] < 0.2 * run.steps
+    assert np.ptp(run.energy) < 0.7 * run.kinetic.max()
+    far = np.argsort(turns)[-40:]
+    for k in far:
+        exact = vt.simulate(model, run.q[k], run.v[k], duration=dt, dt=dt / 16, method="rk4").q[-1]
+        assert np.abs(run.q[k + 1] - exact).max() < 0.5 * turns[k]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("order", [2, 4, 6])
+def test_short_steps_are_never_halved(method, order):
+    """Substeps of negative length have operators of negative pivots, which are as they must be."""
+    run = vt.simulate(double_pendulum(), (2.5, 1.0), duration=10.0, dt=0.01, method=method, order=order)
+    assert run.settings["halved"] == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_wheel_may_turn_fast(method):
+    """Two radians a step: its operator is constant, and there is one solution."""
+    tree = vt.Tree("cart with a flywheel")
+    cart = tree.world.add(vt.tx("x"), vt.body("cart", 5.0), vt.tz(0.1), vt.ry("lean"), vt.body("arm", 1.0, com=(0, 0, -1)))
+    cart.add(vt.ry("wheel"), vt.body("flywheel", 1.0, inertia=(0.01, 0.02, 0.01)))
+    run = vt.simulate(tree.compile(), v0=[0.1, 0.5, 200.0], duration=5.0, dt=0.01, method=method)
+    assert run.settings["halved"] == 0 and np.abs(np.diff(run.q[:, 2])).min() > 1.9
+    assert np.ptp(run.energy) < 1e-3
+
+
+@pytest.mark.parametrize("solver", ["newton", "recursive-newton", "frozen", "broyden", "riqn"])
+@pytest.mark.parametrize("method", METHODS)
+def test_other_solvers_accept_no_other_branch(method, solver):
+    """They may fail, which an error says; the steps before it are right."""
+    model = double_pendulum()
+    try:
+        run = vt.simulate(model, (3.0, -0.5), duration=25.0, dt=0.05, method=method, solver=solver)
+    except vt.ConvergenceError as error:
+        run = error.trajectory
+        assert error.time == run.t[-1]
+    assert np.abs(np.diff(run.q, axis=0)).max() < 1.0
+    assert np.ptp(run.energy) < 0.5 * run.kinetic.max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("name", ["pendulum", "arm6", "human"])
+def test_a_robot_held_by_its_static_torque_rests(name, order, method):
+    """Gravity and torque cancel: the residual's scale is that of the separate terms."""
+    model = vt.load_urdf(vt.find_robot(name))
+    rng = np.random.default_rng(0)
+    for dt in (1e-4, 1e-3, 1e-2):
+        q = model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv))
+        torque = model.rnea(q, np.zeros(model.nv), np.zeros(model.nv))
+        run = vt.simulate(model, q, duration=20 * dt, dt=dt, method=method, order=order, torque=torque)
+        assert run.iterations.max() <= order // 2 * 3 and run.iterations_total <= run.steps
+        assert np.abs(model.difference(q, run.q[-1])).max() < 1e-9
+
+
+@pytest.mark.parametrize("kick", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("chosen", [{}, {"solver": "recursive-newton"}])
+def test_a_damped_light_link_that_is_struck_hardly_moves(kick, chosen):
+    """M^-1 p is 251 rad/s and more, (M + h c/2)^-1 p 9.5 rad/s: the step is solved whole, in a few corrections."""
+    model = vt.load_urdf(vt.find_robot("human"), base="free").full
+    damping = np.zeros(model.nv)
+    damping[6:] = 60.0
+    model = vt.Model(dataclasses.replace(model.flat, damping=damping))
+    q, h = model.neutral(), 1e-3
+    p = model.frame_jacobian("right_foot", q).T @ [kick, 0, 0, 0, 0, 10.0]
+    run = vt.simulate(model, q, p0=p, duration=h, dt=h, **chosen)
+    expected = np.linalg.solve(model.crba(q) + np.diag(0.5 * h * damping), p)
+    assert run.settings["halved"] == 0 and run.iterations_total <= 5
+    assert np.abs(model.difference(q, run.q[-1]) / h - expected).max() < 0.05 * np.abs(expected).max()
