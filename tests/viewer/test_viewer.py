@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
+import http.client
 import json
 import re
 import socket
 import sys
 import threading
+import types
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import viser
 from random_models import random_flat
 
 import vitree as vt
@@ -26,7 +30,7 @@ from vitree.viewer.stage import Cast, Stage, open_server, set_scene
 
 @pytest.fixture(scope="module")
 def server():
-    server = open_server("127.0.0.1", 8300, "test")
+    server, _ = open_server("127.0.0.1", 8300, "test")
     yield server
     server.stop()
 
@@ -205,6 +209,54 @@ def test_view_serves_and_stops(capfd):
         first.stop()
         second.stop()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_live_page_answers_itself_only():
+    """In 0.1.0 any page in the browser could read the robot and move its sliders."""
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
+    viewers = [view(pendulum(), browser=False, block=False, port=8320) for _ in range(2)]
+    try:
+        url = viewers[0].url
+        bare, token = url.rstrip("/").rsplit("/", 1)
+        own, rest = bare.partition("://")[2], viewers[1].url.rstrip("/").rsplit("/", 1)[1]
+        assert len(token) > 20 and token != rest
+        protocol = f"viser-v{viser.__version__}"
+
+        def answer(path: str, **headers: str) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", int(bare.rsplit(":", 1)[1]), timeout=30)
+            with contextlib.closing(connection) as asked:
+                asked.request("GET", path, headers=headers)
+                return asked.getresponse().status
+
+        def opens(path: str, origin: str | None) -> bool:
+            try:
+                with connect(f"ws://{own}{path}", origin=origin, subprotocols=[protocol]) as socket:
+                    return bool(socket.recv(timeout=30))
+            except InvalidStatus as refused:
+                assert refused.response.status_code == 403
+                return False
+
+        assert answer(f"/{token}/") == answer(f"/{token}") == 200
+        wrong = "/", "/index.html", f"/{token}x/", f"/{token[:-1]}/", f"/{rest}/", f"//{token[1:]}", f"/x/{token}/", "/%00/"
+        assert {answer(path) for path in wrong} == {403}
+        assert answer(f"/{token}/", Host=own, Origin="https://example.org") == 403
+        assert answer(f"/{token}/../../secret") == answer(f"/{token}/none") == 404
+        assert opens(f"/{token}", f"http://{own}") and opens(f"/{token}/", f"http://{own}") and opens(f"/{token}", None)
+        for origin in ("https://example.org", "null", "http://localhost:1", f"http://{own}.example.org"):
+            assert not opens(f"/{token}", origin), origin
+        for path in ("", "/", f"/{rest}", f"/?{token}"):
+            assert not opens(path, f"http://{own}"), path
+    finally:
+        for viewer in viewers:
+            viewer.stop()
+
+
+def test_a_viser_that_starts_otherwise_is_refused(monkeypatch):
+    monkeypatch.setattr("vitree.viewer.stage.require_viser", lambda: types.SimpleNamespace(ViserServer=lambda **_: None))
+    with pytest.raises(InputError, match="cannot be told to answer its own page only"):
+        open_server("127.0.0.1", 8330, "test")
 
 
 @pytest.mark.parametrize(("options", "word"), [

@@ -94,7 +94,7 @@ class Reading:
             "base": suggest_base(path, self.trust) if self.base == "auto" else self.base,
             "mimic": self.mimic, "loops": self.loops, "root": self.root,
             "inertia": self.inertia, "density": self.density,
-            "packages": _folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
+            "packages": folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
             "trust": self.trust,
         }  # fmt: skip
 
@@ -327,7 +327,7 @@ def _pairs(name: str, texts: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _folders(texts: list[str]) -> dict[str, str] | list[str] | None:
+def folders(texts: list[str]) -> dict[str, str] | list[str] | None:
     """Folders of packages by name, or folders that hold packages."""
     named = [text for text in texts if "=" in text]
     if named and len(named) < len(texts):

@@ -94,6 +94,13 @@ def _example_folder() -> Path | None:
     return next((place for place in places if place.is_dir()), None)
 
 
+def installed_folders() -> list[Path]:
+    """Return the folders of robots that are installed, or that robot_descriptions has fetched."""
+    cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    folders = (_example_folder(), Path(os.path.expanduser(cache)))
+    return [folder for folder in folders if folder is not None and folder.is_dir()]
+
+
 def list_robots() -> dict[str, Path]:
     """Return every robot whose file is on this computer, name to file; those of vitree come first.
 

@@ -32,9 +32,9 @@ PORT = 8180
 def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
     """Write one self-contained page of a ``source`` to the file ``path`` (.html), and return the path.
 
-    The source, the ``options`` (model, q, speed, spread, follow) and the errors are as for :func:`vitree.view`.
+    The source, the ``options`` (model, packages, q, speed, spread, follow) and the errors are as for :func:`vitree.view`.
     """
-    shown = what_to_show(source, options.pop("model", None))
+    shown = what_to_show(source, options.pop("model", None), options.pop("packages", None))
     return write_page(path, page_of(shown, **options))
 
 
@@ -53,28 +53,35 @@ def colour_of(index: int) -> str:
 
 
 def page_of(
-    shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None
-) -> str:
-    """Return the page as text."""
+    shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None,
+    missing: list[str] | None = None,
+) -> str:  # fmt: skip
+    """Return the page as text; ``missing`` takes the meshes that could not be read, which the page lists, too."""
     check_playing(shown, q, speed, spread)
     title = title_of(shown)
-    server = open_server("127.0.0.1", PORT, title)
+    server, _ = open_server("127.0.0.1", PORT, title)
     try:
         if isinstance(shown, System):
             stage, dials = robot_on(server, shown, q)
             recording = server.get_scene_serializer()
             panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(dials.dials))
+            lost = stage.missing
         else:
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
             _record(recording, cast, speed)
             panel = _panel_of_runs(shown, speed)
+            lost = cast.missing
         with quiet():
             text = recording.as_html()
     finally:
         with quiet():
             server.stop()
-    return _with_panel(text, title, panel)
+    if missing is not None:
+        missing += lost
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in lost)
+    told = f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" if lost else ""
+    return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 
 def _record(recording: Any, cast: Cast, speed: float) -> None:
