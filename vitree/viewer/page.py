@@ -32,7 +32,8 @@ PORT = 8180
 def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
     """Write one self-contained page of a ``source`` to the file ``path`` (.html), and return the path.
 
-    The source, the ``options`` (model, packages, q, speed, spread, follow) and the errors are as for :func:`vitree.view`.
+    The source, the ``options`` (model, packages, q, speed, spread, follow) and the errors are as for
+    :func:`vitree.view`.
     """
     shown = what_to_show(source, options.pop("model", None), options.pop("packages", None))
     return write_page(path, page_of(shown, **options))

@@ -31,7 +31,7 @@ MANY, SHARE = 100.0, 0.02
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run to show: its label, its trajectory, its film, and the files of the film's meshes, where they are known."""
+    """One run to show: its label, its trajectory, its film, and the files of its meshes where they are known."""
 
     label: str
     trajectory: Trajectory
