@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 from vitree.cli.base import Json, argument, option
-from vitree.cli.console import Busy, check_writable, print_json, say, wrote
+from vitree.cli.console import Busy, check_writable, out, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli.options import ROBOT, Reading, Start, folders
 from vitree.cli.words import blaming, in_options
@@ -95,13 +95,13 @@ def view(
         with Busy(f"writing {html}"):
             write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow, missing=missing))
         _tell_missing(missing)
-        print(f"wrote {html}")
+        out(f"wrote {html}")
         return
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     try:
         _tell_missing(viewer.missing)
         say("Ctrl-C ends it")
-        print(viewer.url, flush=True)
+        out(viewer.url, flush=True)
         if _has_display() if browser is None else browser:
             import webbrowser
 
@@ -169,7 +169,7 @@ def plot(
     if as_json:
         print_json({"file": str(path), "plot": name, "runs": run})
     else:
-        print(text)
+        out(text)
 
 
 def _some(names: list[str], most: int = 4) -> list[str]:

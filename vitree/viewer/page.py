@@ -17,6 +17,7 @@ from vitree.results.plain import replacing
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
+from vitree.wording import visible
 
 #: Pictures a second of the film, and the fewest and the most pictures of a page.
 RATE, FEWEST, MOST = 30, 120, 3000
@@ -102,7 +103,7 @@ def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float
     # A coordinate may move all bodies.
     most = max(MOVES // (PICTURES * max(len(stage.bodies), 1)), 1)
     for dial in dials.dials[:most]:
-        begins.append((clock, dial.name))
+        begins.append((clock, visible(dial.name)))
         start = dials.value(dial)
         # The coordinate goes up from its value, down and back, smoothly.
         for phase in np.linspace(0.0, 2 * np.pi, PICTURES + 1)[1:]:
@@ -176,7 +177,7 @@ def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
 def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) -> str:
     share = "each coordinate" if len(begins) == count else f"the first {len(begins)} of {count} coordinates"
     lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; {share} in turn"
-    return _panel(system.name, html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
+    return _panel(title_of(system), html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
 
 
 def _panel_of_runs(runs: list[Run], speed: float) -> str:
@@ -202,4 +203,4 @@ def _panel_of_runs(runs: list[Run], speed: float) -> str:
         f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
     )
     data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
-    return _panel(runs[0].trajectory.model_name, plot, data)
+    return _panel(title_of(runs), plot, data)

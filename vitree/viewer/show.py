@@ -20,6 +20,7 @@ from vitree.urdf.paths import Packages
 from vitree.viewer.page import colour_of, page_of, write_html
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
+from vitree.wording import visible
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 #: Pictures a second while a run plays.
@@ -357,7 +358,7 @@ def _show_all(stages: list[Stage], key: str, visible: bool) -> None:
 
 def _plain(text: str) -> str:
     """Return a text that Markdown shows as it is: names come from files, and viser would run scripts in them."""
-    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", visible(" ".join(text.split())))
 
 
 def _facts(run: Run) -> str:

@@ -20,7 +20,7 @@ from vitree.run.trajectory import Trajectory
 from vitree.tree.tree import Tree
 from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.robots import installed_folders
-from vitree.wording import Argument, keyword
+from vitree.wording import Argument, keyword, visible
 
 #: The number of points of an energy curve.
 POINTS = 600
@@ -62,7 +62,7 @@ def what_to_show(
     runs = []
     for label, run in _labelled(source).items():
         film = film_of(run if model is None else _of_model(run, model))
-        runs.append(Run(label, run, film, _meshes(film, packages)))
+        runs.append(Run(visible(label), run, film, _meshes(film, packages)))
     if not runs:
         raise InputError("there is no run to show")
     return runs
@@ -236,4 +236,4 @@ def view_of_runs(runs: list[Run], follow: bool) -> View:
 
 def title_of(shown: System | list[Run]) -> str:
     """Return the title of a page: the name of the system or model."""
-    return shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
+    return visible(shown.name if isinstance(shown, System) else shown[0].trajectory.model_name)

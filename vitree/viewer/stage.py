@@ -25,7 +25,7 @@ from vitree.urdf.paths import Resolved
 from vitree.viewer.dials import Dials
 from vitree.viewer.door import closed_to_strangers
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
-from vitree.wording import named
+from vitree.wording import named, visible
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
@@ -267,7 +267,7 @@ class Stage:
                     mesh, coloured = _mesh(*_version(file), shape.size)
             except Exception as error:  # readers of damaged meshes raise errors of many kinds
                 reason = error.args[0] if isinstance(error, InputError) else f"{error or type(error).__name__}"
-                self.missing.append(f"{shape.filename}: " + reason)
+                self.missing.append(visible(f"{shape.filename}: " + reason))
                 return
             if coloured and not looks:
                 scene.add_mesh_trimesh(name, mesh, **place)
@@ -355,7 +355,7 @@ def robot_on(server: Any, system: System, q: ArrayLike | None) -> tuple[Stage, D
 
 def _node(name: str) -> str:
     """Return a name for a node, without the separator of paths."""
-    return str(name).replace("/", "_").strip() or "_"
+    return visible(str(name).replace("/", "_").strip()) or "_"
 
 
 def _version(filename: str) -> tuple[str, int]:
