@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-
 #: Characters that a terminal obeys, that turn the direction of a line, or that end one; not tab and newline.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"

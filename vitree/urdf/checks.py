@@ -77,7 +77,7 @@ def _named(file: Source, tag: str) -> dict[str, Node]:
 
 def _check_name(file: Source, node: Node, what: str) -> None:
     if has_unseen(name := node.get("name", "")):
-        text = f'the name "{shown(visible(name))}" of {what} has characters that are not seen, written \\x.. and \\u....'
+        text = f'the name "{shown(visible(name))}" of {what} has characters that no one sees, here as \\x.. or \\u....'
         file.say("name-characters", text, node)
 
 
