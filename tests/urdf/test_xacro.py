@@ -391,3 +391,21 @@ def test_a_process_that_cannot_start_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
     with pytest.raises(UrdfError, match="no process can be started for it"):
         expand_xacro(write(tmp_path / "r.xacro"))
+
+
+def test_a_program_that_is_not_python_starts_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(UrdfError, match="this program is not Python's own"):
+        expand_xacro(write(tmp_path / "r.xacro"))
+
+
+NONSENSE = ["", "[]", "3", '{"run": "x"}', '{"read": 3, "x": 4}', '{"read": "\\u0000"}', "x", "[" * 9999]
+
+
+@pytest.mark.parametrize("line", NONSENSE, ids=range(len(NONSENSE)))
+def test_a_process_that_answers_nonsense_is_told(tmp_path, monkeypatch, line):
+    program = tmp_path / "expander.py"
+    program.write_text(f"import sys\nsys.stdin.readline()\nprint({line!r}, flush=True)\nsys.stdin.readline()\n")
+    monkeypatch.setattr(xacro_side, "__file__", str(tmp_path / "xacro.py"))
+    with pytest.raises(UrdfError, match="or its process died"):
+        expand_xacro(write(tmp_path / "r.xacro"))

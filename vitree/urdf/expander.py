@@ -18,10 +18,10 @@ import runpy
 import sys
 import types
 import warnings
+from typing import Any
 from xml.dom import expatbuilder
 from xml.parsers import expat
 
-_ask_lines, _tell_lines = sys.stdin.buffer, sys.stdout.buffer
 _names = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "expressions.py"))
 Refused, Function, evaluate, checked = (_names[name] for name in ("Refused", "Function", "evaluate", "checked"))
 
@@ -54,11 +54,24 @@ class Builder(expatbuilder.ExpatBuilderNS):
         raise Refused("a <!DOCTYPE>")
 
 
+def tell(message: dict) -> None:
+    """Write a line for the program that started this one."""
+    assert sys.__stdout__ is not None
+    sys.__stdout__.buffer.write(json.dumps(message).encode() + b"\n")
+    sys.__stdout__.buffer.flush()
+
+
+def hear() -> dict:
+    """Read a line of the program that started this one."""
+    assert sys.__stdin__ is not None
+    lines: Any = sys.__stdin__.buffer
+    return json.loads(lines.readline())
+
+
 def ask(**question: str):
     """Return the answer of the program that started this one."""
-    _tell_lines.write(json.dumps(question).encode() + b"\n")
-    _tell_lines.flush()
-    answer = json.loads(_ask_lines.readline())
+    tell(question)
+    answer = hear()
     if "refused" in answer:
         raise Refused(answer["refused"])
     if "error" in answer:
@@ -178,7 +191,7 @@ def failure(xacro, path: str, error: BaseException) -> dict:
 
 def main() -> None:
     """Expand the file of a job."""
-    job = json.loads(_ask_lines.readline())
+    job = hear()
     sys.path[:0] = job["modules"]
     said = sys.stdout = sys.stderr = io.StringIO()
     warnings.simplefilter("ignore")  # those of Python about expressions in the file
@@ -201,8 +214,7 @@ def main() -> None:
         result = {"text": text, "warnings": told, "asked": sorted(given.asked)}
     except Exception as error:
         result = failure(xacro, path, error)
-    _tell_lines.write(json.dumps({"done": result}).encode() + b"\n")
-    _tell_lines.flush()
+    tell({"done": result})
 
 
 if __name__ == "__main__":

@@ -98,11 +98,13 @@ def _resolver(filename: str) -> Any:
         home = os.path.realpath(home_of(Path(filename).absolute().parent))
 
         def get(self, name: str) -> bytes:
-            real = os.path.realpath(os.path.join(self.parent, name.strip()))
-            if not Path(real).is_relative_to(self.home):
-                raise ValueError(f'"{name}" is not in the package of the mesh ({self.home})')
-            _check_size(os.path.getsize(real), f'"{name}" has')
-            return Path(real).read_bytes()
+            # names may be those of the author's computer: then the file beside the mesh is meant
+            for each in (name.strip(), name.strip().lstrip("/"), os.path.basename(name.strip())):
+                real = os.path.realpath(os.path.join(self.parent, each))
+                if Path(real).is_relative_to(self.home) and os.path.isfile(real):
+                    _check_size(os.path.getsize(real), f'"{name}" has')
+                    return Path(real).read_bytes()
+            raise FileNotFoundError(f'"{name}" is not in the package of the mesh ({self.home})')
 
         def namespaced(self, namespace: str) -> Near:
             return Near(os.path.join(self.parent, namespace))

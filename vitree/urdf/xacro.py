@@ -137,6 +137,8 @@ class _Server:
             return {"find": self._find, "read": self._read, "glob": self._glob}[kind](str(what))
         except OSError as error:
             return {"error": [error.errno, error.strerror or str(error), error.filename]}
+        except ValueError:  # a name that no file can have
+            return {"refused": f"the name {what!r:.100}"}
 
     def _find(self, name: str) -> dict[str, Any]:
         folder = next(iter(self.places.packages(name)), None)
@@ -180,6 +182,8 @@ def _converse(path: Path, job: Mapping[str, Any], server: _Server) -> dict[str, 
     program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("expander.py"))]
     few = {name: os.environ[name] for name in _TO_START if name in os.environ}
     late = threading.Event()
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise _no_process(path, "this program is not Python's own")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
         folder, environment = (None, None) if job["trust"] else (empty, few)
         try:
@@ -188,8 +192,7 @@ def _converse(path: Path, job: Mapping[str, Any], server: _Server) -> dict[str, 
                 env=environment,
             )  # fmt: skip
         except OSError as error:
-            text = f"{path.name}: xacro: no process can be started for it ({error.strerror or error}); give its URDF"
-            raise UrdfError(text) from None
+            raise _no_process(path, error.strerror or str(error)) from None
 
         def stop() -> None:
             late.set()
@@ -198,26 +201,31 @@ def _converse(path: Path, job: Mapping[str, Any], server: _Server) -> dict[str, 
         timer = threading.Timer(SECONDS, stop)
         if not job["trust"]:
             timer.start()
-        message: dict[str, Any] = {"answer": None}
+        done: Any = None
         try:
-            with contextlib.suppress(OSError, ValueError, RecursionError):  # the process has ended, or writes nonsense
+            # the process has ended, or writes nonsense
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 assert process.stdin is not None and process.stdout is not None
                 answer: Mapping[str, Any] = job
-                while "done" not in message:
+                while done is None:
                     process.stdin.write(json.dumps(answer).encode() + b"\n")
                     process.stdin.flush()
                     message = json.loads(process.stdout.readline(LONGEST))
-                    if "done" not in message:
-                        answer = server.answer(message)
+                    done = message.get("done")
+                    answer = {} if done else server.answer(message)
         finally:
             timer.cancel()
             process.kill()
             process.communicate()
-    if "done" in message:
-        return message["done"]
+    if isinstance(done, dict):
+        return done
     if late.is_set():
         return {"failed": "refused", "text": f"more than {SECONDS:g} s", "suffix": "", "at": []}
     return {"failed": "memory", "text": "", "suffix": "", "at": []}
+
+
+def _no_process(path: Path, why: str) -> UrdfError:
+    return UrdfError(f"{path.name}: xacro: no process can be started for it ({why}); give its URDF")
 
 
 def _failure(path: Path, done: Mapping[str, Any]) -> UrdfError:
