@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vitree.findings import Finding, Report
-from vitree.wording import Argument, arguments_of, picklable
+from vitree.wording import Argument, arguments_of, picklable, visible
 
 
 class VitreeError(Exception):
@@ -31,7 +31,7 @@ class VitreeError(Exception):
     """
 
     def __init__(self, text: str = "", *, about: Argument | None = None, choices: Iterable[Any] | None = None):
-        super().__init__(text)
+        super().__init__(visible(text))
         self.about = next(iter(arguments_of(text)), None) if about is None else about
         self.argument: str | None = None if self.about is None else self.about.name
         self.value: Any = None if self.about is None else self.about.value

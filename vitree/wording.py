@@ -6,8 +6,34 @@ The library writes ``dt=-1``, the command line ``--dt -1``; the sentence around 
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
+
+#: Characters that a terminal obeys, that turn the direction of a line, or that end one; not tab and newline.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text with control and bidirectional characters as escapes, such as ``\\x1b``; others stay.
+
+    Names come from files, and a terminal or page that prints one must show it, not obey it.
+    """
+    if not has_unseen(text):
+        return text
+    return Text(*(_UNSEEN.sub(_escape, str(piece)) if has_unseen(piece) else piece for piece in pieces_of(text)))
+
+
+def has_unseen(text: str) -> bool:
+    """Say whether a text has control or bidirectional characters."""
+    return _UNSEEN.search(text) is not None
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 class Text(str):

@@ -84,7 +84,7 @@ MORE = [
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
-    "--version", "--help", "--install-completion", "--show-completion",
+    "--trust", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip
 
 

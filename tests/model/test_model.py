@@ -10,11 +10,12 @@ from vitree.errors import InputError
 
 
 def mixed() -> vt.Model:
-    """A turning and a sliding joint without limits, one of each with them, and a ball joint."""
+    """A turning, a sliding and a screw joint without limits, two joints with them, and a ball joint."""
     tree = vt.Tree("mixed")
     at = tree.world
     for element in (vt.rx("turn"), vt.ty("slide"), vt.rz("bent", lower=0.2, upper=0.5),
-                    vt.tx("drawer", lower=-0.1, upper=3.0), vt.spherical("hip")):  # fmt: skip
+                    vt.tx("drawer", lower=-0.1, upper=3.0), vt.screw("bolt", axis=(0, 0, 1), pitch=0.1),
+                    vt.spherical("hip")):  # fmt: skip
         at = at.add(element, vt.body(f"link of {element.name}", mass=1.0, inertia=np.eye(3)))
     return tree.compile()
 
@@ -22,7 +23,8 @@ def mixed() -> vt.Model:
 def test_random_configurations_fill_the_ranges_and_stay_within():
     model, rng = mixed(), np.random.default_rng(0)
     q = np.array([model.random_configuration(rng) for _ in range(2000)])
-    ranges = {"turn": (-np.pi, np.pi), "slide": (-1.0, 1.0), "bent": (0.2, 0.5), "drawer": (-0.1, 3.0)}
+    whole = -np.pi, np.pi
+    ranges = {"turn": whole, "bolt": whole, "slide": (-1.0, 1.0), "bent": (0.2, 0.5), "drawer": (-0.1, 3.0)}
     for name, (low, high) in ranges.items():
         drawn = q[:, model.q_names.index(name)]
         edge = 0.01 * (high - low)

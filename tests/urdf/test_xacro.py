@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -11,7 +13,10 @@ from xml.etree import ElementTree
 import pytest
 
 import vitree as vt
+import vitree.urdf.xacro as xacro_side
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError
+from vitree.urdf.expressions import BUILTINS, MATH, METHODS, Function, Refused, evaluate
+from vitree.urdf.robots import suggest_base
 from vitree.urdf.xacro import expand_xacro, is_xacro
 
 xacro = pytest.importorskip("xacro")
@@ -105,7 +110,7 @@ def test_packages_are_those_of_meshes(tmp_path):
         ("<link name='${open(\"/etc/passwd\")}'/>", "name 'open' is not defined"),
         ("<link name='${().__class__}'/>", "__class__"),
         ("<link name='${1 +}'/>", "invalid syntax"),
-        ("<link name='$(env NO_SUCH_VARIABLE)'/>", "environment variable 'NO_SUCH_VARIABLE' is not set"),
+        ("<link name='$(env NO_SUCH_VARIABLE)'/>", "environment variable NO_SUCH_VARIABLE; only a trusted file"),
         ("<link name='$(nothing x)'/>", "Unknown substitution command"),
         ("<link name='$(eval 1 +)'/>", "invalid syntax"),
         ("<xacro:if value='maybe'/>", "not a boolean"),
@@ -208,3 +213,199 @@ def test_the_reader_expands_what_is_named_so(tmp_path):
     assert vt.load_urdf(plain, xacro={}) == model
     with pytest.raises(InputError, match="give its path"):
         vt.load_urdf(robot(*parts), xacro={})
+
+
+# ---- strangers' files ---------------------------------------------------------------------------
+
+#: A generator whose frames lead to the modules of the program that evaluates it.
+ESCAPE = (
+    '[list(a) for q in [[]] for _ in [q.append((q[0].gi_frame.f_back.f_back.f_back.f_globals["os"].mkdir("{}") '
+    "for _ in [1]))] for a in q]"
+)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="its frames are those of Python 3.11")
+def test_no_code_of_a_stranger_runs(tmp_path):
+    """It ran in 0.1.0, from `vitree check`, too; it runs in a trusted file."""
+    taken = tmp_path / "taken"
+    path = write(tmp_path / "r.xacro", f"<link name='${{{ESCAPE.format(taken)}}}'/>")
+    for read in (expand_xacro, vt.load_urdf, vt.check_urdf):
+        with pytest.raises(UrdfError, match=r"ListComp.*; only a trusted file may have this.*trust=True"):
+            read(path)
+    assert suggest_base(path) == "fixed" and not taken.exists()
+    expand_xacro(path, trust=True)
+    assert taken.exists()
+    write(path, "<link name='$(eval [x for x in [1]][0])'/>")
+    with pytest.raises(UrdfError, match=r"ListComp.*; only a trusted file may have this"):
+        expand_xacro(path)
+    assert 'name="1"' in expand_xacro(path, trust=True)
+    assert 'name="2.0"' in expand_xacro(write(path, "<link name='$(eval 1 + pi / pi)'/>"))
+
+
+@pytest.mark.parametrize("text", [
+    "().__class__", "str.mro", "''.format(1)", "'{0.x}'.format(pi)", "python.type(1)", "python.vars()", "(lambda: 1)()",
+    "[x for x in [1]]", "list(x for x in [1])", "{**{}}", "max(*[1, 2])", "sin.x", "[sin]", "sin", "(x := 1)",
+    "math.sin", "1 << 9", "9**9**9", "2**4097", "(2**4000)**2", "'a' * 10**6", "10**6 * [1]", "'%1000000d' % 1",
+    "'%*d' % (9, 1)", "range(10**9)", "round(1, -10**9)", "'a'.replace('', 'b' * 99999)", "('b' * 999).join('a' * 999)",
+    "1j", "b'a'",
+    "(-1)**0.5", "x._resolve_", "x.parent", "list(map(sin, [1]))", "math.factorial(99999)", "await x", "f'{1}'", "...",
+    "1" + " + 1" * 60_000,
+])  # fmt: skip
+def test_what_expressions_may_not_have(text):
+    class Space(dict):
+        def _resolve_(self):
+            raise AssertionError
+
+    names = {**BUILTINS, **MATH, "math": Space(MATH), "python": Space(BUILTINS), "x": Space()}
+    with pytest.raises((Refused, NameError, KeyError, SyntaxError, RecursionError)):
+        evaluate(text, names)
+
+
+@pytest.mark.parametrize("text", [
+    "1 + 2 * 3 - 4 / 5 // 6 % 7", "-(2**0.5)", "not 1 or 2 and 3", "1 < 2 <= 2 != 3", "1 if 2 > 3 else 'b'",
+    "'a' + 'b' * 3", "'%.3f and %s' % (pi, [1])", "[1, (2, 3)][1][0]", "'abc'[::-1]", "{'a': [1]}['a']", "'a' in 'abc'",
+    "sorted([3, 1, 2])", "' a,b '.strip().split(',')", "'a'.upper().replace('A', 'b')", "{'a': 1}.get('b', 2)",
+    "radians(90) + cos(pi) + atan2(1, 2)", "max(1, 2.5, 3)", "round(2.567, 2)", "len('abc') == 3",
+    "int('7') + float('1')", "dict(a=1, b=[2])", "sum([1, 2]) is not None", "'-'.join(['a', 'b'])", "1e400", "0x10",
+    "list(zip([1], [2]))",
+])  # fmt: skip
+def test_expressions_are_those_of_python(text):
+    names = {**BUILTINS, **MATH}
+    plain = {name: value.call if isinstance(value, Function) else value for name, value in names.items()}
+    assert evaluate(text, names) == eval(text, plain)
+
+
+def test_methods_return_plain_values():
+    """None gives access to what is not plain: a format, an encoding, a translation."""
+    assert not {"format", "format_map", "encode", "translate", "zfill", "ljust"} & set(METHODS[str])
+    assert evaluate("{'a': 1}.items()", {}) == [("a", 1)]
+
+
+def test_files_of_a_stranger_are_those_of_meshes(tmp_path):
+    """Includes and tables stay in the robot's folders, links followed; a trusted file may read any."""
+    write(tmp_path / "secret.xacro", "<link name='secret'/>")
+    (tmp_path / "secret.yaml").write_text("a: 1")
+    (tmp_path / "home" / "bot").mkdir(parents=True)
+    (tmp_path / "home" / "package.xml").write_text("<package><name>bot</name></package>")
+    (tmp_path / "home" / "link.xacro").symlink_to(tmp_path / "secret.xacro")
+    (tmp_path / "home" / "bot" / "own.yaml").write_text("a: {b: [1, 2]}")
+    (tmp_path / "home" / "x").mkdir()
+    (tmp_path / "home" / "x" / "y.xacro").write_text(robot())
+    (tmp_path / "home" / "x%2fy.xacro").symlink_to(tmp_path / "secret.xacro")
+    for part in (
+        "<xacro:include filename='../../secret.xacro'/>", f"<xacro:include filename='{tmp_path}/secret.xacro'/>",
+        "<xacro:include filename='../link.xacro'/>",
+        "<link name='${xacro.load_yaml(\"../../secret.yaml\").a}'/>",
+    ):  # fmt: skip
+        path = write(tmp_path / "home" / "bot" / "r.xacro", part)
+        with pytest.raises(UrdfError, match=r"the file .*escapes the robot's package.*; only a trusted file"):
+            expand_xacro(path)
+        assert "<link" in expand_xacro(path, trust=True)
+    assert "<link" in expand_xacro(path, packages=[tmp_path])
+    own = "<xacro:property name='t' value='${xacro.load_yaml(\"own.yaml\")}'/><link name='${t.a[\"b\"][1]}'/>"
+    assert 'name="2"' in expand_xacro(write(path, own))
+    assert "secret" not in expand_xacro(write(path, "<xacro:include filename='../x%2fy.xacro'/>"))
+    write(path, "<xacro:include filename='../../s*.xacro'/>")
+    assert "secret" not in expand_xacro(path) and "secret" in expand_xacro(path, trust=True)
+    with pytest.raises(UrdfError, match="has folders in it"):
+        expand_xacro(write(path, "<xacro:include filename='/*/*/*'/>"))
+    (path.parent / "folder.xacro").mkdir()
+    os.mkfifo(path.parent / "pipe.xacro")
+    for name in ("folder", "pipe"):
+        with pytest.raises(UrdfError, match="is no file"):
+            expand_xacro(write(path, f"<xacro:include filename='{name}.xacro'/>"))
+
+
+@pytest.mark.parametrize("way", ["$(env A_SECRET)", "$(optenv A_SECRET none)", '$(eval env("A_SECRET"))'])
+def test_the_environment_of_a_trusted_file_only(tmp_path, way, monkeypatch):
+    monkeypatch.setenv("A_SECRET", "hidden")
+    path = write(tmp_path / "r.xacro", f"<link name='{way}'/>")
+    with pytest.raises(UrdfError) as told:
+        expand_xacro(path)
+    assert "hidden" not in str(told.value)
+    if "eval" not in way:
+        assert "hidden" in expand_xacro(path, trust=True)
+
+
+def doubled(times: int, of: str) -> str:
+    """A property p0, and others that have the one before twice."""
+    values = ["a", *(of.replace("P", f"p{k}") for k in range(times))]
+    return "".join(f"<xacro:property name='p{k}' value='{value}'/>" for k, value in enumerate(values))
+
+
+@pytest.mark.parametrize("parts, text", [
+    (doubled(40, "${P}${P}") + "<link name='${p40}'/>", "more than 100000 characters"),
+    (doubled(40, "${[P, P]}") + "<link name='${p40}'/>", "more than 100000 entries"),
+    ("<!DOCTYPE robot [<!ENTITY a 'b'>]>", "a <!DOCTYPE>"),
+    ("<link name='$(cwd)'/>", r"\$\(cwd\)"),
+])  # fmt: skip
+def test_values_that_grow_are_refused(tmp_path, parts, text):
+    path = write(tmp_path / "r.xacro", parts)
+    if "DOCTYPE" in parts:
+        path.write_text(parts + robot())
+    with pytest.raises(UrdfError, match=text):
+        expand_xacro(path)
+
+
+def test_time_and_memory_have_limits(tmp_path, monkeypatch):
+    """A macro that doubles itself ends, and so does the process."""
+    doubling = "".join(
+        f"<xacro:macro name='m{k + 1}'><xacro:m{k}/><xacro:m{k}/></xacro:macro>" for k in range(40)
+    )
+    one = "<xacro:macro name='m0'><link name='a'/></xacro:macro>"
+    path = write(tmp_path / "r.xacro", one, doubling, "<xacro:m40/>")
+    monkeypatch.setattr(xacro_side, "SECONDS", 1.5)
+    with pytest.raises(UrdfError, match=r"more than 1\.5 s; only a trusted file"):
+        expand_xacro(path)
+    pytest.importorskip("resource")
+    write(path, "<xacro:macro name='m0'><link name='${90000 * \"a\"}'/></xacro:macro>", doubling, "<xacro:m40/>")
+    monkeypatch.setattr(xacro_side, "SECONDS", 60)
+    monkeypatch.setattr(xacro_side, "MEMORY", 100 * 2**20)
+    with pytest.raises(UrdfError, match=r"more than 100 MB.*trust=True lifts the limits"):
+        expand_xacro(path)
+    monkeypatch.setattr(xacro_side, "FILES", 2)
+    monkeypatch.setattr(xacro_side, "MEMORY", 2**30)
+    write(tmp_path / "s.xacro")
+    with pytest.raises(UrdfError, match="more than 2 files"):
+        expand_xacro(write(path, *["<xacro:include filename='s.xacro'/>"] * 3))
+
+
+def test_the_process_has_given_up_files_and_programs(tmp_path):
+    """Were an expression to escape: no file, no socket. The limits are those of POSIX."""
+    pytest.importorskip("resource")
+    program = os.path.join(os.path.dirname(xacro_side.__file__), "expander.py")
+    code = (
+        f"import json, runpy, socket; side = runpy.run_path({program!r}, run_name='side')\n"
+        "side['give_up'](5, 2**30)\n"
+        "told = []\n"
+        "for try_ in (lambda: open('/etc/hostname'), lambda: open('new', 'w'), socket.socket):\n"
+        "    try: try_()\n"
+        "    except OSError as error: told.append(error.errno)\n"
+        "print(json.dumps(told))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert len(json.loads(done.stdout)) == 3
+
+
+def test_a_process_that_cannot_start_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with pytest.raises(UrdfError, match="no process can be started for it"):
+        expand_xacro(write(tmp_path / "r.xacro"))
+
+
+def test_a_program_that_is_not_python_starts_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(UrdfError, match="this program is not Python's own"):
+        expand_xacro(write(tmp_path / "r.xacro"))
+
+
+NONSENSE = ["", "[]", "3", '{"run": "x"}', '{"read": 3, "x": 4}', '{"read": "\\u0000"}', "x", "[" * 9999]
+
+
+@pytest.mark.parametrize("line", NONSENSE, ids=range(len(NONSENSE)))
+def test_a_process_that_answers_nonsense_is_told(tmp_path, monkeypatch, line):
+    program = tmp_path / "expander.py"
+    program.write_text(f"import sys\nsys.stdin.readline()\nprint({line!r}, flush=True)\nsys.stdin.readline()\n")
+    monkeypatch.setattr(xacro_side, "__file__", str(tmp_path / "xacro.py"))
+    with pytest.raises(UrdfError, match="or its process died"):
+        expand_xacro(write(tmp_path / "r.xacro"))

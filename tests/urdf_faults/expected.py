@@ -47,6 +47,7 @@ EXPECTED: dict[str, tuple[dict, list[str]]] = {
     "links_of_one_name": ({}, ["17 error name-duplicate"]),
     "joints_of_one_name": ({}, ["24 error name-duplicate"]),
     "accepted_link_and_joint_of_one_name": ({}, []),
+    "names_with_controls": ({}, ["1 warning name-characters", "3 warning name-characters"]),
     "name_clash": ({}, ["24 error name-clash"]),
     "joint_type_unknown": ({}, ["10 error joint-type"]),
     "joint_type_missing": ({}, ["10 error joint-type"]),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
+import http.client
 import json
+import os
 import re
 import socket
 import sys
 import threading
+import types
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import viser
 from random_models import random_flat
 
 import vitree as vt
@@ -20,13 +25,14 @@ from vitree.errors import InputError
 from vitree.results.drawing import drawing_of, poses
 from vitree.viewer import show, view, write_html
 from vitree.viewer.dials import Dials
+from vitree.viewer.page import page_of
 from vitree.viewer.source import energies_of, goes_far, travel_of, view_of_runs, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, set_scene
 
 
 @pytest.fixture(scope="module")
 def server():
-    server = open_server("127.0.0.1", 8300, "test")
+    server, _ = open_server("127.0.0.1", 8300, "test")
     yield server
     server.stop()
 
@@ -107,13 +113,16 @@ def test_what_view_takes(tmp_path):
         view(run, speed=0.0)
 
 
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("dt", [0.1, 0.002])
-def test_energy_of_a_run_that_failed_does_not_flatten_the_others(dt):
+def test_energy_of_a_run_that_failed_does_not_flatten_the_others(dt, first):
     model = pendulum().compile()
     runs = what_to_show({name: vt.simulate(model, [3.0], duration=20.0, dt=dt, method=name)
                          for name in ("linear-time", "explicit-euler")})  # fmt: skip
-    _, (calm, wild) = energies_of(runs)
-    limit, error, share = np.abs(wild).max(), np.abs(calm).max(), 0.02 * runs[0].trajectory.kinetic.max()
+    of_calm = runs[0].trajectory
+    _, curves = energies_of(runs[:: -1 if first else 1])
+    calm, wild = curves[first], curves[1 - first]
+    limit, error, share = np.abs(wild).max(), np.abs(calm).max(), 0.02 * of_calm.kinetic.max()
     # long steps: a hundred times the error of the calm run; short ones: a share of its kinetic energy
     assert limit == (100 * error if dt == 0.1 else share) == max(100 * error, share)
     assert error < limit and wild[-1] == limit  # it stays at the edge
@@ -205,6 +214,56 @@ def test_view_serves_and_stops(capfd):
         first.stop()
         second.stop()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_live_page_answers_itself_only():
+    """In 0.1.0 any page in the browser could read the robot and move its sliders."""
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
+    viewers = [view(pendulum(), browser=False, block=False, port=8320) for _ in range(2)]
+    try:
+        url = viewers[0].url
+        bare, token = url.rstrip("/").rsplit("/", 1)
+        own, rest = bare.partition("://")[2], viewers[1].url.rstrip("/").rsplit("/", 1)[1]
+        assert len(token) > 20 and token != rest
+        protocol = f"viser-v{viser.__version__}"
+
+        def answer(path: str, **headers: str) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", int(bare.rsplit(":", 1)[1]), timeout=30)
+            with contextlib.closing(connection) as asked:
+                asked.request("GET", path, headers=headers)
+                return asked.getresponse().status
+
+        def opens(path: str, origin: str | None) -> bool:
+            try:
+                with connect(f"ws://{own}{path}", origin=origin, subprotocols=[protocol]) as socket:
+                    return bool(socket.recv(timeout=30))
+            except InvalidStatus as refused:
+                assert refused.response.status_code == 403
+                return False
+
+        assert answer(f"/{token}/") == answer(f"/{token}") == 200
+        wrong = f"/{token}x/", f"/{token[:-1]}/", f"/{rest}/", f"//{token[1:]}", f"/x/{token}/"
+        wrong += "/", "/index.html", "/%00/"
+        assert {answer(path) for path in wrong} == {403}
+        assert answer(f"/{token}/", Host=own, Origin="https://example.org") == 403
+        assert answer(f"/{token}/../../secret") == answer(f"/{token}/none") == 404
+        assert opens(f"/{token}", f"http://{own}") and opens(f"/{token}/", f"http://{own}") and opens(f"/{token}", None)
+        for origin in ("https://example.org", "null", "http://localhost:1", f"http://{own}.example.org"):
+            assert not opens(f"/{token}", origin), origin
+        for path in ("", "/", f"/{rest}", f"/?{token}"):
+            assert not opens(path, f"http://{own}"), path
+    finally:
+        for viewer in viewers:
+            viewer.stop()
+
+
+def test_a_viser_that_starts_otherwise_is_refused(monkeypatch):
+    other = types.SimpleNamespace(ViserServer=lambda **_: None)
+    monkeypatch.setattr("vitree.viewer.stage.require_viser", lambda: other)
+    with pytest.raises(InputError, match="cannot be told to answer its own page only"):
+        open_server("127.0.0.1", 8330, "test")
 
 
 @pytest.mark.parametrize(("options", "word"), [
@@ -302,3 +361,59 @@ def test_energy_of_a_run_backwards_is_that_of_the_run():
     run = swing()
     for found, expected in zip(energies_of(what_to_show(run[::-1])), energies_of(what_to_show(run)), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def with_mesh(folder):
+    """A robot file with a mesh, in no package, which would be found."""
+    trimesh = pytest.importorskip("trimesh")
+    for part in ("urdf", "meshes"):
+        (folder / part).mkdir(parents=True)
+    (folder / "meshes" / "box.stl").write_bytes(trimesh.creation.box().export(file_type="stl"))
+    file = folder / "urdf" / "arm.urdf"
+    file.write_text("""<robot name="arm"><link name="base"/>
+      <link name="tip"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+        <visual><geometry><mesh filename="../meshes/box.stl"/></geometry></visual></link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>""")
+    return file
+
+
+def test_a_run_of_a_stranger_opens_no_other_files(tmp_path):
+    """In 0.1.0 a run's file could name any file of the computer as a mesh, and the page had it."""
+    file = with_mesh(tmp_path / "robots" / "arm")
+    run = vt.simulate(vt.load_urdf(file), duration=0.1, dt=0.05)
+    assert not what_to_show(run)[0].meshes  # made in this process
+    for folder, opened in (("elsewhere/runs", False), ("robots/runs", True)):
+        (tmp_path / folder).mkdir(parents=True)
+        path = run.save(tmp_path / folder / "run.npz")
+        for source in (path, vt.Trajectory.load(path), {"a": vt.Trajectory.load(path)[1:]}):
+            (shown,) = what_to_show(source)
+            ((name, found),) = shown.meshes.items()
+            assert os.path.samefile(name, file.parent.parent / "meshes" / "box.stl")
+            assert (found.problem is None) == opened, found
+        missing = []
+        page = page_of(what_to_show(path), missing=missing)
+        assert len(missing) == (not opened) == page.count("meshes that could not be read: 1")
+    path = tmp_path / "elsewhere" / "runs" / "run.npz"
+    assert "may be a stranger's; if the mesh belongs to its robot, name its folder by packages=" in (
+        what_to_show(path)[0].meshes[name].problem)  # fmt: skip
+    for packages in ([tmp_path / "robots"], {"arm": tmp_path / "robots" / "arm"}):
+        assert what_to_show(path, packages=packages)[0].meshes[name].problem is None
+    viewer = view(path, browser=False, block=False, port=8340)
+    viewer.stop()
+    assert len(viewer.missing) == 1 and name in viewer.missing[0]
+    viewer = view(path, browser=False, block=False, port=8340, packages=tmp_path / "robots")
+    viewer.stop()
+    assert viewer.missing == []
+    again = vt.Trajectory.load(vt.Trajectory.load(path).save(tmp_path / "robots" / "again.npz"))
+    assert again.film.drawing == vt.Trajectory.load(path).film.drawing
+
+
+def test_meshes_of_installed_robots_are_opened_for_a_run_anywhere(tmp_path, monkeypatch):
+    file = with_mesh(tmp_path / "cache" / "arm")
+    (tmp_path / "my" / "runs").mkdir(parents=True)
+    path = vt.simulate(vt.load_urdf(file), duration=0.1, dt=0.05).save(tmp_path / "my" / "runs" / "run.npz")
+    assert [x.problem is None for x in what_to_show(path)[0].meshes.values()] == [False]
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+    assert [x.problem is None for x in what_to_show(path)[0].meshes.values()] == [True]
+    (file.parent.parent / "meshes" / "box.stl").unlink()
+    assert [x.problem for x in what_to_show(path)[0].meshes.values()] == ["missing"]

@@ -6,7 +6,7 @@ import warnings
 from typing import Annotated
 
 from vitree.cli.base import grouped, option
-from vitree.cli.console import say
+from vitree.cli.console import out, say
 from vitree.cli.convert import convert
 from vitree.cli.robot import check, fix, info, robots
 from vitree.cli.run import bench, compare, simulate
@@ -29,9 +29,9 @@ def _root(
 ) -> None:
     """Variational integrators for articulated robots, from URDF to trajectory."""
     if version:
-        print(f"vitree {__version__}")
+        out(f"vitree {__version__}")
     elif context.invoked_subcommand is None:
-        print(context.get_help())
+        out(context.get_help())
 
 
 def application() -> typer.Typer:

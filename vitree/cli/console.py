@@ -21,6 +21,7 @@ from vitree.findings import SEVERITIES, Finding
 from vitree.model.model import Model
 from vitree.model.system import freedom_of
 from vitree.results.plain import no_nan, plain
+from vitree.wording import visible
 
 #: Seconds without output before the progress is shown.
 PATIENCE = 1.0
@@ -32,12 +33,17 @@ MOST_SHOWN = 12
 
 def say(text: object) -> None:
     """Print a line on stderr."""
-    print("vitree: " + " ".join(str(text).split()), file=sys.stderr)
+    print("vitree: " + visible(" ".join(str(text).split())), file=sys.stderr)
+
+
+def out(text: object, flush: bool = False) -> None:
+    """Print a text on stdout."""
+    print(visible(str(text)), flush=flush)
 
 
 def print_json(content: Any) -> None:
     """Print strict JSON, with null for NaN."""
-    print(json.dumps(no_nan(plain(content)), indent=1, allow_nan=False))
+    out(json.dumps(no_nan(plain(content)), indent=1, allow_nan=False))
 
 
 def facts_of_findings(findings) -> list[dict[str, Any]]:
@@ -69,7 +75,7 @@ class Busy:
     """A line on stderr that names the work, once it takes over a second (no terminal: three)."""
 
     def __init__(self, what: str):
-        self.what = what
+        self.what = visible(what)
         self.shown: Any = None
 
     def __enter__(self) -> Busy:
@@ -114,6 +120,7 @@ class Bar:
             self.what, self.reported = what, time.monotonic()
 
     def __call__(self, done: int, total: int, what: str) -> None:
+        what = visible(what)
         if self.lines and done < total:
             self._tell(what)
         if not self.wanted or time.monotonic() - self.start < self.patience:
@@ -203,44 +210,48 @@ def _lines_of_findings(model) -> list[str]:
     ]
 
 
+def _line(text: str) -> Any:
+    """Return a text for Rich."""
+    from rich.text import Text
+
+    return Text(visible(text))
+
+
 def print_columns(words: Iterable[str]) -> None:
     """Print words in columns, down each, as wide as the terminal, or of 80 characters."""
     from rich.columns import Columns
     from rich.console import Console
-    from rich.text import Text
 
-    Console(highlight=False).print(Columns(map(Text, words), padding=(0, 2), column_first=True))
+    Console(highlight=False).print(Columns(map(_line, words), padding=(0, 2), column_first=True))
 
 
 def print_tree(system) -> None:
     """Print links and joints of a model, or the facts of a vehicle, as a tree."""
     from rich.console import Console
-    from rich.text import Text
 
     tree = _tree_of_model(system) if isinstance(system, Model) else _tree_of_vehicle(system)
     for what, some in (("constraint", system.constraints), ("load", system.loads)):
         for each in some:
-            tree.add(Text(f"{what}: {each.name}"))
+            tree.add(_line(f"{what}: {each.name}"))
     for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
         if names:
-            tree.add(Text(f"{what}: {', '.join(names)}"))
+            tree.add(_line(f"{what}: {', '.join(names)}"))
     lines = _lines_of_findings(system) if isinstance(system, Model) else []
     for line in lines[:MOST_SHOWN]:
-        tree.add(Text(in_options(line)))
+        tree.add(_line(in_options(line)))
     if len(lines) > MOST_SHOWN:
-        tree.add(Text(f"{len(lines) - MOST_SHOWN} more kinds of findings: --json shows them"))
+        tree.add(_line(f"{len(lines) - MOST_SHOWN} more kinds of findings: --json shows them"))
     wide = None if sys.stdout.isatty() else 10_000  # a pipe gets whole lines
     Console(width=wide, highlight=False).print(tree)
 
 
 def _tree_of_vehicle(vehicle):
-    from rich.text import Text
     from rich.tree import Tree
 
-    tree = Tree(Text(f"{vehicle.name}: {freedom_of(vehicle)}, {vehicle.total_mass:.6g} kg"))
-    tree.add(Text(summary(type(vehicle))))
+    tree = Tree(_line(f"{vehicle.name}: {freedom_of(vehicle)}, {vehicle.total_mass:.6g} kg"))
+    tree.add(_line(summary(type(vehicle))))
     for what, names in (("q", vehicle.q_names), ("v", vehicle.v_names), ("methods", vehicle.methods)):
-        tree.add(Text(f"{what}: {', '.join(names)}"))
+        tree.add(_line(f"{what}: {', '.join(names)}"))
     return tree
 
 
@@ -251,7 +262,6 @@ def summary(thing: Any) -> str:
 
 
 def _tree_of_model(model):
-    from rich.text import Text
     from rich.tree import Tree
 
     into: dict[str, str] = {}  # link to the joints that lead to it
@@ -265,11 +275,11 @@ def _tree_of_model(model):
         f"{model.name}: {freedom_of(model)}, {moving} joints, "
         f"{len(model.link_names)} links, {model.total_mass:.6g} kg moving"
     )
-    tree = Tree(Text(title))
+    tree = Tree(_line(title))
     nodes: dict[str | None, Any] = {None: tree}
     flat = model.flat
     for name, parent, mass in zip(model.link_names, flat.link_parent, flat.link_mass, strict=True):
-        text = Text(f"{into.get(name, '')}{name}, {mass:.4g} kg")
+        text = _line(f"{into.get(name, '')}{name}, {mass:.4g} kg")
         nodes[name] = nodes.get(parent, tree).add(text)
     return tree
 

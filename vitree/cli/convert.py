@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from vitree.cli.base import Json, argument, option
-from vitree.cli.console import Busy, check_writable, print_json
+from vitree.cli.console import Busy, check_writable, out, print_json
 from vitree.cli.names import is_run, sources
 from vitree.cli.options import GRAVITY, Reading, find
 from vitree.errors import InputError, ModelError
@@ -50,7 +50,7 @@ def convert(
     if as_json:
         print_json({"file": str(target), "source": source, "left_out": lost or None})
     else:
-        print(f"wrote {target}" + (f"; left out: {lost}" if lost else ""))
+        out(f"wrote {target}" + (f"; left out: {lost}" if lost else ""))
 
 
 def _tree(reading: Reading, source: str) -> Any:

@@ -79,6 +79,10 @@ class Reading:
         Optional[list[str]],  # noqa: UP045
         option("--xacro", text="NAME=VALUE of an argument of a xacro file; may be repeated."),
     ] = None
+    trust: Annotated[
+        bool,
+        option("--trust", text="Let a xacro file run any Python and read any file; only if you know who wrote it."),
+    ] = False
 
     def options(self, path: Any) -> dict[str, Any]:
         """Return the options of ``load_urdf`` for a file."""
@@ -87,9 +91,11 @@ class Reading:
         if self.base not in ("auto", "free", "fixed", "euler"):
             raise InputError(f'--base "{self.base}" is not known; choose from auto, free, fixed, euler')
         return {
-            "base": suggest_base(path) if self.base == "auto" else self.base, "mimic": self.mimic, "loops": self.loops,
-            "root": self.root, "inertia": self.inertia, "density": self.density,
-            "packages": _folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
+            "base": suggest_base(path, self.trust) if self.base == "auto" else self.base,
+            "mimic": self.mimic, "loops": self.loops, "root": self.root,
+            "inertia": self.inertia, "density": self.density,
+            "packages": folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
+            "trust": self.trust,
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:
@@ -126,7 +132,8 @@ class Reading:
         if warnings := model.report.of("warning"):
             options = [
                 word for key, value in self.given().items()
-                for each in (value if isinstance(value, list) else [value]) for word in (key, str(each))
+                for each in (value if isinstance(value, list) else [value])
+                for word in ((key,) if each is True else (key, str(each)))
             ]  # fmt: skip
             say(f"{counted(len(warnings), 'warning')}, see: {shlex.join(['vitree', 'check', name, *options])}")
         return model
@@ -320,7 +327,7 @@ def _pairs(name: str, texts: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _folders(texts: list[str]) -> dict[str, str] | list[str] | None:
+def folders(texts: list[str]) -> dict[str, str] | list[str] | None:
     """Folders of packages by name, or folders that hold packages."""
     named = [text for text in texts if "=" in text]
     if named and len(named) < len(texts):

@@ -13,6 +13,7 @@ from vitree.cli.console import (
     counted,
     facts_of,
     facts_of_findings,
+    out,
     print_columns,
     print_json,
     print_tree,
@@ -69,7 +70,7 @@ def check(
     else:
         for finding in found:
             if notes or finding.severity != "note":
-                print(in_options(str(finding)))
+                out(in_options(str(finding)))
         text = ", ".join(counted(count, severity) for severity, count in counts.items())
         text += " (--notes shows them)" if counts["note"] and not notes else ""
         say(text + ("; checks that need these parts come once the errors are corrected" if counts["error"] else ""))
@@ -105,7 +106,7 @@ def fix(
         print_json({"file": str(output), **found})
         return
     for finding in (*changes, *remaining):
-        print(in_options(str(finding)))
+        out(in_options(str(finding)))
     say(f"{counted(len(changes), 'change')}; wrote {output}")
 
 
@@ -125,11 +126,11 @@ def robots(
         _print_pairs(found)
     else:
         print_columns(found)
-    print("\nvehicles")
+    out("\nvehicles")
     _print_pairs(built)
 
 
 def _print_pairs(lines: Mapping[str, object]) -> None:
     width = max(map(len, lines))
     for name, text in lines.items():
-        print(f"{name.ljust(width)}  {text}")
+        out(f"{name.ljust(width)}  {text}")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 import numpy as np
 
 from vitree.cli.base import Json, Progress, option
-from vitree.cli.console import Bar, check_writable, counted, print_json, say, wrote
+from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
 from vitree.cli.words import blaming, in_options
@@ -97,11 +97,11 @@ def simulate(
         return
     energy = f"within {facts['energy_error']:.2e}" if keeps else f"changed by {facts['energy_change']:.3g}"
     rest = " at rest" if "adapt" in options else ""
-    print(
+    out(
         f"{system.name} by {method}: {counted(traj.steps, 'step')} of {dt:g} s{rest} in {traj.seconds:.3g} s "
         f"({facts['us_per_step']:.1f} us/step), energy {energy} J; wrote {counted(len(traj), 'record')} to {output}"
     )
-    print(f"see it: vitree view {shlex.quote(str(output))}")
+    out(f"see it: vitree view {shlex.quote(str(output))}")
 
 
 def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def compare(
     if result is not None and not result.table:
         result = None
     if result is not None:
-        print(result.to_json() if as_json else replace(result, notes=tuple(map(in_options, result.notes))))
+        out(result.to_json() if as_json else replace(result, notes=tuple(map(in_options, result.notes))))
         if picture is not None and result.series:
             text = wrote(picture)
             result.plot(picture)
@@ -287,4 +287,4 @@ def bench(
             system, _split(methods, system), *start.of(system), dt=dt, steps=steps, repeats=repeats, peers=peers,
             progress=bar,
         )  # fmt: skip
-    print(found.to_json() if as_json else found)
+    out(found.to_json() if as_json else found)

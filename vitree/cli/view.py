@@ -6,14 +6,15 @@ import contextlib
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 from vitree.cli.base import Json, argument, option
-from vitree.cli.console import Busy, check_writable, print_json, say, wrote
+from vitree.cli.console import Busy, check_writable, out, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
-from vitree.cli.options import ROBOT, Reading, Start
-from vitree.cli.words import blaming
+from vitree.cli.options import ROBOT, Reading, Start, folders
+from vitree.cli.words import blaming, in_options
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.run.trajectory import Trajectory
 
@@ -79,8 +80,9 @@ def view(
         if q0 != "neutral":
             raise InputError("--q0 is for a robot; runs begin where they began")
         if robot is None:
-            reading.refuse("this is of robots; give runs their --robot, or leave it out")
-        shown = what_to_show(load_runs(source), reading.load(robot) if robot else None)
+            replace(reading, packages=None).refuse("this is of robots; give runs their --robot, or leave it out")
+        model = reading.load(robot) if robot else None
+        shown = what_to_show(load_runs(source), model, folders(reading.packages or []))
     elif len(source) > 1:
         raise InputError(f"cannot show {' and '.join(source)} together; give one robot, or runs (.npz)")
     elif robot is not None:
@@ -89,14 +91,17 @@ def view(
         shown = reading.load(source[0])
         q = None if q0 == "neutral" else Start(q0=q0).configuration(shown)
     if html is not None:
+        missing: list[str] = []
         with Busy(f"writing {html}"):
-            write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow))
-        print(f"wrote {html}")
+            write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow, missing=missing))
+        _tell_missing(missing)
+        out(f"wrote {html}")
         return
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     try:
+        _tell_missing(viewer.missing)
         say("Ctrl-C ends it")
-        print(viewer.url, flush=True)
+        out(viewer.url, flush=True)
         if _has_display() if browser is None else browser:
             import webbrowser
 
@@ -104,6 +109,13 @@ def view(
         viewer.wait()
     except KeyboardInterrupt:  # before it waited
         viewer.stop()
+
+
+def _tell_missing(lines: list[str]) -> None:
+    """Say how many meshes are not shown, and why the first is not."""
+    if lines:
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        say(in_options("not shown: " + lines[0] + more))
 
 
 def _has_display() -> bool:
@@ -157,7 +169,7 @@ def plot(
     if as_json:
         print_json({"file": str(path), "plot": name, "runs": run})
     else:
-        print(text)
+        out(text)
 
 
 def _some(names: list[str], most: int = 4) -> list[str]:

@@ -12,9 +12,9 @@ from vitree.wording import Argument, pieces_of, reworded
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate"}
 #: Arguments that have options of their own names.
 _SAME = (
-    "base", "mimic", "loops", "root", "inertia", "density", "xacro", "q0", "v0", "gravity", "duration", "solver",
-    "order", "every", "method", "methods", "dt", "halvings", "reference", "repeats", "steps", "host", "port", "speed",
-    "spread", "lossy",
+    "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
+    "solver", "order", "every", "method", "methods", "dt", "halvings", "reference", "repeats", "steps", "host", "port",
+    "speed", "spread", "lossy",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: Options of methods that have an option of their own.

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, replacing, versions
+from vitree.wording import visible
 
 #: The plots and sources of each figure.
 _drawn: WeakKeyDictionary[Any, dict[str, list]] = WeakKeyDictionary()
@@ -94,7 +95,7 @@ def save(figure, path: str | os.PathLike) -> Path:
     if kind in _KEYS:
         title, settings, date = _KEYS[kind]
         models = ", ".join(dict.fromkeys(source["model"] for source in notes["sources"]))
-        metadata = {title: f"vitree: {', '.join(notes['plots'])} of {models}"}
+        metadata = {title: f"vitree: {', '.join(notes['plots'])} of {visible(models)}"}
         metadata[settings] = json.dumps({**notes, "versions": versions()}, allow_nan=False)
         if date is not None:
             metadata[date] = None

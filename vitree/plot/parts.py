@@ -14,6 +14,7 @@ from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
 from vitree.results.series import Series, series_against
 from vitree.results.units import units_of
+from vitree.wording import visible
 
 #: Okabe & Ito's colours without yellow and purple (jfly.uni-koeln.de/color), dark and light in turn. Dash patterns go
 #: with them, so that lines differ in grey as well.
@@ -229,7 +230,7 @@ def unit_label(run: Recording, of: str, names: Iterable[str]) -> str:
 
 def literal(text: str) -> str:
     """Return a text that matplotlib shows as it is: dollars begin formulas, and legends leave out labels with a _."""
-    text = text.replace("$", r"\$")
+    text = visible(text).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 

@@ -106,7 +106,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
                 arrays["about"] = {**header["about"], "units": units}
             if "drawing" in header:
                 drawing = Drawing.from_plain(header["drawing"])
-                arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"])
+                arrays["film"] = Film(drawing, file[_FILM + "t"], file[_FILM + "poses"], os.path.abspath(path))
         return kind(**{name: header[name] for name in _header_names() if name not in later}, **arrays)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; {remedy}") from None

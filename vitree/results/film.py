@@ -20,6 +20,8 @@ class Film:
     t : (n,) array [s]
     poses : (n, nbody, 7) array of float32
         Position [m] and quaternion (x, y, z, w) of each body in the world.
+    origin : str, optional
+        The file that the film is from; the paths of meshes in it may be a stranger's.
 
     Raises
     ------
@@ -30,6 +32,7 @@ class Film:
     drawing: Drawing
     t: np.ndarray
     poses: np.ndarray
+    origin: str | None = None
 
     def __post_init__(self) -> None:
         for name, shape in (("t", (len(self.t),)), ("poses", (len(self.t), len(self.drawing.bodies), 7))):
@@ -47,7 +50,7 @@ class Film:
         low, high = float(np.min(t)), float(np.max(t))
         inside = (self.t > low) & (self.t < high)
         times = np.unique([low, *self.t[inside], high])
-        return Film(self.drawing, times, np.array([self.at(time) for time in times]))
+        return Film(self.drawing, times, np.array([self.at(time) for time in times]), self.origin)
 
     def at(self, t: float) -> np.ndarray:
         """Return the poses (nbody, 7) at the time ``t`` [s], between those kept; beyond them the nearest."""

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element as Node
 from vitree.urdf.rules import RULES
 from vitree.urdf.schema import EXTENSIONS, INERTIAL, JOINT, LINK, ONE_COORDINATE, ROBOT, TYPES, USED, Tag
 from vitree.urdf.xml import Source, shown
+from vitree.wording import has_unseen, visible
 
 #: The length of an axis may be off by this much: files often have three digits of an axis.
 AXIS_TOLERANCE = 1e-3
@@ -28,6 +29,7 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
     _check_xacro(file)
     if not (root.get("name") or name):
         file.say("robot-name", 'the <robot> has no "name"', root)
+    _check_name(file, root, "the robot")
     _check_known(file, root, ROBOT, "the robot", top=True)
     links, joints = _named(file, "link"), _named(file, "joint")
     if root.find("link") is None:
@@ -62,6 +64,7 @@ def _named(file: Source, tag: str) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for node in file.root.findall(tag):
         name = node.get("name")
+        _check_name(file, node, tag)
         if not name:
             file.say("name-missing", f'a <{tag}> has no "name"', node)
         elif name in found:
@@ -70,6 +73,12 @@ def _named(file: Source, tag: str) -> dict[str, Node]:
         else:
             found[name] = node
     return found
+
+
+def _check_name(file: Source, node: Node, what: str) -> None:
+    if has_unseen(name := node.get("name", "")):
+        text = f'the name "{shown(visible(name))}" of {what} has characters that no one sees, here as \\x.. or \\u....'
+        file.say("name-characters", text, node)
 
 
 def _check_known(file: Source, node: Node, tag: Tag, what: str, top: bool = False) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.mechanism.flat import Geometry
+from vitree.urdf.meshes import load_scene
 
 #: A moment may be wrong by this much of the largest one. Moments rounded to 4 digits are wrong by up to
 #: 6e-4. Of the 1711 inertias in the files of example-robot-data 6.0.0, impossible ones are wrong by
@@ -203,7 +204,7 @@ def _read_mesh(filename: str) -> tuple[np.ndarray, np.ndarray, bool]:
     except ImportError:
         raise MissingExtraError("trimesh", "meshes", "the inertia of a mesh") from None
     try:
-        mesh = trimesh.load_mesh(filename)
+        mesh = load_scene(filename).to_mesh()
         # files often repeat vertices, for normals and textures
         mesh.merge_vertices(merge_tex=True, merge_norm=True)
         points, triangles = np.array(mesh.vertices, dtype=float), np.array(mesh.faces)

@@ -74,7 +74,7 @@ class Places:
         self.named, self.given = _given(packages)
         # a linked robot file has two folders
         files = () if robot is None else dict.fromkeys((os.path.abspath(robot), os.path.realpath(robot)))
-        self.near = [(Path(file).parent, _home(Path(file).parent)) for file in files]
+        self.near = [(Path(file).parent, home_of(Path(file).parent)) for file in files]
         self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
         self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
         self.trusted = [_real(folder) for folder in self.given]
@@ -206,8 +206,8 @@ def _listed(variable: str) -> list[str]:
     return [entry for entry in os.environ.get(variable, "").split(os.pathsep) if os.path.isabs(entry)]
 
 
-def _home(folder: Path) -> Path:
-    """The folder in which the files of a robot must be."""
+def home_of(folder: Path) -> Path:
+    """Return the folder in which the files of a robot in a folder must be; see :class:`Places`."""
     for above in (folder, *folder.parents):
         if _declared(above):
             return above

@@ -63,6 +63,7 @@ class Options:
     density: float
     packages: Packages | None
     xacro: Mapping[str, object] | None
+    trust: bool
     max_bytes: int
     max_depth: int
 
@@ -93,6 +94,7 @@ def load_urdf(
     density: float = 1000.0,
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
+    trust: bool = False,
     max_bytes: int = MAX_BYTES,
     max_depth: int = MAX_DEPTH,
 ) -> Model:
@@ -135,7 +137,9 @@ def load_urdf(
         before the usual places (docs/files.md).
     xacro : mapping, optional
         Values of the arguments of a xacro file. A file whose name ends in .xacro, or for which such values are
-        given, is expanded first. Such a file is a program: expand it only if you trust it.
+        given, is expanded first, in a process of its own (:func:`vitree.urdf.xacro.expand_xacro`).
+    trust : bool
+        Let a xacro file run any Python expression and read any file. It can then do whatever you can.
     max_bytes, max_depth : int
         Largest file, and deepest nesting of elements, that are read.
 
@@ -174,7 +178,7 @@ def load_urdf(
     """
     return load(source, Options(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
-        packages=packages, xacro=xacro, max_bytes=max_bytes, max_depth=max_depth,
+        packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
     ))[1]  # fmt: skip
 
 
@@ -256,7 +260,9 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     if options.xacro is not None or (path is not None and is_xacro(path)):
         if path is None:
             raise InputError(keyword("xacro") + " needs a file; give its path as the source")
-        text = expand_xacro(path, packages=options.packages, arguments=options.xacro, notes=warnings)
+        text = expand_xacro(
+            path, packages=options.packages, arguments=options.xacro, notes=warnings, trust=options.trust
+        )
         data, encoding = _encoded(text)
     file = Source(name, data, encoding, max_bytes=options.max_bytes, max_depth=options.max_depth)
     for warning in warnings:

@@ -94,6 +94,13 @@ def _example_folder() -> Path | None:
     return next((place for place in places if place.is_dir()), None)
 
 
+def installed_folders() -> list[Path]:
+    """Return the folders of robots that are installed, or that robot_descriptions has fetched."""
+    cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    folders = (_example_folder(), Path(os.path.expanduser(cache)))
+    return [folder for folder in folders if folder is not None and folder.is_dir()]
+
+
 def list_robots() -> dict[str, Path]:
     """Return every robot whose file is on this computer, name to file; those of vitree come first.
 
@@ -149,7 +156,7 @@ def find_robot(name: str | os.PathLike) -> Path:
     The first use of a robot of robot_descriptions clones its git repository into that package's
     cache, ROBOT_DESCRIPTIONS_CACHE or ~/.cache/robot_descriptions. A robot that is there as xacro is
     expanded (:func:`vitree.urdf.xacro.expand_xacro`) with the arguments the package has for it, into
-    a file beside the xacro file.
+    a file beside the xacro file. It is trusted as the package is, whose modules name the commit to clone.
     """
     if not isinstance(name, str | os.PathLike):
         raise InputError(f"a robot must be a name or a path, not {name!r}")
@@ -207,7 +214,7 @@ def _expanded(name: str, module) -> Path:
     """The URDF file of a robot that robot_descriptions has as xacro."""
     path = Path(module.XACRO_PATH)
     places = Places(path, getattr(module, "XACRO_PACKAGE_PATHS", None))
-    text, _, _ = expand(path, places, getattr(module, "XACRO_ARGS", {}))
+    text, _, _ = expand(path, places, getattr(module, "XACRO_ARGS", {}), trust=True)
     file = path.with_name(f"{name}.vitree.urdf")  # its meshes are found from there
     try:
         with open(part := f"{file}.{os.getpid()}", "w", encoding="utf-8") as out:
@@ -222,8 +229,8 @@ def _key(name: str | os.PathLike) -> str:
     return str(name).casefold().replace("-", "_").replace(" ", "_")
 
 
-def suggest_base(path: str | os.PathLike) -> str:
-    """Return "free" for a robot that moves about, and "fixed" for one that is bolted down.
+def suggest_base(path: str | os.PathLike, trust: bool = False) -> str:
+    """Return "free" for a robot that moves about, and "fixed" for one that is bolted down; trust as for xacro.
 
     A robot is free if its root link has two or more limbs of two or more joints each (legs), or no joint at all. Every
     other robot is fixed, and so is one whose root link is called "world". ``BASES`` has the exceptions by name.
@@ -232,7 +239,7 @@ def suggest_base(path: str | os.PathLike) -> str:
     if path.stem in BASES:
         return BASES[path.stem]
     try:
-        data = expand_xacro(path).encode() if is_xacro(path) else path.read_bytes()
+        data = expand_xacro(path, trust=trust).encode() if is_xacro(path) else path.read_bytes()
         root = Source(path.name, data).root
     except (OSError, ValueError, VitreeError):
         return "fixed"  # the reader will report the fault of the file

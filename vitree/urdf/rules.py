@@ -49,6 +49,9 @@ RULES: dict[str, Rule] = {
     "robot-name": Rule("error", "The robot has no name.", 'give it one, as in <robot name="arm">'),
     "no-links": Rule("error", "There is no link.", "add one"),
     "name-missing": Rule("error", "A link or joint has no name.", "give it one"),
+    "name-characters": Rule(
+        "warning", "A name has control characters, or ones that turn the direction of a line.", "rename it"
+    ),
     "name-duplicate": Rule("error", "Two links, or two joints, have one name.", "rename one"),
     "name-clash": Rule("error", "A name is taken by a part that the reader makes.", "rename the joint"),
     "element-repeated": Rule("error", "An element is repeated that may be there once.", "leave one"),

@@ -1,26 +1,33 @@
-"""Xacro files to URDF text."""
+"""Xacro files to URDF text, expanded in a process of their own; see expander.py for its side."""
 
 from __future__ import annotations
 
+import base64
 import contextlib
-import functools
-import io
+import glob
+import importlib.util
+import json
 import os
 import re
+import subprocess
+import sys
+import tempfile
 import threading
-import types
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from xml.dom import minidom
-from xml.parsers import expat
 
 from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
-from vitree.urdf.paths import Packages, Places
-from vitree.wording import Argument
+from vitree.urdf.paths import Packages, Places, Resolved
+from vitree.urdf.xml import MAX_BYTES
+from vitree.wording import Argument, Text, keyword
 
-_lock = threading.Lock()
+#: Limits of a file that is not trusted: time [s], memory [bytes], and files that it reads.
+SECONDS, MEMORY, FILES = 30.0, 2**30, 1000
+#: Longest line of the process [bytes].
+LONGEST = 2**28
+#: Variables that Python needs to start; the process deletes them before it reads the file.
+_TO_START = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 def is_xacro(source: str | bytes | os.PathLike) -> bool:
@@ -37,11 +44,13 @@ def expand_xacro(
     packages: Packages | None = None,
     arguments: Mapping[str, object] | None = None,
     notes: list[str] | None = None,
+    trust: bool = False,
 ) -> str:
     """Expand a xacro file and return its URDF text.
 
-    A xacro file is a program: it evaluates Python expressions, reads any file that it names, and
-    may take any time and memory. Expand only files that you trust.
+    A xacro file is a program. It runs in a process of its own, with limits of time and memory. Unless it is trusted, it
+    computes with numbers, texts, lists and listed functions only, and reads only files that meshes may be in
+    (:class:`vitree.urdf.paths.Places`).
 
     Parameters
     ----------
@@ -53,6 +62,9 @@ def expand_xacro(
         Values of the file's <xacro:arg>, by name; True and False become "true" and "false".
     notes : list of str, optional
         Takes the warnings of xacro.
+    trust : bool
+        Run the file as ROS does: any Python expression, any file, the environment, no limits. Such a file can do
+        whatever you can.
 
     Returns
     -------
@@ -64,7 +76,8 @@ def expand_xacro(
     MissingExtraError
         If the package xacrodoc is not installed.
     UrdfError
-        If the file cannot be read or expanded; the text names file, macro and problem.
+        If the file cannot be read or expanded, or does what only a trusted one may; the text names file, macro and
+        problem.
     UnknownNameError
         If the file has none of the ``arguments``.
 
@@ -75,7 +88,7 @@ def expand_xacro(
     """
     if not os.path.isfile(path):
         raise UrdfError(f"{Path(path).name}: there is no such file ({path}); check the path")
-    text, said, asked = expand(path, Places(path, packages), arguments or {})
+    text, said, asked = expand(path, Places(path, packages), arguments or {}, trust)
     for name in arguments or {}:
         if name not in asked:
             about = Argument("xacro", arguments, style="name")
@@ -85,110 +98,152 @@ def expand_xacro(
     return text
 
 
-def expand(path: str | os.PathLike, places: Places, arguments: Mapping[str, object]) -> tuple[str, list[str], set[str]]:
+def expand(
+    path: str | os.PathLike, places: Places, arguments: Mapping[str, object], trust: bool = False
+) -> tuple[str, list[str], set[str]]:
     """Return the text, the warnings of xacro, and the names of the arguments that the file uses."""
     path = Path(os.path.abspath(path))
-    with _lock:
-        xacro, find = _import(path)
-    given = _Arguments(
-        {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in arguments.items()}
-    )
-    said = io.StringIO()
-    # the global state of xacro is replaced, and its files are opened as bytes in any locale
-    changes = [
-        (find, "_finder", _Finder(find, places)),
-        (minidom.Element, "writexml", xacro.xmlutils.fixed_writexml),
-        (xacro, "open", functools.partial(open, mode="rb")),
-        (xacro, "filestack", [str(path)]),
-        (xacro, "macrostack", []),
-        (xacro, "all_includes", []),
-        (xacro, "substitution_args_context", {}),
-        *((module, "sys", types.SimpleNamespace(stderr=said)) for module in (xacro, xacro.color)),
-    ]
-    with _lock, _replaced(changes), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of Python about expressions in the file
+    given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in arguments.items()}
+    job = {
+        "path": str(path), "arguments": given, "trust": bool(trust), "modules": _modules(path), "seconds": SECONDS,
+        "memory": MEMORY,
+    }  # fmt: skip
+    done = _converse(path, job, _Server(path, places))
+    if "failed" in done:
+        raise _failure(path, done)
+    return str(done["text"]), [str(line) for line in done["warnings"]], {str(name) for name in done["asked"]}
+
+
+def _modules(path: Path) -> list[str]:
+    """Return the folders from which the process imports xacro."""
+    specs = [importlib.util.find_spec(name) for name in ("xacro", "yaml", "xacrodoc")]
+    if None in specs:
+        raise MissingExtraError("xacrodoc", "xacro", f"reading {path.name}")
+    return list(dict.fromkeys(str(Path(str(spec.origin)).parents[1]) for spec in specs if spec is not None))
+
+
+class _Server:
+    """Answers the process: it opens no file itself."""
+
+    def __init__(self, path: Path, places: Places):
+        self.path, self.places = path, places
+        self.packages: dict[str, Path] = {}
+        self.left = FILES
+
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question."""
+        ((kind, what),) = question.items()
         try:
-            document = xacro.parse(None, str(path))
-            xacro.process_doc(document, mappings=given)
-            text = document.toprettyxml(indent="  ")
-        except Exception as error:
-            raise _failure(path, xacro, error) from None
-    warned = re.findall(r"^warning: (.*)", said.getvalue(), re.MULTILINE)
-    return text, warned, given.asked
+            return {"find": self._find, "read": self._read, "glob": self._glob}[kind](str(what))
+        except OSError as error:
+            return {"error": [error.errno, error.strerror or str(error), error.filename]}
+        except ValueError:  # a name that no file can have
+            return {"refused": f"the name {what!r:.100}"}
+
+    def _find(self, name: str) -> dict[str, Any]:
+        folder = next(iter(self.places.packages(name)), None)
+        if folder is not None:
+            self.packages[name] = Path(os.path.abspath(folder))
+        return {"answer": None if folder is None else str(folder)}
+
+    def _read(self, path: str) -> dict[str, Any]:
+        file, problem = self._allowed(path)
+        if problem is not None:
+            return {"refused": f'the file "{path}", which {problem}'}
+        self.left -= 1
+        if self.left < 0:
+            return {"refused": f"more than {FILES} files"}
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            return {"refused": f'the file "{path}", which is larger than {MAX_BYTES} bytes'}
+        return {"answer": base64.b64encode(data).decode()}
+
+    def _glob(self, pattern: str) -> dict[str, Any]:
+        if glob.has_magic(os.path.dirname(pattern)):
+            return {"refused": f'the pattern "{pattern}", which has folders in it'}
+        return {"answer": [path for path in glob.glob(pattern) if self._allowed(path).problem is None]}
+
+    def _allowed(self, path: str) -> Resolved:
+        """Return the file of a path, or why it may not be read; a file that is not there may be."""
+        if path == str(self.path) or not os.path.lexists(path):
+            return Resolved(path)
+        if not os.path.isfile(path):
+            return Resolved(path, "is no file")
+        found = self.places.resolve(path)
+        for name, folder in self.packages.items():
+            if found.problem is not None and Path(path).is_relative_to(folder):
+                found = self.places.resolve(f"package://{name}/{os.path.relpath(path, folder)}")
+        return found
 
 
-def _import(path: Path) -> tuple[Any, Any]:
-    """Return the modules xacro and xacrodoc.packages."""
-    try:
-        with _replaced([(minidom.Element, "writexml", minidom.Element.writexml)]):  # the import changes it
-            import xacro
-            from xacrodoc import packages
-    except ImportError:
-        raise MissingExtraError("xacrodoc", "xacro", f"reading {path.name}") from None
-    return xacro, packages
+def _converse(path: Path, job: Mapping[str, Any], server: _Server) -> dict[str, Any]:
+    """Run the process and return its result."""
+    program = [sys.executable, "-I", "-S", str(Path(__file__).with_name("expander.py"))]
+    few = {name: os.environ[name] for name in _TO_START if name in os.environ}
+    late = threading.Event()
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise _no_process(path, "this program is not Python's own")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
+        folder, environment = (None, None) if job["trust"] else (empty, few)
+        try:
+            process = subprocess.Popen(
+                program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
+                env=environment,
+            )  # fmt: skip
+        except OSError as error:
+            raise _no_process(path, error.strerror or str(error)) from None
+
+        def stop() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(SECONDS, stop)
+        if not job["trust"]:
+            timer.start()
+        done: Any = None
+        try:
+            # the process has ended, or writes nonsense
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                assert process.stdin is not None and process.stdout is not None
+                answer: Mapping[str, Any] = job
+                while done is None:
+                    process.stdin.write(json.dumps(answer).encode() + b"\n")
+                    process.stdin.flush()
+                    message = json.loads(process.stdout.readline(LONGEST))
+                    done = message.get("done")
+                    answer = {} if done else server.answer(message)
+        finally:
+            timer.cancel()
+            process.kill()
+            process.communicate()
+    if isinstance(done, dict):
+        return done
+    if late.is_set():
+        return {"failed": "refused", "text": f"more than {SECONDS:g} s", "suffix": "", "at": []}
+    return {"failed": "memory", "text": "", "suffix": "", "at": []}
 
 
-class _Arguments(dict):
-    """Arguments that remember which of them the file has used."""
-
-    def __init__(self, values):
-        super().__init__(values)
-        self.asked: set[str] = set()
-
-    def __contains__(self, name):
-        self.asked.add(name)
-        return super().__contains__(name)
-
-    def __getitem__(self, name):
-        self.asked.add(name)
-        return super().__getitem__(name)
+def _no_process(path: Path, why: str) -> UrdfError:
+    return UrdfError(f"{path.name}: xacro: no process can be started for it ({why}); give its URDF")
 
 
-class _Finder:
-    """Finds packages for xacrodoc."""
-
-    def __init__(self, find, places: Places):
-        self.find, self.places = find, places
-
-    def get_path(self, name: str) -> str:
-        for folder in self.places.packages(name):
-            return str(folder)
-        raise self.find.PackageNotFoundError(name)
-
-
-@contextlib.contextmanager
-def _replaced(changes: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Replace attributes for a while."""
-    before = [(owner, name, vars(owner).get(name, changes)) for owner, name, _ in changes]
-    try:
-        for owner, name, value in changes:
-            setattr(owner, name, value)
-        yield
-    finally:
-        for owner, name, value in before:
-            delattr(owner, name) if value is changes else setattr(owner, name, value)
-
-
-def _failure(path: Path, xacro, error: Exception) -> UrdfError:
+def _failure(path: Path, done: Mapping[str, Any]) -> UrdfError:
     """Return the error of a file that cannot be expanded, with the place and the reason."""
-    suffixes = []
-    cause: BaseException = error
-    while isinstance(cause, xacro.XacroException) and cause.exc is not None:
-        suffixes.append(cause.suffix or "")
-        cause = cause.exc
-    kind = type(cause).__name__
-    if isinstance(cause, RecursionError):
-        text = "a macro or an include that has itself inside, without end"
-    elif kind == "ArgException":
-        text = f'its argument "{cause}" has no value and no default; give it one'
-    elif kind == "PackageNotFoundError":
-        text = f'no package "{cause.args[0]}" is found; name its folder by packages='
-    elif isinstance(cause, expat.ExpatError):
-        text = f"it is not XML: {cause}"
-    elif isinstance(cause, OSError):
-        text = f"{cause.strerror or cause}: {cause.filename}"
+    kind, text, suffix = done["failed"], str(done["text"]), str(done["suffix"])
+    trust = Argument("trust", True)
+    told: str
+    if kind == "package":
+        told = f'no package "{text}" is found; name its folder by ' + keyword("packages")
+    elif kind == "argument":
+        told = f'its argument "{text}" has no value and no default; give it one'
+    elif kind == "memory":
+        told = f"it takes more than {MEMORY >> 20} MB, or its process died; if you know who wrote it, "
+        told = told + trust + " lifts the limits"
+    elif kind == "refused":
+        told = f"{text} {suffix}".strip() + "; only a trusted file may have this: if you know who wrote it, give "
+        told = told + trust + " (it can then do all that you can)"
     else:
-        text = " ".join(f"{cause or kind} {' '.join(suffixes)}".split())
-    at = [f'macro "{macro.body.getAttribute("name")}"' for macro in xacro.macrostack[-1:]]
-    at += [Path(file).name for file in xacro.filestack[-1:] if file != str(path)]
-    return UrdfError(f"{path.name}: xacro: {text}" + (f" (in {', '.join(at)})" if at else ""))
+        told = f"{text} {suffix}".strip()
+    place = f" (in {', '.join(map(str, done['at']))})" if done["at"] else ""
+    return UrdfError(f"{path.name}: xacro: " + Text(" ".join(told.split()) if type(told) is str else told, place))

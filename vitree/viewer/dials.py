@@ -14,6 +14,7 @@ from vitree.model.closure import satisfy_constraints
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
+from vitree.wording import visible
 
 TURNS = ("roll", "pitch", "yaw")
 
@@ -32,7 +33,8 @@ class Dial:
     @property
     def label(self) -> str:
         """The name and the unit."""
-        return f"{self.name} [{self.unit}]" if self.unit else self.name
+        name = visible(self.name)
+        return f"{name} [{self.unit}]" if self.unit else name
 
 
 class Dials:

@@ -17,6 +17,7 @@ from vitree.results.plain import replacing
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
+from vitree.wording import visible
 
 #: Pictures a second of the film, and the fewest and the most pictures of a page.
 RATE, FEWEST, MOST = 30, 120, 3000
@@ -32,9 +33,10 @@ PORT = 8180
 def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
     """Write one self-contained page of a ``source`` to the file ``path`` (.html), and return the path.
 
-    The source, the ``options`` (model, q, speed, spread, follow) and the errors are as for :func:`vitree.view`.
+    The source, the ``options`` (model, packages, q, speed, spread, follow) and the errors are as for
+    :func:`vitree.view`.
     """
-    shown = what_to_show(source, options.pop("model", None))
+    shown = what_to_show(source, options.pop("model", None), options.pop("packages", None))
     return write_page(path, page_of(shown, **options))
 
 
@@ -53,28 +55,35 @@ def colour_of(index: int) -> str:
 
 
 def page_of(
-    shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None
-) -> str:
-    """Return the page as text."""
+    shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None,
+    missing: list[str] | None = None,
+) -> str:  # fmt: skip
+    """Return the page as text; ``missing`` takes the meshes that could not be read, which the page lists, too."""
     check_playing(shown, q, speed, spread)
     title = title_of(shown)
-    server = open_server("127.0.0.1", PORT, title)
+    server, _ = open_server("127.0.0.1", PORT, title)
     try:
         if isinstance(shown, System):
             stage, dials = robot_on(server, shown, q)
             recording = server.get_scene_serializer()
             panel = _panel_of_tour(shown, _record_tour(recording, dials, stage), len(dials.dials))
+            lost = stage.missing
         else:
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
             _record(recording, cast, speed)
             panel = _panel_of_runs(shown, speed)
+            lost = cast.missing
         with quiet():
             text = recording.as_html()
     finally:
         with quiet():
             server.stop()
-    return _with_panel(text, title, panel)
+    if missing is not None:
+        missing += lost
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in lost)
+    told = f"<details><summary>meshes that could not be read: {len(lost)}</summary>{lines}</details>" if lost else ""
+    return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 
 def _record(recording: Any, cast: Cast, speed: float) -> None:
@@ -94,7 +103,7 @@ def _record_tour(recording: Any, dials: Dials, stage: Stage) -> list[tuple[float
     # A coordinate may move all bodies.
     most = max(MOVES // (PICTURES * max(len(stage.bodies), 1)), 1)
     for dial in dials.dials[:most]:
-        begins.append((clock, dial.name))
+        begins.append((clock, visible(dial.name)))
         start = dials.value(dial)
         # The coordinate goes up from its value, down and back, smoothly.
         for phase in np.linspace(0.0, 2 * np.pi, PICTURES + 1)[1:]:
@@ -168,7 +177,7 @@ def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
 def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) -> str:
     share = "each coordinate" if len(begins) == count else f"the first {len(begins)} of {count} coordinates"
     lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; {share} in turn"
-    return _panel(system.name, html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
+    return _panel(title_of(system), html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
 
 
 def _panel_of_runs(runs: list[Run], speed: float) -> str:
@@ -194,4 +203,4 @@ def _panel_of_runs(runs: list[Run], speed: float) -> str:
         f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
     )
     data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
-    return _panel(runs[0].trajectory.model_name, plot, data)
+    return _panel(title_of(runs), plot, data)

@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike
 
 from vitree.model.system import System
 from vitree.results.drawing import poses
+from vitree.urdf.paths import Packages
 from vitree.viewer.page import colour_of, page_of, write_html
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
+from vitree.wording import visible
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 #: Pictures a second while a run plays.
@@ -38,6 +40,7 @@ def view(
     speed: float = 1.0,
     spread: float = 0.0,
     follow: bool | None = None,
+    packages: Packages | None = None,
 ) -> Viewer | Path:
     """Show a robot with sliders for its joints, or play a run, in a web page.
 
@@ -71,6 +74,10 @@ def view(
         Distance between runs, along y [m]; 0 lays them over each other.
     follow : bool, optional
         Whether the first run stays in the picture while the ground moves; by default if it goes far.
+    packages : mapping, or paths, optional
+        Packages that have the meshes of runs from files: name to folder, or folders. A run's file may be a stranger's.
+        Its meshes are therefore opened only in the folders that a robot file in its place may name, in these, and in
+        those of installed robots.
 
     Returns
     -------
@@ -85,8 +92,9 @@ def view(
         If the source cannot be shown, or the page not be written.
     """
     if html is not None:
-        return write_html(source, html, model=model, q=q, speed=speed, spread=spread, follow=follow)
-    shown = what_to_show(source, model)
+        options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
+        return write_html(source, html, model=model, packages=packages, **options)
+    shown = what_to_show(source, model, packages)
     viewer = Viewer(shown, q=q, host=host, port=port, speed=speed, spread=spread, follow=follow)
     inside = _notebook()
     if browser or (browser is None and not inside):
@@ -110,7 +118,7 @@ class Viewer:
     Attributes
     ----------
     url : str
-        Address of the page.
+        Address of the page. Its path is a secret of this viewer: the server answers no other, and no other page.
     server : viser.ViserServer
         The server, for additions of your own to the page.
     missing : list of str
@@ -123,9 +131,9 @@ class Viewer:
         check_playing(shown, q, speed, spread)
         options: dict[str, Any] = {"q": q, "speed": speed, "spread": spread, "follow": follow}
         self._shown = shown, options
-        self.server = open_server(host, port, f"vitree: {title_of(shown)}")
+        self.server, token = open_server(host, port, f"vitree: {title_of(shown)}")
         name = "localhost" if host in ("0.0.0.0", "127.0.0.1") else f"[{host}]" if ":" in host else host
-        self.url = f"http://{name}:{self.server.get_port()}"
+        self.url = f"http://{name}:{self.server.get_port()}/{token}/"
         self._page: _RobotPage | _RunPage
         try:
             if isinstance(shown, System):
@@ -244,7 +252,7 @@ class _RunPage:
         self.t0, self.t1 = span_of(runs)
         self.cast = Cast(server, runs, spread, follow)
         self.stages = self.cast.stages
-        self.missing = sorted({line for stage in self.stages for line in stage.missing})
+        self.missing = self.cast.missing
         self.time, self.playing, self.speed = self.t0, True, speed
         self.ended = threading.Event()
         self.lock = threading.RLock()
@@ -350,7 +358,7 @@ def _show_all(stages: list[Stage], key: str, visible: bool) -> None:
 
 def _plain(text: str) -> str:
     """Return a text that Markdown shows as it is: names come from files, and viser would run scripts in them."""
-    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
+    return re.sub(r"[^\w ]|_", lambda found: f"&#{ord(found[0])};", visible(" ".join(text.split())))
 
 
 def _facts(run: Run) -> str:

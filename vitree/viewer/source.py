@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +18,31 @@ from vitree.results.filming import film_of
 from vitree.run.comparison import Comparison
 from vitree.run.trajectory import Trajectory
 from vitree.tree.tree import Tree
-from vitree.wording import Argument, keyword
+from vitree.urdf.paths import Packages, Places, Resolved
+from vitree.urdf.robots import installed_folders
+from vitree.wording import Argument, keyword, visible
 
 #: The number of points of an energy curve.
 POINTS = 600
+_REMEDY = "if the mesh belongs to its robot, name its folder by " + keyword("packages")
 #: Energy errors are drawn up to MANY times the error of the calmest run, or SHARE times its kinetic energy.
 MANY, SHARE = 100.0, 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run to show: its label, its trajectory and its film."""
+    """One run to show: its label, its trajectory, its film, and the files of its meshes where they are known."""
 
     label: str
     trajectory: Trajectory
     film: Film
+    meshes: Mapping[str, Resolved] = field(default_factory=dict)
 
 
-def what_to_show(source: Any, model: System | None = None) -> System | list[Run]:
-    """Return the system or the runs of a source.
+def what_to_show(
+    source: Any, model: System | None = None, packages: Packages | None = None
+) -> System | list[Run]:
+    """Return the system or the runs of a source; ``packages`` may have the meshes of runs from files.
 
     Raises
     ------
@@ -53,13 +59,36 @@ def what_to_show(source: Any, model: System | None = None) -> System | list[Run]
         model = model.compile()
     if not (model is None or isinstance(model, System)):
         raise InputError(f"model={model!r} must be a Model, Tree or vehicle")
-    runs = [
-        Run(label, run, film_of(run if model is None else _of_model(run, model)))
-        for label, run in _labelled(source).items()
-    ]
+    runs = []
+    for label, run in _labelled(source).items():
+        film = film_of(run if model is None else _of_model(run, model))
+        runs.append(Run(visible(label), run, film, _meshes(film, packages)))
     if not runs:
         raise InputError("there is no run to show")
     return runs
+
+
+def _meshes(film: Film, packages: Packages | None) -> dict[str, Resolved]:
+    """Return the files of a film's meshes: of one from a file, those that a robot file in its place could name.
+
+    Robots that are installed, or that robot_descriptions has fetched, are in known folders.
+    """
+    names = {str(shape.filename) for shape in film.drawing.shapes if shape.kind == "mesh"}
+    if film.origin is None or not names:
+        return {}
+    places = Places(film.origin, packages)
+    installed = Places(None, installed_folders())
+    found = {}
+    for name in names:
+        file = places.resolve(name)
+        if file.problem is not None:
+            file = installed.resolve(name)
+        if file.problem is not None and os.path.isabs(name) and not os.path.exists(name):
+            file = Resolved(name, "missing")
+        elif file.problem is not None:
+            file = Resolved(name, "not opened, since the run may be a stranger's; " + _REMEDY)
+        found[name] = file
+    return found
 
 
 def _labelled(source: Any) -> dict[str, Trajectory]:
@@ -207,4 +236,4 @@ def view_of_runs(runs: list[Run], follow: bool) -> View:
 
 def title_of(shown: System | list[Run]) -> str:
     """Return the title of a page: the name of the system or model."""
-    return shown.name if isinstance(shown, System) else shown[0].trajectory.model_name
+    return visible(shown.name if isinstance(shown, System) else shown[0].trajectory.model_name)

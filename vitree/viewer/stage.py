@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import secrets
 import socket
 import threading
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,12 @@ from numpy.typing import ArrayLike
 from vitree.errors import InputError, MissingExtraError
 from vitree.model.system import System
 from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, drawing_of, poses
+from vitree.urdf.meshes import load_scene
+from vitree.urdf.paths import Resolved
 from vitree.viewer.dials import Dials
+from vitree.viewer.door import closed_to_strangers
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
-from vitree.wording import named
+from vitree.wording import named, visible
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
@@ -45,8 +50,13 @@ def require_viser() -> Any:
     return viser
 
 
-def open_server(host: str, port: int, title: str) -> Any:
+def open_server(host: str, port: int, title: str) -> tuple[Any, str]:
     """Start a viser server that prints nothing, at the first free port from a given one on.
+
+    Returns
+    -------
+    (viser.ViserServer, str)
+        The server, and the token with which its paths begin.
 
     Raises
     ------
@@ -69,11 +79,12 @@ def open_server(host: str, port: int, title: str) -> Any:
             + f" {host}: this machine cannot serve there ({error.strerror or error}); give 127.0.0.1, "
             "or 0.0.0.0 for all addresses of the machine"
         ) from None
-    with quiet():
+    token = secrets.token_urlsafe(16)
+    with quiet(), closed_to_strangers(token):
         server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
     server.scene.set_up_direction("+z")
     server.gui.configure_theme(show_logo=False, show_share_button=False)
-    return server
+    return server, token
 
 
 def _free_port(family: Any, kind: Any, host: str, first: int) -> int:
@@ -124,6 +135,8 @@ class Cast:
         Distance between runs, along y [m].
     follow : bool
         Whether the first run stays in the picture while the ground moves.
+    missing : list of str
+        Mesh files that could not be read, with the reason.
     """
 
     def __init__(self, server: Any, runs: list[Run], spread: float, follow: bool | None):
@@ -135,7 +148,8 @@ class Cast:
         for k, run in enumerate(runs):
             ghost = (*PALETTE[(k - 1) % len(PALETTE)][:3], GHOST) if k else None
             name = f"{k + 1} {run.label}" if len(runs) > 1 else run.trajectory.model_name
-            self.stages.append(Stage(server.scene, name, run.film.drawing, ghost))
+            self.stages.append(Stage(server.scene, name, run.film.drawing, ghost, run.meshes))
+        self.missing = sorted({line for stage in self.stages for line in stage.missing})
         self.show(span_of(runs)[0])
 
     def show(self, t: float) -> None:
@@ -162,6 +176,8 @@ class Stage:
     drawing : Drawing
     rgba : tuple, optional
         One colour for all shapes, such as a ghost's.
+    meshes : mapping, optional
+        Files of meshes by the names that the drawing has for them; by default those names.
 
     Attributes
     ----------
@@ -169,8 +185,15 @@ class Stage:
         Mesh files that could not be read, with the reason.
     """
 
-    def __init__(self, scene: Any, name: str, drawing: Drawing, rgba: tuple[float, ...] | None = None):
-        self.drawing, self.rgba = drawing, rgba
+    def __init__(
+        self,
+        scene: Any,
+        name: str,
+        drawing: Drawing,
+        rgba: tuple[float, ...] | None = None,
+        meshes: Mapping[str, Resolved] | None = None,
+    ):
+        self.drawing, self.rgba, self.meshes = drawing, rgba, meshes or {}
         self.missing: list[str] = []
         self.root = scene.add_frame(f"/{_node(name)}", show_axes=False)
         self.path = self.root.name
@@ -238,9 +261,13 @@ class Stage:
                 if shape.kind == "capsule":
                     mesh, coloured = _capsule(*shape.size)
                 else:
-                    mesh, coloured = _mesh(*_version(shape.filename), shape.size)
+                    file, problem = self.meshes.get(str(shape.filename), Resolved(str(shape.filename)))
+                    if problem is not None:
+                        raise InputError(problem)
+                    mesh, coloured = _mesh(*_version(file), shape.size)
             except Exception as error:  # readers of damaged meshes raise errors of many kinds
-                self.missing.append(f"{shape.filename}: {error or type(error).__name__}")
+                reason = error.args[0] if isinstance(error, InputError) else f"{error or type(error).__name__}"
+                self.missing.append(visible(f"{shape.filename}: " + reason))
                 return
             if coloured and not looks:
                 scene.add_mesh_trimesh(name, mesh, **place)
@@ -328,12 +355,12 @@ def robot_on(server: Any, system: System, q: ArrayLike | None) -> tuple[Stage, D
 
 def _node(name: str) -> str:
     """Return a name for a node, without the separator of paths."""
-    return str(name).replace("/", "_").strip() or "_"
+    return visible(str(name).replace("/", "_").strip()) or "_"
 
 
-def _version(filename: str | None) -> tuple[str, int]:
+def _version(filename: str) -> tuple[str, int]:
     """Return the name of a file, and the time at which it was written."""
-    return str(filename), os.stat(str(filename)).st_mtime_ns
+    return filename, os.stat(filename).st_mtime_ns
 
 
 @lru_cache(maxsize=256)
@@ -341,7 +368,7 @@ def _mesh(filename: str, written: int, scale: tuple[float, ...]) -> tuple[Any, b
     """Return a mesh in metres, and whether it has colours of its own."""
     import trimesh
 
-    loaded: Any = trimesh.load_scene(filename)
+    loaded = load_scene(filename)
     colours = any(getattr(part.visual, "defined", False) for part in loaded.geometry.values())
     mesh = loaded.to_geometry() if len(loaded.geometry) != 1 or colours else loaded.to_mesh()
     if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
