@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree._core.types import CoreModel
+from vitree._core.types import ConstraintList, CoreModel
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
@@ -20,7 +20,7 @@ from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import why_singular
 from vitree.model import derivatives
-from vitree.model.lower import lower_constraints, lower_loads
+from vitree.model.lower import lower_constraints, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
@@ -31,6 +31,8 @@ from vitree.wording import named
 core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
+#: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.
+FACES = 0.1
 #: Kinds of the joints, one after another, by which a root moves freely in space.
 _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
 
@@ -56,12 +58,14 @@ class LagrangianDerivatives(NamedTuple):
 def _content(x):
     """The content of a load or constraint, in types whose repr does not depend on how a number was given.
 
-    Vehicles have a ``_content`` of their own. Digests are made of both, and old checkpoints of old digests.
+    Fields that came later are left out where they are None, so that digests stay. Vehicles have a ``_content`` of their
+    own. Digests are made of both, and old checkpoints of old digests.
     """
     if isinstance(x, Written):
         return x.content
     if is_dataclass(x):
-        return type(x).__name__, *(_content(getattr(x, field.name)) for field in fields(x))
+        values = ((getattr(x, field.name), field.metadata.get("since")) for field in fields(x))
+        return type(x).__name__, *(_content(value) for value, since in values if since is None or value is not None)
     if isinstance(x, Mapping):
         return [(key, _content(value)) for key, value in x.items()]
     if isinstance(x, list | tuple | np.ndarray):
@@ -134,6 +138,7 @@ class Model(System):
         self._hash: str | None = None
         self.singular = why_singular(flat)
         self.constraint_list = lower_constraints(self.index, flat.constraints)
+        self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
 
@@ -730,14 +735,40 @@ class Model(System):
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
-        n, m = len(q), len(self.constraints)
-        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
-        if m:
-            wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, -1))
+        n = len(q)
+        h, Dh = self._rows_of(self.constraint_list, len(self.constraints), q)
         for k, row in self.written.constraints if self.written is not None else ():
             for i in range(n):
                 h[i, k], Dh[i, k] = row(q[i])
         return h, Dh
+
+    def _rows_of(self, rows: ConstraintList, m: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        n = len(q)
+        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
+        if m:
+            wide().batch_constraints(self.core, rows, q, h, Dh.reshape(n, -1))
+        return h, Dh
+
+    def facing_cosines(self, q: np.ndarray) -> np.ndarray:
+        """Return the cosines (n, m) between the directions that constraints say face the same way; 1 where none do."""
+        out = np.ones((len(q), len(self.constraints)))
+        has = self._facing >= 0
+        if has.any():
+            out[:, has] = self._rows_of(self._cosines, int(self._facing.max()) + 1, q)[0][:, self._facing[has]]
+        return out
+
+    def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the differences (n, 3 k) of the directions that face the same way, and their slopes (n, 3 k, nv)."""
+        return self._rows_of(self._differences, 3 * (int(self._facing.max(initial=-1)) + 1), q)
+
+    def constraint_errors(self, q: np.ndarray) -> np.ndarray:
+        """Return how far the constraints are from holding, (n, m) [m or rad], at rows of configurations q (n, nq).
+
+        These are h; where directions that must face the same way do not, 2 - abs(h) with the sign of h, since h is
+        the sine of an angle beyond 90 degrees there.
+        """
+        h, _ = self.constraint_rows(q)
+        return np.where(self.facing_cosines(q) > FACES, h, np.copysign(2.0, h) - h)
 
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.

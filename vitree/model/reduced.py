@@ -239,6 +239,13 @@ class ReducedModel(Model, made_by="reduced"):
         h, Dh = self.full.constraint_rows(self.expand(q))
         return h[:, ~self._couplings], self.contract_force(Dh[:, ~self._couplings])
 
+    def facing_cosines(self, q: np.ndarray) -> np.ndarray:
+        return self.full.facing_cosines(self.expand(q))[:, ~self._couplings]
+
+    def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rest, slopes = self.full.facing_rows(self.expand(q))
+        return rest, self.contract_force(slopes)
+
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.full.energies(self.expand(q), self.expand_velocity(v))
 
