@@ -74,19 +74,20 @@ def satisfy_constraints(
         raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number, at least 1")
     q = model.validate_configuration(q)
     free = ~held_coordinates(model, hold)
-    end = first = _descended(model, q, free, tolerance, max_iterations, model.constraint_rows)
+    end = _descended(model, q, free, tolerance, max_iterations, model.constraint_rows)
     if _holds(model, end, tolerance):
         return end
     # First to where directions that face the same way agree: their differences vanish on the right side only. Then
     # again from places around q, ever farther, since such a way may end in between.
-    rng = np.random.default_rng(0)
+    rng, most = np.random.default_rng(0), min(max_iterations, 40)
     for attempt in range(0 if any(map(_faces, model.constraints)) else 1, ATTEMPTS):
         spread = free * rng.normal(size=model.nv) * (SPREAD * attempt / ATTEMPTS)
-        end = _descended(model, model.integrate(q, spread), free, ROUGHLY, max_iterations, partial(_with_facing, model))
-        end = _descended(model, end, free, tolerance, max_iterations, model.constraint_rows)
-        if _holds(model, end, tolerance):
-            return end
-    worst, off, residual = _worst(model, first)
+        at = _descended(model, model.integrate(q, spread), free, ROUGHLY, most, partial(_with_facing, model))
+        if _holds(model, at, 2 * ROUGHLY):
+            at = _descended(model, at, free, tolerance, most, model.constraint_rows)
+            if _holds(model, at, tolerance):
+                return at
+    worst, off, residual = _worst(model, end)
     raise ConvergenceError(
         f"no configuration near q satisfies the constraints: {model.constraints[worst].name} is {off}; "
         f"start nearer, or hold fewer joints",

@@ -18,7 +18,7 @@ from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
-from vitree.mechanism.regular import why_singular
+from vitree.mechanism.regular import always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
 from vitree.model.lower import lower_constraints, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
@@ -137,6 +137,7 @@ class Model(System):
         self._joints, self._frames = self.index.joints, self.index.frames
         self._hash: str | None = None
         self.singular = why_singular(flat)
+        self._regular: bool | None = None
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
@@ -146,13 +147,26 @@ class Model(System):
         """Those loads and constraints that are written in Python."""
         return written_parts(self, loads, constraints)
 
-    def require_regular(self) -> None:
-        """Raise a ModelError that names the joint if the mass matrix is singular.
+    def require_regular(self, q: np.ndarray | None = None) -> None:
+        """Raise a ModelError that names the joint if the mass matrix is singular, in every configuration or at q.
 
         Kinematics and :meth:`rnea` work all the same; accelerations do not exist.
         """
-        if self.singular is not None:
-            raise ModelError(self.singular)
+        why = self.singular
+        if why is None and q is not None:
+            why = self.full.singular_at(self.expand(q))
+        if why is not None:
+            raise ModelError(why)
+
+    def singular_at(self, q: np.ndarray) -> str | None:
+        """Return why the mass matrix is singular at q (nq,) [m or rad], in words; None if it is regular."""
+        if self._regular is None:
+            self._regular = always_regular(self.flat)
+        if self._regular:
+            return None
+        out = np.empty((1, 2 * self.nv))
+        core.batch_pivots(self.core, q[None], out)
+        return why_singular_at(self.flat, out.reshape(2, -1))
 
     # ---- what it is -----------------------------------------------------------------------------
 
@@ -645,8 +659,8 @@ class Model(System):
         ----------
         Johnson & Murphey 2009, eqs. 28, 29 and 36.
         """
-        self.require_regular()
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        self.require_regular(q)
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
         u = resolve_inputs(self, inputs)
         locked = np.zeros(self.nv)
@@ -693,8 +707,8 @@ class Model(System):
         ----------
         Featherstone 2008, ch. 7.
         """
-        self.require_regular()
         q = self.validate_configuration(q)
+        self.require_regular(q)
         v, tau = self._checked(v, self.nv, "v"), self._checked(tau, self.nv, "tau")
         out = np.empty(self.nv)
         core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
@@ -714,8 +728,9 @@ class Model(System):
 
     def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
-        self.require_regular()
-        return self.velocities(self.validate_configuration(q)[None], self._checked(p, self.nv, "p")[None])[0]
+        q = self.validate_configuration(q)
+        self.require_regular(q)
+        return self.velocities(q[None], self._checked(p, self.nv, "p")[None])[0]
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return the kinetic energy [J]."""
@@ -775,8 +790,8 @@ class Model(System):
 
         Rates of prescribed coordinates stay as they are in v.
         """
-        self.require_regular()
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        self.require_regular(q)
         return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
 
     def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:

@@ -226,7 +226,8 @@ class ReducedModel(Model, made_by="reduced"):
         return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
 
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
-        self.require_regular()
+        q = self.validate_configuration(q)
+        self.require_regular(q)
         tau = self._checked(tau, self.nv, "tau")
         return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
 

@@ -148,8 +148,8 @@ class System(ABC):
         """Number of its independent velocities; None with holonomic constraints, which may repeat each other."""
         return None if self.constraints else self.nv
 
-    def require_regular(self) -> None:  # noqa: B027 (most have accelerations)
-        """Raise a ModelError if accelerations do not exist."""
+    def require_regular(self, q: np.ndarray | None = None) -> None:  # noqa: B027 (most have accelerations)
+        """Raise a ModelError if accelerations do not exist, anywhere or at q (nq,) [m or rad]."""
 
     # ---- states -----------------------------------------------------------------------------------
 

@@ -244,6 +244,7 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
         v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
     if model.constraints:
         require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
+    model.require_regular(q0)
     if q1 is not None:
         x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:
