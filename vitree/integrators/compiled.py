@@ -115,7 +115,7 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
 
     def _reason(self, status: int) -> str:
-        """Return why a step failed, with the constraints that depend on each other at its start, if the status says so."""
+        """Return why a step failed; of constraints that depend on each other, also which do at its start."""
         text = scalar().STATUS_TEXT[status]
         if status != DEPENDENT:
             return text

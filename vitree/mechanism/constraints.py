@@ -153,8 +153,8 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     periodic: bool = False
 
     def __post_init__(self) -> None:
-        for field, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
-            object.__setattr__(self, field, values)
+        for name, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
+            object.__setattr__(self, name, values)
 
 
 def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:

@@ -10,8 +10,8 @@ from vitree.spatial.rotations import hat, rotation_about
 
 #: Least inertia that a joint feels, relative to the inertia that it carries.
 LEAST = 1e-12
-#: The same in one configuration, relative to the terms whose difference it is: below it, accelerations have lost nine of
-#: their sixteen digits. And these terms, relative to those for all axes, where rounding is all that is left.
+#: The same in one configuration, relative to the terms whose difference it is: below it, accelerations have lost nine
+#: of their sixteen digits. And these terms, relative to those for all axes, where rounding is all that is left.
 LEAST_AT, LEAST_ALONE = 1e-9, 1e-14
 #: The reach of what slides [m].
 FAR = 1e100

@@ -154,8 +154,8 @@ def lower_facing(index: Index, constraints: tuple) -> tuple[np.ndarray, Constrai
     cosines : ConstraintList
         The cosine of the angle of each pair.
     differences : ConstraintList
-        Three rows a pair: the direction of b less that of a, in the axes of a. Other than the constraints' own rows, all
-        three vanish on the right side only.
+        Three rows a pair: the direction of b less that of a, in the axes of a. All three vanish on the right side only,
+        other than the constraints' own rows.
     """
     pairs: dict[tuple, int] = {}
     which = np.full(len(constraints), -1)

@@ -154,19 +154,20 @@ class Model(System):
         """
         why = self.singular
         if why is None and q is not None:
-            why = self.full.singular_at(self.expand(q))
+            why = self.singular_at(q)
         if why is not None:
             raise ModelError(why)
 
     def singular_at(self, q: np.ndarray) -> str | None:
         """Return why the mass matrix is singular at q (nq,) [m or rad], in words; None if it is regular."""
-        if self._regular is None:
-            self._regular = always_regular(self.flat)
-        if self._regular:
+        full = self.full
+        if full._regular is None:
+            full._regular = always_regular(full.flat)
+        if full._regular:
             return None
-        out = np.empty((1, 2 * self.nv))
-        core.batch_pivots(self.core, q[None], out)
-        return why_singular_at(self.flat, out.reshape(2, -1))
+        out = np.empty((1, 2 * full.nv))
+        core.batch_pivots(full.core, self.expand(q)[None], out)
+        return why_singular_at(full.flat, out.reshape(2, -1))
 
     # ---- what it is -----------------------------------------------------------------------------
 
