@@ -30,7 +30,7 @@ def point(name="end"):
 #: Elements, a configuration where the mass matrix is singular, the joint to blame, and words of the reason.
 SINGULAR = {
     "gimbal": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0.3, 0, -0.2), "yaw", "no mass moves"),
-    "gimbal turned over": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0, np.pi, 0), "yaw", "no mass moves"),
+    "gimbal turned over": ([vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), lump()], (0, np.pi, 0), "yaw", "no mass"),
     "gimbal on an arm": (
         [vt.ry("arm"), lump("upper"), vt.tx(2.0), vt.rz("yaw"), vt.ry("pitch"), vt.rz("turn"), vt.tz(1.0), lump()],
         (0.4, 0.3, 0, 1.0), "yaw", "so that no mass moves",
