@@ -175,5 +175,6 @@ EXPECTED: dict[str, tuple[dict, list[str]]] = {
     "accepted_world_with_a_weld": ({"base": "free"}, []),
     "accepted_world_with_a_floating_joint": ({"base": "free"}, []),
     "massless": ({}, ["5 warning massless"]),
+    "hinges_aligned_at_neutral": ({}, ["10 warning singular-neutral"]),
     "nothing_moves": ({}, ["1 error nothing-moves"]),
 }

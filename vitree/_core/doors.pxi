@@ -173,6 +173,26 @@ def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
             rows.scatter(k)
 
 
+def batch_pivots(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
+    # out: (n, 2 nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t k
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + 3 * m.nv, m.nbody * (sizeof(AbaBody) + sizeof(Articulated)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bo = rows.output(out, 2 * m.nv)
+    cdef vt_real* none = rows.reals(m.nv)
+    cdef AbaBody* body = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
+    cdef Articulated* terms = <Articulated*>rows.take(m.nbody * sizeof(Articulated))
+    check_rows(q, out)
+    with nogil:
+        for k in range(m.nv):
+            none[k] = vt_set1(0.0)
+        for k in range(rows.blocks()):
+            rows.gather(k)
+            pivots(m, bq, none, bo, body, terms)
+            rows.scatter(k)
+
+
 def batch_energy(CoreModel model, const double[:, ::1] q, const double[:, ::1] v, double[:, ::1] out):
     # out: (n, 11): kinetic, potential, momentum (6), centre of mass (3)
     cdef const vt_model* m = &model.m

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree._core import scalar
-from vitree.errors import ConvergenceError, InputError
+from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
@@ -110,20 +110,29 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
         return ConvergenceError(
             f"{self.name}: step {stepper.steps + 1} at t = {stepper.t:.9g} s, dt = {stepper.h:g} s: "
-            f"{scalar().STATUS_TEXT[status]}{self._tied(status)}{numbers}; " + self.remedy,
+            f"{self._reason(status)}{numbers}; " + self._remedy(),
             time=stepper.t, residual=stepper.error, iterations=stepper.iterations,
         )  # fmt: skip
 
-    def _tied(self, status: int) -> str:
-        """Return which constraints depend on each other at the start of the step, if the status says that some do."""
+    def _reason(self, status: int) -> str:
+        """Return why a step failed; of constraints that depend on each other, also which do at its start."""
+        text = scalar().STATUS_TEXT[status]
         if status != DEPENDENT:
-            return ""
+            return text
         model = self.model
         if not model.constraints:
-            return ", and the model has no constraints: the equations of the step are singular"
+            return "the equations of the step are singular"
         _, Dh = model.constraint_rows(self.stepper.state()[1][None])
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
-        return f" ({'; '.join(names)})" if names else " (not at the start of the step, but within it)"
+        return f"{text} ({'; '.join(names)})" if names else f"{text} (not at the start of the step, but within it)"
+
+    def _remedy(self) -> str:
+        """Return what to do about a failed step: a smaller step does not help where the mass matrix is singular."""
+        try:
+            self.model.require_regular(self.stepper.state()[1])
+        except ModelError as error:
+            return str(error)
+        return self.remedy
 
     @property
     def steps(self):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,6 +60,8 @@ class PointConstraint(_Named, words='point constraint "{a}" - "{b}" along {axis}
 class Distance(_Named, words='distance "{a}" - "{b}"'):
     """The origins of two frames keep a distance (a wire or a massless rod).
 
+    All directions satisfy it: it has no wrong side.
+
     Parameters
     ----------
     a, b : str
@@ -109,6 +111,10 @@ class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis
         Directions in the frames' own axes; normalised.
     cosine : float [-]
         0 for a right angle.
+    facing : (3,) array, optional
+        A direction of either frame, in its own axes. The angle alone is kept also after a half turn of b; with
+        ``facing`` the two directions must point the same way (less than 84 degrees apart), as they do in the
+        constraints that :func:`weld` and :func:`joint_constraints` return.
     """
 
     a: str
@@ -116,6 +122,7 @@ class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis
     axis_a: tuple[float, float, float]
     axis_b: tuple[float, float, float]
     cosine: float = 0.0
+    facing: tuple[float, float, float] | None = field(default=None, metadata={"since": "0.2.0"})
 
 
 @dataclass(frozen=True)
@@ -146,8 +153,8 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     periodic: bool = False
 
     def __post_init__(self) -> None:
-        for field, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
-            object.__setattr__(self, field, values)
+        for name, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
+            object.__setattr__(self, name, values)
 
 
 def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
@@ -188,9 +195,13 @@ def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupl
 
 
 def weld(a: str, b: str) -> list[PointConstraint | AxisConstraint]:
-    """Return the six constraints that hold the frame ``b`` at the place and rotation of the frame ``a``."""
+    """Return the six constraints that hold the frame ``b`` at the place and rotation of the frame ``a``.
+
+    They hold nowhere else: a frame b that is turned by 120 or 180 degrees against a is an error of
+    :func:`satisfy_constraints` and of runs.
+    """
     x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w) for u, w in ((x, y), (y, z), (z, x)))]
+    return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w, facing=u) for u, w in ((x, y), (y, z), (z, x)))]
 
 
 def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str = "world") -> list[PointConstraint]:
@@ -221,6 +232,8 @@ def joint_constraints(
 ) -> list[PointConstraint | AxisConstraint]:
     """Return the constraints that let frame b move in frame a like a joint does; they close a loop.
 
+    The axis of b points along that of a, not against it; of a fixed or prismatic joint no axis of b is turned.
+
     Parameters
     ----------
     kind : {"fixed", "revolute", "prismatic", "cylindrical", "spherical", "planar", "free"}
@@ -241,8 +254,8 @@ def joint_constraints(
     x, y, z = triad
     across = [PointConstraint(a, b, u, "local") for u in (x, y)]
     along = [PointConstraint(a, b, z, "local")]
-    tilt = [AxisConstraint(a, b, u, z) for u in (x, y)]
-    spin = [AxisConstraint(a, b, x, y)]
+    tilt = [AxisConstraint(a, b, u, z, facing=z) for u in (x, y)]
+    spin = [AxisConstraint(a, b, x, y, facing=x)]
     kinds: dict[str, list] = {
         "fixed": [*across, *along, *tilt, *spin],
         "revolute": [*across, *along, *tilt],

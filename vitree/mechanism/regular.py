@@ -10,6 +10,11 @@ from vitree.spatial.rotations import hat, rotation_about
 
 #: Least inertia that a joint feels, relative to the inertia that it carries.
 LEAST = 1e-12
+#: The same in one configuration, relative to the terms whose difference it is: below it, accelerations have lost nine
+#: of their sixteen digits. And these terms, relative to those for all axes, where rounding is all that is left.
+LEAST_AT, LEAST_ALONE = 1e-9, 1e-14
+#: The reach of what slides [m].
+FAR = 1e100
 
 
 def why_singular(flat: Flat) -> str | None:
@@ -51,6 +56,49 @@ def why_singular(flat: Flat) -> str | None:
             felt[k] += 0.5 * (left + left.T)
             carried[k] += X.T @ carried[i] @ X
     return None
+
+
+def always_regular(flat: Flat) -> bool:
+    """Return whether the mass matrix is regular in every configuration because each joint moves a body that has mass.
+
+    A joint feels at least the inertia of its own body, and moves at most the mass below it at its full reach. False
+    where this does not decide, as with a massless body between two hinges, or a slide below a hinge.
+    """
+    count, rng = len(flat.kind), np.random.default_rng(0)
+    mass, spin, reach = (np.array(x, dtype=float) for x in (flat.mass, np.zeros(count), np.zeros(count)))
+    for i in reversed(range(count)):
+        kind, parent = int(flat.kind[i]), int(flat.parent[i])
+        spin[i] += np.trace(flat.inertia[i])
+        reach[i] = max(reach[i], float(np.linalg.norm(flat.com[i])))
+        S = _joint(kind, float(flat.pitch[i]), rng)[0]
+        scale = (S[:3] ** 2).sum(axis=0) * (spin[i] + 2 * mass[i] * reach[i] ** 2) + (S[3:] ** 2).sum(axis=0) * mass[i]
+        own = S.T @ _spatial_inertia(flat.mass[i], flat.com[i], flat.inertia[i]) @ S
+        if not _least(own, np.sqrt(scale)) > LEAST_AT:
+            return False
+        if parent >= 0:
+            mass[parent] += mass[i]
+            spin[parent] += spin[i]
+            slides = kind in (PRISMATIC, HELICAL, FREE)
+            reach[parent] = max(reach[parent], FAR if slides else reach[i] + float(np.linalg.norm(flat.p[i])))
+    return True
+
+
+def why_singular_at(flat: Flat, pivots: np.ndarray) -> str | None:
+    """Return why the mass matrix is singular in one configuration; None if it is regular.
+
+    Parameters
+    ----------
+    flat : Flat
+    pivots : (2, nv) array
+        Shares of the configuration, as ``pivots`` of ``_core/mechanism/rigid_body.pxi`` gives them.
+    """
+    felt, moved = pivots > np.array([[LEAST_AT], [LEAST_ALONE]])  # False of NaN
+    if felt.all() and moved.all():
+        return None
+    # the last: those before it stand on it
+    k = int(np.flatnonzero(~(felt & moved))[-1])
+    name = next(j.name for j in flat.joints if j.v_slice.start <= k < j.v_slice.stop)
+    return f"in this configuration {_reason(name, not moved[k])}, or start elsewhere"
 
 
 def joint_of(flat: Flat, body: int) -> str:

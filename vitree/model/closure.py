@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import ConvergenceError, InputError
+from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
-from vitree.model.model import Model
-from vitree.wording import named
+from vitree.model.model import FACES, Model
+from vitree.wording import Argument, named
 
 #: A start may miss the constraints by this much [m or rad], and their rates [per s].
 CONSISTENT = 1e-8
@@ -18,6 +20,9 @@ CONSISTENT = 1e-8
 INDEPENDENT = 1e-10
 #: An equation is implied by others to within this, in sizes of the mechanism: angles in files are often rounded.
 IMPLIED = 1e-4
+#: Ways to a closed loop that are tried, from the start and from places up to SPREAD [m or rad] around it, each until
+#: directions that must face the same way do so to within ROUGHLY.
+ATTEMPTS, SPREAD, ROUGHLY = 8, 2.0, 1e-6
 
 
 def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
@@ -53,30 +58,90 @@ def satisfy_constraints(
     Returns
     -------
     (nq,) array [m or rad]
+        Where a weld or a joint that closes a loop holds, it holds the right way round. A loop with several such
+        assemblies, as a crank with its elbow up or down, is at one near q.
 
     Raises
     ------
+    InputError
+        If q is no configuration, or max_iterations no whole number of at least 1.
     ConvergenceError
-        If no such configuration was found.
+        If no such configuration was found; the text says which constraint stays open, and by how much.
     UnknownNameError
         If a joint to hold is not known.
     """
+    if not (isinstance(max_iterations, int | np.integer) and max_iterations >= 1):
+        raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number, at least 1")
     q = model.validate_configuration(q)
-    held = held_coordinates(model, hold)
-    for _ in range(max_iterations):
-        h, Dh = (x[0] for x in model.constraint_rows(q[None]))
-        if not len(h) or np.abs(h).max() <= tolerance:
-            return q
+    free = ~held_coordinates(model, hold)
+    end = _descended(model, q, free, tolerance, max_iterations, model.constraint_rows)
+    if _holds(model, end, tolerance):
+        return end
+    # First to where directions that face the same way agree: their differences vanish on the right side only. Then
+    # again from places around q, ever farther, since such a way may end in between.
+    rng, most = np.random.default_rng(0), min(max_iterations, 40)
+    for attempt in range(0 if any(map(_faces, model.constraints)) else 1, ATTEMPTS):
+        spread = free * rng.normal(size=model.nv) * (SPREAD * attempt / ATTEMPTS)
+        at = _descended(model, model.integrate(q, spread), free, ROUGHLY, most, partial(_with_facing, model))
+        if _holds(model, at, 2 * ROUGHLY):
+            at = _descended(model, at, free, tolerance, most, model.constraint_rows)
+            if _holds(model, at, tolerance):
+                return at
+    worst, off, residual = _worst(model, end)
+    raise ConvergenceError(
+        f"no configuration near q satisfies the constraints: {model.constraints[worst].name} is {off}; "
+        f"start nearer, or hold fewer joints",
+        time=np.nan, residual=residual, iterations=max_iterations,
+    )  # fmt: skip
+
+
+def _descended(
+    model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int, rows: Callable[[np.ndarray], tuple]
+) -> np.ndarray:
+    """Return the configuration near q at which Gauss-Newton's method on ``rows`` ends, after ``most`` corrections."""
+    for _ in range(most):
+        h, Dh = (x[0] for x in rows(q[None]))
+        if np.abs(h).max(initial=0.0) <= tolerance:
+            break
         step = np.zeros(model.nv)
-        step[~held] = -np.linalg.lstsq(Dh[:, ~held], h, rcond=1e-12)[0]
+        step[free] = -np.linalg.lstsq(Dh[:, free], h, rcond=1e-12)[0]
         # no joint by more than half a radian or metre at once
         q = model.integrate(q, step * min(1.0, 0.5 / max(np.abs(step).max(), 1e-300)))
-    worst = int(np.abs(h).argmax())
-    raise ConvergenceError(
-        f"no configuration near q satisfies the constraints: {model.constraints[worst].name} is off by "
-        f"{h[worst]:.3g}; start nearer, or hold fewer joints",
-        time=np.nan, residual=float(np.abs(h).max()), iterations=max_iterations,
-    )  # fmt: skip
+    return q
+
+
+def _with_facing(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the constraints, and of the differences of directions that face the same way."""
+    (h, Dh), (rest, slopes) = model.constraint_rows(q), model.facing_rows(q)
+    return np.concatenate((h, rest), axis=1), np.concatenate((Dh, slopes), axis=1)
+
+
+def _faces(constraint: object) -> bool:
+    return getattr(constraint, "facing", None) is not None
+
+
+def _holds(model: Model, q: np.ndarray, tolerance: float) -> bool:
+    """Return whether the constraints hold, and the right way round."""
+    return bool(np.abs(model.constraint_errors(q[None])).max(initial=0.0) <= tolerance)
+
+
+def _worst(model: Model, q: np.ndarray) -> tuple[int, str, float]:
+    """Return which constraint is farthest from holding, and how far, in words and as a number [m or rad]."""
+    errors = model.constraint_errors(q[None])[0]
+    k = int(np.abs(errors).argmax())
+    h, cosine = model.constraint_rows(q[None])[0][0, k], model.facing_cosines(q[None])[0, k]
+    return k, off_by(model.constraints[k], h, cosine), float(abs(errors[k]))
+
+
+def off_by(constraint: Any, h: float, cosine: float) -> str:
+    """Return in words how far a constraint is from holding, for its h [m or rad] and the cosine of what it faces."""
+    if cosine > FACES:
+        return f"off by {h:.3g}"
+    turn, along = np.degrees(np.arccos(np.clip(cosine, -1, 1))), ", ".join(f"{x:.3g}" for x in constraint.facing)
+    return (
+        f"closed the wrong way round, turned by {turn:.0f} degrees "
+        f'(the direction ({along}) of "{constraint.a}" and of "{constraint.b}" must be the same)'
+    )
 
 
 def dependent(Dh: np.ndarray) -> list[int]:
@@ -111,6 +176,8 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
     ------
     InputError
         If q does not satisfy the constraints.
+    ModelError
+        Without q, if a constraint holds in every configuration, but the wrong way round.
     """
     flat, rng, count = model.flat, np.random.default_rng(0), len(model.constraints)
     free = ~np.asarray(flat.kinematic, dtype=bool)
@@ -151,6 +218,12 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
                 spanned[at] = np.vstack((spanned[at], rest / np.linalg.norm(rest)))
                 adds = True
         kept += [model.constraints[k]] if adds else []
+    if q is None:
+        cosines = model.facing_cosines(np.array(places))
+        for k in np.flatnonzero((cosines < IMPLIED - 1).all(axis=0)).tolist():
+            if (np.abs(h[:, k]) < IMPLIED).all():
+                one = model.constraints[k]
+                raise ModelError(f"in every configuration {one.name} is {off_by(one, 0.0, -1.0)}; turn one of them")
     return kept
 
 
@@ -162,11 +235,10 @@ def require_satisfied(model: Model, q: np.ndarray) -> None:
     InputError
         If it does; the text names the constraint and the remedy.
     """
-    h = model.constraint_rows(q[None])[0][0]
-    if np.abs(h).max(initial=0.0) > CONSISTENT:
-        worst = int(np.abs(h).argmax())
+    if not _holds(model, q, CONSISTENT):
+        worst, off, _ = _worst(model, q)
         raise InputError(
-            named("q0", q) + f" does not satisfy the {model.constraints[worst].name}: off by {h[worst]:.3g}; "
+            named("q0", q) + f" does not satisfy the {model.constraints[worst].name}: {off}; "
             f"take q0 = vitree.satisfy_constraints(model, q0)"
         )
 

@@ -38,6 +38,8 @@ def minimize_potential_energy(
 
     Raises
     ------
+    InputError
+        If q is no configuration.
     ConvergenceError
         If no such configuration was found.
     UnknownNameError

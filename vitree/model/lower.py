@@ -144,6 +144,38 @@ def lower_constraints(index: Index, constraints: tuple) -> ConstraintList:
     return ConstraintList([_constraint(index, c) for c in constraints])
 
 
+def lower_facing(index: Index, constraints: tuple) -> tuple[np.ndarray, ConstraintList, ConstraintList]:
+    """Return the directions that must point the same way in two frames, as rows of numbers.
+
+    Returns
+    -------
+    which : (m,) int array
+        Of each constraint its pair of directions, or -1.
+    cosines : ConstraintList
+        The cosine of the angle of each pair.
+    differences : ConstraintList
+        Three rows a pair: the direction of b less that of a, in the axes of a. All three vanish on the right side only,
+        other than the constraints' own rows.
+    """
+    pairs: dict[tuple, int] = {}
+    which = np.full(len(constraints), -1)
+    cosines: list[dict] = []
+    differences: list[dict] = []
+    for k, c in enumerate(constraints):
+        if not isinstance(c, AxisConstraint) or c.facing is None:
+            continue
+        along = direction(c.facing, f"facing of {c.name}")
+        pair = c.a, c.b, tuple(along)
+        if pair not in pairs:
+            pairs[pair] = len(pairs)
+            row = _constraint(index, AxisConstraint(c.a, c.b, c.facing, c.facing))
+            R = index.place(c.a)[1]
+            cosines.append(row)
+            differences += [row | {"direction": R @ axis, "value": axis @ along} for axis in np.eye(3)]
+        which[k] = pairs[pair]
+    return which, ConstraintList(cosines), ConstraintList(differences)
+
+
 def _coordinate(index: Index, joint: str, what: str) -> tuple[int, int]:
     where = index.one_coordinate(joint, what)
     return where["iq"], where["iv"]

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree._core.types import CoreModel
+from vitree._core.types import ConstraintList, CoreModel
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
-from vitree.mechanism.regular import why_singular
+from vitree.mechanism.regular import always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
-from vitree.model.lower import lower_constraints, lower_loads
+from vitree.model.lower import lower_constraints, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
@@ -31,6 +31,8 @@ from vitree.wording import named
 core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
+#: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.
+FACES = 0.1
 #: Kinds of the joints, one after another, by which a root moves freely in space.
 _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
 
@@ -56,12 +58,14 @@ class LagrangianDerivatives(NamedTuple):
 def _content(x):
     """The content of a load or constraint, in types whose repr does not depend on how a number was given.
 
-    Vehicles have a ``_content`` of their own. Digests are made of both, and old checkpoints of old digests.
+    Fields that came later are left out where they are None, so that digests stay. Vehicles have a ``_content`` of their
+    own. Digests are made of both, and old checkpoints of old digests.
     """
     if isinstance(x, Written):
         return x.content
     if is_dataclass(x):
-        return type(x).__name__, *(_content(getattr(x, field.name)) for field in fields(x))
+        values = ((getattr(x, field.name), field.metadata.get("since")) for field in fields(x))
+        return type(x).__name__, *(_content(value) for value, since in values if since is None or value is not None)
     if isinstance(x, Mapping):
         return [(key, _content(value)) for key, value in x.items()]
     if isinstance(x, list | tuple | np.ndarray):
@@ -133,7 +137,9 @@ class Model(System):
         self._joints, self._frames = self.index.joints, self.index.frames
         self._hash: str | None = None
         self.singular = why_singular(flat)
+        self._regular: bool | None = None
         self.constraint_list = lower_constraints(self.index, flat.constraints)
+        self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
 
@@ -141,13 +147,27 @@ class Model(System):
         """Those loads and constraints that are written in Python."""
         return written_parts(self, loads, constraints)
 
-    def require_regular(self) -> None:
-        """Raise a ModelError that names the joint if the mass matrix is singular.
+    def require_regular(self, q: np.ndarray | None = None) -> None:
+        """Raise a ModelError that names the joint if the mass matrix is singular, in every configuration or at q.
 
         Kinematics and :meth:`rnea` work all the same; accelerations do not exist.
         """
-        if self.singular is not None:
-            raise ModelError(self.singular)
+        why = self.singular
+        if why is None and q is not None:
+            why = self.singular_at(q)
+        if why is not None:
+            raise ModelError(why)
+
+    def singular_at(self, q: np.ndarray) -> str | None:
+        """Return why the mass matrix is singular at q (nq,) [m or rad], in words; None if it is regular."""
+        full = self.full
+        if full._regular is None:
+            full._regular = always_regular(full.flat)
+        if full._regular:
+            return None
+        out = np.empty((1, 2 * full.nv))
+        core.batch_pivots(full.core, self.expand(q)[None], out)
+        return why_singular_at(full.flat, out.reshape(2, -1))
 
     # ---- what it is -----------------------------------------------------------------------------
 
@@ -640,8 +660,8 @@ class Model(System):
         ----------
         Johnson & Murphey 2009, eqs. 28, 29 and 36.
         """
-        self.require_regular()
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        self.require_regular(q)
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
         u = resolve_inputs(self, inputs)
         locked = np.zeros(self.nv)
@@ -688,8 +708,8 @@ class Model(System):
         ----------
         Featherstone 2008, ch. 7.
         """
-        self.require_regular()
         q = self.validate_configuration(q)
+        self.require_regular(q)
         v, tau = self._checked(v, self.nv, "v"), self._checked(tau, self.nv, "tau")
         out = np.empty(self.nv)
         core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
@@ -709,8 +729,9 @@ class Model(System):
 
     def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
-        self.require_regular()
-        return self.velocities(self.validate_configuration(q)[None], self._checked(p, self.nv, "p")[None])[0]
+        q = self.validate_configuration(q)
+        self.require_regular(q)
+        return self.velocities(q[None], self._checked(p, self.nv, "p")[None])[0]
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return the kinetic energy [J]."""
@@ -730,22 +751,48 @@ class Model(System):
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""
-        n, m = len(q), len(self.constraints)
-        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
-        if m:
-            wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, -1))
+        n = len(q)
+        h, Dh = self._rows_of(self.constraint_list, len(self.constraints), q)
         for k, row in self.written.constraints if self.written is not None else ():
             for i in range(n):
                 h[i, k], Dh[i, k] = row(q[i])
         return h, Dh
+
+    def _rows_of(self, rows: ConstraintList, m: int, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        n = len(q)
+        h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
+        if m:
+            wide().batch_constraints(self.core, rows, q, h, Dh.reshape(n, -1))
+        return h, Dh
+
+    def facing_cosines(self, q: np.ndarray) -> np.ndarray:
+        """Return the cosines (n, m) between the directions that constraints say face the same way; 1 where none do."""
+        out = np.ones((len(q), len(self.constraints)))
+        has = self._facing >= 0
+        if has.any():
+            out[:, has] = self._rows_of(self._cosines, int(self._facing.max()) + 1, q)[0][:, self._facing[has]]
+        return out
+
+    def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the differences (n, 3 k) of the directions that face the same way, and their slopes (n, 3 k, nv)."""
+        return self._rows_of(self._differences, 3 * (int(self._facing.max(initial=-1)) + 1), q)
+
+    def constraint_errors(self, q: np.ndarray) -> np.ndarray:
+        """Return how far the constraints are from holding, (n, m) [m or rad], at rows of configurations q (n, nq).
+
+        These are h; where directions that must face the same way do not, 2 - abs(h) with the sign of h, since h is
+        the sine of an angle beyond 90 degrees there.
+        """
+        h, _ = self.constraint_rows(q)
+        return np.where(self.facing_cosines(q) > FACES, h, np.copysign(2.0, h) - h)
 
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
 
         Rates of prescribed coordinates stay as they are in v.
         """
-        self.require_regular()
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        self.require_regular(q)
         return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
 
     def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:

@@ -226,7 +226,8 @@ class ReducedModel(Model, made_by="reduced"):
         return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
 
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
-        self.require_regular()
+        q = self.validate_configuration(q)
+        self.require_regular(q)
         tau = self._checked(tau, self.nv, "tau")
         return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
 
@@ -238,6 +239,13 @@ class ReducedModel(Model, made_by="reduced"):
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         h, Dh = self.full.constraint_rows(self.expand(q))
         return h[:, ~self._couplings], self.contract_force(Dh[:, ~self._couplings])
+
+    def facing_cosines(self, q: np.ndarray) -> np.ndarray:
+        return self.full.facing_cosines(self.expand(q))[:, ~self._couplings]
+
+    def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rest, slopes = self.full.facing_rows(self.expand(q))
+        return rest, self.contract_force(slopes)
 
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.full.energies(self.expand(q), self.expand_velocity(v))

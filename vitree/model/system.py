@@ -148,8 +148,8 @@ class System(ABC):
         """Number of its independent velocities; None with holonomic constraints, which may repeat each other."""
         return None if self.constraints else self.nv
 
-    def require_regular(self) -> None:  # noqa: B027 (most have accelerations)
-        """Raise a ModelError if accelerations do not exist."""
+    def require_regular(self, q: np.ndarray | None = None) -> None:  # noqa: B027 (most have accelerations)
+        """Raise a ModelError if accelerations do not exist, anywhere or at q (nq,) [m or rad]."""
 
     # ---- states -----------------------------------------------------------------------------------
 
@@ -223,6 +223,14 @@ class System(ABC):
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and its slopes Dh (n, m, nv) of the holonomic constraints at rows q (n, nq)."""
         return np.zeros((len(q), 0)), np.zeros((len(q), 0, self.nv))
+
+    def facing_cosines(self, q: np.ndarray) -> np.ndarray:
+        """Return a cosine for each holonomic constraint (n, m) at rows q (n, nq): 1 if it is closed the right way."""
+        return np.ones((len(q), len(self.constraints)))
+
+    def constraint_errors(self, q: np.ndarray) -> np.ndarray:
+        """Return how far the holonomic constraints are from holding at rows q (n, nq), (n, m) [m or rad]."""
+        return self.constraint_rows(q)[0]
 
     def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] that the constraints allow, of rows q (n, nq) and p (n, nv).

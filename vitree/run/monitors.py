@@ -72,7 +72,7 @@ class Monitors:
                 if name in self.names:
                     self.arrays[name][here] = value
         if n and "constraint" in self.names:
-            self.arrays["constraint"][here] = np.abs(model.constraint_rows(every.q[:n])[0]).max(axis=1, initial=0.0)
+            self.arrays["constraint"][here] = np.abs(model.constraint_errors(every.q[:n])).max(axis=1, initial=0.0)
         kept = np.arange(stride - 1 - self.done % stride, n, stride)
         self.done += n
         to = slice(records.rows, records.rows + len(kept))

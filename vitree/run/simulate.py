@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records, Torque
-from vitree.model.closure import require_consistent
+from vitree.model.closure import off_by, require_consistent
+from vitree.model.model import FACES
 from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
@@ -110,8 +111,8 @@ def simulate(
     ModelError
         If accelerations do not exist, because a joint moves no mass.
     ConvergenceError
-        If a step cannot be solved; its attribute ``trajectory`` has the steps before. A KeyboardInterrupt, and an
-        error that a callable raises, carry the same attribute.
+        If a step cannot be solved, or leads to a loop that is closed the wrong way round; its attribute ``trajectory``
+        has the steps before. A KeyboardInterrupt, and an error that a callable raises, carry the same attribute.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
     return run(given.pop("model"), RunArguments(**given))
@@ -164,7 +165,23 @@ def run(model: System, given: RunArguments) -> Trajectory:
         with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
             stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
-    return trajectory()
+    done = trajectory()
+    _require_right_way(model, done)
+    return done
+
+
+def _require_right_way(model: System, done: Trajectory) -> None:
+    """Raise a ConvergenceError if constraints hold the wrong way round at a record, as after a step by half a turn."""
+    wrong = np.argwhere(~(model.facing_cosines(done.q) > FACES))
+    if len(wrong):
+        row, k = (int(x) for x in wrong[0])
+        one, before = model.constraints[k], done[:row]
+        turned = off_by(one, 0.0, model.facing_cosines(done.q[row : row + 1])[0, k])
+        raise ConvergenceError(
+            f"{done.method}: at t = {done.t[row]:.9g} s the {one.name} is {turned}; halve "
+            + named("dt"), time=float(before.t[-1]) if row else float(done.t[row]), residual=float(done.residual[row]),
+            iterations=int(done.iterations[row]), trajectory=before,
+        )  # fmt: skip
 
 
 def _as_before(model: System, given: RunArguments) -> RunArguments:
@@ -227,6 +244,7 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
         v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
     if model.constraints:
         require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
+    model.require_regular(q0)
     if q1 is not None:
         x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:
@@ -268,7 +286,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         else:
             v, p = x, model.momenta(q, x)
         energies = model.energies(q, v)
-        h, _ = model.constraint_rows(q)
+        h = model.constraint_errors(q)
     return Trajectory(
         model_name=model.name,
         joint_names=model.joint_names,

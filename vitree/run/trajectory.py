@@ -40,7 +40,8 @@ class Trajectory(Recording):
     residual : (n,)
         Largest residual of that step's equations when it ended, in units of p.
     constraint : (n, m) [m or rad]
-        Values h(q) of the constraints of ``constraint_names``; zero if they hold.
+        Values h(q) of the constraints of ``constraint_names``; zero if they hold. A weld or joint that holds turned
+        has about 2 here.
     multipliers : (n, m) [N or N m]
         The constraints act on the joints with the force Dh(q)^T multipliers. A variational method reports the force
         at the start of the step that ends at the record; NaN at the start of the run.

@@ -144,9 +144,9 @@ class Builder:
             return
         try:
             model = Model(self.tree.flatten())
+            kept = independent_constraints(model)
         except ModelError as error:
             raise self.file.fail("loop", str(error), self.joints[next(iter(self.layout.closing))]) from None
-        kept = independent_constraints(model)
         # by identity: joints at one place may have equal rows
         stay = {id(row) for row in kept}
         implied = [name for name, row in rows if id(row) not in stay]

@@ -198,10 +198,12 @@ def load(source, options: Options) -> tuple[Source, Model]:
         model = None
     if model is None:
         raise file.fail("model", TOO_LARGE)
-    if model.singular is not None:
-        _, joint, *_ = model.singular.split('"')
-        file.say("massless", model.singular, joints.get(joint, file.root))
-        model = Model(replace(flat, report=file.report()))
+    at_neutral = None if model.singular is not None else model.singular_at(model.neutral())
+    for rule, why in (("massless", model.singular), ("singular-neutral", at_neutral)):
+        if why is not None:
+            _, joint, *_ = why.split('"')
+            file.say(rule, why, joints.get(joint, file.root))
+            model = Model(replace(flat, report=file.report()))
     if options.mimic == "reduced" and any(isinstance(c, Coupling) for c in model.constraints):
         model = model.reduced()
     return file, model

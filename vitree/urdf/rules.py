@@ -153,6 +153,9 @@ RULES: dict[str, Rule] = {
     "loop": Rule("error", "A loop cannot be closed by constraints.", "correct the joint"),
     "nothing-moves": Rule("error", "No joint moves.", "load it with " + Argument("base", "free")),
     "massless": Rule("warning", "A joint moves no mass: the model has kinematics, but no accelerations.", ""),
+    "singular-neutral": Rule(
+        "warning", "The mass matrix is singular where all coordinates are zero: no run can start there.", ""
+    ),
     "model": Rule("error", "The mechanism cannot be modelled.", "correct the file"),
     "parser": Rule("error", "urdf_parser_py refuses a file that the checks accept.", "report it"),
     # notes: things that the reader has done

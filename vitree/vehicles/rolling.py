@@ -225,7 +225,7 @@ class NonholonomicVehicle(Vehicle):
         """The integrators, the default first."""
         return METHODS_OF["rolling" if self.compiled_stepper else "rolling, written in Python"]
 
-    def require_regular(self) -> None:
+    def require_regular(self, q: np.ndarray | None = None) -> None:
         """Raise a ModelError if methods of the subclass do not fit together, or a direction has no inertia."""
         s, n = len(self.shape_names), self.pose.dim
         if self.group not in ("SE2", "SE3"):

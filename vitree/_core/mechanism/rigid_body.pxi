@@ -346,6 +346,103 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
             hand_down_rigid(&x[b.parent], s, pose[i].t)
 
 
+# ---- is the mass matrix regular? ----------------------------------------------------------------
+
+cdef inline vt_real inertia_against(const vt_body* b, Mat3 R, int k, Vec3 n, Vec3 f) noexcept nogil:
+    # the k-th coordinate's share of a wrench
+    cdef Vec3 w, v
+    joint_column(b, R, k, &w, &v)
+    return dot(w, n) + dot(v, f)
+
+
+cdef inline vt_real inertia_along(const vt_body* b, Mat3 R, int k, const Articulated* I) noexcept nogil:
+    # S^T I S of the k-th coordinate
+    cdef Vec3 w, v
+    joint_column(b, R, k, &w, &v)
+    return dot(w, add(symmul(I.J, w), mul(I.H, v))) + dot(v, add(tmul(I.H, w), symmul(I.M, v)))
+
+
+cdef inline void hand_down_terms(const vt_body* b, const AbaBody* s, const Articulated* E, Articulated* up) noexcept nogil:
+    # up += the terms that the parent's articulated inertia is made of: I, which the joint's U D^-1 U^T is taken from, and
+    # those before, K^T E K with the motion K = 1 - S D^-1 U^T of the free joint
+    cdef Sym3 J = E.J, M = E.M
+    cdef Mat3 H = E.H, B, C
+    cdef Vec3 n, f
+    cdef vt_real r = s.Dinv, share
+    if b.kind == FREE:
+        return
+    if b.kind == BALL:
+        B = mul3(full(sym_inverse(s.I.J)), s.I.H)
+        C = mul3(transpose(B), H)
+        M = addsym(M, congruence(transpose(B), J))
+        M.xx = M.xx - 2.0 * C.x.x
+        M.yy = M.yy - 2.0 * C.y.y
+        M.zz = M.zz - 2.0 * C.z.z
+        M.xy = M.xy - (C.x.y + C.y.x)
+        M.xz = M.xz - (C.x.z + C.z.x)
+        M.yz = M.yz - (C.y.z + C.z.y)
+        J = zero_sym()
+        H = zero33()
+    else:
+        # K^T E K = E - (a U^T + U a^T) D^-1, a = E S - U S^T E S/(2 D)
+        joint_inertia_column(b, s.R.z, E, &n, &f)
+        share = -0.5 * (r * joint_pairing(b, s.R.z, n, f))
+        n = axpy(share, s.Un, n)
+        f = axpy(share, s.Uf, f)
+        J = minus_outer(minus_outer(J, 0.5 * r, add(n, s.Un)), -0.5 * r, sub(n, s.Un))
+        M = minus_outer(minus_outer(M, 0.5 * r, add(f, s.Uf)), -0.5 * r, sub(f, s.Uf))
+        H = outer(-r, s.Un, f, outer(-r, n, s.Uf, H))
+    hand_down_inertia(up, s.t, addsym(J, s.I.J), add3(H, s.I.H), addsym(M, s.I.M))
+
+
+cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_real* out, AbaBody* x,
+                 Articulated* terms) noexcept nogil:
+    # out (2, nv), of each coordinate: the inertia that it feels, a pivot of the mass matrix, as a share of the terms that
+    # it is left of; and those as a share of the same for all axes, plus the share of the joint's own body in them. 1 where
+    # a joint is locked. none: (nv,) zeros
+    cdef int i, j, k, l, n
+    cdef const vt_body* b
+    cdef AbaBody* s
+    cdef Articulated* E
+    cdef Vec3 w, v, turn, push
+    cdef vt_real D[36]
+    cdef vt_real r, own
+    aba_motion(m, q, none, NULL, x)
+    for i in range(m.nbody):
+        b = &m.body[i]
+        terms[i] = x[i].I
+        for l in range(joint_nv(b)):
+            out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i])
+    aba_inertias(m, none, x)
+    for i in range(m.nbody - 1, -1, -1):
+        b = &m.body[i]
+        s = &x[i]
+        E = &terms[i]
+        n = joint_nv(b)
+        for l in range(n):
+            joint_column(b, s.R, l, &w, &v)
+            turn = add(symmul(s.I.J, w), mul(s.I.H, v))
+            push = add(tmul(s.I.H, w), symmul(s.I.M, v))
+            for k in range(n):
+                D[k * n + l] = inertia_against(b, s.R, k, turn, push)
+            r = inertia_along(b, s.R, l, E)
+            own = out[m.nv + b.iv + l]
+            out[b.iv + l] = vt_set1(1.0) / r
+            r = r / (dot(w, w) * (E.J.xx + E.J.yy + E.J.zz) + dot(v, v) * (E.M.xx + E.M.yy + E.M.zz))
+            out[m.nv + b.iv + l] = r + own * out[b.iv + l]
+        for l in range(n):
+            out[b.iv + l] = out[b.iv + l] * D[l * n + l]
+            for k in range(l + 1, n):
+                r = D[k * n + l] / D[l * n + l]
+                for j in range(l + 1, n):
+                    D[k * n + j] = D[k * n + j] - r * D[l * n + j]
+            if b.locked:
+                out[b.iv + l] = vt_set1(1.0)
+                out[m.nv + b.iv + l] = vt_set1(1.0)
+        if b.parent >= 0:
+            hand_down_terms(b, s, E, &terms[b.parent])
+
+
 # ---- velocities, energies, momentum, Jacobians --------------------------------------------------
 
 cdef struct VelocityBody:

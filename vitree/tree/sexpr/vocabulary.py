@@ -79,7 +79,7 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     "coupling": (_coupling, '"joint" factor "joint" factor value?'),
     "gear": (constraints.gear, '"a" "b" ratio value?'),
     "screw-pair": (constraints.screw_pair, '"slide" "turn" pitch value?'),
-    "axis-constraint": (constraints.AxisConstraint, '"a" "b" (x y z) (x y z) cosine?'),
+    "axis-constraint": (constraints.AxisConstraint, '"a" "b" (x y z) (x y z) cosine? (fx fy fz)?'),
     "cam": (constraints.Cam, '"follower" "driver" (positions ...) (profile ...) \'periodic?'),
     "weld": (constraints.weld, '"a" "b"'),
     "spring": (loads.Spring, '"a" "b" stiffness length?'),

@@ -110,6 +110,8 @@ def _component(item: Any) -> str:
     words = [head]
     for field, slot in zip(fields(item), slots(COMPONENTS[head][1]), strict=False):
         value = getattr(item, field.name)
+        if value is None and slot.optional and "own" not in slot.shown:
+            break
         if isinstance(value, bool):
             words += [field.name] if value else []
         elif isinstance(value, str) and f"'{value}" in " ".join(slot.words).replace("|", " ").split():
