@@ -80,7 +80,7 @@ def test_updates_lie_between_one_factorisation_and_one_at_each_pass(method, cons
     else:
         model, q, v = vt.Model(chain_flat(8)), np.linspace(0.3, 1.5, 8), np.linspace(-4, 4, 8)
     newton, broyden, frozen = (
-        corrections(model, q, v, method, 0.01 if constrained else 0.03, solver=name).sum()
+        corrections(model, q, v, method, 0.01 if constrained else 0.02, solver=name).sum()
         for name in ("recursive-newton", "broyden", "frozen"))  # fmt: skip
     assert newton <= broyden <= frozen and (constrained or newton < broyden < frozen)
 

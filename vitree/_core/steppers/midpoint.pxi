@@ -76,6 +76,9 @@ cdef class MidpointStepper(ComposedStepper):
     cdef int coupled_rows(self):
         return 3 * self.loads.pairs + (self.nv if self.written else 0)
 
+    cdef double node_share(self) noexcept nogil:
+        return 1.0 - self.alpha
+
     cdef bint dense(self) noexcept nogil:
         cdef int solver = self.shared.choices.solver
         if self.tree and solver == AUTO:

@@ -145,6 +145,10 @@ cdef class VariationalStepper(ModelStepper):
         # y, which leads from the state to q2
         difference(self.shared.m, self.lane.state.q, q2, self.lane.newton.y)
 
+    cdef double node_share(self) noexcept nogil:
+        # of the step's impulse, that of the first node
+        return 0.5
+
     cdef void by_increments(self, double* rows, int count) noexcept nogil:
         # rows (count, nv) by displacements at node 2 become rows by increments
         pass
@@ -612,7 +616,7 @@ cdef class VariationalStepper(ModelStepper):
         return most
 
     cdef bint follows_prediction(self, int required) noexcept nogil:
-        # whether |y - (h v + (h^2/2) a)| <= near max(|h v|^2, |h^2 a|), of the joints that turn, and each that turns far
+        # whether |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|), of the joints that turn, and each that turns far
         # is steady. The prediction knows nothing of what the step treats implicitly
         cdef Newton* x = &self.lane.newton
         cdef const vt_model* m = self.shared.m
@@ -631,7 +635,7 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(self.nv):
             x.v[k] *= h
             x.a[k] *= h * h
-            x.d[k] = x.v[k] + 0.5 * x.a[k]
+            x.d[k] = x.v[k] + self.node_share() * x.a[k]
         most = (NEAR if required == SAME else FARTHER) * max(self.largest_turn(x.v), vt_sqrt(self.largest_turn(x.a)))
         self.by_velocities(x.d)
         for k in range(self.nv):
@@ -687,7 +691,7 @@ cdef class VariationalStepper(ModelStepper):
             # the last line: from the dynamics' own prediction, with exact directions if there is a choice
             self.lane.guess.seen.count = 0
             self.no_multipliers()
-            self.guess_by_dynamics(0.5)
+            self.guess_by_dynamics(self.node_share())
             self.guess_rest()
             status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver, EVEN)
         return self.finish() if status == OK else status
