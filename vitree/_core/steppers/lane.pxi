@@ -151,6 +151,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
+    int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs
     int adapt                   # how steps adapt themselves, or 0
     double pace                 # [1] step times density

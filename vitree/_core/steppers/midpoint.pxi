@@ -52,6 +52,9 @@ cdef class MidpointStepper(ComposedStepper):
         self.alpha, self.tree = alpha, tree
         self.written = self.shared.user_rests or self.shared.user_moves
         ComposedStepper.__init__(self, **options)
+        if alpha != 0.5:
+            # J has a symmetric part (2 alpha - 1) dp/dq, which the mass matrix of light links need not outweigh
+            self.shared.choices.required = ODD
         midpoint_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
         self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
         self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau

@@ -82,6 +82,7 @@ cdef class VariationalStepper(ModelStepper):
         c.stages, c.share = len(shares), self.memory.given_reals(len(shares))
         for k in range(c.stages):
             c.share[k] = shares[k]
+        c.required = SAME
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
         return 0
 
@@ -647,7 +648,7 @@ cdef class VariationalStepper(ModelStepper):
                     joint_turn_square(&m.body[i], x.d) > STEADY or joint_turn_square(&m.body[i], x.a) > STEADY):
                 return False
         return (self.largest_turn(x.d) <= most * most
-                or (required == EVEN and (m.damped or m.rubbing) and turn < LONG_TURN))
+                or (required != SAME and (m.damped or m.rubbing) and turn < LONG_TURN))
 
     # ---- a step -----------------------------------------------------------------------------------------
 
@@ -686,14 +687,15 @@ cdef class VariationalStepper(ModelStepper):
         extrapolated = self.predict()
         self.lane.now.contraction = NAN
         self.lane.economy.age += 1
-        status = self.iterate(solver, SAME)
+        status = self.iterate(solver, self.shared.choices.required)
         if status == WRONG_BRANCH or (unsolved(status) and (solver == AUTO or extrapolated)):
             # the last line: from the dynamics' own prediction, with exact directions if there is a choice
             self.lane.guess.seen.count = 0
             self.no_multipliers()
             self.guess_by_dynamics(self.node_share())
             self.guess_rest()
-            status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver, EVEN)
+            status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver,
+                                  min(self.shared.choices.required, EVEN))
         return self.finish() if status == OK else status
 
     cdef void multipliers_as_forces(self) noexcept nogil:
