@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
+from vitree.arguments import entries, plain_scalar, real
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
@@ -128,7 +129,7 @@ class Integrator:
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
                  prescribed: Mapping[str, Any] | None = None, **options: Any):  # fmt: skip
-        if not (isinstance(dt, int | float | np.floating | np.integer) and np.isfinite(dt) and dt > 0):
+        if not 0 < real(dt) < np.inf:
             raise InputError(Argument("dt", dt) + " must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
         if unknown:
@@ -138,14 +139,14 @@ class Integrator:
         if model.full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
-        self.dt = float(dt)
+        self.dt = real(dt)
         if torque is not None and not callable(torque):
             torque = model.validate_velocity(torque, "torque")
         self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
         self.torque = torque
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)
-        self.chosen = options
+        self.chosen = {name: plain_scalar(value) for name, value in options.items()}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -330,7 +331,8 @@ class Integrator:
 
 def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
     """Torque and force of a wrench of six numbers."""
-    array = np.asarray(wrench, dtype=float)
-    if array.shape != (6,) or not np.isfinite(array).all():
-        raise InputError(f'the wrench on "{frame}" must be six finite numbers (torque, force), not {wrench}')
+    try:
+        array = entries(wrench, (6,), "wrenches")
+    except InputError:
+        raise InputError(f'the wrench on "{frame}" must be six finite numbers (torque, force), not {wrench}') from None
     return tuple(array[:3]), tuple(array[3:])

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from vitree.arguments import real
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Integrator, Records
 from vitree.integrators.options import option
@@ -31,7 +32,8 @@ class SciPy(Integrator):
         self.rtol, self.atol = self.chosen.get("rtol", 1e-8), self.chosen.get("atol", 1e-10)
         self.max_step = self.chosen.get("max_step", np.inf)
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
-            if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
+            number = real(value)
+            if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(option(name, value) + " must be a positive number")
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.errors import InputError
-from vitree.wording import named
+from vitree.arguments import entries
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
@@ -170,18 +169,7 @@ class System(ABC):
         return np.zeros(self.nv)
 
     def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
-        try:
-            x = np.ascontiguousarray(x, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError(named(name, x) + f" must be an array of {size} numbers: {error}") from None
-        if x.shape != (size,):
-            raise InputError(
-                named(name, x) + f" has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})"
-            )
-        if not np.isfinite(x).all():
-            bad = int(np.flatnonzero(~np.isfinite(x))[0])
-            raise InputError(named(name, x) + f"[{bad}] is {x[bad]}; all entries must be finite")
-        return x
+        return entries(x, (size,), name, f", as {self.name!r} has it (nq={self.nq}, nv={self.nv})")
 
     @abstractmethod
     def integrate(self, q: Any, dq: Any) -> np.ndarray:

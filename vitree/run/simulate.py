@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import real, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records, Torque
@@ -16,7 +17,7 @@ from vitree.model.closure import require_consistent
 from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
-from vitree.run.arguments import RunArguments, Schedule
+from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.monitors import Monitors
 from vitree.run.reduced import run_reduced
 from vitree.run.trajectory import Trajectory
@@ -143,10 +144,14 @@ def run(model: System, given: RunArguments) -> Trajectory:
         given = _as_before(model, given)
     kind: type[Integrator] = model.methods[given.method or next(iter(model.methods))]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
-    if not (isinstance(given.every, int | np.integer) and given.every >= 1):
+    every, t0 = whole(given.every), real(given.t0)
+    if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
-    if not np.isfinite(given.t0):
+    if not np.isfinite(t0):
         raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
+    given = given.but(every=every, t0=t0)
+    shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
+    require_times(t0, t0 + schedule.duration, shortest)
     limited = LimitedTorque(model, given.torque) if given.effort_limits and given.torque is not None else None
     integrator = kind(model, schedule.dt, torque=given.torque if limited is None else limited.torque,
                       wrenches=given.wrenches, wrench_axes=given.wrench_axes, inputs=given.inputs,
@@ -159,7 +164,7 @@ def run(model: System, given: RunArguments) -> Trajectory:
 
     try:
         goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
-        integrator.run(records, goal, int(given.every), given.progress, watched)
+        integrator.run(records, goal, every, given.progress, watched)
     except (Exception, KeyboardInterrupt) as stop:  # also those of a caller's function
         with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
             stop.trajectory = trajectory()  # type: ignore[union-attr]
