@@ -135,8 +135,7 @@ def _needed(shape: tuple[int, ...]) -> str:
 
 def all_finite(x: np.ndarray) -> bool:
     """Whether no entry is NaN or infinite."""
-    # a sum is fast, and finite where it need not be looked at again
-    return math.isfinite(np.add.reduce(x, axis=None)) or bool(np.isfinite(x).all())
+    return bool(np.isfinite(x).all())
 
 
 # ---- callables -----------------------------------------------------------------------------------------
@@ -152,14 +151,14 @@ class Asked:
         The argument that it is.
     takes : str
         Its arguments in words, such as "(t, q, v)".
-    shape : tuple of int or None
-        That of its answers, which are numbers; None if answers do not matter.
+    *shapes : tuples of int
+        Those that its answers, which are numbers, may have; none if answers do not matter.
     timed : bool
         Whether the first argument is the time [s].
     """
 
-    def __init__(self, function: Callable, name: str, takes: str, shape: tuple[int, ...] | None, timed: bool = True):
-        self.function, self.name, self.takes, self.shape, self.timed = function, name, takes, shape, timed
+    def __init__(self, function: Callable, name: str, takes: str, *shapes: tuple[int, ...], timed: bool = True):
+        self.function, self.name, self.takes, self.shapes, self.timed = function, name, takes, shapes, timed
 
     def __call__(self, *arguments: Any) -> Any:
         try:
@@ -168,7 +167,7 @@ class Asked:
             raise
         except Exception as error:
             raise self.error(f"raised {_told(error)}", arguments) from error
-        return answer if self.shape is None else self.numbers(answer, arguments)
+        return self.numbers(answer, arguments) if self.shapes else answer
 
     def numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
         """Return an answer as an array, or raise a CallableError."""
@@ -176,14 +175,14 @@ class Asked:
             x = as_numbers(answer)
         except TypeError as error:
             raise self.error(f"returned {_shown(answer)}, which has {error}; {self._needed()}", arguments) from error
-        if x.shape != self.shape:
+        if x.shape not in self.shapes:
             raise self.error(f"returned shape {x.shape}; {self._needed()}", arguments)
         if not all_finite(x):
             raise self.error(f"returned NaN or infinity: {_shown(x)}", arguments)
         return x
 
     def _needed(self) -> str:
-        return f"it must be {self.shape}" if self.shape else "it must be a number"
+        return "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
 
     def error(self, what: str, arguments: tuple) -> CallableError:
         """Return the error of a call."""

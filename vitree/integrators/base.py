@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import entries, plain_scalar, real
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.arguments import Asked, as_numbers, entries, plain_scalar, real
+from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.signals import Motion, resolve_inputs
@@ -22,6 +22,8 @@ from vitree.wording import Argument, keyword, named
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
+#: States beyond this have blown up [m, rad, per s, or units of momentum].
+LARGEST: float = scalar().LARGEST
 #: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
@@ -140,7 +142,9 @@ class Integrator:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
         self.dt = real(dt)
-        if torque is not None and not callable(torque):
+        if callable(torque):
+            torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
+        elif torque is not None:
             torque = model.validate_velocity(torque, "torque")
         self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
         self.torque = torque
@@ -199,7 +203,7 @@ class Integrator:
             raise InputError(
                 named("monitors") + f" are not for the method {self.name}, which is one of Python; record every step"
             )
-        steps, reported = int(steps), time.perf_counter()
+        steps, reported, progress = int(steps), time.perf_counter(), told(progress)
         for done in range(1, steps + 1):
             began = time.perf_counter()
             self._state = self._stepped(self._t0 + self._steps * self.dt, *self._state)
@@ -217,15 +221,22 @@ class Integrator:
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion."""
         model, what = self.model, f"the result of step() of the method {self.name}"
-        found = self.step(t, q.copy(), x.copy())
         try:
-            q, x = (np.asarray(part) * 1.0 for part in found)
+            found = self.step(t, q.copy(), x.copy())
+        except VitreeError:
+            raise
+        except Exception as error:
+            raise CallableError(
+                f"step() of the method {self.name} at t = {t:.9g} s raised {type(error).__name__}: {error}", time=t
+            ) from error
+        try:
+            q, x = (as_numbers(part).copy() for part in found)
         except (TypeError, ValueError):
             raise InputError(f"{what} is {found!r}; it must be a pair of arrays, q and x") from None
-        if not (np.isfinite(q).all() and np.isfinite(x).all()):
+        if not (np.abs(q).max(initial=0.0) <= LARGEST and np.abs(x).max(initial=0.0) <= LARGEST):
             raise ConvergenceError(
                 f"{self.name}: step {self._steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: "
-                "the state became infinite or NaN; halve " + named("dt"),
+                f"{scalar().STATUS_TEXT[scalar().STATUS['not finite']]}; halve " + named("dt"),
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
@@ -297,6 +308,24 @@ class Integrator:
             rates[:, self.motion.iv] = [self.motion.at(time)[1] for time in t]
         return self.model.constrained_velocities(q, x, rates)
 
+    def multipliers_of(self, records: Records) -> np.ndarray:
+        """Return the multipliers of the constraints (n, m) [N or N m] at records.
+
+        A variational method has them from its steps. Other methods take them of the accelerations at each record. A
+        torque or inputs that are callables are not asked for that: their multipliers are those that steps found where
+        they start, and NaN where no step started.
+        """
+        model = self.model
+        if self.uses_momentum or not model.constraints:
+            return records.multipliers
+        if callable(self.torque) or callable(self.inputs):
+            return self._found_multipliers(records)
+        return np.array([self.multipliers_at(*state) for state in zip(records.t, records.q, records.x, strict=True)])
+
+    def _found_multipliers(self, records: Records) -> np.ndarray:
+        """The multipliers (n, m) at records that steps found where they start; NaN of the others."""
+        return np.full_like(records.multipliers, np.nan)
+
     def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""
         return self._accelerations_at(t, q, v)[1]
@@ -327,6 +356,11 @@ class Integrator:
     def most_iterations(self) -> int:
         """Most corrections that one step took."""
         return 0
+
+
+def told(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:
+    """Return the caller's progress callable, whose errors name it."""
+    return None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
 
 
 def _halves(frame: str, wrench) -> tuple[tuple, tuple]:

@@ -19,8 +19,8 @@ from vitree.results.series import NAN, Series, momentum_departure, series_agains
 from vitree.run import notes
 from vitree.run.arguments import NAMES, RunArguments, count_steps
 from vitree.run.comparison import Comparison
-from vitree.run.reference import Reference, Runner, sound_records
-from vitree.run.trajectory import Trajectory
+from vitree.run.reference import Reference, Runner
+from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, keyword, named
 
 #: Steps run before the clock counts.

@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import real, whole
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records, Torque
 from vitree.model.closure import require_consistent
+from vitree.model.finite import coincident
+from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.monitors import Monitors
 from vitree.run.reduced import run_reduced
-from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, keyword, named
+from vitree.run.trajectory import Trajectory, sound_records
+from vitree.wording import Argument, Text, keyword, named
 
 
 def simulate(
@@ -111,8 +113,10 @@ def simulate(
     ModelError
         If accelerations do not exist, because a joint moves no mass.
     ConvergenceError
-        If a step cannot be solved; its attribute ``trajectory`` has the steps before. A KeyboardInterrupt, and an
-        error that a callable raises, carry the same attribute.
+        If a step cannot be solved, or the state blows up; its attribute ``trajectory`` has the steps before.
+    CallableError
+        If a callable raises, or returns NaN, a wrong shape or what is no number; its cause is the callable's own
+        exception, and its attribute ``trajectory`` has the steps before. A KeyboardInterrupt has that attribute, too.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
     return run(given.pop("model"), RunArguments(**given))
@@ -169,7 +173,26 @@ def run(model: System, given: RunArguments) -> Trajectory:
         with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
             stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
-    return trajectory()
+    return _sound(model, trajectory())
+
+
+def _sound(model: System, traj: Trajectory) -> Trajectory:
+    """Return a trajectory if its states and energies are finite.
+
+    Raises
+    ------
+    ConvergenceError
+        If one is not; with the records before.
+    """
+    count = sound_records(traj)
+    if count == len(traj):
+        return traj
+    met = coincident(model, traj.q[count]) if isinstance(model, Model) else []
+    why = met[0] if met else "its energy or velocity is infinite or NaN; halve " + named("dt") + ", or look at the loads"
+    raise ConvergenceError(
+        Text(f"{traj.method}: the state at t = {traj.t[count]:.9g} s has blown up: ", why),
+        time=float(traj.t[count]), residual=np.nan, iterations=0, trajectory=traj[:count] if count else None,
+    )  # fmt: skip
 
 
 def _as_before(model: System, given: RunArguments) -> RunArguments:
@@ -264,9 +287,6 @@ def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
 def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
     """Return the trajectory of the records, with v or p, energies and momentum computed from the states."""
     model, q, x = integrator.model, records.q, records.x
-    multipliers = records.multipliers
-    if model.constraints and not integrator.uses_momentum:
-        multipliers = np.array([integrator.multipliers_at(*state) for state in zip(records.t, q, x, strict=True)])
     with np.errstate(all="ignore"):
         if integrator.uses_momentum:
             v, p = integrator.velocities(records.t, q, x), x
@@ -283,7 +303,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
                   "halved": integrator.halved, **integrator.adapted},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
-        momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
+        momentum=energies[:, 2:8], multipliers=integrator.multipliers_of(records), constraint=h,
         constraint_names=tuple(c.name for c in model.constraints),
         iterations=records.iterations, residual=records.residual,
         iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
