@@ -38,7 +38,7 @@ def as_numbers(value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
     except Exception as error:  # whatever a value's own methods raise
-        raise TypeError(f"no array of numbers: {_told(error)}") from None
+        raise TypeError(f"no array of numbers: {told(error)}") from None
     if array.dtype.kind == "O" and not isinstance(value, np.ndarray):
         array = _of_objects(array)
     if array.dtype.kind not in "fiu":
@@ -155,9 +155,13 @@ class Asked:
         Those that its answers, which are numbers, may have; none if answers do not matter.
     timed : bool
         Whether the first argument is the time [s].
+    needs : str
+        What it must return, in words, where the shapes do not say it.
     """
 
-    def __init__(self, function: Callable, name: str, takes: str, *shapes: tuple[int, ...], timed: bool = True):
+    def __init__(self, function: Callable, name: str, takes: str, *shapes: tuple[int, ...], timed: bool = True,
+                 needs: str = ""):  # fmt: skip
+        self.needs = needs
         self.function, self.name, self.takes, self.shapes, self.timed = function, name, takes, shapes, timed
 
     def __call__(self, *arguments: Any) -> Any:
@@ -166,7 +170,7 @@ class Asked:
         except CallableError:
             raise
         except Exception as error:
-            raise self.error(f"raised {_told(error)}", arguments) from error
+            raise self.error(f"raised {told(error)}", arguments) from error
         return self.numbers(answer, arguments) if self.shapes else answer
 
     def numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
@@ -174,15 +178,15 @@ class Asked:
         try:
             x = as_numbers(answer)
         except TypeError as error:
-            raise self.error(f"returned {_shown(answer)}, which has {error}; {self._needed()}", arguments) from error
+            raise self.error(f"returned {shown(answer)}, which has {error}; {self._needed()}", arguments) from error
         if x.shape not in self.shapes:
             raise self.error(f"returned shape {x.shape}; {self._needed()}", arguments)
         if not all_finite(x):
-            raise self.error(f"returned NaN or infinity: {_shown(x)}", arguments)
+            raise self.error(f"returned NaN or infinity: {shown(x)}; it must be finite", arguments)
         return x
 
     def _needed(self) -> str:
-        return "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
+        return self.needs or "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
 
     def error(self, what: str, arguments: tuple) -> CallableError:
         """Return the error of a call."""
@@ -192,7 +196,7 @@ class Asked:
         return CallableError(name + f"{self.takes}{at} {what}", time=time)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value in a few words."""
     try:
         text = repr(value) if not isinstance(value, np.ndarray) else np.array2string(value, threshold=6, edgeitems=3)
@@ -201,7 +205,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"a {type(value).__name__}"
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
     """An exception in words."""
     try:
         text = str(error)

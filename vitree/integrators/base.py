@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, plain_scalar, real
+from vitree.arguments import Asked, as_numbers, entries, plain_scalar, real, told
 from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
@@ -203,7 +203,7 @@ class Integrator:
             raise InputError(
                 named("monitors") + f" are not for the method {self.name}, which is one of Python; record every step"
             )
-        steps, reported, progress = int(steps), time.perf_counter(), told(progress)
+        steps, reported, progress = int(steps), time.perf_counter(), progress_of(progress)
         for done in range(1, steps + 1):
             began = time.perf_counter()
             self._state = self._stepped(self._t0 + self._steps * self.dt, *self._state)
@@ -227,7 +227,7 @@ class Integrator:
             raise
         except Exception as error:
             raise CallableError(
-                f"step() of the method {self.name} at t = {t:.9g} s raised {type(error).__name__}: {error}", time=t
+                f"step() of the method {self.name} at t = {t:.9g} s raised {told(error)}", time=t
             ) from error
         try:
             q, x = (as_numbers(part).copy() for part in found)
@@ -358,7 +358,7 @@ class Integrator:
         return 0
 
 
-def told(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:
+def progress_of(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:
     """Return the caller's progress callable, whose errors name it."""
     return None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
 

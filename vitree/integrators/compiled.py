@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.errors import CallableError, ConvergenceError, InputError
-from vitree.integrators.base import CHUNK_SECONDS, Integrator, told
+from vitree.integrators.base import CHUNK_SECONDS, Integrator, progress_of
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
@@ -73,7 +73,7 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):
-        done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, told(progress)
+        done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, progress_of(progress)
         if self.adaptive:
             until, steps = steps, CHUNK_STEPS
             self.stepper.set_end(until)

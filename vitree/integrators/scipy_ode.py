@@ -8,10 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from vitree.arguments import real
+from vitree._core import scalar
+from vitree.arguments import all_finite, real
 from vitree.errors import ConvergenceError, InputError
-from vitree.integrators.base import Integrator, Records
+from vitree.integrators.base import LARGEST, Integrator, Records, progress_of
 from vitree.integrators.options import option
+from vitree.model.finite import coincident
+from vitree.model.model import Model
 from vitree.wording import keyword, named
 
 
@@ -66,6 +69,24 @@ class SciPy(Integrator):
         return q
 
     def _rate(self, t, y):
+        """The rate of the unknowns, which is finite: a solver that meets NaN may never return."""
+        if not (np.isfinite(t) and np.abs(y).max(initial=0.0) <= LARGEST):
+            raise self._stopped(t, scalar().STATUS_TEXT[scalar().STATUS["not finite"]])
+        rate = self._rate_of(t, y)
+        if not all_finite(rate):
+            met = coincident(self.model, self._normalised(y[: self.model.nq])) if isinstance(self.model, Model) else []
+            raise self._stopped(t, met[0] if met else "the accelerations are infinite or NaN")
+        return rate
+
+    def _stopped(self, t: float, why: str) -> ConvergenceError:
+        """Return the error of a run that cannot go on."""
+        return ConvergenceError(
+            f"{self.name}: stopped at t = {t:.9g} s: {why}. Look at the loads and the torque, or give a smaller "
+            + keyword("max_step", "method"),
+            time=float(t), residual=np.nan, iterations=0,
+        )  # fmt: skip
+
+    def _rate_of(self, t, y):
         q, v = self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
         prescribed = None
         if self.motion.names:
@@ -86,7 +107,7 @@ class SciPy(Integrator):
         last = steps // every * every
         if last == 0:
             return
-        reported = time.perf_counter()
+        reported, progress = time.perf_counter(), progress_of(progress)
         with np.errstate(all="ignore"):
             solver = getattr(integrate, self.scipy_method)(
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,

@@ -174,7 +174,8 @@ class Motion:
         if motion is None:
             return lambda t: (rest, 0.0, 0.0)
         if callable(motion):
-            asked = Asked(motion, f'the motion of "{name}"', "(t)", (), (3,))
+            asked = Asked(motion, f'the motion of "{name}"', "(t)", (), (3,),
+                          needs="return q or (q, rate, acceleration)")  # fmt: skip
             return lambda t: _with_rates(asked, t, min(1e-3, max(self.shortest, 2e-4)))
         try:
             nodes = as_numbers(motion)

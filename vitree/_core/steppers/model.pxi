@@ -131,7 +131,7 @@ cdef class ModelStepper(Stepper):
     cdef void written_constraints(self, const double* q, double* h, double* Dh) noexcept nogil:
         # the rows of constraints written in Python; NaN if they fail
         cdef int c, k
-        cdef double[::1] row
+        cdef const double[::1] row
         if not self.may_ask(q, NULL):
             self.no_constraints(h)
             return
