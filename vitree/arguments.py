@@ -67,7 +67,7 @@ def real(value: Any) -> float:
         try:
             return float(value)
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
     try:
         array = as_numbers(value)
     except TypeError:
@@ -199,7 +199,7 @@ class Asked:
 def shown(value: Any) -> str:
     """A value in a few words."""
     try:
-        text = repr(value) if not isinstance(value, np.ndarray) else np.array2string(value, threshold=6, edgeitems=3)
+        text = repr(value) if type(value) is not np.ndarray else np.array2string(value, threshold=6, edgeitems=3)
     except Exception:  # whatever the value's own methods raise
         return f"a {type(value).__name__}"
     return text if len(text) <= 80 else f"a {type(value).__name__}"

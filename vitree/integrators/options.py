@@ -23,7 +23,8 @@ def option(name: str, value: Any) -> Argument:
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
     """Return the value of the option ``name``, or raise an UnknownNameError."""
-    if value not in (known := list(choices)):
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
         raise UnknownNameError(name, value, known, about=option(name, value))
     return value
 

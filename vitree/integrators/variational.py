@@ -66,7 +66,7 @@ class Variational(CompiledIntegrator):
         if self.model.friction.any() and solver in INEXACT:
             self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
         self.order = chosen.get("order", 2)
-        if self.order not in SHARES:
+        if real(self.order) not in SHARES:
             text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
             raise InputError(text, choices=SHARES)
         solved = solving(chosen, TOLERANCES[self.order])
@@ -90,7 +90,7 @@ class Variational(CompiledIntegrator):
                     + f", one of {', '.join(self.adaptations)}"
                 )
             return {}
-        if adapt not in ADAPTATIONS:
+        if not isinstance(adapt, str) or adapt not in ADAPTATIONS:
             one_of("adapt", adapt, self.adaptations)
         if adapt not in self.adaptations:
             raise InputError(

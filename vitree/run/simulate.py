@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import real, whole
+from vitree.arguments import plain_scalar, real, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records, Torque
@@ -20,7 +20,7 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
-from vitree.run.monitors import Monitors
+from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.reduced import run_reduced
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, Text, keyword, named
@@ -134,14 +134,18 @@ def run(model: System, given: RunArguments) -> Trajectory:
     -------
     Trajectory
     """
-    if not isinstance(model, System):
-        raise InputError(
-            named("model", model)
-            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
-        )
+    require_system(model)
     model.require_regular()
-    if given.method is not None and given.method not in model.methods:
+    if given.method is not None and not (isinstance(given.method, str) and given.method in model.methods):
         raise UnknownNameError("method", given.method, model.methods, about=Argument("method", given.method))
+    for name in ("wrenches", "prescribed"):
+        value = getattr(given, name)
+        if value is not None and not isinstance(value, Mapping):
+            raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
+    if not isinstance(plain_scalar(given.effort_limits), bool):
+        raise InputError(Argument("effort_limits", given.effort_limits) + " must be True or False")
+    if given.progress is not None and not callable(given.progress):
+        raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
     if isinstance(model, ReducedModel):
         return run_reduced(model, given, run)
     if given.resume is not None:
@@ -174,6 +178,15 @@ def run(model: System, given: RunArguments) -> Trajectory:
             stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
     return _sound(model, trajectory())
+
+
+def require_system(model: Any) -> None:
+    """Raise an InputError unless a model is one that can be simulated."""
+    if not isinstance(model, System):
+        raise InputError(
+            named("model", model)
+            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
+        )
 
 
 def _sound(model: System, traj: Trajectory) -> Trajectory:
@@ -231,7 +244,8 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
         integrator.plan(q0, schedule.ends(t0, done))
-    watched = Monitors(given.monitors, model, schedule.steps) if given.monitors else None
+    monitors = monitors_of(given.monitors)
+    watched = Monitors(monitors, model, schedule.steps) if monitors else None
     if state is not None:
         records = _records(integrator, *state, rows)
     else:
