@@ -18,6 +18,10 @@ from vitree.model.model import Model
 from vitree.wording import keyword, named
 
 
+#: Most steps of a solver within one dt: the motion is then faster than can be followed.
+MOST_TRIES = 1_000_000
+
+
 class SciPy(Integrator):
     """An adaptive solver of SciPy; ``dt`` only says where results are wanted.
 
@@ -113,7 +117,7 @@ class SciPy(Integrator):
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
                 rtol=self.rtol, atol=self.atol, max_step=self.max_step,
             )  # fmt: skip
-            done = 0
+            done = tries = 0
             while done < last:
                 began = time.perf_counter()
                 message = solver.step()
@@ -126,6 +130,9 @@ class SciPy(Integrator):
                         time=float(solver.t), residual=np.nan, iterations=0,
                     )  # fmt: skip
                 reached = last if solver.status == "finished" else self._reached(solver.t, every)
+                tries = 0 if reached > done else tries + 1
+                if tries == MOST_TRIES * every:
+                    raise self._stopped(solver.t, f"the solver took {tries} steps within {every * self.dt:g} s")
                 if reached > done:
                     marks = np.arange(done + every, reached + 1, every)
                     self._record(records, solver.dense_output(), marks)

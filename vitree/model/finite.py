@@ -26,7 +26,8 @@ def coincident(model: Any, q: np.ndarray) -> list[str]:
 
     Springs of length zero need no direction, and are left out.
     """
-    pairs = [x for x in (*model.loads, *model.constraints) if isinstance(x, Spring | Damper | Attraction | Distance)]
+    parts = *getattr(model, "loads", ()), *model.constraints
+    pairs = [x for x in parts if isinstance(x, Spring | Damper | Attraction | Distance)]
     pairs = [x for x in pairs if not (isinstance(x, Spring) and x.length == 0)]
     if not pairs:
         return []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import entries
+from vitree.model.finite import finite_result
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
@@ -204,6 +205,7 @@ class System(ABC):
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
+    @finite_result
     def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
         """Return the momentum (nv,) [kg m/s or kg m^2/s] of a velocity."""
         return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
