@@ -36,6 +36,8 @@ def as_numbers(value: Any) -> np.ndarray:
         raise TypeError("masked entries: it is a masked array; give value.filled(...), or the entries that count")
     value = list(value) if isinstance(value, Iterator) else value
     try:
+        if isinstance(value, list | tuple) and any(hasattr(x, "__array__") for x in value):
+            value = [np.asarray(x) if hasattr(x, "__array__") else x for x in value]  # NumPy asks such for a float
         array = np.asarray(value)
     except Exception as error:  # whatever a value's own methods raise
         raise TypeError(f"no array of numbers: {told(error)}") from None
@@ -48,9 +50,9 @@ def as_numbers(value: Any) -> np.ndarray:
 
 
 def _of_objects(array: np.ndarray) -> np.ndarray:
-    """The floats of Python's own numbers, such as a Fraction or an int of many digits; else what was given."""
+    """The floats of numbers that NumPy has no type for, such as a Fraction or an int of many digits; else the array."""
     kinds = {type(x) for x in array.flat}
-    if not kinds or not all(hasattr(kind, "__float__") and kind is not bool for kind in kinds):
+    if not kinds or bool in kinds or not all(hasattr(x, "__float__") for x in kinds):
         return array
     try:
         return np.array([float(x) for x in array.flat]).reshape(array.shape)
@@ -79,7 +81,7 @@ def whole(value: Any) -> int | None:
     """Return a whole number as an int, of any type that has whole numbers only; None for what is none."""
     if type(value) is int:
         return value
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool | np.bool_ | np.ma.MaskedArray):
         return None
     try:
         array = np.asarray(value)
@@ -93,9 +95,8 @@ def plain_scalar(value: Any) -> Any:
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, np.generic) or (hasattr(value, "__array__") and np.ndim(value) == 0):
-        number = whole(value)
-        number = real(value) if number is None else number
-        return value if number != number else number
+        count, number = whole(value), real(value)
+        return count if count is not None else number if number == number else value
     return value
 
 

@@ -246,7 +246,7 @@ def test_exceptions_come_through_from_any_call(base, arguments, name, method, ki
     # the first calls, and some on the way to the last one
     for k in sorted({*range(min(count, 12)), *range(0, count, max(count // 12, 1)), *range(max(count - 6, 0), count)}):
         part.calls = k
-        with pytest.raises(vt.CallableError, match="of Failing.* raised ZeroDivisionError: mine") as failure:
+        with pytest.raises(vt.CallableError, match=r"of Failing.* raised ZeroDivisionError: mine") as failure:
             vt.simulate(model, q, v, **options)
         assert failure.value.__cause__ is mine, k
 

@@ -17,7 +17,6 @@ from vitree.model.finite import coincident
 from vitree.model.model import Model
 from vitree.wording import keyword, named
 
-
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
 

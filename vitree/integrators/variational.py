@@ -75,8 +75,8 @@ class Variational(CompiledIntegrator):
         bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
         self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
-            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares, "halvings": whole_from("halvings", halvings, 0, 20),
-            **solved, **self._adaptive_options(),
+            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
+            "halvings": whole_from("halvings", halvings, 0, 20), **solved, **self._adaptive_options(),
         }  # fmt: skip
 
     def _adaptive_options(self) -> dict:

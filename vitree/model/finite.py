@@ -90,8 +90,8 @@ def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | M
             largest, name, place = float(x.max()), key, int(x.argmax())
     if largest < 1e50 or name is None:
         return ModelError(
-            f'{what} of "{model.name}" is infinite or NaN at ordinary arguments: masses, inertias or loads are too large '
-            "or too small for floating point, or the mass matrix is singular there"
+            f'{what} of "{model.name}" is infinite or NaN at ordinary arguments: masses, inertias or loads are too '
+            "large or too small for floating point, or the mass matrix is singular there"
         )
     return InputError(
         Text(named(name, given[name]), f"[{place}] is {as_numbers(given[name])[place]:g}: {what} is then too large for "

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import CoreModel
-from vitree.arguments import entries
+from vitree.arguments import entries, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
@@ -62,6 +62,7 @@ def _content(x):
     """
     if isinstance(x, Written):
         return x.content
+    x = plain_scalar(x)
     if is_dataclass(x):
         return type(x).__name__, *(_content(getattr(x, field.name)) for field in fields(x))
     if isinstance(x, Mapping):

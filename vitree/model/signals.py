@@ -35,7 +35,7 @@ def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
         for name in inputs:
             if name not in names:
                 raise UnknownNameError("input", name, names, about=Argument("inputs", inputs, style="name"))
-        given = [_signal(inputs.get(name, 0.0), name) for name in names]
+        given: list[Any] = [_signal(inputs.get(name, 0.0), name) for name in names]
         if any(callable(x) for x in given):
             if any(np.ndim(x) for x in given if not callable(x)):
                 raise InputError(
@@ -236,8 +236,7 @@ def _with_rates(motion: Asked, t: float, e: float) -> tuple[float, float, float]
     """Return coordinate, rate and acceleration of a callable; without rates, by fourth-order differences."""
     value = motion(t)
     if value.ndim:
-        q, rate, acceleration = map(float, value)
-        return q, rate, acceleration
+        return float(value[0]), float(value[1]), float(value[2])
     near = Asked(motion.function, motion.name, motion.takes, ())
     q = [float(value) if k == 0 else float(near(t + k * e)) for k in (-2, -1, 0, 1, 2)]
     rate = (q[0] - 8 * q[1] + 8 * q[3] - q[4]) / (12 * e)

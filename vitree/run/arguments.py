@@ -15,7 +15,6 @@ from vitree.integrators.base import Torque
 from vitree.results.recording import Recording
 from vitree.wording import Argument, keyword, named
 
-
 #: Most steps of a run: their number is a double in places.
 MOST_STEPS = 2.0**53
 
@@ -91,15 +90,17 @@ class Schedule:
         InputError
             If either is wrong, or the two do not fit.
         """
-        if np.ndim(given.dt) or isinstance(given.dt, list | tuple):
+        dt: Any = given.dt
+        if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and np.ndim(dt)):
             if adaptive:
                 raise InputError(
                     named("dt", given.dt) + " must be one number, the step at rest, with " + keyword("adapt", "method")
                 )
-            spans, dt, duration = _spans(given.dt, given.duration)
+            spans, dt, duration = _spans(dt, given.duration)
             return cls(dt, duration, len(spans), spans, adaptive)
         duration, dt = _checked_times(given.duration, given.dt)
-        steps = count_steps(given.duration, given.dt) if not adaptive else int(min(duration / dt, MOST_STEPS))
+        times: Any = given.duration, given.dt
+        steps = count_steps(*times) if not adaptive else int(min(duration / dt, MOST_STEPS))
         return cls(dt, duration, steps, None, adaptive)
 
     def ends(self, t0: float, done: int) -> np.ndarray:
@@ -146,8 +147,8 @@ def count_steps(duration: float, dt: float) -> int:
     whole, step = _checked_times(duration, dt)
     if not whole / step < MOST_STEPS:
         raise InputError(
-            Argument("dt", dt) + " s is too small: " + Argument("duration", duration) + f" s would be {whole / step:.3g} "
-            f"steps, and {MOST_STEPS:.0e} are the most"
+            Argument("dt", dt) + " s is too small: " + Argument("duration", duration)
+            + f" s would be {whole / step:.3g} steps, and {MOST_STEPS:.0e} are the most"
         )
     steps = round(whole / step)
     if steps < 1 or abs(steps * step - whole) > max(_rounding(duration), _rounding(dt)) * max(whole, step):

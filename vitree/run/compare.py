@@ -218,9 +218,8 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
         methods = [methods]
     if not isinstance(methods, Iterable):
         raise InputError(named("methods", methods) + " must be names, pairs (name, options), or a dict of them")
-    labelled = isinstance(methods, Mapping)
     jobs: dict[str, tuple[str, dict]] = {}
-    for item in methods.items() if labelled else [(None, method) for method in methods]:
+    for item in methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]:
         label, method = item
         try:
             name, options = (method, {}) if isinstance(method, str) else method

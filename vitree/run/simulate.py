@@ -201,7 +201,7 @@ def _sound(model: System, traj: Trajectory) -> Trajectory:
     if count == len(traj):
         return traj
     met = coincident(model, traj.q[count]) if isinstance(model, Model) else []
-    why = met[0] if met else "its energy or velocity is infinite or NaN; halve " + named("dt") + ", or look at the loads"
+    why = met[0] if met else "its energy or velocity is infinite or NaN; halve " + named("dt") + " or look at the loads"
     raise ConvergenceError(
         Text(f"{traj.method}: the state at t = {traj.t[count]:.9g} s has blown up: ", why),
         time=float(traj.t[count]), residual=np.nan, iterations=0, trajectory=traj[:count] if count else None,
