@@ -17,6 +17,8 @@ from vitree.errors import CallableError, InputError
 from vitree.wording import Argument, named
 
 _FLOAT = np.dtype(float)
+#: Entries of an array below which a loop of Python is faster than one of NumPy.
+FEW = 24
 #: What an array is that has no real numbers, by the kind of its type.
 _WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text", "V": "records of several fields",
           "M": "dates", "m": "spans of time", "O": "Python objects", "T": "text"}  # fmt: skip
@@ -136,7 +138,8 @@ def _needed(shape: tuple[int, ...]) -> str:
 
 def all_finite(x: np.ndarray) -> bool:
     """Whether no entry is NaN or infinite."""
-    return bool(np.isfinite(x).all())
+    # for few numbers Python's own loop is the faster one
+    return all(map(math.isfinite, x.ravel().tolist())) if x.size <= FEW else bool(np.isfinite(x).all())
 
 
 # ---- callables -----------------------------------------------------------------------------------------
@@ -172,10 +175,10 @@ class Asked:
             raise
         except Exception as error:
             raise self.error(f"raised {told(error)}", arguments) from error
-        return self.numbers(answer, arguments) if self.shapes else answer
+        return self._numbers(answer, arguments) if self.shapes else answer
 
-    def numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
-        """Return an answer as an array, or raise a CallableError."""
+    def _numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
+        """An answer as an array."""
         try:
             x = as_numbers(answer)
         except TypeError as error:

@@ -115,6 +115,8 @@ class Integrator:
         Momentum [kg m/s or kg m^2/s] if ``uses_momentum``, else velocity [m/s or rad/s].
     ends : (steps + 1,) array
         Times at which steps begin and end [s].
+    records : Records
+        States that were recorded.
     """
 
     name: ClassVar[str]

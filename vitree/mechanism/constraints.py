@@ -135,6 +135,13 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     periodic : bool
         Whether the profile repeats.
 
+    Raises
+    ------
+    ModelError
+        If the table is not of numbers.
+    CallableError
+        If the callable raises, or returns no finite number.
+
     References
     ----------
     Johnson & Murphey 2008, section on higher pairs.

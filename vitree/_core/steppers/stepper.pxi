@@ -370,8 +370,13 @@ cdef class Stepper:
         # numbers that Python has checked; `what` is for those who ask a stepper alone
         cdef int k
         cdef const double[::1] view
-        result = np.ascontiguousarray(result, dtype=float)
-        view = result
+        try:
+            view = result
+        except (TypeError, ValueError):
+            result = np.ascontiguousarray(result, dtype=float)
+            if result.ndim != 1:
+                raise ValueError(f"{what} returned shape {result.shape}; it must be ({n},)")
+            view = result
         if view.shape[0] != n:
             raise ValueError(f"{what} returned shape {result.shape}; it must be ({n},)")
         for k in range(n):
