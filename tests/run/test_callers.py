@@ -243,6 +243,18 @@ def late(t, *state):
     return [0.0, 0.0]
 
 
+def test_callables_of_a_reduced_model_are_asked_in_its_coordinates():
+    tree = vt.Tree("geared")
+    one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    tree.constrain(vt.gear("b", "a", 0.5))
+    model = tree.compile().reduced()
+    for answer, words in (([0.0, 0.0], r"shape \(2,\)"), ([np.nan], "NaN"), (np.ma.array([0.0]), "masked")):
+        with pytest.raises(vt.CallableError, match=r"torque\(t, q, v\) at t = .*" + words) as failure:
+            vt.simulate(model, duration=0.1, dt=0.01, torque=lambda t, q, v, answer=answer: answer)
+        assert failure.value.trajectory.q.shape == (1, 1)
+
+
 @pytest.mark.parametrize("method", list(vt.METHODS))
 @pytest.mark.parametrize("whose", ["torque", "load"])
 def test_errors_of_callables_bring_the_cause_the_time_and_the_steps(method, whose):
