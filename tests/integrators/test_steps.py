@@ -109,7 +109,8 @@ def test_prescribed_arrays_are_at_the_ends_of_the_steps(method):
     [
         ([0.01, np.nan], None, "positive"), ([0.01, 0.0], None, "positive"), ([0.01, -0.01], None, "positive"),
         ([[0.01, 0.02]], None, "array"), ([], None, "array"), (["fast"], None, "positive"),
-        ([[0.01], [0.01, 0.02]], None, "array"), (np.array(0.01), 0.1, "array"),
+        ([[0.01], [0.01, 0.02]], None, "array"), (np.array([[0.01]]), 0.1, "array"),
+        (np.ma.array([0.01, 0.02]), 0.03, "array"),
         ([0.01, 0.02], 0.04, "is not 0.03 s, the sum"), ([0.01, np.inf], None, "positive"),
     ],
 )  # fmt: skip
