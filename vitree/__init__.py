@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from vitree._core import width as cpu_width
 from vitree.errors import (
+    CallableError,
     ConvergenceError,
     InputError,
     MissingExtraError,
@@ -59,6 +60,7 @@ __all__ = [
     "METHODS",
     "Attraction",
     "AxisConstraint",
+    "CallableError",
     "Cam",
     "Comparison",
     "Constraint",

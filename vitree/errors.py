@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from vitree.findings import Finding, Report
-from vitree.wording import Argument, arguments_of, picklable, visible
+from vitree.wording import Argument, Text, arguments_of, picklable, visible
 
 
 class VitreeError(Exception):
@@ -118,6 +118,35 @@ class ConvergenceError(VitreeError, RuntimeError):
         super().__init__(text)
         self.time, self.residual, self.iterations = time, residual, iterations
         self.trajectory = trajectory
+
+
+class CallableError(InputError):
+    """A callable of yours raised, or returned what it must not: NaN, a wrong shape, no numbers.
+
+    The text names the callable, the time and what came. ``__cause__`` is the exception that the callable raised.
+
+    Parameters
+    ----------
+    text : str
+    time : float, optional
+
+    Attributes
+    ----------
+    time : float or None
+        Time that the callable was asked for, or at the start of the step that asked it [s]; None outside of a run.
+    trajectory : Trajectory or None
+        The steps before, where a run was stopped.
+    """
+
+    def __init__(self, text: str, *, time: float | None = None, trajectory: Any = None):
+        super().__init__(text)
+        self.time, self.trajectory = time, trajectory
+
+    def within(self, where: str, time: float) -> CallableError:
+        """Return the error itself, with ``where`` and the time [s] in its text if it has no time."""
+        if self.time is None:
+            self.time, self.args = time, (Text(self.args[0], f" ({where} t = {time:.9g} s)"),)
+        return self
 
 
 class MissingExtraError(VitreeError, ImportError):

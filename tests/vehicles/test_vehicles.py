@@ -491,7 +491,7 @@ def test_callables_that_fail_stop_the_run(method):
             raise RuntimeError("out of fuel")
         return np.zeros(4)
 
-    with pytest.raises(RuntimeError, match="out of fuel"):
+    with pytest.raises(vt.CallableError, match="RuntimeError: out of fuel"):
         vt.simulate(helicopter(), duration=0.2, dt=DT, method=method, inputs=failing)
     for bad, what in ((np.zeros(3), r"shape \(3,\)"), (np.full(6, np.nan), "NaN or infinity")):
         vehicle = RigidVehicle(1.0, 1.0, force=lambda t, g, xi, u, bad=bad: bad)

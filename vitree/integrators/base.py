@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
+from vitree.arguments import Asked, as_numbers, entries, plain_scalar, real, told
+from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.signals import Motion, resolve_inputs
@@ -21,6 +22,8 @@ from vitree.wording import Argument, keyword, named
 Torque = ArrayLike | Callable[..., ArrayLike] | None
 #: Seconds of stepping between two looks at the progress callable and at Ctrl-C.
 CHUNK_SECONDS = 0.05
+#: States beyond this have blown up [m, rad, per s, or units of momentum].
+LARGEST: float = scalar().LARGEST
 #: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
@@ -112,6 +115,8 @@ class Integrator:
         Momentum [kg m/s or kg m^2/s] if ``uses_momentum``, else velocity [m/s or rad/s].
     ends : (steps + 1,) array
         Times at which steps begin and end [s].
+    records : Records
+        States that were recorded.
     """
 
     name: ClassVar[str]
@@ -128,7 +133,7 @@ class Integrator:
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
                  prescribed: Mapping[str, Any] | None = None, **options: Any):  # fmt: skip
-        if not (isinstance(dt, int | float | np.floating | np.integer) and np.isfinite(dt) and dt > 0):
+        if not 0 < real(dt) < np.inf:
             raise InputError(Argument("dt", dt) + " must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
         if unknown:
@@ -138,14 +143,16 @@ class Integrator:
         if model.full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
-        self.dt = float(dt)
-        if torque is not None and not callable(torque):
+        self.dt = real(dt)
+        if callable(torque):
+            torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
+        elif torque is not None:
             torque = model.validate_velocity(torque, "torque")
         self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
         self.torque = torque
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)
-        self.chosen = options
+        self.chosen = {name: plain_scalar(value) for name, value in options.items()}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -198,7 +205,7 @@ class Integrator:
             raise InputError(
                 named("monitors") + f" are not for the method {self.name}, which is one of Python; record every step"
             )
-        steps, reported = int(steps), time.perf_counter()
+        steps, reported, progress = int(steps), time.perf_counter(), progress_of(progress)
         for done in range(1, steps + 1):
             began = time.perf_counter()
             self._state = self._stepped(self._t0 + self._steps * self.dt, *self._state)
@@ -216,15 +223,22 @@ class Integrator:
     def _stepped(self, t: float, q: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the checked result of :meth:`step`, with the prescribed coordinates set to their motion."""
         model, what = self.model, f"the result of step() of the method {self.name}"
-        found = self.step(t, q.copy(), x.copy())
         try:
-            q, x = (np.asarray(part) * 1.0 for part in found)
+            found = self.step(t, q.copy(), x.copy())
+        except VitreeError:
+            raise
+        except Exception as error:
+            raise CallableError(
+                f"step() of the method {self.name} at t = {t:.9g} s raised {told(error)}", time=t
+            ) from error
+        try:
+            q, x = (as_numbers(part).copy() for part in found)
         except (TypeError, ValueError):
             raise InputError(f"{what} is {found!r}; it must be a pair of arrays, q and x") from None
-        if not (np.isfinite(q).all() and np.isfinite(x).all()):
+        if not (np.abs(q).max(initial=0.0) <= LARGEST and np.abs(x).max(initial=0.0) <= LARGEST):
             raise ConvergenceError(
                 f"{self.name}: step {self._steps + 1} at t = {t:.9g} s, dt = {self.dt:g} s: "
-                "the state became infinite or NaN; halve " + named("dt"),
+                f"{scalar().STATUS_TEXT[scalar().STATUS['not finite']]}; halve " + named("dt"),
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         q, x = model.validate_configuration(q, f"q in {what}"), model.validate_velocity(x, f"x in {what}")
@@ -296,6 +310,24 @@ class Integrator:
             rates[:, self.motion.iv] = [self.motion.at(time)[1] for time in t]
         return self.model.constrained_velocities(q, x, rates)
 
+    def multipliers_of(self, records: Records) -> np.ndarray:
+        """Return the multipliers of the constraints (n, m) [N or N m] at records.
+
+        A variational method has them from its steps. Other methods take them of the accelerations at each record. A
+        torque or inputs that are callables are not asked for that: their multipliers are those that steps found where
+        they start, and NaN where no step started.
+        """
+        model = self.model
+        if self.uses_momentum or not model.constraints:
+            return records.multipliers
+        if callable(self.torque) or callable(self.inputs):
+            return self._found_multipliers(records)
+        return np.array([self.multipliers_at(*state) for state in zip(records.t, records.q, records.x, strict=True)])
+
+    def _found_multipliers(self, records: Records) -> np.ndarray:
+        """The multipliers (n, m) at records that steps found where they start; NaN of the others."""
+        return np.full_like(records.multipliers, np.nan)
+
     def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""
         return self._accelerations_at(t, q, v)[1]
@@ -328,9 +360,15 @@ class Integrator:
         return 0
 
 
+def progress_of(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:
+    """Return the caller's progress callable, whose errors name it."""
+    return None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
+
+
 def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
     """Torque and force of a wrench of six numbers."""
-    array = np.asarray(wrench, dtype=float)
-    if array.shape != (6,) or not np.isfinite(array).all():
-        raise InputError(f'the wrench on "{frame}" must be six finite numbers (torque, force), not {wrench}')
+    try:
+        array = entries(wrench, (6,), "wrenches")
+    except InputError:
+        raise InputError(f'the wrench on "{frame}" must be six finite numbers (torque, force), not {wrench}') from None
     return tuple(array[:3]), tuple(array[3:])

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from vitree._core import scalar
-from vitree.errors import ConvergenceError, InputError, ModelError
-from vitree.integrators.base import CHUNK_SECONDS, Integrator
+from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
+from vitree.integrators.base import CHUNK_SECONDS, Integrator, progress_of
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
+from vitree.model.finite import coincident
+from vitree.model.model import Model
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
@@ -26,6 +28,8 @@ class CompiledIntegrator(Integrator):
     """An integrator whose steps are taken by a stepper of the compiled core."""
 
     stepper: Any
+    #: multipliers where the steps behind records start, if a run keeps them
+    _pushes: np.ndarray | None = None
     #: where in a step the stepper asks for prescribed motion, as shares of it
     moments: Sequence[float] | np.ndarray = (0.0, 0.5)
     #: the remedy that the error of a failed step names
@@ -69,11 +73,14 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):
-        done, chunk, until, begun = 0, 16, None, self.stepper.steps
+        done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, progress_of(progress)
         if self.adaptive:
             until, steps = steps, CHUNK_STEPS
             self.stepper.set_end(until)
             t0 = self.stepper.t
+        if not self.uses_momentum and self.model.constraints and (callable(self.torque) or callable(self.inputs)):
+            self._pushes = np.full_like(records.multipliers, np.nan)
+            self.stepper.keep_pushes(self._pushes, every)
         every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
         while done < steps:
             count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
@@ -89,7 +96,10 @@ class CompiledIntegrator(Integrator):
             if monitors:
                 monitors.take(self, every_state, records, every)
             if status == CALLBACK_FAILED:
-                raise self.stepper.exception
+                error = self.stepper.exception
+                if isinstance(error, CallableError):
+                    error.within(f"{self.name}: in step {self.stepper.steps + 1} from", self.stepper.t)
+                raise error
             if status:
                 raise self._failure(status)
             done = self.stepper.steps - begun
@@ -100,6 +110,9 @@ class CompiledIntegrator(Integrator):
             chunk = int(np.clip(CHUNK_SECONDS / max(took / count, 1e-9), 1, 2 * chunk))
             if progress is not None:
                 progress(done, steps)
+
+    def _found_multipliers(self, records):
+        return super()._found_multipliers(records) if self._pushes is None else self._pushes[: len(records.t)]
 
     def _failure(self, status: int) -> ConvergenceError:
         stepper = self.stepper
@@ -115,14 +128,15 @@ class CompiledIntegrator(Integrator):
         )  # fmt: skip
 
     def _reason(self, status: int) -> str:
-        """Return why a step failed; of constraints that depend on each other, also which do at its start."""
-        text = scalar().STATUS_TEXT[status]
+        """Return why a step failed: which frames coincide, or which constraints depend on each other, at its start."""
+        text, model, q = scalar().STATUS_TEXT[status], self.model, self.stepper.state()[1]
+        if isinstance(model, Model) and (found := coincident(model, q)):
+            return f"{text} ({found[0]})"
         if status != DEPENDENT:
             return text
-        model = self.model
         if not model.constraints:
             return "the equations of the step are singular"
-        _, Dh = model.constraint_rows(self.stepper.state()[1][None])
+        _, Dh = model.constraint_rows(q[None])
         names = [model.constraints[k].name for k in dependent(Dh[0][:, ~model.flat.kinematic])]
         return f"{text} ({'; '.join(names)})" if names else f"{text} (not at the start of the step, but within it)"
 

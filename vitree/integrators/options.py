@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from vitree.arguments import real, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.wording import Argument, keyword, named
 
@@ -22,7 +23,8 @@ def option(name: str, value: Any) -> Argument:
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> Any:
     """Return the value of the option ``name``, or raise an UnknownNameError."""
-    if value not in (known := list(choices)):
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
         raise UnknownNameError(name, value, known, about=option(name, value))
     return value
 
@@ -36,14 +38,27 @@ def solving(chosen: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
         If one has a wrong value.
     """
     tolerance, most = chosen.get("tolerance", tolerance), chosen.get("max_iterations", 30)
-    if not (isinstance(tolerance, int | float) and 1e-14 <= tolerance < 1e-2):
+    if not 1e-14 <= real(tolerance) < 1e-2:
         raise InputError(
             option("tolerance", tolerance)
             + " must be a share of the momentum from 1e-14 (below it rounding rules) to 1e-2"
         )
-    if not (isinstance(most, int) and most >= 1):
-        raise InputError(option("max_iterations", most) + " must be a whole number, at least 1")
-    return {"tolerance": float(tolerance), "max_iterations": most}
+    return {"tolerance": real(tolerance), "max_iterations": whole_from("max_iterations", most, 1, 2**31 - 1)}
+
+
+def whole_from(name: str, value: Any, least: int, most: int) -> int:
+    """Return the whole number of the option ``name``.
+
+    Raises
+    ------
+    InputError
+        If it is none, or beyond its bounds.
+    """
+    number = whole(value)
+    if number is None or not least <= number <= most:
+        upto = f" from {least} to {most}" if most < 2**31 - 1 else f", at least {least}"
+        raise InputError(option(name, value) + " must be a whole number" + upto)
+    return number
 
 
 def alpha_of(chosen: Mapping[str, Any]) -> float:
@@ -55,6 +70,6 @@ def alpha_of(chosen: Mapping[str, Any]) -> float:
         If it is not a number from 0 to 1.
     """
     alpha = chosen.get("alpha", 0.5)
-    if not (isinstance(alpha, int | float) and 0 <= alpha <= 1):
+    if not 0 <= real(alpha) <= 1:
         raise InputError(option("alpha", alpha) + " must be a number from 0 to 1")
-    return float(alpha)
+    return real(alpha)

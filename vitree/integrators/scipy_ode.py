@@ -8,10 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from vitree._core import scalar
+from vitree.arguments import all_finite, real
 from vitree.errors import ConvergenceError, InputError
-from vitree.integrators.base import Integrator, Records
+from vitree.integrators.base import LARGEST, Integrator, Records, progress_of
 from vitree.integrators.options import option
+from vitree.model.finite import coincident
+from vitree.model.model import Model
 from vitree.wording import keyword, named
+
+#: Most steps of a solver within one dt: the motion is then faster than can be followed.
+MOST_TRIES = 1_000_000
 
 
 class SciPy(Integrator):
@@ -31,7 +38,8 @@ class SciPy(Integrator):
         self.rtol, self.atol = self.chosen.get("rtol", 1e-8), self.chosen.get("atol", 1e-10)
         self.max_step = self.chosen.get("max_step", np.inf)
         for name, value in (("rtol", self.rtol), ("atol", self.atol), ("max_step", self.max_step)):
-            if not (isinstance(value, int | float) and value > 0 and (np.isfinite(value) or name == "max_step")):
+            number = real(value)
+            if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(option(name, value) + " must be a positive number")
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions
@@ -64,6 +72,24 @@ class SciPy(Integrator):
         return q
 
     def _rate(self, t, y):
+        """The rate of the unknowns, which is finite: a solver that meets NaN may never return."""
+        if not (np.isfinite(t) and np.abs(y).max(initial=0.0) <= LARGEST):
+            raise self._stopped(t, scalar().STATUS_TEXT[scalar().STATUS["not finite"]])
+        rate = self._rate_of(t, y)
+        if not all_finite(rate):
+            met = coincident(self.model, self._normalised(y[: self.model.nq])) if isinstance(self.model, Model) else []
+            raise self._stopped(t, met[0] if met else "the accelerations are infinite or NaN")
+        return rate
+
+    def _stopped(self, t: float, why: str) -> ConvergenceError:
+        """Return the error of a run that cannot go on."""
+        return ConvergenceError(
+            f"{self.name}: stopped at t = {t:.9g} s: {why}. Look at the loads and the torque, or give a smaller "
+            + keyword("max_step", "method"),
+            time=float(t), residual=np.nan, iterations=0,
+        )  # fmt: skip
+
+    def _rate_of(self, t, y):
         q, v = self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
         prescribed = None
         if self.motion.names:
@@ -84,13 +110,13 @@ class SciPy(Integrator):
         last = steps // every * every
         if last == 0:
             return
-        reported = time.perf_counter()
+        reported, progress = time.perf_counter(), progress_of(progress)
         with np.errstate(all="ignore"):
             solver = getattr(integrate, self.scipy_method)(
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
                 rtol=self.rtol, atol=self.atol, max_step=self.max_step,
             )  # fmt: skip
-            done = 0
+            done = tries = 0
             while done < last:
                 began = time.perf_counter()
                 message = solver.step()
@@ -103,6 +129,9 @@ class SciPy(Integrator):
                         time=float(solver.t), residual=np.nan, iterations=0,
                     )  # fmt: skip
                 reached = last if solver.status == "finished" else self._reached(solver.t, every)
+                tries = 0 if reached > done else tries + 1
+                if tries == MOST_TRIES * every:
+                    raise self._stopped(solver.t, f"the solver took {tries} steps within {every * self.dt:g} s")
                 if reached > done:
                     marks = np.arange(done + every, reached + 1, every)
                     self._record(records, solver.dense_output(), marks)

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from vitree._core import scalar
+from vitree.arguments import real
 from vitree.errors import InputError
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
-from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving
+from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
 from vitree.wording import keyword, named
@@ -65,19 +66,17 @@ class Variational(CompiledIntegrator):
         if self.model.friction.any() and solver in INEXACT:
             self.remedy = "take " + option("solver", "auto") + ": this solver does not follow friction"
         self.order = chosen.get("order", 2)
-        if self.order not in SHARES:
+        if real(self.order) not in SHARES:
             text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
             raise InputError(text, choices=SHARES)
         solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
-        if not (isinstance(halvings, int) and 0 <= halvings <= 20):
-            raise InputError(option("halvings", halvings) + " must be a whole number from 0 to 20")
         shares = SHARES[self.order]
         bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
         self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
-            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares, "halvings": halvings,
-            **solved, **self._adaptive_options(),
+            "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
+            "halvings": whole_from("halvings", halvings, 0, 20), **solved, **self._adaptive_options(),
         }  # fmt: skip
 
     def _adaptive_options(self) -> dict:
@@ -91,7 +90,7 @@ class Variational(CompiledIntegrator):
                     + f", one of {', '.join(self.adaptations)}"
                 )
             return {}
-        if adapt not in ADAPTATIONS:
+        if not isinstance(adapt, str) or adapt not in ADAPTATIONS:
             one_of("adapt", adapt, self.adaptations)
         if adapt not in self.adaptations:
             raise InputError(
@@ -104,8 +103,8 @@ class Variational(CompiledIntegrator):
                     keyword(name, "method") + " does not go with " + option("adapt", adapt)
                     + f", which takes {', '.join(takes)}"
                 )
-            number = isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value)
-            if not number or (name != "energy" and value <= 0):
+            number = real(value)
+            if not np.isfinite(number) or (name != "energy" and number <= 0):
                 kind = "finite" if name == "energy" else "positive"
                 raise InputError(option(name, value) + f" must be a {kind} number")
         if "rate" not in given:
@@ -124,7 +123,7 @@ class Variational(CompiledIntegrator):
                 option("adapt", adapt) + " does not know how many steps it takes: give " + named("inputs")
                 + " as numbers or callables of time, not a row a step"
             )
-        return {"adapt": ADAPTATIONS[adapt], **{name: float(value) for name, value in given.items()}}
+        return {"adapt": ADAPTATIONS[adapt], **{name: real(value) for name, value in given.items()}}
 
     @property
     def adaptive(self):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import as_numbers, whole
 from vitree.errors import ModelError
 from vitree.mechanism.tables import tabulated
 from vitree.spatial.checks import direction, finite
@@ -141,6 +142,13 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     periodic : bool
         Whether the profile repeats.
 
+    Raises
+    ------
+    ModelError
+        If the table is not of numbers.
+    CallableError
+        If the callable raises, or returns no finite number.
+
     References
     ----------
     Johnson & Murphey 2008, section on higher pairs.
@@ -221,7 +229,10 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
     ModelError
         If the directions are not one to three vectors.
     """
-    rows = np.eye(3) if isinstance(directions, int) and directions == 3 else np.atleast_2d(np.array(directions, float))
+    try:
+        rows = np.eye(3) if whole(directions) == 3 else np.atleast_2d(as_numbers(directions))
+    except TypeError:
+        rows = np.zeros(0)
     if rows.shape not in ((1, 3), (2, 3), (3, 3)):
         raise ModelError(f"directions must be 3, or up to three such as [(1, 0, 0), (0, 0, 1)], not {directions!r}")
     return [PointConstraint(a, b, (float(x), float(y), float(z)), axes) for x, y, z in rows]

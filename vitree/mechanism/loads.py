@@ -189,6 +189,13 @@ class NonlinearSpring(_OnJoint, word="nonlinear spring"):
         Increasing. The force is the cubic spline through the table, and goes straight on beyond the ends.
     force : (n,) array or callable [N or N m]
         Force on the joint; that of a spring has a negative slope. A callable is tabulated at ``positions``.
+
+    Raises
+    ------
+    ModelError
+        If the table is not of numbers.
+    CallableError
+        If the callable raises, or returns no finite number.
     """
 
     joint: str

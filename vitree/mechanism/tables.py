@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from vitree.arguments import Asked, as_numbers
 from vitree.errors import ModelError
 
 
 def tabulated(positions, values) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return positions and values as numbers; a callable is called at each position."""
-    x = np.array(positions, dtype=float)
-    y = [values(float(p)) for p in x] if callable(values) else values
-    return tuple(float(p) for p in x), tuple(float(f) for f in np.ravel(y))
+    try:
+        x = np.ravel(as_numbers(positions))
+        y: Any = values
+        if callable(values):
+            y = [float(Asked(values, "the function of a table", "(q)", (), timed=False)(p)) for p in x.tolist()]
+        return tuple(x.tolist()), tuple(np.ravel(as_numbers(y)).tolist())
+    except TypeError as error:
+        raise ModelError(f"a table must be numbers; it has {error}") from None
 
 
 def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vitree._core.types import ConstraintList, LoadList
+from vitree.arguments import real
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
 from vitree.mechanism.index import Index
@@ -215,14 +216,14 @@ def _constraint(index: Index, constraint: Constraint) -> dict:
     if isinstance(constraint, Distance):
         if isinstance(constraint.length, str):
             return {"kind": _DISTANCE, "a": _coordinate(index, constraint.length, name), "factor_a": 1.0, **row}
-        if not (np.isfinite(constraint.length) and constraint.length > 0):
+        if not 0 < real(constraint.length) < np.inf:
             raise ModelError(f"{name}: the length is {constraint.length}; it must be positive [m]")
-        return {"kind": _DISTANCE, "value": float(constraint.length), **row}
+        return {"kind": _DISTANCE, "value": real(constraint.length), **row}
     if isinstance(constraint, AxisConstraint):
         one, other = (direction(x, f"axis of {name}") for x in (constraint.axis_a, constraint.axis_b))
-        if not -1.0 < constraint.cosine < 1.0:
+        if not -1.0 < real(constraint.cosine) < 1.0:
             raise ModelError(f"{name}: the cosine is {constraint.cosine}; it must lie between -1 and 1")
-        return {"kind": _ANGLE, "direction": R @ one, "other": Rb @ other, "value": float(constraint.cosine), **row}
+        return {"kind": _ANGLE, "direction": R @ one, "other": Rb @ other, "value": real(constraint.cosine), **row}
     if constraint.axes not in ("world", "local"):
         raise ModelError(f'{name}: axes="{constraint.axes}" is not known; choose "world" or "local"')
     axis = direction(constraint.axis, f"axis of the {name}")

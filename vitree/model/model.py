@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, CoreModel
+from vitree.arguments import entries, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
@@ -20,6 +21,7 @@ from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
+from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System
@@ -63,6 +65,7 @@ def _content(x):
     """
     if isinstance(x, Written):
         return x.content
+    x = plain_scalar(x)
     if is_dataclass(x):
         values = ((getattr(x, field.name), field.metadata.get("since")) for field in fields(x))
         return type(x).__name__, *(_content(value) for value, since in values if since is None or value is not None)
@@ -104,7 +107,8 @@ class Model(System):
     tau : (nv,) array
         Joint forces [N or N m].
 
-    Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, and those that
+    Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, or so large that
+    a result is too large for a double, or where frames coincide and a load needs their direction; and those that
     need accelerations a ModelError where the mass matrix is singular. Those that take several states at once, with
     leading axes, check nothing.
 
@@ -429,6 +433,7 @@ class Model(System):
                 q[i : i + 4] /= norm
         return q
 
+    @finite_result
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to.
 
@@ -453,6 +458,7 @@ class Model(System):
                 rate[iq] = v[iv]
         return rate
 
+    @finite_result
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
 
@@ -466,6 +472,7 @@ class Model(System):
 
     # ---- kinematics -----------------------------------------------------------------------------
 
+    @finite_result
     def body_poses(self, q: ArrayLike) -> np.ndarray:
         """Return the pose X_WB in the world of each moving body's core frame, (nbody, 4, 4) [m]."""
         q = self.validate_configuration(q)
@@ -480,11 +487,13 @@ class Model(System):
         core.batch_poses(self.core, np.ascontiguousarray(q, dtype=float), rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
+    @finite_result
     def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         """Return the pose in the world, (4, 4) [m], of every named frame."""
         bodies = self.body_poses(q)
         return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
 
+    @finite_result
     def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
         """Return the pose of the frame ``name`` in the world, (4, 4) [m].
 
@@ -499,6 +508,7 @@ class Model(System):
     def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
         return pose_of(self.flat, k, bodies)
 
+    @finite_result
     def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
         """Return the Jacobian (6, nv) of a frame's velocity by v [rad and m, per rad or m].
 
@@ -529,12 +539,14 @@ class Model(System):
             out[:3], out[3:] = E.T @ out[:3], E.T @ out[3:]
         return out
 
+    @finite_result
     def center_of_mass(self, q: ArrayLike) -> np.ndarray:
         """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
         return self._energies(q, None)[8:]
 
     # the docstrings of the three repeat each other, since the reference shows each method alone
 
+    @finite_result
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pose of the frame ``name`` in the world, and its first and second derivatives by q.
 
@@ -553,6 +565,7 @@ class Model(System):
         """
         return derivatives.pose_derivatives(self, name, q)
 
+    @finite_result
     def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the position of the frame ``name`` in the world, and its first and second derivatives by q.
 
@@ -571,6 +584,7 @@ class Model(System):
         """
         return derivatives.position_derivatives(self, name, q)
 
+    @finite_result
     def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> derivatives.TwistDerivatives:
         """Return the body velocity (angular, linear) of the frame ``name``, and its derivatives by q and v.
 
@@ -589,11 +603,13 @@ class Model(System):
 
     # ---- dynamics -------------------------------------------------------------------------------
 
+    @finite_result
     def lagrangian(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return kinetic minus potential energy [J]."""
         energies = self._energies(q, v)
         return float(energies[0] - energies[1])
 
+    @finite_result
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
         """Return L = T - V [J], with the potentials of the loads, and its derivatives by q and v.
 
@@ -663,22 +679,26 @@ class Model(System):
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
         self.require_regular(q)
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
-        u = resolve_inputs(self, inputs)
+        u, t = resolve_inputs(self, inputs), float(entries(t, (), "t"))
         locked = np.zeros(self.nv)
         for name, a in (prescribed or {}).items():
             if name not in self.kinematic_names:
                 raise UnknownNameError("prescribed joint", name, self.kinematic_names)
-            locked[self.joint(name).v_slice] = a
+            locked[self.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
         field = core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
                              user=self.written, nu=len(self.input_names), inputs=u)  # fmt: skip
-        a, multipliers = field.acceleration_at(float(t), q, v, locked)
+        a, multipliers = field.acceleration_at(t, q, v, locked)
         if not np.isfinite(a).all():
+            given = {"q": q, "v": v, "tau": tau, "inputs": u}
+            if (why := no_result(self, "forward_dynamics", given)) and isinstance(why, InputError):
+                raise why
             raise ConvergenceError(
-                "no acceleration exists: the constraints depend on each other at q, or two frames of a load coincide",
+                "no acceleration exists: the constraints depend on each other at q",
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         return Accelerations(a, multipliers)
 
+    @finite_result
     def static_force(self, q: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
         kept = self._potentials()
@@ -686,6 +706,7 @@ class Model(System):
         q = self.validate_configuration(q)
         return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
 
+    @finite_result
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
@@ -701,6 +722,7 @@ class Model(System):
         core.batch_rnea(self.core, self._gravity, q[None], v[None], a[None], out[None])
         return out
 
+    @finite_result
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """Return the acceleration (nv,) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
@@ -715,6 +737,7 @@ class Model(System):
         core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
         return out
 
+    @finite_result
     def crba(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2].
 
@@ -727,20 +750,24 @@ class Model(System):
         core.batch_crba(self.core, q[None], out.reshape(1, -1))
         return out
 
+    @finite_result
     def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
         q = self.validate_configuration(q)
         self.require_regular(q)
         return self.velocities(q[None], self._checked(p, self.nv, "p")[None])[0]
 
+    @finite_result
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return the kinetic energy [J]."""
         return float(self._energies(q, v)[0])
 
+    @finite_result
     def potential_energy(self, q: ArrayLike) -> float:
         """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'."""
         return float(self._energies(q, None)[1])
 
+    @finite_result
     def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes."""
         return self._energies(q, v)[2:8]
@@ -786,6 +813,7 @@ class Model(System):
         h, _ = self.constraint_rows(q)
         return np.where(self.facing_cosines(q) > FACES, h, np.copysign(2.0, h) - h)
 
+    @finite_result
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
 

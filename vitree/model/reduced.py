@@ -12,6 +12,7 @@ from vitree.errors import ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.model.derivatives import TwistDerivatives
 from vitree.model.euler import EulerModel
+from vitree.model.finite import finite_result
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 
 
@@ -155,10 +156,12 @@ class ReducedModel(Model, made_by="reduced"):
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
         return self.contract(self.full.random_configuration(rng))
 
+    @finite_result
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
         return self.contract(self.full.integrate(self.expand(q), self.expand_velocity(dq)))
 
+    @finite_result
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         q0, q1 = self.validate_configuration(q0, "q0"), self.validate_configuration(q1, "q1")
         return self.contract_velocity(self.full.difference(self.expand(q0), self.expand(q1)))
@@ -177,12 +180,15 @@ class ReducedModel(Model, made_by="reduced"):
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
         return self.full.pose_rows(self.expand(q))
 
+    @finite_result
     def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
         return self.contract_force(self.full.frame_jacobian(name, self._q(q), axes))
 
+    @finite_result
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._by_coordinates(self.full.pose_derivatives(name, self._q(q)))
 
+    @finite_result
     def position_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._by_coordinates(self.full.position_derivatives(name, self._q(q)))
 
@@ -194,11 +200,13 @@ class ReducedModel(Model, made_by="reduced"):
         last = range(-axes, 0)
         return np.moveaxis(self.contract_force(np.moveaxis(x, range(axes), last), axes), last, range(axes))
 
+    @finite_result
     def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
         of_all = self.full.twist_derivatives(name, self._q(q), self._v(v, "v"))
         axes = {"twist": 0, "by_q": 1, "by_v": 1, "by_qq": 2, "by_vq": 2}
         return TwistDerivatives(**{key: self._leading(getattr(of_all, key), n) for key, n in axes.items()})
 
+    @finite_result
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
         value, *slopes = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
         return LagrangianDerivatives(value, *map(self.contract_force, slopes, (1, 1, 2, 2, 2)))
@@ -219,18 +227,22 @@ class ReducedModel(Model, made_by="reduced"):
         a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
         return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
 
+    @finite_result
     def static_force(self, q: ArrayLike) -> np.ndarray:
         return self.contract_force(self.full.static_force(self._q(q)))
 
+    @finite_result
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
 
+    @finite_result
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         q = self.validate_configuration(q)
         self.require_regular(q)
         tau = self._checked(tau, self.nv, "tau")
         return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
 
+    @finite_result
     def crba(self, q: ArrayLike) -> np.ndarray:
         return self.mass_matrices(self.validate_configuration(q)[None])[0]
 

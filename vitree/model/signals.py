@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import InputError, UnknownNameError
+from vitree.arguments import Asked, as_numbers
+from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.model.system import System
 from vitree.wording import Argument, named
 
@@ -26,24 +27,29 @@ def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
     InputError, UnknownNameError
     """
     names = model.input_names
-    if inputs is None or callable(inputs):
-        return inputs
+    if inputs is None:
+        return None
+    if callable(inputs):
+        return Asked(inputs, "inputs", "(t, q, v)", (len(names),))
     if isinstance(inputs, Mapping):
         for name in inputs:
             if name not in names:
                 raise UnknownNameError("input", name, names, about=Argument("inputs", inputs, style="name"))
-        given = [inputs.get(name, 0.0) for name in names]
+        given: list[Any] = [_signal(inputs.get(name, 0.0), name) for name in names]
         if any(callable(x) for x in given):
             if any(np.ndim(x) for x in given if not callable(x)):
                 raise InputError(
                     named("inputs", inputs) + " mixes callables with arrays over time; give one kind of them"
                 )
             return lambda t, q, v: np.array([x(t) if callable(x) else x for x in given], dtype=float)
-        inputs = np.column_stack(np.broadcast_arrays(*given)) if any(np.ndim(x) for x in given) else given
+        try:
+            inputs = np.column_stack(np.broadcast_arrays(*given)) if any(np.ndim(x) for x in given) else given
+        except ValueError as error:
+            raise InputError(named("inputs", inputs) + f" has arrays of different lengths: {error}") from None
     try:
-        array = np.array(inputs, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(named("inputs", inputs) + f" must be numbers: {error}") from None
+        array = as_numbers(inputs).copy()
+    except TypeError as error:
+        raise InputError(named("inputs", inputs) + f" must be numbers; it has {error}") from None
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         listed = f" ({', '.join(names)})" if names else ""
         raise InputError(
@@ -54,6 +60,17 @@ def resolve_inputs(model: System, inputs) -> np.ndarray | Callable | None:
     if not np.isfinite(array).all():
         raise InputError(named("inputs", inputs) + " must be finite; they hold NaN or infinity")
     return array
+
+
+def _signal(signal: Any, name: str) -> np.ndarray | Asked:
+    """One input of a mapping: numbers, or a callable of t."""
+    what = f'inputs["{name}"]'
+    if callable(signal):
+        return Asked(signal, what, "(t)", ())
+    try:
+        return as_numbers(signal)
+    except TypeError as error:
+        raise InputError(f"{what} must be numbers or a callable of t; it has {error}") from None
 
 
 class LimitedTorque:
@@ -89,17 +106,17 @@ class LimitedTorque:
         self.names = model.v_names
         self.asked, self.cut = 0, np.zeros(model.nv, dtype=int)
         if callable(torque):
-            self._given = torque
+            self._given = Asked(torque, "torque", "(t, q, v)", (model.nv,))
             self.torque: np.ndarray | Callable = self._ask
         else:
             self.torque = self._within(model.validate_velocity(torque, "torque"))
 
-    def _within(self, torque: np.ndarray) -> np.ndarray:
+    def _within(self, torque: np.ndarray, error: type[InputError] = InputError) -> np.ndarray:
         idle = np.flatnonzero((self.limits <= 0) & (torque != 0))
         if len(idle):
             names = ", ".join(f'"{self.names[k]}"' for k in idle[:10])
             names += f" and {len(idle) - 10} more" * (len(idle) > 10)
-            raise InputError(
+            raise error(
                 "with " + Argument("effort_limits", True)
                 + f" there is torque on joints whose effort limit is not positive: {names}. Give these joints a limit "
                 "where they are made (effort=, or <limit effort>), inf for none, or leave effort_limits out"
@@ -109,9 +126,7 @@ class LimitedTorque:
         return np.clip(torque, -self.limits, self.limits)
 
     def _ask(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        torque = np.asarray(self._given(t, q, v), dtype=float)
-        # the stepper refuses another shape
-        return self._within(torque) if torque.shape == self.limits.shape else torque
+        return self._within(self._given(t, q, v), CallableError)
 
     def shares(self) -> dict[str, float]:
         """Return the fraction of calls in which an entry was cut, by its name, for the entries that were."""
@@ -159,8 +174,13 @@ class Motion:
         if motion is None:
             return lambda t: (rest, 0.0, 0.0)
         if callable(motion):
-            return lambda t: _with_rates(name, motion, t, min(1e-3, max(self.shortest, 2e-4)))
-        nodes = np.array(motion, dtype=float)
+            asked = Asked(motion, f'the motion of "{name}"', "(t)", (), (3,),
+                          needs="return q or (q, rate, acceleration)")  # fmt: skip
+            return lambda t: _with_rates(asked, t, min(1e-3, max(self.shortest, 2e-4)))
+        try:
+            nodes = as_numbers(motion)
+        except TypeError as error:
+            raise InputError(f'the motion of "{name}" must be numbers, or a callable of t; it has {error}') from None
         steps = len(self.ends) - 1
         if nodes.ndim != 1 or len(nodes) < steps + 1 or not np.isfinite(nodes).all():
             raise InputError(
@@ -212,18 +232,15 @@ class Motion:
         return q0, v0
 
 
-def _with_rates(name: str, motion: Callable, t: float, e: float) -> tuple[float, float, float]:
+def _with_rates(motion: Asked, t: float, e: float) -> tuple[float, float, float]:
     """Return coordinate, rate and acceleration of a callable; without rates, by fourth-order differences."""
     value = motion(t)
-    if np.ndim(value) == 1:
-        if len(value) != 3:
-            raise InputError(f'the motion of "{name}" returned {value!r}; return q or (q, rate, acceleration)')
-        result = float(value[0]), float(value[1]), float(value[2])
-    else:
-        q = [float(motion(t + k * e)) for k in (-2, -1)] + [float(value)] + [float(motion(t + k * e)) for k in (1, 2)]
-        rate = (q[0] - 8 * q[1] + 8 * q[3] - q[4]) / (12 * e)
-        acceleration = (-q[0] + 16 * q[1] - 30 * q[2] + 16 * q[3] - q[4]) / (12 * e * e)
-        result = (q[2], rate, acceleration)
-    if not np.isfinite(result).all():
-        raise InputError(f'the motion of "{name}" is {result} at t = {t:.9g} s; it must be finite')
-    return result
+    if value.ndim:
+        return float(value[0]), float(value[1]), float(value[2])
+    near = Asked(motion.function, motion.name, motion.takes, ())
+    q = [float(value) if k == 0 else float(near(t + k * e)) for k in (-2, -1, 0, 1, 2)]
+    rate = (q[0] - 8 * q[1] + 8 * q[3] - q[4]) / (12 * e)
+    acceleration = (-q[0] + 16 * q[1] - 30 * q[2] + 16 * q[3] - q[4]) / (12 * e * e)
+    if not np.isfinite((rate, acceleration)).all():
+        raise motion.error(f"moves at the rate {rate} with the acceleration {acceleration}; both must be finite", (t,))
+    return q[2], rate, acceleration

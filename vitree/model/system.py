@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from vitree.errors import InputError
-from vitree.wording import named
+from vitree.arguments import entries
+from vitree.model.finite import finite_result
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
@@ -170,18 +170,7 @@ class System(ABC):
         return np.zeros(self.nv)
 
     def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
-        try:
-            x = np.ascontiguousarray(x, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError(named(name, x) + f" must be an array of {size} numbers: {error}") from None
-        if x.shape != (size,):
-            raise InputError(
-                named(name, x) + f" has shape {x.shape}; {self.name!r} needs ({size},) (nq={self.nq}, nv={self.nv})"
-            )
-        if not np.isfinite(x).all():
-            bad = int(np.flatnonzero(~np.isfinite(x))[0])
-            raise InputError(named(name, x) + f"[{bad}] is {x[bad]}; all entries must be finite")
-        return x
+        return entries(x, (size,), name, f", as {self.name!r} has it (nq={self.nq}, nv={self.nv})")
 
     @abstractmethod
     def integrate(self, q: Any, dq: Any) -> np.ndarray:
@@ -216,6 +205,7 @@ class System(ABC):
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
+    @finite_result
     def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
         """Return the momentum (nv,) [kg m/s or kg m^2/s] of a velocity."""
         return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import Asked, as_numbers, entries
 from vitree.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,17 +117,18 @@ class Constraint(Written):
         return by_displacement(model, q, lambda at: self.value(model, at))
 
 
-def checked(value, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return the result of a user's method as an array of this shape, or raise an InputError that names it."""
-    try:
-        array = np.ascontiguousarray(value, dtype=float).reshape(np.shape(value))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} is {value!r}; it must be numbers of shape {shape}: {error}") from None
-    if array.shape != shape:
-        raise InputError(f"{what} has shape {array.shape}; it must be {shape}")
-    if not np.isfinite(array).all():
-        raise InputError(f"{what} is NaN or infinite")
-    return array
+def answer(part: Written, method: str, shape: tuple[int, ...], *arguments: Any) -> np.ndarray:
+    """Return the answer of a method of a load or constraint of the user's, checked to have a shape.
+
+    Raises
+    ------
+    CallableError
+        If the method raises, or returns other things; the text names class and method.
+    """
+    timed = isinstance(part, Force)
+    asked = Asked(lambda *rest: getattr(part, method)(arguments[0], *rest), f"{method} of {part.name}", "", shape,
+                  timed=timed)  # fmt: skip
+    return asked(*arguments[1:])
 
 
 def by_displacement(model: Mechanism, q: np.ndarray, f: Callable) -> np.ndarray:
@@ -136,7 +138,7 @@ def by_displacement(model: Mechanism, q: np.ndarray, f: Callable) -> np.ndarray:
 
 def differences(f: Callable, x: np.ndarray, n: int, moved: Callable = np.add) -> np.ndarray:
     """Return (f(x + h e) - f(x - h e))/2h for the n unit displacements e, (n, ...); ``moved`` adds a displacement."""
-    ends = [np.asarray(f(moved(x, s * e)), float) for e in STEP * np.eye(n) for s in (1, -1)]
+    ends = [as_numbers(f(moved(x, s * e))) for e in STEP * np.eye(n) for s in (1, -1)]
     return (np.array(ends[::2]) - np.array(ends[1::2])) / (2 * STEP)
 
 
@@ -174,7 +176,7 @@ def check_derivatives(
     rng = np.random.default_rng(0) if rng is None else rng
     q = model.random_configuration(rng) if q is None else model.validate_configuration(q)
     v = rng.standard_normal(model.nv) if v is None else model.validate_velocity(v)
-    u = np.zeros(len(model.input_names)) if u is None else np.asarray(u, dtype=float)
+    u = np.zeros(len(model.input_names)) if u is None else entries(u, (len(model.input_names),), "u")
     pairs: list[tuple[str, Callable, Callable]]
     if isinstance(written, Potential):
         pairs = [
@@ -191,7 +193,8 @@ def check_derivatives(
     else:
         raise InputError(f"give a Potential, Force or Constraint to check, not {written!r}")
     for what, given, differences in pairs:
-        a, b = np.asarray(given(), dtype=float), np.asarray(differences(), dtype=float)
+        a, b = (Asked(f, f"{what} of {written.name}", "", timed=False)() for f in (given, differences))
+        a, b = as_numbers(a), as_numbers(b)
         if a.shape != b.shape:
             raise InputError(f"{what} of {written.name} has shape {a.shape}; it must be {b.shape}")
         wrong = ~(np.abs(a - b) <= 1e-5 * max(1.0, np.abs(b).max(initial=0.0)))
@@ -218,9 +221,8 @@ class WrittenParts:
 
     def _rows_of(self, constraint: Constraint) -> Callable:
         def row(q):
-            value = checked(constraint.value(self.model, q), (), f"value of {constraint.name}")
-            gradient = constraint.gradient(self.model, q)
-            return float(value), checked(gradient, (self.model.nv,), f"gradient of {constraint.name}")
+            value = answer(constraint, "value", (), self.model, q)
+            return float(value), answer(constraint, "gradient", (self.model.nv,), self.model, q)
 
         return row
 
@@ -228,7 +230,7 @@ class WrittenParts:
         """Sum of the results of a method over several parts, each checked."""
         total = np.zeros(shape)
         for part in parts:
-            total += checked(getattr(part, method)(self.model, *state), shape, f"{method} of {part.name}")
+            total += answer(part, method, shape, self.model, *state)
         return total
 
     def rest(self, q: np.ndarray) -> np.ndarray:

@@ -9,10 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import as_numbers, real
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.results.recording import Recording
 from vitree.wording import Argument, keyword, named
+
+#: Most steps of a run: their number is a double in places.
+MOST_STEPS = 2.0**53
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -86,15 +90,18 @@ class Schedule:
         InputError
             If either is wrong, or the two do not fit.
         """
-        if isinstance(given.dt, np.ndarray | list | tuple):
+        dt: Any = given.dt
+        if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and np.ndim(dt)):
             if adaptive:
                 raise InputError(
                     named("dt", given.dt) + " must be one number, the step at rest, with " + keyword("adapt", "method")
                 )
-            spans, dt, duration = _spans(given.dt, given.duration)
+            spans, dt, duration = _spans(dt, given.duration)
             return cls(dt, duration, len(spans), spans, adaptive)
         duration, dt = _checked_times(given.duration, given.dt)
-        return cls(dt, duration, int(duration / dt) if adaptive else count_steps(duration, dt), None, adaptive)
+        times: Any = given.duration, given.dt
+        steps = count_steps(*times) if not adaptive else int(min(duration / dt, MOST_STEPS))
+        return cls(dt, duration, steps, None, adaptive)
 
     def ends(self, t0: float, done: int) -> np.ndarray:
         """Return the times (steps + 1,) [s] at which steps begin and end, after ``done`` steps of a run begun at t0.
@@ -116,13 +123,13 @@ class Schedule:
 def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
     """Return steps that differ, the first step, and the sum of all."""
     try:
-        spans = np.array(dt, dtype=float)
-    except (TypeError, ValueError):
+        spans = as_numbers(dt).copy()
+    except TypeError:
         spans = np.array([np.nan])
     if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
         raise InputError(named("dt", dt) + " must be a positive number of seconds, or an array (steps,) of them")
     whole = float(spans.sum())
-    if duration is not None and abs(whole - duration) > 1e-9 * whole:
+    if duration is not None and not abs(whole - real(duration)) <= 1e-9 * whole:
         raise InputError(
             Argument("duration", duration) + f" s is not {whole:.9g} s, the sum of the steps; leave the duration out"
         )
@@ -137,19 +144,40 @@ def count_steps(duration: float, dt: float) -> int:
     InputError
         If either is not a positive number, or the duration is not a whole number of steps.
     """
-    _checked_times(duration, dt)
-    steps = round(duration / dt)
-    if steps < 1 or abs(steps * dt - duration) > 1e-9 * max(duration, dt):
-        low = max(int(duration / dt), 1)
+    whole, step = _checked_times(duration, dt)
+    if not whole / step < MOST_STEPS:
+        raise InputError(
+            Argument("dt", dt) + " s is too small: " + Argument("duration", duration)
+            + f" s would be {whole / step:.3g} steps, and {MOST_STEPS:.0e} are the most"
+        )
+    steps = round(whole / step)
+    if steps < 1 or abs(steps * step - whole) > max(_rounding(duration), _rounding(dt)) * max(whole, step):
+        low = max(int(whole / step), 1)
         raise InputError(
             Argument("duration", duration) + " s is not a whole number of steps of " + Argument("dt", dt)
-            + f" s; take {low * dt:g} s ({low} steps) or {(low + 1) * dt:g} s"
+            + f" s; take {low * step:.12g} s ({low} steps) or {(low + 1) * step:.12g} s"
         )
     return steps
 
 
+def _rounding(value: Any) -> float:
+    """How far a time may be off because its type has few digits, as a share of it."""
+    kind = getattr(value, "dtype", None)
+    return max(1e-9, min(float(np.finfo(kind).eps), 1e-6)) if kind is not None and kind.kind == "f" else 1e-9
+
+
+def require_times(t0: float, end: float, dt: float) -> None:
+    """Raise an InputError if the times of a run are so large that a step of dt does not change them."""
+    largest = max(abs(t0), abs(end))
+    if not (largest + dt > largest and largest - dt < largest):
+        raise InputError(
+            Argument("t0", t0) + " s is too far from zero for steps of " + Argument("dt", dt)
+            + f" s: beside {largest:g} s the next number is {np.spacing(largest):.2g} s away; begin nearer to zero"
+        )
+
+
 def _checked_times(duration: Any, dt: Any) -> tuple[float, float]:
     for name, value in (("duration", duration), ("dt", dt)):
-        if not (isinstance(value, int | float | np.floating | np.integer) and np.isfinite(value) and value > 0):
+        if not 0 < real(value) < np.inf:
             raise InputError(Argument(name, value) + " must be a positive number of seconds")
-    return duration, dt
+    return real(duration), real(dt)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import Asked, as_numbers, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.model import Model
@@ -19,8 +20,9 @@ from vitree.results.series import NAN, Series, momentum_departure, series_agains
 from vitree.run import notes
 from vitree.run.arguments import NAMES, RunArguments, count_steps
 from vitree.run.comparison import Comparison
-from vitree.run.reference import Reference, Runner, sound_records
-from vitree.run.trajectory import Trajectory
+from vitree.run.reference import Reference, Runner
+from vitree.run.simulate import require_system
+from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, keyword, named
 
 #: Steps run before the clock counts.
@@ -96,10 +98,11 @@ def compare(
         With the rows that were finished as its attribute ``comparison``.
     """
     given = locals()  # before any other name is bound
+    require_system(model)
     q0 = model.validate_configuration(q0, name="q0")
-    v0 = None if v0 is None else np.array(v0, dtype=float)
+    v0 = None if v0 is None else model.validate_velocity(v0, "v0")
     jobs, dts = _jobs(methods, model.methods), _time_steps(dt, duration, every)
-    if repeats != int(repeats) or repeats < 1:
+    if (whole(repeats) or 0) < 1:
         raise InputError(Argument("repeats", repeats) + " must be a whole number, 1 or more")
     source = "scipy-dop853" if reference is None or reference is True else reference
     if isinstance(source, str):
@@ -193,10 +196,13 @@ class _Table:
 
 def _time_steps(dt: float | Sequence[float], duration: float, every: int) -> list[float]:
     """Return the time steps [s], checked."""
-    dts = [float(x) for x in np.atleast_1d(np.asarray(dt, dtype=float))]
-    if not dts or len(set(dts)) < len(dts):
+    try:
+        dts = np.atleast_1d(as_numbers(dt)).tolist()
+    except TypeError:
+        dts = []
+    if not dts or np.ndim(dts) > 1 or len(set(dts)) < len(dts):
         raise InputError(Argument("dt", dt) + " must be one time step or several that differ")
-    if every != int(every) or every < 1:
+    if (whole(every) or 0) < 1:
         raise InputError(Argument("every", every) + " must be a whole number of steps, 1 or more")
     for step in dts:
         if count_steps(duration, step) < every:
@@ -210,9 +216,10 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
     """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
-    labelled = isinstance(methods, Mapping)
+    if not isinstance(methods, Iterable):
+        raise InputError(named("methods", methods) + " must be names, pairs (name, options), or a dict of them")
     jobs: dict[str, tuple[str, dict]] = {}
-    for item in methods.items() if labelled else [(None, method) for method in methods]:
+    for item in methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]:
         label, method = item
         try:
             name, options = (method, {}) if isinstance(method, str) else method
@@ -306,8 +313,8 @@ def _momentum_is_known(run: Runner) -> bool:
     v0 = model.zero_velocity() if given.v0 is None else given.v0
     force = np.zeros(model.nv) if given.torque is None else given.torque
     if callable(force):
-        force = force(0.0, run.q0, v0)
-    return not model.expand_velocity(np.asarray(force) != 0)[model._free_roots()].any()
+        force = Asked(force, "torque", "(t, q, v)", (model.nv,))(0.0, run.q0, v0)
+    return not model.expand_velocity(as_numbers(force) != 0)[model._free_roots()].any()
 
 
 def _fit_orders(rows: list[dict], resolution: float) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vitree.errors import UnknownNameError
+from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model.system import System
-from vitree.wording import Argument
+from vitree.wording import Argument, named
 
 #: Name of a quantity -> number of columns (0: a plain array) and meaning.
 MONITORS = {
@@ -21,6 +21,24 @@ MONITORS = {
     "iterations": (0, "corrections of the step"),
     "contraction": (0, "ratio of the last two residuals; NaN if there was only one"),
 }
+
+
+def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the monitors that are asked for.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If one is none.
+    """
+    try:
+        found = (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:
+        raise InputError(named("monitors", names) + f" must be names, of {', '.join(MONITORS)}") from None
+    for name in found:
+        if not isinstance(name, str) or name not in MONITORS:
+            raise UnknownNameError("monitor", name, MONITORS, about=Argument("monitors", name))
+    return found
 
 
 class Monitors:
@@ -38,10 +56,7 @@ class Monitors:
     """
 
     def __init__(self, names: str | Iterable[str], model: System, steps: int):
-        self.names = (names,) if isinstance(names, str) else tuple(names)
-        for name in self.names:
-            if name not in MONITORS:
-                raise UnknownNameError("monitor", name, MONITORS, about=Argument("monitors", name))
+        self.names = monitors_of(names)
         self.model, self.done = model, 0
         self.arrays = {"t": np.empty(steps)}
         self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}

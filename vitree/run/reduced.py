@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from vitree.arguments import Asked
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments
@@ -53,9 +54,12 @@ def _expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
 def _in_full(model: ReducedModel, function: Callable, force: bool) -> Callable:
     """A callable of (t, q, v) in a reduced model's coordinates, as one in those of the full model."""
 
+    size = model.nv if force else len(model.input_names)
+    asked = Asked(function, "torque" if force else "inputs", "(t, q, v)", (size,))
+
     def value_at(t, q, v):
-        value = function(t, model.contract(q), model.contract_velocity(v))
-        return model._force_on_leaders(model._checked(value, model.nv, "torque")) if force else value
+        value = asked(t, model.contract(q), model.contract_velocity(v))
+        return model._force_on_leaders(value) if force else value
 
     return value_at
 

@@ -13,7 +13,7 @@ from vitree.model.system import System
 from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments
 from vitree.run.simulate import run as simulate
-from vitree.run.trajectory import Trajectory
+from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, named
 
 #: No reference is held to be better than this [rad, m].
@@ -155,10 +155,3 @@ def _divides(small: float, large: float) -> bool:
     """Whether a time step is a whole fraction of another, or the same."""
     ratio = large / small
     return abs(ratio - round(ratio)) <= 1e-9 * ratio
-
-
-def sound_records(traj: Trajectory) -> int:
-    """Return how many records come before the first that is not finite."""
-    values = np.column_stack([traj.q, traj.v, traj.kinetic, traj.potential])
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    return int(bad[0]) if len(bad) else len(traj)

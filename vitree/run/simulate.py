@@ -9,19 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import plain_scalar, real, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records, Torque
 from vitree.model.closure import off_by, require_consistent
-from vitree.model.model import FACES
+from vitree.model.finite import coincident
+from vitree.model.model import FACES, Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
-from vitree.run.arguments import RunArguments, Schedule
-from vitree.run.monitors import Monitors
+from vitree.run.arguments import RunArguments, Schedule, require_times
+from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.reduced import run_reduced
-from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, keyword, named
+from vitree.run.trajectory import Trajectory, sound_records
+from vitree.wording import Argument, Text, keyword, named
 
 
 def simulate(
@@ -111,8 +113,11 @@ def simulate(
     ModelError
         If accelerations do not exist, because a joint moves no mass.
     ConvergenceError
-        If a step cannot be solved, or leads to a loop that is closed the wrong way round; its attribute ``trajectory``
-        has the steps before. A KeyboardInterrupt, and an error that a callable raises, carry the same attribute.
+        If a step cannot be solved, or leads to a loop that is closed the wrong way round, or the state blows up; its
+        attribute ``trajectory`` has the steps before.
+    CallableError
+        If a callable raises, or returns NaN, a wrong shape or what is no number; its cause is the callable's own
+        exception, and its attribute ``trajectory`` has the steps before. A KeyboardInterrupt has that attribute, too.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
     return run(given.pop("model"), RunArguments(**given))
@@ -130,24 +135,32 @@ def run(model: System, given: RunArguments) -> Trajectory:
     -------
     Trajectory
     """
-    if not isinstance(model, System):
-        raise InputError(
-            named("model", model)
-            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
-        )
+    require_system(model)
     model.require_regular()
-    if given.method is not None and given.method not in model.methods:
+    if given.method is not None and not (isinstance(given.method, str) and given.method in model.methods):
         raise UnknownNameError("method", given.method, model.methods, about=Argument("method", given.method))
+    for name in ("wrenches", "prescribed"):
+        value = getattr(given, name)
+        if value is not None and not isinstance(value, Mapping):
+            raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
+    if not isinstance(plain_scalar(given.effort_limits), bool):
+        raise InputError(Argument("effort_limits", given.effort_limits) + " must be True or False")
+    if given.progress is not None and not callable(given.progress):
+        raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
     if isinstance(model, ReducedModel):
         return run_reduced(model, given, run)
     if given.resume is not None:
         given = _as_before(model, given)
     kind: type[Integrator] = model.methods[given.method or next(iter(model.methods))]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
-    if not (isinstance(given.every, int | np.integer) and given.every >= 1):
+    every, t0 = whole(given.every), real(given.t0)
+    if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
-    if not np.isfinite(given.t0):
+    if not np.isfinite(t0):
         raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
+    given = given.but(every=every, t0=t0)
+    shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
+    require_times(t0, t0 + schedule.duration, shortest)
     limited = LimitedTorque(model, given.torque) if given.effort_limits and given.torque is not None else None
     integrator = kind(model, schedule.dt, torque=given.torque if limited is None else limited.torque,
                       wrenches=given.wrenches, wrench_axes=given.wrench_axes, inputs=given.inputs,
@@ -160,12 +173,12 @@ def run(model: System, given: RunArguments) -> Trajectory:
 
     try:
         goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
-        integrator.run(records, goal, int(given.every), given.progress, watched)
+        integrator.run(records, goal, every, given.progress, watched)
     except (Exception, KeyboardInterrupt) as stop:  # also those of a caller's function
         with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
             stop.trajectory = trajectory()  # type: ignore[union-attr]
         raise
-    done = trajectory()
+    done = _sound(model, trajectory())
     _require_right_way(model, done)
     return done
 
@@ -182,6 +195,34 @@ def _require_right_way(model: System, done: Trajectory) -> None:
             + named("dt"), time=float(before.t[-1]) if row else float(done.t[row]), residual=float(done.residual[row]),
             iterations=int(done.iterations[row]), trajectory=before,
         )  # fmt: skip
+
+
+def require_system(model: Any) -> None:
+    """Raise an InputError unless a model is one that can be simulated."""
+    if not isinstance(model, System):
+        raise InputError(
+            named("model", model)
+            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
+        )
+
+
+def _sound(model: System, traj: Trajectory) -> Trajectory:
+    """Return a trajectory if its states and energies are finite.
+
+    Raises
+    ------
+    ConvergenceError
+        If one is not; with the records before.
+    """
+    count = sound_records(traj)
+    if count == len(traj):
+        return traj
+    met = coincident(model, traj.q[count]) if isinstance(model, Model) else []
+    why = met[0] if met else "its energy or velocity is infinite or NaN; halve " + named("dt") + " or look at the loads"
+    raise ConvergenceError(
+        Text(f"{traj.method}: the state at t = {traj.t[count]:.9g} s has blown up: ", why),
+        time=float(traj.t[count]), residual=np.nan, iterations=0, trajectory=traj[:count] if count else None,
+    )  # fmt: skip
 
 
 def _as_before(model: System, given: RunArguments) -> RunArguments:
@@ -220,7 +261,8 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
         integrator.plan(q0, schedule.ends(t0, done))
-    watched = Monitors(given.monitors, model, schedule.steps) if given.monitors else None
+    monitors = monitors_of(given.monitors)
+    watched = Monitors(monitors, model, schedule.steps) if monitors else None
     if state is not None:
         records = _records(integrator, *state, rows)
     else:
@@ -277,9 +319,6 @@ def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
 def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
     """Return the trajectory of the records, with v or p, energies and momentum computed from the states."""
     model, q, x = integrator.model, records.q, records.x
-    multipliers = records.multipliers
-    if model.constraints and not integrator.uses_momentum:
-        multipliers = np.array([integrator.multipliers_at(*state) for state in zip(records.t, q, x, strict=True)])
     with np.errstate(all="ignore"):
         if integrator.uses_momentum:
             v, p = integrator.velocities(records.t, q, x), x
@@ -296,7 +335,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
                   "halved": integrator.halved, **integrator.adapted},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
-        momentum=energies[:, 2:8], multipliers=multipliers, constraint=h,
+        momentum=energies[:, 2:8], multipliers=integrator.multipliers_of(records), constraint=h,
         constraint_names=tuple(c.name for c in model.constraints),
         iterations=records.iterations, residual=records.residual,
         iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,

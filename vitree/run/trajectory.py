@@ -8,6 +8,8 @@ import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from vitree.errors import InputError
 from vitree.results.recording import Recording
 
@@ -170,3 +172,10 @@ class Trajectory(Recording):
         if path is not None:
             save(figure, path)
         return figure
+
+
+def sound_records(traj: Trajectory) -> int:
+    """Return how many records come before the first that is not finite."""
+    values = np.column_stack([traj.q, traj.v, traj.kinetic, traj.potential])
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    return int(bad[0]) if len(bad) else len(traj)

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
 from vitree.wording import named
 
 
 def finite(value, what: str) -> float:
     """Return a float, or raise a ModelError that names it."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be a number") from None
+    number = _numbers_of(value, (), "a number", "the " + named(what, value))
     if not np.isfinite(number):
-        raise ModelError("the " + named(what, value) + f" is {number}; it must be finite")
-    return number
+        raise ModelError("the " + named(what, value) + f" is {float(number)}; it must be finite")
+    return float(number)
 
 
 def vector(value, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
-    try:
-        entries = [float(x) for x in value]
-    except (TypeError, ValueError):
-        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three numbers") from None
-    if len(entries) != 3 or not all(map(math.isfinite, entries)):
+    entries = _numbers_of(value, (3,), "three numbers", "the " + named(what, value))
+    if not all_finite(entries):
         raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three finite numbers")
-    return np.array(entries)
+    return entries.copy()
 
 
 def direction(value, what: str) -> np.ndarray:
@@ -94,15 +87,20 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
 
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
-    try:
-        result = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(named(what, value) + f" is {value!r}; it must be {_numbers(shape)}") from None
-    if result.shape != shape or not np.isfinite(result).all():
-        raise ModelError(named(what, value) + f" is {np.array2string(result)}; it must be {_numbers(shape)}, finite")
+    needed = f"an array of shape {shape}" if shape else "a number"
+    result = _numbers_of(value, shape, needed, named(what, value)).copy()
+    if not all_finite(result):
+        raise ModelError(named(what, value) + f" is {np.array2string(result)}; it must be {needed}, finite")
     result.setflags(write=False)
     return result
 
 
-def _numbers(shape: tuple[int, ...]) -> str:
-    return f"an array of shape {shape}" if shape else "a number"
+def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str) -> np.ndarray:
+    """Return real numbers of a shape, which may be the array given."""
+    try:
+        result = as_numbers(value)
+    except TypeError as error:
+        raise ModelError(what + f" is {value!r}; it must be {needed}: it has {error}") from None
+    if result.shape != shape:
+        raise ModelError(what + f" is {value!r}; it must be {needed}")
+    return result

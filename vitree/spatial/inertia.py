@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vitree.arguments import as_numbers
 from vitree.errors import ModelError
 
 
@@ -12,8 +13,8 @@ def inertia_tensor(value, name: str) -> np.ndarray:
     if value is None:
         return np.zeros((3, 3))
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+        array = as_numbers(value).copy()
+    except TypeError:
         array = np.full(1, np.nan)
     if array.shape == (3,):
         array = np.diag(array)

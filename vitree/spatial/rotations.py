@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vitree.arguments import as_numbers
 from vitree.errors import ModelError
 
 #: A rotation matrix or a unit vector may be off by this much; it is then made exact.
@@ -12,7 +13,10 @@ UNIT_TOLERANCE = 1e-6
 
 def proper_rotation(value, what: str) -> np.ndarray:
     """Return the rotation (3, 3) nearest to a matrix that is one up to rounding."""
-    R = np.array(value, dtype=float)
+    try:
+        R = as_numbers(value).copy()
+    except TypeError as error:
+        raise ModelError(f"the rotation of {what} has {error}; give a rotation matrix (3, 3)") from None
     if (
         R.shape != (3, 3)
         or not np.isfinite(R).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import ModelError
+from vitree.arguments import plain_scalar, real
+from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import direction, finite, vector
 from vitree.spatial.inertia import inertia_tensor
 from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_about, rotation_rpy
+from vitree.wording import Argument, named
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,33 @@ class Body(Element):
 # ---- primitives -------------------------------------------------------------------------------------
 
 
+#: Keywords of coordinates.
+_LIMITS = ("damping", "friction", "friction_velocity", "lower", "upper", "velocity", "effort", "kinematic", "mimic")
+
+
+def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
+    """A coordinate with its limits, whose keywords are checked."""
+    for word, value in limits.items():
+        if word not in _LIMITS:
+            raise UnknownNameError(f'keyword of the coordinate "{name}"', word, _LIMITS, about=Argument(word, value))
+    kinematic = plain_scalar(limits.get("kinematic", False))
+    if not isinstance(kinematic, bool):
+        raise ModelError(named("kinematic", kinematic) + f' of "{name}" is {kinematic!r}; it must be True or False')
+    return Coordinate(name, **{**limits, "kinematic": kinematic}, **made)
+
+
 def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
     unit = np.zeros(3)
     unit[axis] = 1.0
     if isinstance(value, str):
         twist = np.concatenate((unit, np.zeros(3)) if rotation else (np.zeros(3), unit))
-        return Coordinate(value, twist=tuple(twist), axis=tuple(unit), **limits)
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(float(value)):
+        return _coordinate(value, limits, twist=tuple(twist), axis=tuple(unit))
+    if np.isfinite(number := real(value)):
         if limits:
             raise ModelError(f"a constant transform takes no {', '.join(limits)}; a name would make it a coordinate")
         if rotation:
-            return Fixed(rotation=rotation_about(unit, float(value)))
-        return Fixed(position=tuple(float(value) * unit))
+            return Fixed(rotation=rotation_about(unit, number))
+        return Fixed(position=tuple(number * unit))
     raise ModelError(
         f"a primitive transform takes a name (of a coordinate) or a finite number (a constant), not {value!r}"
     )
@@ -102,6 +118,8 @@ def tx(value: str | float, **limits: Any) -> Element:
     ------
     ModelError
         If the value is neither a name nor a number, or a constant has limits.
+    UnknownNameError
+        If a limit is not known.
 
     Notes
     -----
@@ -186,14 +204,14 @@ def screw(
                 if length
                 else f'the twist of "{name}" is zero; give it a direction'
             )
-        return Coordinate(
-            name, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length), **limits
+        return _coordinate(
+            name, limits, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length)
         )
     w = direction(axis, f'axis of "{name}"')
     at, v = vector(point, f'point of "{name}"'), finite(pitch, f'pitch of "{name}"') * w
     if at.any():
         v = np.cross(at, w) + v
-    return Coordinate(name, twist=(*w, *v), axis=tuple(w), **limits)
+    return _coordinate(name, limits, twist=(*w, *v), axis=tuple(w))
 
 
 def ball(name: str, **limits: Any) -> Coordinate:
@@ -202,7 +220,7 @@ def ball(name: str, **limits: Any) -> Coordinate:
     ``**limits`` are as for :func:`tx`, but such a joint cannot be prescribed, which raises a ModelError.
     """
     _not_kinematic(name, limits)
-    return Coordinate(name, kind="ball", **limits)
+    return _coordinate(name, limits, kind="ball")
 
 
 def free(name: str, **limits: Any) -> Coordinate:
@@ -212,7 +230,7 @@ def free(name: str, **limits: Any) -> Coordinate:
     which raises a ModelError.
     """
     _not_kinematic(name, limits)
-    return Coordinate(name, kind="free", **limits)
+    return _coordinate(name, limits, kind="free")
 
 
 def _not_kinematic(name: str, limits: dict) -> None:

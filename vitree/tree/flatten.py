@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import as_numbers
 from vitree.errors import ModelError
 from vitree.mechanism.flat import (
     HELICAL,
@@ -179,8 +180,9 @@ def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.
     """A value for each coordinate of a joint: one number for all, or one each; finite where ``low`` is zero."""
     least = f", finite and not below {low:g}" if np.isfinite(low) else ""
     try:
-        given = (float(value),) * count if np.ndim(value) == 0 else tuple(float(x) for x in value)
-    except (TypeError, ValueError):
+        numbers = as_numbers(value)
+        given = tuple((np.full(count, numbers) if numbers.ndim == 0 else np.ravel(numbers)).tolist())
+    except TypeError:
         given = ()
     if len(given) != count or any(x != x or x < low or (least and x == np.inf) for x in given):
         raise ModelError(f'the {what} of "{element.name}" is {value!r}; it must be {count} number(s){least}')

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import _vehicles
+from vitree.arguments import Asked
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.model import Model
@@ -127,7 +128,8 @@ class RigidVehicle(Vehicle):
         """The compiled body: inertia and forces."""
         return getattr(_vehicles, self._kind)(
             self.rotational, self.translational, self.mass * self._gravity, self.drag, self.columns,
-            force=self.force, slope=self.force_slope, **self.parts,
+            force=self._asked("force", self.force, (6,)),
+            slope=self._asked("force_slope", self.force_slope, (6, 6)), **self.parts,
         )  # fmt: skip
 
     @cached_property
@@ -217,7 +219,12 @@ class RigidVehicle(Vehicle):
         still, slope = self.core.wrench(float(t), q, u)
         xi = np.concatenate((v[3:], v[:3]))
         total = still + slope @ xi
-        return total if self.force is None else total + np.asarray(self.force(t, self.pose(q), xi, u), dtype=float)
+        force = self._asked("force", self.force, (6,))
+        return total if force is None else total + force(t, self.pose(q), xi, u)
+
+    def _asked(self, name: str, function: Callable | None, shape: tuple[int, ...]) -> Asked | None:
+        """A function of the user's, or None."""
+        return None if function is None else Asked(function, name, "(t, g, xi, u)", shape)
 
     def pose(self, q: ArrayLike) -> np.ndarray:
         """Return the pose of the body in the world, (4, 4) [m]."""

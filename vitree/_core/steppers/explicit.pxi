@@ -1,6 +1,16 @@
 # The baselines: explicit and semi-implicit Euler, Runge-Kutta-Munthe-Kaas.
 
-cdef class EulerStepper(ModelStepper):
+cdef class ExplicitStepper(ModelStepper):
+    """Base of the baselines: a step knows the multipliers where it starts."""
+
+    cdef double multiplier(self, int c) noexcept nogil:
+        return self.lane.held.force[c]
+
+    cdef void note_multipliers(self) noexcept nogil:
+        memcpy(self.lane.held.force, self.lane.held.push, self.shared.count * sizeof(double))
+
+
+cdef class EulerStepper(ExplicitStepper):
     """Explicit Euler, or semi-implicit if asked: the new velocity moves the configuration."""
 
     cdef bint semi_implicit
@@ -21,6 +31,7 @@ cdef class EulerStepper(ModelStepper):
             return CALLBACK_FAILED
         self.lock_rates(0)
         self.acceleration(self.lane.clock.t, at.q, at.x, self.a)
+        self.note_multipliers()
         for k in range(self.nv):
             at.x2[k] = at.x[k] + h * self.a[k]
         v = at.x2 if self.semi_implicit else at.x
@@ -40,7 +51,7 @@ cdef struct Tableau:            # given
     int rows                    # how many a step has
 
 
-cdef class RungeKuttaStepper(ModelStepper):
+cdef class RungeKuttaStepper(ExplicitStepper):
     """An explicit Runge-Kutta method in exponential coordinates about each step's start (Munthe-Kaas 1998).
 
     ``tableau``: (a, b, c) of the stages, (n, n), (n,), (n,); ``moments``: rows of prescribed motion within a step,
@@ -99,6 +110,8 @@ cdef class RungeKuttaStepper(ModelStepper):
             self.lock_rates(tableau.row[i])
             exponential_rate(self.shared.m, self.u, self.v, self.u_rate + i * self.nv)
             self.acceleration(t, at.q2, self.v, self.v_rate + i * self.nv)
+            if i == 0:
+                self.note_multipliers()
         self.sum_stages(tableau.b, tableau.stages)
         memcpy(at.x2, self.v, self.nv * sizeof(double))
         self.lock_end()

@@ -70,7 +70,10 @@ cdef class ModelStepper(Stepper):
                 self.lane.prescribed.a[iv] = a[iv]
         self.inputs_at(t)
         if self.shared.schedule.calls_user and self.ask(t, &q[0], &v[0]) != OK:
-            raise self.exception
+            if self.lane.now.cause == CALLBACK_FAILED:
+                raise self.exception
+            out[:] = NAN
+            return out, np.full(self.shared.count, NAN)
         self.acceleration(t, &q[0], &v[0], &view[0])
         if self.lane.now.cause == CALLBACK_FAILED:
             raise self.exception
@@ -78,6 +81,10 @@ cdef class ModelStepper(Stepper):
 
     cdef int constraint_count(self) noexcept nogil:
         return self.shared.count
+
+    cdef bint asks(self) noexcept nogil:
+        cdef Shared* s = &self.shared
+        return s.schedule.calls_user or s.user_rests or s.user_moves or s.user_constrains
 
     cdef double multiplier(self, int c) noexcept nogil:
         return self.lane.held.push[c]
@@ -91,8 +98,8 @@ cdef class ModelStepper(Stepper):
 
     cdef bint may_ask(self, const double* q, const double* v) noexcept nogil:
         # whether a function written in Python can be asked: nothing failed before, and the state is finite
-        return (self.lane.now.cause != CALLBACK_FAILED and all_finite(q, self.nq)
-                and (v == NULL or all_finite(v, self.nv)))
+        return (self.lane.now.cause != CALLBACK_FAILED and bounded(q, self.nq)
+                and (v == NULL or bounded(v, self.nv)))
 
     cdef void written_loads(self, int which, double t, const double* q, const double* v, double* tau) noexcept nogil:
         # tau += the loads written in Python; NaN if they fail
@@ -124,7 +131,7 @@ cdef class ModelStepper(Stepper):
     cdef void written_constraints(self, const double* q, double* h, double* Dh) noexcept nogil:
         # the rows of constraints written in Python; NaN if they fail
         cdef int c, k
-        cdef double[::1] row
+        cdef const double[::1] row
         if not self.may_ask(q, NULL):
             self.no_constraints(h)
             return

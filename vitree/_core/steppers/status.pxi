@@ -15,13 +15,17 @@ cdef enum:
     NO_STEP = 6
     WRONG_BRANCH = 7
 
+#: [m, rad, per s, or units of momentum] states beyond it have blown up
+LARGEST = 1e100
+cdef double MOST = LARGEST
+
 #: statuses that the integrators tell apart
 STATUS = {"callback failed": CALLBACK_FAILED, "dependent": DEPENDENT, "not converged": NOT_CONVERGED,
           "turned too far": TURNED_TOO_FAR, "not finite": NOT_FINITE}
 STATUS_TEXT = {
     NOT_CONVERGED: "the residual stayed above the tolerance",
     TURNED_TOO_FAR: "a body turned by half a turn or more in a trial of the solver",
-    NOT_FINITE: "the state became infinite or NaN",
+    NOT_FINITE: f"the state became infinite or NaN, or grew beyond {LARGEST:g}",
     DEPENDENT: "the constraints depend on each other: some are redundant, or the configuration is singular",
     WRONG_BRANCH: "the solution found is not the one that continues from no motion: dt is too long for this motion",
     NO_STEP: "no valid adaptive step length was found; use a smaller dt",

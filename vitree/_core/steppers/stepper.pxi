@@ -9,6 +9,50 @@
 #   6. `begin` forgets all that lies before the state that was just set.
 #   7. The next steps depend on the kept memory, on the arguments, and on nothing else (Memory).
 
+cdef bint bounded(const double* x, int n) noexcept nogil:
+    # whether no entry is NaN or has blown up
+    cdef int k
+    for k in range(n):
+        if not fabs(x[k]) <= MOST:
+            return False
+    return True
+
+
+cdef class Before:
+    """The kept memory as it was before a step, for steps in which a function of the user's may fail."""
+
+    cdef Scratch owner
+    cdef char** place
+    cdef char** copy
+    cdef size_t* size
+    cdef int count
+
+    def __cinit__(self, Memory memory):
+        cdef Piece piece
+        cdef size_t total = 0
+        cdef int k
+        self.count = len(memory.kept_pieces)
+        for piece in memory.kept_pieces:
+            total += piece.size + 64
+        self.owner = Scratch(total + 3 * (self.count + 8) * sizeof(char*))
+        self.place = <char**>self.owner.take(self.count * sizeof(char*) + 8)
+        self.copy = <char**>self.owner.take(self.count * sizeof(char*) + 8)
+        self.size = <size_t*>self.owner.take(self.count * sizeof(size_t) + 8)
+        for k, piece in enumerate(memory.kept_pieces):
+            self.place[k], self.size[k] = piece.at, piece.size
+            self.copy[k] = <char*>self.owner.take(piece.size)
+
+    cdef void note(self) noexcept nogil:
+        cdef int k
+        for k in range(self.count):
+            memcpy(self.copy[k], self.place[k], self.size[k])
+
+    cdef void put_back(self) noexcept nogil:
+        cdef int k
+        for k in range(self.count):
+            memcpy(self.place[k], self.copy[k], self.size[k])
+
+
 cdef class Stepper:
     """A state (t, q, x) and the means to advance it; x is the momentum p or the velocity v.
 
@@ -25,6 +69,10 @@ cdef class Stepper:
     cdef object spans_owner
     cdef object contraction_owner
     cdef double* contraction_out        # (rows,) or NULL
+    cdef object pushes_owner
+    cdef double* pushes_out             # (rows, constraints) or NULL
+    cdef long pushes_every
+    cdef Before before                  # made by the first run that may ask the user's functions
     cdef readonly object exception      # raised by a callable
 
     def __cinit__(self, *args, **options):
@@ -85,6 +133,10 @@ cdef class Stepper:
 
     cdef int constraint_count(self) noexcept nogil:
         return 0
+
+    cdef bint asks(self) noexcept nogil:
+        # whether functions of the user's are called
+        return self.shared.schedule.calls_user
 
     cdef double multiplier(self, int c) noexcept nogil:
         # the c-th multiplier as a force: the constraints push with Dh^T lam
@@ -153,13 +205,19 @@ cdef class Stepper:
             view = contraction
             self.contraction_out = &view[0]
 
+    def keep_pushes(self, pushes, long every):
+        """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
+        cdef double[:, ::1] view = pushes
+        self.pushes_owner, self.pushes_out, self.pushes_every = pushes, &view[0, 0], every
+
     def run(self, long count, long every, records, long stride=1):
         """Advance by count steps, writing each `every`-th state to the records from row ``records.rows`` on.
 
         Steps that choose their own length stop at one of each `stride` steps at or beyond the end; `arrived` says so.
 
         Returns the status, and leaves the number of rows written so far in ``records.rows``. After a status other
-        than 0 the state is that before the failed step. Steps are counted from where the run began or was resumed.
+        than 0 the state is that before the failed step; where a function of the user's failed, so is all that the next
+        steps depend on. Steps are counted from where the run began or was resumed.
         """
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
@@ -167,17 +225,28 @@ cdef class Stepper:
         cdef double[::1] t = records.t, error = records.residual
         cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
         cdef int[::1] iterations = records.iterations
-        cdef long k, row = records.rows
-        cdef int status = OK, c
+        cdef long k, row = records.rows, at
+        cdef int status = OK, c, held = self.constraint_count()
+        cdef bint asks = self.asks()
+        if asks and self.before is None:
+            self.before = Before(self.memory)
         self.require_rows(clock.steps - plan.begun + count)
         with nogil:
             for k in range(count):
+                if asks:
+                    self.before.note()
                 self.open_step()
                 status = self.advance()
                 if status != OK:
                     # a NaN has its reason
                     status = now.cause if now.cause != OK else status
+                    if status == CALLBACK_FAILED:
+                        self.before.put_back()
                     break
+                at = clock.steps - plan.begun
+                if self.pushes_out != NULL and at % self.pushes_every == 0:
+                    for c in range(held):
+                        self.pushes_out[at // self.pushes_every * held + c] = self.multiplier(c)
                 self.close_step()
                 if (clock.steps - plan.begun) % every == 0:
                     t[row] = clock.t
@@ -187,7 +256,7 @@ cdef class Stepper:
                     error[row] = now.error
                     if self.contraction_out != NULL:
                         self.contraction_out[row] = now.contraction
-                    for c in range(self.constraint_count()):
+                    for c in range(held):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1
                     if clock.t >= plan.until - 1e-9 * now.h and (clock.steps - plan.begun) % stride == 0:
@@ -238,9 +307,7 @@ cdef class Stepper:
         # the status of a trial state
         if self.lane.now.cause == CALLBACK_FAILED:
             return CALLBACK_FAILED
-        if all_finite(self.lane.state.q2, self.nq) and all_finite(self.lane.state.x2, self.nv):
-            return OK
-        return NOT_FINITE
+        return OK if bounded(self.lane.state.q2, self.nq) and bounded(self.lane.state.x2, self.nv) else NOT_FINITE
 
     # ---- inputs, and the user's functions ----------------------------------------------------------
 
@@ -268,7 +335,11 @@ cdef class Stepper:
         self.take_row(min(max(k, 0), plan.u_count - 1))
 
     cdef int ask(self, double t, const double* q, const double* v) noexcept nogil:
-        # u and tau from the user's callables
+        # u and tau from the user's callables, which are not asked about states that have blown up
+        if not (isfinite(t) and bounded(q, self.nq) and bounded(v, self.nv)):
+            if self.lane.now.cause == OK:
+                self.lane.now.cause = NOT_FINITE
+            return NOT_FINITE
         with gil:
             try:
                 if self.ask_torque is not None:
@@ -296,15 +367,21 @@ cdef class Stepper:
         return out
 
     cdef int read(self, result, int n, double* to, what) except -1:
+        # numbers that Python has checked; `what` is for those who ask a stepper alone
         cdef int k
         cdef const double[::1] view
-        result = np.ascontiguousarray(result, dtype=float)
-        if result.shape != (n,):
+        try:
+            view = result
+        except (TypeError, ValueError):
+            result = np.ascontiguousarray(result, dtype=float)
+            if result.ndim != 1:
+                raise ValueError(f"{what} returned shape {result.shape}; it must be ({n},)")
+            view = result
+        if view.shape[0] != n:
             raise ValueError(f"{what} returned shape {result.shape}; it must be ({n},)")
-        if not np.isfinite(result).all():
-            raise ValueError(f"{what} returned NaN or infinity")
-        view = result
         for k in range(n):
+            if not isfinite(view[k]):
+                raise ValueError(f"{what} returned NaN or infinity")
             to[k] = view[k]
         return 0
 

@@ -150,6 +150,9 @@ cdef class RigidStepper(VehicleStepper):
             S[0] = S0[0]
         return self.ask_force(t, x, R, xi, F, S) if self.written else OK
 
+    cdef bint asks(self) noexcept nogil:
+        return self.shared.schedule.calls_user or self.written
+
     cdef int ask_force(self, double t, Vec3 x, Mat3 R, Six xi, Six* F, Blocks* S) noexcept nogil:
         # add the force written in Python
         cdef double to[6]

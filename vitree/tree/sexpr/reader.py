@@ -172,7 +172,7 @@ class Reader(Source):
             if option.head == "name":
                 name = values[0]
             elif option.head == "mass":
-                mass = values
+                mass = {k: _unquoted(value) for k, value in values.items()}
             elif option.head == "body":
                 title, own, com, inertia = values.values()
                 bodies.append(self._make(option, body, {0: title, 1: own, 2: inertia, 3: com}))
@@ -200,6 +200,16 @@ class Reader(Source):
         parts = [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
         return [replace(element, **{field_of(option.head): part if len(part) > 1 else part[0]})
                 for element, part in zip(last, parts, strict=True)]  # fmt: skip
+
+
+def _unquoted(value: Any) -> Any:
+    """A mass or moments of inertia, whose numbers may stand in quotation marks."""
+    if isinstance(value, tuple):
+        return tuple(map(_unquoted, value))
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def read_sexpr(source: str | os.PathLike) -> Tree:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import _vehicles
+from vitree.arguments import Asked
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators import scipy_ode
 from vitree.integrators.options import HALVE, alpha_of, one_of
@@ -66,8 +67,7 @@ def _without_driven(model, torque):
     """The torque, which must be zero on driven coordinates."""
 
     def checked(value):
-        value = np.asarray(value, dtype=float)
-        if value.shape == (model.nv,) and value[model.driven_at].any():
+        if value[model.driven_at].any():
             raise InputError(
                 f'torque on {", ".join(model.driven)} of "{model.name}" does nothing: an input '
                 f"({', '.join(model.driven.values())}) is the rate; make the torque zero there"
@@ -76,7 +76,10 @@ def _without_driven(model, torque):
 
     if torque is None or not model.driven:
         return torque
-    return (lambda t, q, v: checked(torque(t, q, v))) if callable(torque) else checked(torque)
+    if not callable(torque):
+        return checked(model.validate_velocity(torque, "torque"))
+    asked = Asked(torque, "torque", "(t, q, v)", (model.nv,))
+    return lambda t, q, v: checked(asked(t, q, v))
 
 
 class Lie(Nonholonomic):
@@ -148,7 +151,7 @@ class NonholonomicSciPy(VehicleSciPy):
         y = self.field.unknowns(q, x)
         super().start(t, y[: self.model.nq], y[self.model.nq :])
 
-    def _rate(self, t, y):
+    def _rate_of(self, t, y):
         return self.field.rate_at(t, np.ascontiguousarray(y))
 
     def _record(self, records, state, marks):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitree.errors import ConvergenceError, InputError
+from vitree._core import _vehicles
+from vitree.arguments import told
+from vitree.errors import CallableError, ConvergenceError, InputError, VitreeError
 from vitree.integrators.compiled import CALLBACK_FAILED
 from vitree.lie import Map
 from vitree.vehicles.rolling import STEP, NonholonomicVehicle, beyond_limit, slope
@@ -20,6 +22,15 @@ TINY = 1e-300
 FLOOR = 1e-16
 #: Step of the Jacobian's differences, as a share of the number that is varied.
 JACOBIAN_STEP = 1e-6
+
+
+#: Why a step of which the state blows up is none.
+BLOWN_UP = f"{_vehicles.STATUS_TEXT[_vehicles.STATUS['not finite']]}; halve dt"
+
+
+def bounded(x: np.ndarray) -> bool:
+    """Whether no entry is NaN or has blown up."""
+    return bool(np.abs(x).max(initial=0.0) <= _vehicles.LARGEST)
 
 
 class WrittenStepper:
@@ -42,8 +53,7 @@ class WrittenStepper:
     def __init__(self, model, h, inputs, torque):
         self.model, self.span, self.h = model, h, h
         self.rows = inputs if isinstance(inputs, np.ndarray) and inputs.ndim == 2 else None
-        self.functions = {"tau": ("torque", torque), "u": ("inputs", inputs)}
-        self.functions = {key: asked for key, asked in self.functions.items() if callable(asked[1])}
+        self.functions = {key: asked for key, asked in (("tau", torque), ("u", inputs)) if callable(asked)}
         self.asks = bool(self.functions)
         fixed = isinstance(inputs, np.ndarray) and inputs.ndim == 1
         self.u = inputs if fixed else np.zeros(len(model.input_names))
@@ -142,8 +152,15 @@ class WrittenStepper:
             except np.linalg.LinAlgError:
                 self.exception = self.failure("its equations are singular; halve dt")
                 return CALLBACK_FAILED
-            except BaseException as error_of_step:
-                self.exception = error_of_step
+            except (VitreeError, KeyboardInterrupt) as stop:
+                self.exception = stop
+                return CALLBACK_FAILED
+            except Exception as error:
+                self.exception = CallableError(
+                    f"a function of {self.model.name} raised {told(error)} in the step from t = {self.t:.9g} s",
+                    time=self.t,
+                )  # fmt: skip
+                self.exception.__cause__ = error
                 return CALLBACK_FAILED
             self.close_step()
             if (self.steps - self.begun) % every == 0:
@@ -173,8 +190,8 @@ class WrittenStepper:
 
     def require_state(self):
         # the trial state is finite and within the limits
-        if not (np.isfinite(self.q2).all() and np.isfinite(self.x2).all()):
-            raise self.failure("the state became infinite or NaN; halve dt")
+        if not (bounded(self.q2) and bounded(self.x2)):
+            raise self.failure(BLOWN_UP)
         for name, value, limit in zip(self.model.shape_names, self.q2, self.limits, strict=False):
             if abs(value) > limit:
                 raise self.failure(beyond_limit(name, limit))
@@ -196,11 +213,10 @@ class WrittenStepper:
 
     def ask(self, t: float, q: np.ndarray, v: np.ndarray) -> None:
         """Let u and tau be the answers of the user's functions at a time and state."""
-        for key, (name, function) in self.functions.items():
-            value, size = np.asarray(function(t, q.copy(), v.copy()), dtype=float), len(getattr(self, key))
-            if value.shape != (size,) or not np.isfinite(value).all():
-                raise ValueError(f"{name}(t, q, v) at t = {t:.9g} s returned {value}; it must be ({size},) numbers")
-            setattr(self, key, value)
+        if not (bounded(q) and bounded(v)):
+            raise self.failure(BLOWN_UP)
+        for key, function in self.functions.items():
+            setattr(self, key, function(t, q.copy(), v.copy()).copy())
 
     def unknowns(self, q, v):
         """Return the numbers y that the differential equations are solved for: q and the free velocities."""

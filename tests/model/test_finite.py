@@ -1,0 +1,168 @@
+"""Methods of a model return finite numbers, or an error says by which argument or which frames there are none."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from loaded_models import random_tree
+
+import vitree as vt
+from vitree.model.finite import coincident
+
+PENDULUM = vt.load_urdf(vt.find_robot("double_pendulum"))
+TREE, _, _ = random_tree(5, nbody=5, base="free")
+
+
+def finger():
+    tree = vt.Tree("finger")
+    one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.tx("c"), vt.body("three", 1.0))
+    tree.constrain(vt.gear("b", "a", 0.5))
+    return tree.compile()
+
+
+MODELS = {
+    "pendulum": PENDULUM, "tree": vt.Model(TREE), "euler": vt.Model(TREE).euler(),
+    "reduced": finger().reduced(), "full": finger(),
+}  # fmt: skip
+#: Methods of a state, and their arguments.
+METHODS = {
+    "integrate": "qv", "difference": "qn", "body_poses": "q", "frame_poses": "q", "frame_pose": "fq",
+    "frame_jacobian": "fq", "center_of_mass": "q", "pose_derivatives": "fq", "position_derivatives": "fq",
+    "twist_derivatives": "fqv", "lagrangian": "qv", "lagrangian_derivatives": "qv", "forward_dynamics": "qvv",
+    "static_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q", "velocity_from_momentum": "qv",
+    "momentum_from_velocity": "qv", "kinetic_energy": "qv", "potential_energy": "q", "momentum": "qv",
+    "project_velocity": "qv",
+}  # fmt: skip
+#: Those that take no state, or check nothing and take rows.
+OTHERS = {
+    "joint", "require_regular", "neutral", "random_configuration", "validate_configuration", "validate_velocity",
+    "zero_velocity", "configuration_rate", "pose_rows", "constraint_rows", "constrained_velocities", "energies",
+    "momenta", "mass_matrices", "velocities", "expand", "expand_velocity", "reduced", "euler",
+}  # fmt: skip
+
+
+def numbers(result):
+    """All numbers of a result."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    if hasattr(result, "__dataclass_fields__"):
+        result = tuple(vars(result).values())
+    parts = result if isinstance(result, tuple) else (result,)
+    return np.concatenate([np.ravel(np.asarray(part, float)) for part in parts])
+
+
+def arguments(model, words, at, v):
+    frame = model.frame_names[-1]
+    return [{"q": at, "v": v, "n": model.neutral(), "f": frame}[word] for word in words]
+
+
+def test_every_method_is_here():
+    public = {name for name, x in inspect.getmembers(vt.Model, inspect.isfunction) if not name.startswith("_")}
+    assert public == {*METHODS, *OTHERS}
+
+
+@pytest.mark.parametrize("size", [1e100, 1e160, -1e200, 1e308])
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", MODELS)
+def test_no_method_returns_nan(kind, name, size):
+    model = MODELS[kind]
+    plain = [k for k in range(model.nq) if not any(i <= k < i + 4 for i in model._quaternions)]
+    far = model.neutral()
+    far[plain] = size
+    fast = np.full(model.nv, size)
+    for at, v in ((far, model.zero_velocity()), (model.neutral(), fast), (far, fast)):
+        try:
+            result = getattr(model, name)(*arguments(model, METHODS[name], at, v))
+        except vt.VitreeError as error:
+            assert "has ball or free joints" in str(error) or "no coordinates to differ" in str(error) or (
+                f"{abs(size):g}" in str(error) and error.argument is not None) or "singular" in str(error)
+        else:
+            assert np.isfinite(numbers(result)).all()
+
+
+def test_the_largest_argument_is_named():
+    q, v = np.array([0.1, 0.2]), np.array([0.0, 1e200])
+    with pytest.raises(vt.InputError, match=r"^v\[1\] is 1e\+200: rnea is then too large for a double") as failure:
+        PENDULUM.rnea(q, v, a=np.ones(2))
+    assert failure.value.argument == "v"
+
+
+# ---- frames that coincide ----------------------------------------------------------------------------------
+
+
+def pair(part, constrain=False):
+    tree = vt.Tree("pair")
+    tree.world.add(vt.tx("x"), vt.body("a", 1.0))
+    tree.world.add(vt.tx("y"), vt.body("b", 1.0))
+    (tree.constrain if constrain else tree.load)(part)
+    return tree.compile()
+
+
+PARTS = {
+    "spring": (vt.Spring("a", "b", 10.0, 0.5), {"static_force", "lagrangian_derivatives", "forward_dynamics"}),
+    "spring of no length": (vt.Spring("a", "b", 10.0), set()),
+    "damper": (vt.Damper("a", "b", 10.0), {"forward_dynamics"}),
+    "attraction": (vt.Attraction("a", "b"), {"static_force", "potential_energy", "lagrangian",
+                                             "lagrangian_derivatives", "forward_dynamics"}),
+    "distance": (vt.Distance("a", "b", 1.0), {"project_velocity", "forward_dynamics"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("kind", PARTS)
+def test_frames_that_coincide_are_named_where_a_direction_is_needed(kind, name):
+    part, fails = PARTS[kind]
+    model = pair(part, kind == "distance")
+    given = arguments(model, METHODS[name], np.zeros(2), np.ones(2))
+    if name in fails:
+        with pytest.raises(vt.InputError, match='has no direction: its frames "a" and "b" coincide'):
+            getattr(model, name)(*given)
+    else:
+        assert np.isfinite(numbers(getattr(model, name)(*given))).all()
+    assert not coincident(model, np.array([0.0, 1e-9]))
+
+
+def test_the_energy_of_a_spring_whose_ends_meet_is_that_of_its_length():
+    assert pair(PARTS["spring"][0]).potential_energy([0.0, 0.0]) == 10.0 * 0.5**2 / 2
+
+
+@pytest.mark.parametrize("method", list(vt.METHODS))
+@pytest.mark.parametrize("kind", ["spring", "damper", "attraction"])
+def test_runs_from_frames_that_coincide_say_so(kind, method):
+    with pytest.raises(vt.ConvergenceError, match='frames "a" and "b" coincide') as failure:
+        vt.simulate(pair(PARTS[kind][0]), duration=0.1, dt=0.01, method=method)
+    assert failure.value.time == 0.0
+
+
+# ---- reduced models ------------------------------------------------------------------------------------------
+
+
+#: Methods of Model that a reduced model has as they are: they ask others that it overrides, or what it sets up.
+INHERITED = {
+    "joint", "require_regular", "neutral", "validate_configuration", "validate_velocity", "zero_velocity",
+    "body_poses", "frame_poses", "frame_pose", "center_of_mass", "lagrangian", "velocity_from_momentum",
+    "momentum_from_velocity", "kinetic_energy", "potential_energy", "momentum", "project_velocity",
+    "constrained_velocities",
+}  # fmt: skip
+
+
+def test_every_method_of_a_reduced_model_is_its_own_or_known_to_work():
+    own = set(vars(vt.ReducedModel))
+    assert {*METHODS, *OTHERS} - own == INHERITED
+
+
+@pytest.mark.parametrize("name", [*METHODS, "configuration_rate", "expand", "neutral", "random_configuration"])
+def test_methods_of_a_reduced_model_are_those_of_the_full_one(name):
+    """Results that have no coordinates are those of the full model; the others have the reduced model's shape."""
+    model, rng = MODELS["reduced"], np.random.default_rng(1)
+    q, v = model.random_configuration(rng), rng.standard_normal(model.nv)
+    words = METHODS.get(name, {"configuration_rate": "qv", "expand": "q"}.get(name, ""))
+    found = getattr(model, name)(*arguments(model, words, q, v))
+    assert np.isfinite(numbers(found)).all()
+    if name in ("body_poses", "center_of_mass", "lagrangian", "kinetic_energy", "potential_energy", "momentum"):
+        full = arguments(model.full, words, model.expand(q), model.expand_velocity(v))
+        assert np.allclose(numbers(found), numbers(getattr(model.full, name)(*full)), rtol=1e-13, atol=1e-13)
+    assert model.reduced() is model

@@ -1,0 +1,406 @@
+"""Numbers, arrays and callables of every kind that callers have: taken as they are meant, or refused by name."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import vitree as vt
+
+MODEL = vt.load_urdf(vt.find_robot("double_pendulum"))
+Q = np.array([0.3, 0.2])
+
+
+class Foreign:
+    """An array of another library."""
+
+    def __init__(self, x):
+        self.x = np.asarray(x)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x if dtype is None else self.x.astype(dtype)
+
+
+def frozen(x):
+    x = np.array(x)
+    x.setflags(write=False)
+    return x
+
+
+TAKEN = {
+    "list": [0.25, 0.5], "tuple": (0.25, 0.5), "float32": np.array([0.25, 0.5], np.float32),
+    "longdouble": np.array([0.25, 0.5], np.longdouble), "big-endian": np.array([0.25, 0.5], ">f8"),
+    "strided": np.array([0.25, 9.0, 0.5, 9.0])[::2], "reversed": np.array([0.5, 0.25])[::-1],
+    "foreign": Foreign([0.25, 0.5]), "read-only": frozen([0.25, 0.5]), "fractions": [Fraction(1, 4), 0.5],
+    "column of Fortran": np.asfortranarray(np.array([[0.25, 1.0], [0.5, 1.0]]))[:, 0],
+    "scalars": [np.float32(0.25), np.longdouble(0.5)],
+}  # fmt: skip
+REFUSED = {
+    "masked": (np.ma.array([0.1, 0.2], mask=[0, 1]), "masked"), "not masked": (np.ma.array([0.1, 0.2]), "masked"),
+    "fields": (np.zeros(2, [("a", float)]), "fields"), "text": (np.array(["1", "2"]), "text"),
+    "objects": (np.array([0.1, 0.2], object), "objects"), "complex": ([0.1, 0.2 + 0j], "complex"),
+    "bool": (np.array([True, False]), "truth"), "None": ([None, 1.0], "objects"), "NaN": ([0.1, np.nan], "finite"),
+    "infinite": ([10**400, 0.0], "finite"), "dates": (np.zeros(2, "M8[s]"), "dates"), "short": ([0.1], r"\(1,\)"),
+    "ragged": ([[0.1], 0.2], "inhomogeneous"), "scalar": (0.1, r"shape \(\)"), "rows": ([[0.1, 0.2]], r"\(1, 2\)"),
+    "set": ({0.1, 0.2}, "objects"),
+}  # fmt: skip
+ENTRANCES = {
+    "q0": lambda x: vt.simulate(MODEL, x, duration=0.02, dt=0.01),
+    "v0": lambda x: vt.simulate(MODEL, Q, x, duration=0.02, dt=0.01),
+    "torque": lambda x: vt.simulate(MODEL, Q, torque=x, duration=0.02, dt=0.01),
+    "compare": lambda x: vt.compare(MODEL, ["rk4"], x, duration=0.02, dt=0.01, reference=False).trajectories[
+        "rk4", 0.01],
+    "torque of t": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01),
+    "limited": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, effort_limits=True, duration=0.02, dt=0.01),
+    "scipy": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01, method="scipy-rk45"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("kind", TAKEN)
+def test_arrays_of_every_kind_are_the_numbers_in_them(kind, entrance):
+    expected, found = (ENTRANCES[entrance](x) for x in (np.array([0.25, 0.5]), TAKEN[kind]))
+    assert found.q.tobytes() == expected.q.tobytes() and found.v.tobytes() == expected.v.tobytes()
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_not_meant_is_refused_by_name(kind, entrance):
+    value, words = REFUSED[kind]
+    with pytest.raises(vt.InputError, match=words) as failure:
+        ENTRANCES[entrance](value)
+    assert ("torque" if entrance not in ("q0", "v0", "compare") else "q0" if entrance != "v0" else "v0") in str(
+        failure.value
+    )
+    if entrance in ("torque of t", "limited", "scipy"):
+        assert isinstance(failure.value, vt.CallableError) and failure.value.time == 0.0
+        assert "at t = 0 s" in str(failure.value) or "at t = 0.005 s" in str(failure.value)
+        assert len(failure.value.trajectory) == 1
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_methods_of_a_model_take_them(kind):
+    x, same = TAKEN[kind], np.array([0.25, 0.5])
+    assert MODEL.rnea(x, x, x).tobytes() == MODEL.rnea(same, same, same).tobytes()
+    assert MODEL.reduced().aba(x, x, x).tobytes() == MODEL.reduced().aba(same, same, same).tobytes()
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_methods_of_a_model_refuse_others(kind):
+    for k, name in enumerate("qva"):
+        arguments = [Q, Q, Q]
+        arguments[k] = REFUSED[kind][0]
+        with pytest.raises(vt.InputError, match=f"^{name}.*{REFUSED[kind][1]}"):
+            MODEL.rnea(*arguments)
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------
+
+
+def run(**changes):
+    return vt.simulate(MODEL, **{"q0": Q, "duration": 0.08, "dt": 0.01, **changes})
+
+
+NUMBERS = [np.float64, np.longdouble, np.array, Foreign]
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+@pytest.mark.parametrize("name", ["dt", "duration", "t0", "tolerance", "rate"])
+def test_numbers_of_every_kind_are_doubles(kind, name):
+    value = {"dt": 0.01, "duration": 0.08, "t0": 0.5, "tolerance": 1e-10, "rate": 3.0}[name]
+    more = {"adapt": "density"} if name == "rate" else {}
+    one, other = run(**more, **{name: value}), run(**more, **{name: kind(value)})
+    assert one.q.tobytes() == other.q.tobytes() and one.t.tobytes() == other.t.tobytes()
+    assert other.settings == one.settings
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint16, np.array, Foreign])
+@pytest.mark.parametrize("name", ["max_iterations", "halvings", "order", "every"])
+def test_whole_numbers_of_every_kind_are_whole(kind, name):
+    value = {"max_iterations": 20, "halvings": 2, "order": 4, "every": 2}[name]
+    assert run(**{name: kind(value)}).settings == run(**{name: value}).settings
+
+
+@pytest.mark.parametrize("value", [True, "10", 10.5, None, [10], np.ma.array(10), 10**30, -1, object(), 1j])
+@pytest.mark.parametrize("name", ["max_iterations", "halvings", "every"])
+def test_what_is_no_whole_number_is_named(name, value):
+    with pytest.raises(vt.InputError, match=f"(?s){name}.* must be a whole number"):
+        run(**{name: value})
+
+
+@pytest.mark.parametrize("value", [True, "0.1", None, 1j, np.ma.array(0.1), np.nan, np.inf, 10**400, object(), {}])
+@pytest.mark.parametrize("name", ["dt", "duration", "t0", "tolerance"])
+def test_what_is_no_number_is_named(name, value):
+    with pytest.raises(vt.InputError, match=name):
+        run(**{name: value})
+
+
+def test_a_single_precision_step_is_its_value_as_a_double():
+    found = vt.simulate(MODEL, Q, duration=1.0, dt=np.float32(0.01))
+    assert found.steps == 100 and found.settings["dt"] == float(np.float32(0.01))
+    assert found.t[-1] == pytest.approx(100 * float(np.float32(0.01)), rel=1e-15)
+    # the remedy of the text is one
+    with pytest.raises(vt.InputError, match="is not a whole number of steps") as failure:
+        vt.simulate(MODEL, Q, duration=np.float32(0.015), dt=np.float32(0.01))
+    advised = float(str(failure.value).partition("take ")[2].split()[0])
+    assert vt.simulate(MODEL, Q, duration=advised, dt=np.float32(0.01)).steps == 1
+
+
+@pytest.mark.parametrize("more", [{}, {"method": "rk4"}, {"method": "scipy-rk45"}, {"adapt": "density", "rate": 1.0}])
+def test_times_that_steps_do_not_change_are_refused(more):
+    for t0 in (1e17, -1e17, np.float32(1e17), 10**300):
+        with pytest.raises(vt.InputError, match=r"t0=.* is too far from zero"):
+            run(t0=t0, **more)
+    assert run(t0=1e9, **more).t[-1] > 1e9
+
+
+def test_a_step_of_no_length_is_refused():
+    with pytest.raises(vt.InputError, match="dt=1e-320 s is too small"):
+        run(dt=1e-320)
+
+
+@pytest.mark.parametrize("name", ["method", "wrenches", "prescribed", "monitors", "resume", "progress", "solver",
+                                  "guess", "order", "adapt", "effort_limits", "inputs", "torque", "q1"])  # fmt: skip
+@pytest.mark.parametrize("value", [5, [1], {"a": 1}, np.zeros(3), "abc", {"a"}, object()], ids=repr)
+def test_no_argument_of_another_kind_is_a_bare_error(name, value):
+    with pytest.raises(vt.VitreeError):
+        run(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "values"), [
+    ("methods", [5, [5], [["rk4"]], None, {}]), ("dt", ["a", None, np.ma.array([0.01]), [[0.01]], []]),
+    ("duration", ["a", None]), ("every", ["a", 1.5, 0]), ("repeats", ["a", 1.5, 0]), ("v0", ["a", np.zeros(3)]),
+    ("torque", [lambda t, q, v: 1 / 0, "a"]), ("model", [5, None]),
+])  # fmt: skip
+def test_arguments_of_compare_are_checked(name, values):
+    for value in values:
+        given = {"model": MODEL, "methods": ["rk4"], "q0": Q, "duration": 0.05, "dt": 0.01, "reference": False}
+        with pytest.raises(vt.VitreeError):
+            vt.compare(**{**given, name: value})
+
+
+# ---- elements ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [vt.rx, vt.tz, vt.ball, vt.free, vt.revolute, vt.prismatic, vt.cylindrical,
+                                  vt.universal, vt.planar])  # fmt: skip
+def test_a_wrong_keyword_of_a_joint_is_named(make):
+    with pytest.raises(vt.UnknownNameError, match='"dampin"; did you mean "damping"') as failure:
+        make("j", dampin=1.0)
+    assert failure.value.argument == "dampin" and "upper" in failure.value.choices
+
+
+@pytest.mark.parametrize("value", [np.float32(2), np.longdouble(2), np.int64(2), np.array(2.0), Foreign(2.0), 2])
+def test_numbers_of_elements_are_of_every_kind(value):
+    def made(x):
+        tree = vt.Tree("t")
+        tree.world.add(vt.rx("j", damping=x, upper=x), vt.tz(x), vt.body("b", x, com=(x, 0, 0), inertia=(x, x, x)))
+        tree.load(vt.Spring("world", "b", x, 0.5))
+        tree.load(vt.JointSpring("j", x, x))
+        return tree.compile()
+
+    assert made(value).digest == made(2.0).digest
+
+
+@pytest.mark.parametrize("value", ["2", True, None, 2j, np.ma.array(2.0), np.nan, object()], ids=repr)
+def test_what_is_no_number_of_an_element_is_a_model_error(value):
+    parts = [
+        lambda: [vt.rx("j"), vt.body("b", value)], lambda: [vt.rx("j"), vt.body("b", 1.0, com=(value, 0, 0))],
+        lambda: [vt.rx("j", damping=value), vt.body("b", 1.0, inertia=(1, 1, 1))],
+        lambda: [vt.screw("j", (0, 0, value)), vt.body("b", 1.0)], lambda: [vt.fixed("f", xyz=(value, 0, 0))],
+        lambda: [vt.screw("j", (0, 0, 1), pitch=value), vt.body("b", 1.0)],
+    ]  # fmt: skip
+    for part in parts:
+        tree = vt.Tree("t")
+        with pytest.raises(vt.ModelError):
+            tree.world.add(*part())
+            tree.compile()
+
+
+# ---- callables -----------------------------------------------------------------------------------------------
+
+
+class Push(vt.Force):
+    def force(self, model, t, q, v, u):
+        if t > 0.02:
+            raise LookupError("mine")
+        return [0.0, 0.0]
+
+
+def pushed():
+    tree = vt.Tree("pushed")
+    tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0)).add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    tree.load(Push())
+    return tree.compile()
+
+
+def late(t, *state):
+    if t > 0.02:
+        raise LookupError("mine")
+    return [0.0, 0.0]
+
+
+def test_callables_of_a_reduced_model_are_asked_in_its_coordinates():
+    tree = vt.Tree("geared")
+    one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    tree.constrain(vt.gear("b", "a", 0.5))
+    model = tree.compile().reduced()
+    for answer, words in (([0.0, 0.0], r"shape \(2,\)"), ([np.nan], "NaN"), (np.ma.array([0.0]), "masked")):
+        with pytest.raises(vt.CallableError, match=r"torque\(t, q, v\) at t = .*" + words) as failure:
+            vt.simulate(model, duration=0.1, dt=0.01, torque=lambda t, q, v, answer=answer: answer)
+        assert failure.value.trajectory.q.shape == (1, 1)
+
+
+@pytest.mark.parametrize("method", list(vt.METHODS))
+@pytest.mark.parametrize("whose", ["torque", "load"])
+def test_errors_of_callables_bring_the_cause_the_time_and_the_steps(method, whose):
+    model, more = (MODEL, {"torque": late}) if whose == "torque" else (pushed(), {})
+    with pytest.raises(vt.CallableError, match="raised LookupError: mine") as failure:
+        vt.simulate(model, Q, duration=0.1, dt=0.005, method=method, **more)
+    error = failure.value
+    assert isinstance(error.__cause__, LookupError) and 0.02 < error.time < 0.06
+    assert ("torque(t, q, v) at t = " if whose == "torque" else "force of Push at t = ") in str(error)
+    assert 1 <= len(error.trajectory) and error.trajectory.t[-1] <= 0.03
+
+
+def test_a_keyboard_interrupt_passes():
+    def interrupted(*state):
+        raise KeyboardInterrupt
+
+    for method, name in itertools.product(("linear-time", "rk4", "scipy-rk45"), ("torque", "progress")):
+        with pytest.raises(KeyboardInterrupt) as failure:
+            vt.simulate(MODEL, Q, duration=0.5, dt=0.001, method=method, **{name: interrupted})
+        assert failure.value.trajectory is not None
+
+
+def test_progress_is_named():
+    for method in ("linear-time", "scipy-rk45"):
+        with pytest.raises(vt.CallableError, match=r"progress\(done, total\) raised ZeroDivisionError"):
+            vt.simulate(MODEL, Q, duration=0.5, dt=0.001, method=method, progress=lambda done, total: 1 / 0)
+
+
+@pytest.mark.parametrize("method", ["explicit-euler", "semi-implicit-euler", "rk4", "rk8", "linear-time", "midpoint"])
+def test_a_blow_up_is_the_runs_and_not_the_callables(method):
+    seen = []
+
+    def torque(t, q, v):
+        seen.append(max(np.abs(q).max(), np.abs(v).max()))
+        return 1e3 * v + 1.0
+
+    with pytest.raises(vt.ConvergenceError) as failure:
+        vt.simulate(MODEL, Q, duration=20.0, dt=0.01, method=method, torque=torque)
+    assert max(seen) <= 1e100 and np.abs(failure.value.trajectory.q).max() <= 1e100
+    assert np.isfinite(failure.value.trajectory.energy).all()
+
+
+@pytest.mark.parametrize("method", ["scipy-rk45", "scipy-dop853", "scipy-radau", "scipy-bdf", "scipy-lsoda"])
+def test_scipy_stops_at_states_that_blew_up(method):
+    """With a stiffness that is negative and enormous the state passes every bound within one step."""
+    tree = vt.Tree("runaway")
+    tree.world.add(vt.tx("x"), vt.body("box", 1.0))
+    tree.load(vt.JointSpring("x", -1e8))
+    with pytest.raises(vt.ConvergenceError, match=r"stopped at t = .*1e\+100"):
+        vt.simulate(tree.compile(), [1.0], duration=1.0, dt=0.1, method=method, rtol=1e-3)
+
+
+# ---- what is asked, and when -----------------------------------------------------------------------------------
+
+
+def held():
+    tree = vt.Tree("held")
+    a = tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    a.add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.ry("c"), vt.tz(-1.0), vt.body("tip", 0.5))
+    tree.constrain(vt.Distance("world", "tip", 2.5))
+    return tree.compile()
+
+
+@pytest.mark.parametrize("way", ["torque", "inputs"])
+@pytest.mark.parametrize("method", list(vt.METHODS))
+def test_controllers_are_not_asked_after_the_run(method, way):
+    """As often with constraints as without; the multipliers that steps found are those of the same constant force."""
+    model, calls = held(), []
+    if way == "inputs":
+        tree = vt.Tree("held")
+        a = tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0))
+        a.add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.ry("c"), vt.tz(-1.0), vt.body("tip", 0.5))
+        tree.constrain(vt.Distance("world", "tip", 2.5))
+        tree.load(vt.JointForce("a", "push"))
+        model = tree.compile()
+    q0 = vt.satisfy_constraints(model, [0.3, 0.4, 0.5])
+    constant = np.array([0.1]) if way == "inputs" else np.array([0.1, 0.0, 0.0])
+
+    def controller(t, q, v):
+        calls.append(t)
+        return constant
+
+    options = {"duration": 0.1, "dt": 0.01, "method": method}
+    for every, more in ((1, {}), (2, {}), (5, {}), (2, {} if method.startswith("scipy") else {"monitors": "energy"})):
+        calls.clear()
+        found = vt.simulate(model, q0, every=every, **{way: controller}, **options, **more)
+        asked = {"explicit-euler": 10, "semi-implicit-euler": 10, "rk4": 40, "rk8": 120, "linear-time": 11,
+                 "midpoint": 11}.get(method)  # fmt: skip
+        assert asked is None or len(calls) == asked
+        assert method.startswith("scipy") or method == "rk8" or (np.diff(calls) > -1e-15).all()
+        known = vt.simulate(model, q0, every=every, **{way: constant}, **options).multipliers
+        if method.startswith("scipy"):
+            assert np.isnan(found.multipliers).all() and np.isfinite(known).all()
+        elif method in ("linear-time", "midpoint"):
+            assert np.array_equal(found.multipliers, known, equal_nan=True)
+        else:
+            assert np.array_equal(found.multipliers[:-1], known[:-1]) and np.isnan(found.multipliers[-1]).all()
+
+
+@pytest.mark.parametrize("method", ["explicit-euler", "rk4"])
+def test_multipliers_of_a_resumed_run_go_on(method):
+    model = held()
+    options = {"dt": 0.01, "method": method, "torque": lambda t, q, v: [0.1 * t, 0.0, -0.1 * v[2]]}
+    q0 = vt.satisfy_constraints(model, [0.3, 0.4, 0.5])
+    whole = vt.simulate(model, q0, duration=0.1, **options)
+    half = vt.simulate(model, q0, duration=0.06, **options)
+    rest = vt.simulate(model, duration=0.04, torque=options["torque"], resume=half)
+    joined = np.concatenate((half.multipliers[:-1], rest.multipliers))
+    assert np.array_equal(joined, whole.multipliers, equal_nan=True)
+
+
+@pytest.mark.parametrize(("method", "order"), [(m, n) for m in ("linear-time", "midpoint") for n in (2, 4, 6)]
+                         + [("rk4", None), ("semi-implicit-euler", None)])  # fmt: skip
+@pytest.mark.parametrize("whose", ["torque", "load"])
+def test_a_run_that_a_callable_stopped_resumes_to_the_last_bit(method, order, whose):
+    state = {"calls": 0, "last": 10**9}
+
+    def answer(t, q, v):
+        state["calls"] += 1
+        if state["calls"] == state["last"]:
+            raise ZeroDivisionError("mine")
+        return np.sin(t) - 0.3 * v
+
+    class Own(vt.Force):
+        def force(self, model, t, q, v, u):
+            return answer(t, q, v)
+
+        def by_q(self, model, t, q, v, u):
+            return np.zeros((2, 2))
+
+        def by_v(self, model, t, q, v, u):
+            return -0.3 * np.eye(2)
+
+    tree = vt.Tree("own")
+    tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0)).add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    if whose == "load":
+        tree.load(Own())
+    model, driven = tree.compile(), {"torque": answer} if whose == "torque" else {}
+    options = {"dt": 0.01, "method": method, **driven, **({} if order is None else {"order": order})}
+    whole = vt.simulate(model, [1.0, 0.5], duration=0.1, **options)
+    count = state["calls"]
+    for k in range(2, count, max(count // 12, 1)):
+        state |= {"calls": 0, "last": k}
+        with pytest.raises(vt.CallableError) as failure:
+            vt.simulate(model, [1.0, 0.5], duration=0.1, **options)
+        state["last"] = 10**9
+        part = failure.value.trajectory
+        rest = vt.simulate(model, duration=0.01 * (10 - part.steps), resume=part, **driven)
+        assert rest.q[-1].tobytes() == whole.q[-1].tobytes() and rest.p[-1].tobytes() == whole.p[-1].tobytes(), k

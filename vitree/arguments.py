@@ -1,0 +1,218 @@
+"""Numbers, arrays and callables as people give them, of every kind that NumPy users have.
+
+A number is any real number: of Python, of NumPy in any width, or an array of no axes (as JAX has them). An array is
+whatever ``np.asarray`` makes an array of real numbers of, read-only, strided or of another byte order included. Masked,
+structured and object arrays, text, truth values and complex numbers are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from vitree.errors import CallableError, InputError
+from vitree.wording import Argument, named
+
+_FLOAT = np.dtype(float)
+#: Entries of an array below which a loop of Python is faster than one of NumPy.
+FEW = 24
+#: What an array is that has no real numbers, by the kind of its type.
+_WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text", "V": "records of several fields",
+          "M": "dates", "m": "spans of time", "O": "Python objects", "T": "text"}  # fmt: skip
+
+
+def as_numbers(value: Any) -> np.ndarray:
+    """Return real numbers as an array of floats in order, which may be the array given.
+
+    Raises
+    ------
+    TypeError
+        If there are other things than real numbers; the text says which, to be read behind "has".
+    """
+    if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("masked entries: it is a masked array; give value.filled(...), or the entries that count")
+    value = list(value) if isinstance(value, Iterator) else value
+    try:
+        if isinstance(value, list | tuple) and any(hasattr(x, "__array__") for x in value):
+            value = [np.asarray(x) if hasattr(x, "__array__") else x for x in value]  # NumPy asks such for a float
+        array = np.asarray(value)
+    except Exception as error:  # whatever a value's own methods raise
+        raise TypeError(f"no array of numbers: {told(error)}") from None
+    if array.dtype.kind == "O" and not isinstance(value, np.ndarray):
+        array = _of_objects(array)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{_WORDS.get(array.dtype.kind, 'no numbers')} (dtype {array.dtype}), not real numbers")
+    with np.errstate(over="ignore"):  # what is too large for a double is infinite, and refused as that
+        return np.array(array, dtype=_FLOAT, order="C", copy=None)
+
+
+def _of_objects(array: np.ndarray) -> np.ndarray:
+    """The floats of numbers that NumPy has no type for, such as a Fraction or an int of many digits; else the array."""
+    kinds = {type(x) for x in array.flat}
+    if not kinds or bool in kinds or not all(hasattr(x, "__float__") for x in kinds):
+        return array
+    try:
+        return np.array([float(x) for x in array.flat]).reshape(array.shape)
+    except OverflowError:
+        return np.full(array.shape, np.inf)
+    except Exception:  # whatever the objects' own methods raise
+        return array
+
+
+def real(value: Any) -> float:
+    """Return a real number as a float; NaN for what is none, so that every comparison with it fails."""
+    kind = type(value)
+    if kind is float or kind is int:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    try:
+        array = as_numbers(value)
+    except TypeError:
+        return math.nan
+    return float(array) if array.ndim == 0 else math.nan
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number as an int, of any type that has whole numbers only; None for what is none."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool | np.bool_ | np.ma.MaskedArray):
+        return None
+    try:
+        array = np.asarray(value)
+    except Exception:  # whatever a value's own methods raise
+        return None
+    return int(array) if array.ndim == 0 and array.dtype.kind in "iu" else None
+
+
+def plain_scalar(value: Any) -> Any:
+    """Return a scalar of NumPy, or an array of no axes, as Python's own number; all else as it is."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, np.generic) or (hasattr(value, "__array__") and np.ndim(value) == 0):
+        count, number = whole(value), real(value)
+        return count if count is not None else number if number == number else value
+    return value
+
+
+def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:
+    """Return finite numbers of a shape as an array, which may be the one given.
+
+    Parameters
+    ----------
+    value : array
+    shape : tuple of int
+    name : str
+        What errors call it.
+    whose : str
+        Words behind the shape that is needed.
+
+    Raises
+    ------
+    InputError
+        If they are others; the text says what came.
+    """
+    try:
+        x = as_numbers(value)
+    except TypeError as error:
+        raise InputError(named(name, value) + f" has {error}; it must be {_needed(shape)}{whose}") from None
+    if x.shape != shape:
+        raise InputError(named(name, value) + f" has shape {x.shape}; it must be {_needed(shape)}{whose}")
+    if not all_finite(x):
+        place = np.unravel_index(int(np.flatnonzero(~np.isfinite(x))[0]), x.shape)
+        where = f"[{', '.join(map(str, place))}]" if place else ""
+        raise InputError(named(name, value) + where + f" is {x[place]}; all entries must be finite")
+    return x
+
+
+def _needed(shape: tuple[int, ...]) -> str:
+    return f"an array of numbers of shape {shape}" if shape else "a number"
+
+
+def all_finite(x: np.ndarray) -> bool:
+    """Whether no entry is NaN or infinite."""
+    # for few numbers Python's own loop is the faster one
+    return all(map(math.isfinite, x.ravel().tolist())) if x.size <= FEW else bool(np.isfinite(x).all())
+
+
+# ---- callables -----------------------------------------------------------------------------------------
+
+
+class Asked:
+    """A callable of the caller's; what goes wrong in it is a CallableError that names it.
+
+    Parameters
+    ----------
+    function : callable
+    name : str
+        The argument that it is.
+    takes : str
+        Its arguments in words, such as "(t, q, v)".
+    *shapes : tuples of int
+        Those that its answers, which are numbers, may have; none if answers do not matter.
+    timed : bool
+        Whether the first argument is the time [s].
+    needs : str
+        What it must return, in words, where the shapes do not say it.
+    """
+
+    def __init__(self, function: Callable, name: str, takes: str, *shapes: tuple[int, ...], timed: bool = True,
+                 needs: str = ""):  # fmt: skip
+        self.needs = needs
+        self.function, self.name, self.takes, self.shapes, self.timed = function, name, takes, shapes, timed
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            answer = self.function(*arguments)
+        except CallableError:
+            raise
+        except Exception as error:
+            raise self.error(f"raised {told(error)}", arguments) from error
+        return self._numbers(answer, arguments) if self.shapes else answer
+
+    def _numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
+        """An answer as an array."""
+        try:
+            x = as_numbers(answer)
+        except TypeError as error:
+            raise self.error(f"returned {shown(answer)}, which has {error}; {self._needed()}", arguments) from error
+        if x.shape not in self.shapes:
+            raise self.error(f"returned shape {x.shape}; {self._needed()}", arguments)
+        if not all_finite(x):
+            raise self.error(f"returned NaN or infinity: {shown(x)}; it must be finite", arguments)
+        return x
+
+    def _needed(self) -> str:
+        return self.needs or "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
+
+    def error(self, what: str, arguments: tuple) -> CallableError:
+        """Return the error of a call."""
+        time = float(arguments[0]) if self.timed else None
+        at = f" at t = {time:.9g} s" if self.timed else ""
+        name = Argument(self.name, self.function, style="name") if self.name.isidentifier() else self.name
+        return CallableError(name + f"{self.takes}{at} {what}", time=time)
+
+
+def shown(value: Any) -> str:
+    """A value in a few words."""
+    try:
+        text = repr(value) if type(value) is not np.ndarray else np.array2string(value, threshold=6, edgeitems=3)
+    except Exception:  # whatever the value's own methods raise
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"a {type(value).__name__}"
+
+
+def told(error: BaseException) -> str:
+    """An exception in words."""
+    try:
+        text = str(error)
+    except Exception:  # whatever its own methods raise
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

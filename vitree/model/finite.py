@@ -1,0 +1,99 @@
+"""Results that do not exist: numbers too large for a double, and frames that coincide where a direction is needed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vitree.arguments import all_finite, as_numbers
+from vitree.errors import InputError, ModelError
+from vitree.mechanism.constraints import Distance
+from vitree.mechanism.loads import Attraction, Damper, Spring
+from vitree.wording import Text, named
+
+#: Distances below this have no direction in floating point: their squares are zero [m].
+TOUCHING = 1e-150
+Method = TypeVar("Method", bound=Callable)
+
+
+def coincident(model: Any, q: np.ndarray) -> list[str]:
+    """Return a sentence for each load and constraint of a model whose frames coincide at q (nq,) [m or rad].
+
+    Springs of length zero need no direction, and are left out.
+    """
+    parts = *getattr(model, "loads", ()), *model.constraints
+    pairs = [x for x in parts if isinstance(x, Spring | Damper | Attraction | Distance)]
+    pairs = [x for x in pairs if not (isinstance(x, Spring) and x.length == 0)]
+    if not pairs:
+        return []
+    with np.errstate(all="ignore"):
+        bodies = np.zeros((model.nbody, 4, 4))
+        bodies[:, :3] = model.pose_rows(q[None])[0]
+        origin = lambda name: model._frame_pose(model._frame(name), bodies)[:3, 3] if name != "world" else 0.0  # noqa: E731
+        return [
+            f'the {x.name} has no direction: its frames "{x.a}" and "{x.b}" coincide; move them apart'
+            for x in pairs if np.linalg.norm(origin(x.a) - origin(x.b)) < TOUCHING
+        ]  # fmt: skip
+
+
+def finite_result(method: Method) -> Method:
+    """A method of a model whose results are finite, or an error says why there are none.
+
+    Raises
+    ------
+    InputError
+        If a number is too large for a double, by an argument that the text names, or frames coincide.
+    """
+    names = list(inspect.signature(method).parameters)[1:]
+
+    @functools.wraps(method)
+    def checked(self, *arguments, **more):
+        with np.errstate(all="ignore"):
+            try:
+                result = method(self, *arguments, **more)
+            except (np.linalg.LinAlgError, OverflowError):
+                result = math.nan
+        if _finite(result):
+            return result
+        raise no_result(self, method.__name__, dict(zip(names, arguments, strict=False)) | more)
+
+    return checked  # type: ignore[return-value]
+
+
+def _finite(result: Any) -> bool:
+    if isinstance(result, np.ndarray):
+        return all_finite(result)
+    if isinstance(result, float):
+        return math.isfinite(result)
+    if isinstance(result, Mapping):
+        return all(map(_finite, result.values()))
+    return all(map(_finite, result if isinstance(result, tuple) else vars(result).values()))
+
+
+def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | ModelError:
+    """Return the error of a method whose result is infinite or NaN: the frames, or the largest argument, are why."""
+    q = given.get("q")
+    if q is not None and (met := coincident(model, np.asarray(q, dtype=float))):
+        return InputError(Text(f"{what} has no result at ", named("q", q), ": ", met[0]))
+    largest, name, place = 0.0, None, 0
+    for key, value in given.items():
+        try:
+            x = np.abs(as_numbers(value))
+        except TypeError:
+            continue
+        if x.ndim == 1 and x.size and x.max() > largest:
+            largest, name, place = float(x.max()), key, int(x.argmax())
+    if largest < 1e50 or name is None:
+        return ModelError(
+            f'{what} of "{model.name}" is infinite or NaN at ordinary arguments: masses, inertias or loads are too '
+            "large or too small for floating point, or the mass matrix is singular there"
+        )
+    return InputError(
+        Text(named(name, given[name]), f"[{place}] is {as_numbers(given[name])[place]:g}: {what} is then too large for "
+             "a double; give a smaller one")
+    )  # fmt: skip
