@@ -15,9 +15,10 @@ from vitree.errors import InputError
 from vitree.results.drawing import Drawing
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.results.plain import replacing, versions
+from vitree.results.plain import versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
+from vitree.writing import replacing
 
 R = TypeVar("R", bound=Recording)
 
