@@ -22,8 +22,9 @@ from vitree.mechanism.regular import why_singular
 from vitree.model import derivatives
 from vitree.model.lower import lower_constraints, lower_loads
 from vitree.model.signals import resolve_inputs
-from vitree.model.system import METHODS_OF, System
+from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
+from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import quaternion_rate, rotate
 from vitree.wording import named
 
@@ -101,8 +102,8 @@ class Model(System):
         Joint forces [N or N m].
 
     Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, and those that
-    need accelerations a ModelError where the mass matrix is singular. Those that take several states at once, with
-    leading axes, check nothing.
+    need accelerations a ModelError where the mass matrix is singular. Those that take rows of states check the shapes
+    alone.
 
     References
     ----------
@@ -116,6 +117,9 @@ class Model(System):
         super().__init_subclass__(**more)
         if made_by is not None:
             Model._kinds[made_by] = cls
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_once(self, name, frozen(value))
 
     def __init__(self, flat: Flat):
         self.flat = flat
@@ -339,7 +343,7 @@ class Model(System):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(_content(value)).encode())
-            self._hash = h.hexdigest()
+            vars(self)["_hash"] = h.hexdigest()
         return self._hash
 
     def __hash__(self) -> int:
@@ -457,7 +461,7 @@ class Model(System):
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
         """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
         rows = np.empty((len(q), 12 * self.nbody))
-        core.batch_poses(self.core, np.ascontiguousarray(q, dtype=float), rows)
+        core.batch_poses(self.core, q, rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
     def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,10 @@ from vitree.wording import named
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
+#: Methods that take rows of states: their arguments and whether a row of one has nq or nv entries.
+OF_ROWS = ("energies", "momenta", "velocities", "mass_matrices", "pose_rows", "constraint_rows",
+           "constrained_velocities")  # fmt: skip
+WIDTHS = {"q": "nq", "v": "nv", "p": "nv", "rates": "nv"}
 
 
 class System(ABC):
@@ -42,11 +48,17 @@ class System(ABC):
         Momentum [kg m/s or kg m^2/s].
 
     Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite. Those that take
-    rows of states (n, nq), (n, nv) check nothing.
+    rows of states (n, nq), (n, nv) check the shapes alone, before the method of a subclass is called.
     """
 
     #: where quaternions (x, y, z, w) start in q
     _quaternions: np.ndarray = np.zeros(0, dtype=int)
+
+    def __init_subclass__(cls, **more: Any):
+        super().__init_subclass__(**more)
+        for name in OF_ROWS:
+            if name in vars(cls):
+                setattr(cls, name, _taking_rows(vars(cls)[name]))
 
     # properties have the same shape, one for each fact
     # ---- what it is -------------------------------------------------------------------------------
@@ -183,6 +195,18 @@ class System(ABC):
             raise InputError(named(name, x) + f"[{bad}] is {x[bad]}; all entries must be finite")
         return x
 
+    def _rows(self, x: Any, size: int, name: str) -> np.ndarray:
+        try:
+            x = np.ascontiguousarray(x, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(named(name, x) + f" must be an array of rows of {size} numbers: {error}") from None
+        if x.ndim != 2 or x.shape[1] != size:
+            raise InputError(
+                named(name, x) + f" has shape {x.shape}; {self.name!r} needs (n, {size}), a row for each state "
+                f"(nq={self.nq}, nv={self.nv})"
+            )
+        return x
+
     @abstractmethod
     def integrate(self, q: Any, dq: Any) -> np.ndarray:
         """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to."""
@@ -230,6 +254,33 @@ class System(ABC):
         ``rates`` (n, nv): its entries of prescribed coordinates are those of the result.
         """
         return self.velocities(q, p)
+
+
+def set_once(self: System, name: str, value: Any) -> None:
+    """Set an attribute of a system that never changes: its constructor gives each attribute one value."""
+    if name in vars(self):
+        raise AttributeError(f"{name} of {self.name!r} cannot be set: a system never changes; make another one")
+    object.__setattr__(self, name, value)
+
+
+def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with its arguments as checked arrays of rows, as many of each."""
+    names = list(inspect.signature(method).parameters)[1:]
+
+    @functools.wraps(method)
+    def checked(self: System, *given: Any, **more: Any) -> Any:
+        rows = {}
+        for name, x in (dict(zip(names, given, strict=False)) | more).items():
+            if name not in WIDTHS or len(given) > len(names):
+                return method(self, *given, **more)  # which raises the TypeError
+            rows[name] = None if x is None and name == "rates" else self._rows(x, getattr(self, WIDTHS[name]), name)
+        counts = {name: len(x) for name, x in rows.items() if x is not None}
+        if len(set(counts.values())) > 1:
+            text = ", ".join(f"{count} rows of {name}" for name, count in counts.items())
+            raise InputError(f"{method.__name__}() takes as many rows of each, not {text}")
+        return method(self, **rows)
+
+    return checked
 
 
 def freedom_of(system: System) -> str:

@@ -104,7 +104,8 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
         else:
             dims = ("step", "part")[: values.ndim]
             rows[f"monitor_{name}"] = dims, values, {"units": UNITS[name]} if name in UNITS else {}
-    return xarray.Dataset(rows, coords=given, attrs=made(traj))
+    # the arrays of a trajectory are read-only, and a dataset is the caller's own
+    return xarray.Dataset(rows, coords=given, attrs=made(traj)).copy(deep=True)
 
 
 def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:

@@ -25,6 +25,14 @@ def plain(value: Any) -> Any:
     return name if name else repr(value)
 
 
+def read_only(value: Any) -> Any:
+    """Return a read-only view of an array, and everything else as it is."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
 def no_nan(value: Any) -> Any:
     """Replace NaN and infinities by None, for strict JSON."""
     if isinstance(value, dict):

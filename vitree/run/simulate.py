@@ -178,6 +178,8 @@ def _as_before(model: System, given: RunArguments) -> RunArguments:
             f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
             f'SciPy methods have none (this one is by "{before.method}")'
         )
+    if not isinstance(made.get("options"), dict) or "dt" not in made:
+        raise InputError("the settings of the run to resume are damaged; start from its last q and p")
     if made.get("model_digest") != model.digest:
         raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
     start = given.q0, given.v0, given.p0, given.q1

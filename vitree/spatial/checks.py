@@ -106,3 +106,15 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 def _numbers(shape: tuple[int, ...]) -> str:
     return f"an array of shape {shape}" if shape else "a number"
+
+
+def frozen(value):
+    """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(frozen(part) for part in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.flags.writeable or value.base is not None:
+        value = value.copy()
+        value.flags.writeable = False
+    return value
