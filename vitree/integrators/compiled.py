@@ -37,8 +37,8 @@ class CompiledIntegrator(Integrator):
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
 
-    def plan(self, q0, ends):
-        super().plan(q0, ends)
+    def plan(self, q0, steps, ends):
+        super().plan(q0, steps, ends)
         if self.motion.names:
             self.stepper.set_motion(self.motion.rows(self.moments))
 

@@ -737,7 +737,7 @@ class Model(System):
         n, m = len(q), len(self.constraints)
         h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
         if m:
-            wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, -1))
+            wide().batch_constraints(self.core, self.constraint_list, q, h, Dh.reshape(n, m * self.nv))
         for k, row in self.written.constraints if self.written is not None else ():
             for i in range(n):
                 h[i, k], Dh[i, k] = row(q[i])

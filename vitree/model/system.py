@@ -56,9 +56,7 @@ class System(ABC):
 
     def __init_subclass__(cls, **more: Any):
         super().__init_subclass__(**more)
-        for name in OF_ROWS:
-            if name in vars(cls):
-                setattr(cls, name, _taking_rows(vars(cls)[name]))
+        _check_rows(cls)
 
     # properties have the same shape, one for each fact
     # ---- what it is -------------------------------------------------------------------------------
@@ -281,6 +279,16 @@ def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, **rows)
 
     return checked
+
+
+def _check_rows(cls: type) -> None:
+    """Let the methods of a class that take rows check them."""
+    for name in OF_ROWS:
+        if name in vars(cls):
+            setattr(cls, name, _taking_rows(vars(cls)[name]))
+
+
+_check_rows(System)
 
 
 def freedom_of(system: System) -> str:

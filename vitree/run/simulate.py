@@ -204,7 +204,7 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     q0 = given.q0 if state is None else state[1]
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
-        integrator.plan(q0, schedule.ends(t0, done))
+        integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
     watched = Monitors(given.monitors, model, schedule.steps) if given.monitors else None
     if state is not None:
         records = _records(integrator, *state, rows)
