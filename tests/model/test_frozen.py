@@ -138,7 +138,7 @@ def test_rows_of_a_wrong_shape_are_refused_by_name(kind, name):
     wrong = {"narrow": q[:, :-1], "wide": np.hstack((q, q)), "one state": q[0], "none": np.zeros(0), "deep": q[None],
              "a number": 1.0, "texts": [["a"] * model.nq], "ragged": [[1.0], [1.0, 2.0]]}  # fmt: skip
     for what, bad in wrong.items():
-        with pytest.raises(InputError, match="^q "):
+        with pytest.raises(InputError, match=r"^q "):
             print(what, method(bad, *rest))
     for bad in [] if alone else [rest[0][:, 1:], np.hstack((rest[0], rest[0])), rest[0][0], rest[0][:2]]:
         with pytest.raises(InputError, match=rf"^{second} |{n} rows of q, 2 rows of {second}"):

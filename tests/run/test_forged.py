@@ -57,7 +57,7 @@ def outcome(model, run):
     return end
 
 
-@pytest.mark.parametrize("chosen", [*CHOICES, {"method": "lie"}], ids=lambda chosen: " ".join(map(str, chosen.values())))
+@pytest.mark.parametrize("chosen", [*CHOICES, {"method": "lie"}], ids=lambda x: " ".join(map(str, x.values())))
 def test_no_number_of_a_checkpoint_does_harm(chosen):
     """Each four and eight bytes in turn are numbers that no run has; the digest is forged as well."""
     model, run = run_of(chosen)
@@ -170,8 +170,10 @@ FORGED = {
     "texts": ("t", as_npy(["a"] * 11)), "structured": ("t", as_npy(np.zeros(11, "f8,f8"))),
     "complex": ("t", as_npy(np.zeros(11, complex))), "dates": ("t", as_npy(np.zeros(11, "M8[s]"))),
     "too few rows": ("q", as_npy(np.zeros((5, 3)))), "too wide": ("v", as_npy(np.zeros((11, 4)))),
-    "no array": ("p", b"not an array"), "nothing": ("p", b""), "of another version": ("p", b"\x93NUMPY\x09\x00" + b" " * 90),
-    "longer than it says": ("t", as_npy(np.zeros(11)) + bytes(8)), "a header of numbers": ("header", as_npy(np.zeros(3))),
+    "no array": ("p", b"not an array"), "nothing": ("p", b""),
+    "of another version": ("p", b"\x93NUMPY\x09\x00" + b" " * 90),
+    "longer than it says": ("t", as_npy(np.zeros(11)) + bytes(8)),
+    "a header of numbers": ("header", as_npy(np.zeros(3))),
     "monitors of other steps": ("monitor: energy", as_npy(np.zeros(3))),
     "a checkpoint in rows": ("checkpoint", as_npy(np.zeros((3, 3), np.uint8))),
     "a deep header": ("header", as_npy(np.array("[" * 100_000))),

@@ -135,7 +135,6 @@ class Model(System):
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self._hash: str | None = None
         self.singular = why_singular(flat)
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
@@ -335,7 +334,7 @@ class Model(System):
     @property
     def digest(self) -> str:
         """Hash of everything the dynamics depend on, a hexadecimal string."""
-        if self._hash is None:
+        if "_hash" not in vars(self):
             h = hashlib.sha256()
             for field in fields(Flat):
                 value = getattr(self.flat, field.name)
@@ -344,7 +343,7 @@ class Model(System):
                 elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(_content(value)).encode())
             vars(self)["_hash"] = h.hexdigest()
-        return self._hash
+        return vars(self)["_hash"]
 
     def __hash__(self) -> int:
         return hash(self.digest)

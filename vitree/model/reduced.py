@@ -68,7 +68,6 @@ class ReducedModel(Model, made_by="reduced"):
         self._gravity = full.gravity
         self._joints = {joint.name: joint for joint in self.flat.joints}
         self._frames = full._frames
-        self._hash: str | None = None
         self.singular = full.singular
 
     def _joints_of(self, full: Model, follows):

@@ -263,20 +263,22 @@ def set_once(self: System, name: str, value: Any) -> None:
 
 def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method with its arguments as checked arrays of rows, as many of each."""
-    names = list(inspect.signature(method).parameters)[1:]
+    signature = inspect.signature(method)
+    widths = [(name, WIDTHS[name]) for name in list(signature.parameters)[1:]]
 
     @functools.wraps(method)
     def checked(self: System, *given: Any, **more: Any) -> Any:
-        rows = {}
-        for name, x in (dict(zip(names, given, strict=False)) | more).items():
-            if name not in WIDTHS or len(given) > len(names):
-                return method(self, *given, **more)  # which raises the TypeError
-            rows[name] = None if x is None and name == "rates" else self._rows(x, getattr(self, WIDTHS[name]), name)
-        counts = {name: len(x) for name, x in rows.items() if x is not None}
-        if len(set(counts.values())) > 1:
-            text = ", ".join(f"{count} rows of {name}" for name, count in counts.items())
-            raise InputError(f"{method.__name__}() takes as many rows of each, not {text}")
-        return method(self, **rows)
+        if more or len(given) != len(widths):
+            given = signature.bind(self, *given, **more).args[1:]
+        rows: list[Any] = []
+        for (name, width), x in zip(widths, given, strict=False):
+            if x is not None or name != "rates":
+                x = self._rows(x, getattr(self, width), name)
+                if rows and len(x) != len(rows[0]):
+                    raise InputError(f"{method.__name__}() takes as many rows of each, not {len(rows[0])} rows of "
+                                     f"{widths[0][0]}, {len(x)} rows of {name}")  # fmt: skip
+            rows.append(x)
+        return method(self, *rows)
 
     return checked
 

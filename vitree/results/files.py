@@ -104,7 +104,8 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             later = set(_SINCE_2) if header["format"] < 2 else set()
             _check_header(header, set(NAMES) - later)
             required = set(shapes()) - later
-            arrays = {name: file[name] for name in (*shapes(), "checkpoint") if name in file or name in required}
+            names = [name for name in (*shapes(), "checkpoint") if name in file or name in required]
+            arrays: dict[str, Any] = {name: file[name] for name in names}
             monitors = [name for name in file.names if name.startswith(_MONITOR)]
             arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
             if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:

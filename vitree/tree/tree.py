@@ -15,7 +15,6 @@ from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
 from vitree.tree.frames import Frame, describe
 
-
 #: Lines of a tree that are printed, and levels by which they are indented.
 MOST_LINES, MOST_LEVELS = 200, 40
 

@@ -1,5 +1,6 @@
 from libc.float cimport DBL_MAX
 from libc.limits cimport INT_MAX
+from libc.stdlib cimport free, realloc
 
 # The memory of a stepper. The place where an array is made says, once, what happens to the array between two steps.
 
@@ -20,18 +21,27 @@ cdef enum:              # kinds of numbers that have bounds
     LONGS = 1
     REALS = 2
 
+
+cdef struct Bound:      # of numbers in kept pieces
+    int kind
+    const void* at
+    Py_ssize_t count
+    double low
+    double high
+
+
 cdef int MOST_INT = INT_MAX - (1 << 24)         # from there a run counts on
 cdef double MOST_LONG = 1L << 53
 
 
-cdef bint within(int kind, const void* at, Py_ssize_t count, double low, double high) noexcept nogil:
+cdef bint within(const Bound* b) noexcept nogil:
     # NaN is not
     cdef Py_ssize_t k
     cdef double x
-    for k in range(count):
-        x = ((<const int*>at)[k] if kind == INTS else <double>(<const long*>at)[k] if kind == LONGS
-             else (<const double*>at)[k])
-        if not low <= x <= high:
+    for k in range(b.count):
+        x = ((<const int*>b.at)[k] if b.kind == INTS else <double>(<const long*>b.at)[k] if b.kind == LONGS
+             else (<const double*>b.at)[k])
+        if not b.low <= x <= b.high:
             return False
     return True
 
@@ -48,12 +58,16 @@ cdef class Memory:
     """
 
     cdef list kept_pieces
-    cdef list bounds                    # (kind, address, count, low, high) of numbers in kept pieces
+    cdef Bound* bounds                  # (bound_count,)
+    cdef int bound_count
     cdef list scratch_pieces
     cdef list given_pieces
 
     def __cinit__(self):
-        self.kept_pieces, self.scratch_pieces, self.given_pieces, self.bounds = [], [], [], []
+        self.kept_pieces, self.scratch_pieces, self.given_pieces = [], [], []
+
+    def __dealloc__(self):
+        free(self.bounds)
 
     cdef void* added(self, list pieces, size_t size) except NULL:
         cdef Piece piece = Piece(size)
@@ -69,8 +83,16 @@ cdef class Memory:
     cdef void* given(self, size_t size) except NULL:
         return self.added(self.given_pieces, size)
 
-    cdef int bound(self, int kind, void* at, Py_ssize_t count, double low, double high) except -1:
-        self.bounds.append((kind, <size_t>at, count, low, high))
+    cdef int bound(self, int kind, const void* at, Py_ssize_t count, double low, double high) except -1:
+        cdef Bound* b
+        if self.bound_count % 16 == 0:
+            b = <Bound*>realloc(self.bounds, (self.bound_count + 16) * sizeof(Bound))
+            if b == NULL:
+                raise MemoryError
+            self.bounds = b
+        b = &self.bounds[self.bound_count]
+        b.kind, b.at, b.count, b.low, b.high = kind, at, count, low, high
+        self.bound_count += 1
         return 0
 
     cdef int bound_int(self, int* at, int low, int high) except -1:
@@ -106,16 +128,17 @@ cdef class Memory:
         """Write to the kept pieces the :meth:`content` of a stepper that was made with the same arguments."""
         cdef Piece piece
         cdef size_t size = 0
+        cdef int k
         for piece in self.kept_pieces:
             size += piece.size
         if size != <size_t>len(content):
             raise ValueError(f"a history of {len(content)} bytes; the history of this stepper has {size} bytes")
         before = self.content()
         self.write(content)
-        for kind, at, count, low, high in self.bounds:
-            if not within(kind, <void*><size_t>at, count, low, high):
+        for k in range(self.bound_count):
+            if not within(&self.bounds[k]):
                 self.write(before)
-                raise ValueError(f"a number in it is not from {low:g} to {high:g}")
+                raise ValueError(f"a number in it is not from {self.bounds[k].low:g} to {self.bounds[k].high:g}")
 
     cdef int write(self, bytes content) except -1:
         cdef Piece piece
