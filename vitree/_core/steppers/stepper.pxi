@@ -172,13 +172,14 @@ cdef class Stepper:
         cdef double[::1] t = records.t, error = records.residual
         cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
         cdef int[::1] iterations = records.iterations
-        cdef long k, row = records.rows
+        cdef long k, written, row = records.rows
         cdef int status = OK, c
         if count < 0 or every < 1 or stride < 1 or row < 0:
             raise ValueError(f"{count} steps, every {every}, {stride} from row {row}: no such run")
         self.require_rows(clock.steps - plan.begun + count)
-        self.require_room(records, row + (clock.steps - plan.begun + count) // every
-                          - (clock.steps - plan.begun) // every)
+        written = (clock.steps - plan.begun + count) // every - (clock.steps - plan.begun) // every
+        if written:
+            self.require_room(records, row + written)
         with nogil:
             for k in range(count):
                 self.open_step()
