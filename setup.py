@@ -59,7 +59,7 @@ def modules():
         wide.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
     wide.sort(key=lambda extension: "_x1" not in extension.name)
     # no formulas in these
-    glue = [core("types", 1, ["-O2"]), core("_cyutility", 1, ["-O2"], ".c"), core("_cpu", 1, ["-O2"])]
+    glue = [core(name, 1, ["-O2"]) for name in ("types", "_cpu", "_link")] + [core("_cyutility", 1, ["-O2"], ".c")]
     return [*wide, core("_vehicles"), *glue]
 
 

@@ -63,7 +63,8 @@ def test_short_steps_are_never_halved(method, order):
 def test_a_wheel_may_turn_fast(method):
     """Two radians a step: its operator is constant, and there is one solution."""
     tree = vt.Tree("cart with a flywheel")
-    cart = tree.world.add(vt.tx("x"), vt.body("cart", 5.0), vt.tz(0.1), vt.ry("lean"), vt.body("arm", 1.0, com=(0, 0, -1)))
+    arm = vt.body("arm", 1.0, com=(0, 0, -1))
+    cart = tree.world.add(vt.tx("x"), vt.body("cart", 5.0), vt.tz(0.1), vt.ry("lean"), arm)
     cart.add(vt.ry("wheel"), vt.body("flywheel", 1.0, inertia=(0.01, 0.02, 0.01)))
     run = vt.simulate(tree.compile(), v0=[0.1, 0.5, 200.0], duration=5.0, dt=0.01, method=method)
     assert run.settings["halved"] == 0 and np.abs(np.diff(run.q[:, 2])).min() > 1.9

@@ -274,6 +274,20 @@ def test_the_issue_example_and_what_it_prints():
     close(pose_in(tree, "lower", [0.3, 0.4]), turn(X, 0.3) @ move(p=-Z) @ turn(X, 0.4) @ move(p=-Z))
 
 
+@pytest.mark.parametrize("joints", [5, 50, 10_000])
+@pytest.mark.parametrize("shape", ["chain", "star"])
+def test_a_printed_tree_is_never_long(shape, joints):
+    tree = Tree("large")
+    at = tree.world
+    for k in range(joints):
+        below = at.add(rx(f"joint {k}"), body(f"link {k}", mass=1.0, inertia=(1, 1, 1)))
+        at = below if shape == "chain" else at
+    text = str(tree)
+    assert len(text) < 50_000 and len(text.splitlines()) <= 202 and f"link {joints - 1}:" in text and "link 0" in text
+    assert (f"the tree has {joints} joints" in text) == (joints > 200)
+    assert len(repr(tree)) < 100
+
+
 # ---- bad input ----------------------------------------------------------------------------------
 
 

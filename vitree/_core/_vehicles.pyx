@@ -3,6 +3,7 @@ from vitree._core.types cimport Scratch
 include "lane/lane.pxi"
 include "math/vec.pxi"
 include "math/lie.pxi"
+include "sizes.pxi"
 include "steppers/status.pxi"
 include "math/lu.pxi"
 include "steppers/memory.pxi"

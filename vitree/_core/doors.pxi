@@ -1,4 +1,4 @@
-# The doors from Python: check nothing but sizes, release the GIL, run the kernels over blocks of
+# The doors from Python: check nothing but sizes (Blocks does), release the GIL, run the kernels over blocks of
 # VT_WIDTH rows. Arrays have one row an instance; a short last block repeats its last row.
 #
 # The doors look alike on purpose: each lists its arrays, and calls one kernel. Cython has no functions over kernels of
@@ -19,14 +19,6 @@ cdef inline void scatter(const vt_real* block, Py_ssize_t count, Py_ssize_t colu
     for lane in range(min(VT_WIDTH, count - first)):
         for i in range(columns):
             rows[(first + lane) * columns + i] = vt_get(block[i], lane)
-
-
-cdef inline const double* start(const double[:, ::1] a) noexcept nogil:
-    return &a[0, 0] if a.shape[0] > 0 and a.shape[1] > 0 else NULL
-
-
-cdef inline double* start_out(double[:, ::1] a) noexcept nogil:
-    return &a[0, 0] if a.shape[0] > 0 and a.shape[1] > 0 else NULL
 
 
 cdef struct Rows:       # an array of a row each instance, and the lanes of the block at hand
@@ -56,16 +48,22 @@ cdef class Blocks:
         return self.scratch.take(size + 1)
 
     cdef vt_real* input(self, const double[:, ::1] a, Py_ssize_t columns) except NULL:
-        return self.add(start(a), NULL, columns)
+        cdef Rows* rows = self.add(a, columns)
+        rows.read = &a[0, 0] if self.count and columns else NULL
+        return rows.lanes
 
     cdef vt_real* output(self, double[:, ::1] a, Py_ssize_t columns) except NULL:
-        return self.add(NULL, start_out(a), columns)
-
-    cdef vt_real* add(self, const double* read, double* write, Py_ssize_t columns) except NULL:
-        cdef Rows* rows = &self.rows[self.arrays]
-        rows.read, rows.write, rows.columns, rows.lanes = read, write, columns, self.reals(columns)
-        self.arrays += 1
+        cdef Rows* rows = self.add(a, columns)
+        rows.write = &a[0, 0] if self.count and columns else NULL
         return rows.lanes
+
+    cdef Rows* add(self, const double[:, ::1] a, Py_ssize_t columns) except NULL:
+        cdef Rows* rows = &self.rows[self.arrays]
+        require_size(a.shape[0], self.count, f"rows of array {self.arrays + 1}")
+        require_size(a.shape[1], columns, f"columns of array {self.arrays + 1}")
+        rows.read, rows.write, rows.columns, rows.lanes = NULL, NULL, columns, self.reals(columns)
+        self.arrays += 1
+        return rows
 
     cdef Py_ssize_t blocks(self) noexcept nogil:
         return (self.count + VT_WIDTH - 1) // VT_WIDTH
@@ -83,13 +81,6 @@ cdef class Blocks:
                 scatter(self.rows[k].lanes, self.count, self.rows[k].columns, block * VT_WIDTH, self.rows[k].write)
 
 
-def check_rows(*arrays):
-    """Raise unless all arrays have the same number of rows."""
-    counts = {a.shape[0] for a in arrays}
-    if len(counts) > 1:
-        raise ValueError(f"arrays with different numbers of rows: {sorted(counts)}")
-
-
 def batch_integrate(CoreModel model, const double[:, ::1] q, const double[:, ::1] d, double[:, ::1] q2):
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t k
@@ -97,7 +88,6 @@ def batch_integrate(CoreModel model, const double[:, ::1] q, const double[:, ::1
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bd = rows.input(d, m.nv)
     cdef vt_real* bo = rows.output(q2, m.nq)
-    check_rows(q, d, q2)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -112,7 +102,6 @@ def batch_difference(CoreModel model, const double[:, ::1] q, const double[:, ::
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* b2 = rows.input(q2, m.nq)
     cdef vt_real* bd = rows.output(d, m.nv)
-    check_rows(q, d, q2)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -123,6 +112,7 @@ def batch_difference(CoreModel model, const double[:, ::1] q, const double[:, ::
 def batch_rnea(CoreModel model, const double[::1] gravity, const double[:, ::1] q,
                const double[:, ::1] v, const double[:, ::1] a, double[:, ::1] tau):
     cdef const vt_model* m = &model.m
+    cdef const double* g = entries(gravity, 3, "numbers of gravity")
     cdef Py_ssize_t k
     cdef Blocks rows = Blocks(q.shape[0], m.nq + 3 * m.nv, m.nbody * sizeof(RneaBody))
     cdef vt_real* bq = rows.input(q, m.nq)
@@ -130,17 +120,17 @@ def batch_rnea(CoreModel model, const double[::1] gravity, const double[:, ::1] 
     cdef vt_real* ba = rows.input(a, m.nv)
     cdef vt_real* bt = rows.output(tau, m.nv)
     cdef RneaBody* body = <RneaBody*>rows.take(m.nbody * sizeof(RneaBody))
-    check_rows(q, v, a, tau)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
-            rnea(m, &gravity[0], bq, bv, ba, bt, body)
+            rnea(m, g, bq, bv, ba, bt, body)
             rows.scatter(k)
 
 
 def batch_aba(CoreModel model, const double[::1] gravity, const double[:, ::1] q,
               const double[:, ::1] v, const double[:, ::1] tau, double[:, ::1] acc):
     cdef const vt_model* m = &model.m
+    cdef const double* g = entries(gravity, 3, "numbers of gravity")
     cdef Py_ssize_t k
     cdef Blocks rows = Blocks(q.shape[0], m.nq + 3 * m.nv, m.nbody * sizeof(AbaBody))
     cdef vt_real* bq = rows.input(q, m.nq)
@@ -148,11 +138,10 @@ def batch_aba(CoreModel model, const double[::1] gravity, const double[:, ::1] q
     cdef vt_real* bt = rows.input(tau, m.nv)
     cdef vt_real* ba = rows.output(acc, m.nv)
     cdef AbaBody* body = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
-    check_rows(q, v, tau, acc)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
-            aba(m, &gravity[0], bq, bv, bt, NULL, ba, body)
+            aba(m, g, bq, bv, bt, NULL, ba, body)
             rows.scatter(k)
 
 
@@ -165,7 +154,6 @@ def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
     cdef vt_real* bm = rows.output(M, m.nv * m.nv)
     cdef CrbaBody* body = <CrbaBody*>rows.take(m.nbody * sizeof(CrbaBody))
     cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    check_rows(q, M)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -203,7 +191,6 @@ def batch_energy(CoreModel model, const double[:, ::1] q, const double[:, ::1] v
     cdef vt_real* bo = rows.output(out, 11)
     cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
     cdef VelocityBody* body = <VelocityBody*>rows.take(m.nbody * sizeof(VelocityBody))
-    check_rows(q, v, out)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -221,7 +208,6 @@ def batch_poses(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
     cdef vt_real* bo = rows.output(out, 12 * m.nbody)
     cdef vt_real* X
     cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    check_rows(q, out)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -237,16 +223,18 @@ def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const doub
                    bint local, double[:, ::1] J):
     # J: (n, 6 nv)
     cdef const vt_model* m = &model.m
+    cdef const double* at = entries(point, 3, "coordinates of a point")
     cdef Py_ssize_t k
     cdef Blocks rows = Blocks(q.shape[0], m.nq + 6 * m.nv, m.nbody * sizeof(Pose))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bj = rows.output(J, 6 * m.nv)
     cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    check_rows(q, J)
+    if not -1 <= body < m.nbody:
+        raise ValueError(f"no body {body}; there are {m.nbody}")
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
-            jacobian(m, bq, body, &point[0], local, bj, pose)
+            jacobian(m, bq, body, at, local, bj, pose)
             rows.scatter(k)
 
 
@@ -261,7 +249,6 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
     cdef vt_real* bh = rows.output(h, count)
     cdef vt_real* bd = rows.output(Dh, count * m.nv)
     cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
-    check_rows(q, h, Dh)
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
@@ -295,7 +282,6 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     step.gains = <Gains*>rows.take(m.nbody * sizeof(Gains))
     step.multi = <MultiGains*>rows.take(m.nmulti * sizeof(MultiGains))
-    check_rows(q, p, y, force, out)
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
@@ -340,7 +326,6 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
     step.work = <MidSolve*>rows.take(m.nbody * sizeof(MidSolve))
     step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))
-    check_rows(q, p, y, force, out, *(() if wrench is None else (wrench,)))
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)

@@ -7,7 +7,7 @@ import numpy as np
 
 
 cdef class CoreModel:
-    def __cinit__(self, flat, int[::1] iq, int[::1] iv, int nq, int nv):
+    def __cinit__(self, flat, const int[::1] iq, const int[::1] iv, int nq, int nv):
         cdef int n = len(flat.kind), i, j, k
         cdef vt_body* b
         self.m.nbody, self.m.nq, self.m.nv = n, nq, nv

@@ -68,7 +68,7 @@ def check_writable(option: str, path: Path, *endings: str) -> None:
 
 def wrote(path: Path) -> str:
     """Return the line for a file that is written; call this before the file is written."""
-    return f"{'replaced' if path.exists() else 'wrote'} {path}"
+    return f"{'replaced' if path.is_file() else 'wrote'} {path}"
 
 
 class Busy:

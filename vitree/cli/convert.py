@@ -10,10 +10,10 @@ from vitree.cli.console import Busy, check_writable, out, print_json
 from vitree.cli.names import is_run, sources
 from vitree.cli.options import GRAVITY, Reading, find
 from vitree.errors import InputError, ModelError
-from vitree.results.plain import replacing
 from vitree.run.convert import LEFT_OUT
 from vitree.run.convert import convert as convert_run
 from vitree.run.trajectory import Trajectory
+from vitree.writing import write_text
 
 #: Endings of robot files that are written, and the gravity that URDF files are read with.
 _WRITTEN = (".urdf", ".sexpr")
@@ -78,8 +78,7 @@ def _write_robot(tree: Any, target: Path, lossy: bool) -> str:
         lost = ["shapes"] if tree.compile().geometry else []
     else:
         text, lost = _urdf(tree, lossy)
-    with replacing(target) as stream:
-        stream.write(text.encode())
+    write_text(target, text)
     return ", ".join(lost)
 
 

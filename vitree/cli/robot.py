@@ -90,15 +90,14 @@ def fix(
     The rest of the file stays.
     Prints each change, and the errors and warnings that remain. By default --inertia is repair.
     """
-    from vitree.results.plain import replacing
     from vitree.urdf import fix_urdf
+    from vitree.writing import write_text
 
     check_writable("--output", output)
     path = find(robot.robot)
     options = robot.options(path)
     fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
-    with replacing(output) as stream:
-        stream.write(fixed.text.encode())
+    write_text(output, fixed.text)
     changes = [replace(finding, file=str(path)) for finding in fixed.changes]
     remaining = [replace(finding, file=str(output)) for finding in fixed.remaining.of("error", "warning")]
     if as_json:

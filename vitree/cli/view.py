@@ -168,6 +168,8 @@ def plot(
         save(figure_of(name.replace("-", "_"), source, **options), path)
     if as_json:
         print_json({"file": str(path), "plot": name, "runs": run})
+    elif path.exists() and not path.is_file():  # the picture itself may be on stdout
+        say(text)
     else:
         out(text)
 

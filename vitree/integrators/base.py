@@ -248,10 +248,13 @@ class Integrator:
                 x[self.motion.iv] = rate
         return q, x
 
-    def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
-        """Fix the times at which steps begin and end; raise an InputError if inputs or motions end before the run."""
-        steps = len(ends) - 1
-        self.motion.plan(q0, ends)
+    def plan(self, q0: np.ndarray, steps: int, ends: Callable[[], np.ndarray]) -> None:
+        """Take note of the steps; raise an InputError if inputs or motions end before the run does.
+
+        ``ends`` returns the times at which steps begin and end, which only prescribed motion needs.
+        """
+        if self.motion.names:
+            self.motion.plan(q0, ends())
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
             text = f" has {len(self.inputs)} rows; {steps} steps need one each"
             raise InputError(named("inputs", self.inputs) + text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from vitree.model.model import Model
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
 #: The first bytes of a checkpoint; the number changes with the kept memory of the steppers.
-CHECKPOINT = "vitree checkpoint 2"
+CHECKPOINT = "vitree checkpoint 3"
+#: Bytes of the digest that follows them, of what follows the digest.
+DIGEST = 16
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
 
@@ -38,8 +41,8 @@ class CompiledIntegrator(Integrator):
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
 
-    def plan(self, q0, ends):
-        super().plan(q0, ends)
+    def plan(self, q0, steps, ends):
+        super().plan(q0, steps, ends)
         if self.motion.names:
             self.stepper.set_motion(self.motion.rows(self.moments))
 
@@ -47,7 +50,8 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_steps(spans, ends)
 
     def checkpoint(self):
-        return self._mark() + self.stepper.history()
+        history = self.stepper.history()
+        return self._mark() + blake2b(history, digest_size=DIGEST).digest() + history
 
     def _mark(self) -> bytes:
         return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
@@ -57,7 +61,10 @@ class CompiledIntegrator(Integrator):
         try:
             if not checkpoint.startswith(mark):
                 raise ValueError(f"it does not begin with {mark.decode()!r}")
-            self.stepper.set_history(checkpoint[len(mark) :])
+            digest, history = checkpoint[len(mark) :][:DIGEST], checkpoint[len(mark) + DIGEST :]
+            if digest != blake2b(history, digest_size=DIGEST).digest():
+                raise ValueError("its digest is of other bytes")
+            self.stepper.set_history(history)
         except ValueError as error:
             start = "p0=run.p[-1]" if self.uses_momentum else "v0=run.v[-1]"
             raise InputError(

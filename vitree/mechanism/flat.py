@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vitree.findings import Report
+from vitree.spatial.checks import frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
 KINDS = ("revolute", "prismatic", "helical", "ball", "free")
@@ -98,6 +99,13 @@ class Geometry:
     role: str = "visual"
     found: bool = True
 
+    def __post_init__(self):
+        _freeze(self)
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        _freeze(self)
+
 
 @dataclass(frozen=True)
 class Flat:
@@ -110,7 +118,7 @@ class Flat:
     z pitch q; ball R(quaternion); free position and quaternion, both as (x, y, z, w), where for
     free ``E`` is the identity and ``p`` zero unless the parent is a moving body.
 
-    All lengths in m, masses in kg, inertias in kg m^2.
+    All lengths in m, masses in kg, inertias in kg m^2. The arrays are copies of those given, and read-only.
     """
 
     name: str
@@ -149,6 +157,16 @@ class Flat:
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full(len(self.damping), value))
+        _freeze(self)
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        _freeze(self)
+
+
+def _freeze(x: Flat | Geometry) -> None:
+    """Make the arrays of a dataclass read-only copies; pickles do not remember that arrays are read-only."""
+    vars(x).update({name: frozen(value) for name, value in vars(x).items()})
 
 
 @dataclass(eq=False, repr=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV, Flat, JointInfo
+from vitree.spatial.checks import frozen
 
 
 def _starts(sizes: np.ndarray) -> np.ndarray:
@@ -60,6 +61,7 @@ class Index:
              if kind in (BALL, FREE)],
             dtype=int,
         )  # fmt: skip
+        self.iq, self.iv, self.quaternions = frozen((self.iq, self.iv, self.quaternions))
         self.joints = {joint.name: joint for joint in flat.joints}
         self.frames = {name: k for k, name in enumerate(flat.frame_names)}
 

@@ -24,8 +24,9 @@ from vitree.model import derivatives
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
-from vitree.model.system import METHODS_OF, System
+from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
+from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import quaternion_rate, rotate
 from vitree.wording import named
 
@@ -109,8 +110,8 @@ class Model(System):
 
     Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, or so large that
     a result is too large for a double, or where frames coincide and a load needs their direction; and those that
-    need accelerations a ModelError where the mass matrix is singular. Those that take several states at once, with
-    leading axes, check nothing.
+    need accelerations a ModelError where the mass matrix is singular. Those that take rows of states check
+    the shapes alone.
 
     References
     ----------
@@ -124,6 +125,9 @@ class Model(System):
         super().__init_subclass__(**more)
         if made_by is not None:
             Model._kinds[made_by] = cls
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_once(self, name, frozen(value))
 
     def __init__(self, flat: Flat):
         self.flat = flat
@@ -139,7 +143,6 @@ class Model(System):
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self._hash: str | None = None
         self.singular = why_singular(flat)
         self._regular: bool | None = None
         self.constraint_list = lower_constraints(self.index, flat.constraints)
@@ -355,7 +358,7 @@ class Model(System):
     @property
     def digest(self) -> str:
         """Hash of everything the dynamics depend on, a hexadecimal string."""
-        if self._hash is None:
+        if "_hash" not in vars(self):
             h = hashlib.sha256()
             for field in fields(Flat):
                 value = getattr(self.flat, field.name)
@@ -363,8 +366,8 @@ class Model(System):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(_content(value)).encode())
-            self._hash = h.hexdigest()
-        return self._hash
+            vars(self)["_hash"] = h.hexdigest()
+        return vars(self)["_hash"]
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -484,7 +487,7 @@ class Model(System):
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
         """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
         rows = np.empty((len(q), 12 * self.nbody))
-        core.batch_poses(self.core, np.ascontiguousarray(q, dtype=float), rows)
+        core.batch_poses(self.core, q, rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
     @finite_result
@@ -789,7 +792,7 @@ class Model(System):
         n = len(q)
         h, Dh = np.zeros((n, m)), np.zeros((n, m, self.nv))
         if m:
-            wide().batch_constraints(self.core, rows, q, h, Dh.reshape(n, -1))
+            wide().batch_constraints(self.core, rows, q, h, Dh.reshape(n, m * self.nv))
         return h, Dh
 
     def facing_cosines(self, q: np.ndarray) -> np.ndarray:

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import ModelError
+from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.model.derivatives import TwistDerivatives
 from vitree.model.euler import EulerModel
 from vitree.model.finite import finite_result
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
+from vitree.wording import named
 
 
 class ReducedModel(Model, made_by="reduced"):
@@ -42,30 +43,32 @@ class ReducedModel(Model, made_by="reduced"):
         new_q, new_v = (np.full(n, -1) for n in (full.nq, full.nv))
         new_q[self._own_q], new_v[self._own_v] = np.arange(self._nq), np.arange(self._nv)
         # where each entry of the full q and v comes from, its factor and its offset
-        self._lead_v, self._gain_v = new_v, np.ones(full.nv)
-        self._lead_q, self._gain_q, self._offset_q = new_q, np.ones(full.nq), np.zeros(full.nq)
+        lead_v, gain_v = new_v.copy(), np.ones(full.nv)
+        lead_q, gain_q, offset_q = new_q.copy(), np.ones(full.nq), np.zeros(full.nq)
         self._followers: list[tuple[int, int, float]] = []
         for k, (leader, gain, offset) in follows.items():
-            self._lead_v[k], self._gain_v[k] = new_v[leader], gain
-            self._lead_q[iq[k]], self._gain_q[iq[k]], self._offset_q[iq[k]] = new_q[iq[leader]], gain, offset
+            lead_v[k], gain_v[k] = new_v[leader], gain
+            lead_q[iq[k]], gain_q[iq[k]], offset_q[iq[k]] = new_q[iq[leader]], gain, offset
             self._followers.append((k, int(new_v[leader]), gain))
+        self._lead_v, self._gain_v = lead_v, gain_v
+        self._lead_q, self._gain_q, self._offset_q = lead_q, gain_q, offset_q
         self._quaternions = new_q[full._quaternions]
+        damping, friction = full.flat.damping[self._own_v], full.flat.friction[self._own_v]
+        for k, leader, gain in self._followers:
+            damping[leader] += gain**2 * full.flat.damping[k]
+            friction[leader] += abs(gain) * full.flat.friction[k]
         self.flat = replace(
             full.flat,
             joints=self._joints_of(full, follows),
             constraints=tuple(c for c in full.constraints if not isinstance(c, Coupling)),
-            damping=full.flat.damping[self._own_v],
-            friction=full.flat.friction[self._own_v],
+            damping=damping,
+            friction=friction,
             friction_velocity=full.flat.friction_velocity[self._own_v],
             kinematic=full.flat.kinematic[self._own_v],
         )
-        for k, leader, gain in self._followers:
-            self.flat.damping[leader] += gain**2 * full.flat.damping[k]
-            self.flat.friction[leader] += abs(gain) * full.flat.friction[k]
         self._gravity = full.gravity
         self._joints = {joint.name: joint for joint in self.flat.joints}
         self._frames = full._frames
-        self._hash: str | None = None
         self.singular = full.singular
 
     def _joints_of(self, full: Model, follows):
@@ -101,18 +104,25 @@ class ReducedModel(Model, made_by="reduced"):
         return self._full
 
     def expand(self, q: ArrayLike) -> np.ndarray:
-        return np.ascontiguousarray(np.asarray(q, float)[..., self._lead_q] * self._gain_q + self._offset_q)
+        q = self._wide(np.asarray(q, float), self.nq, "q")
+        return np.ascontiguousarray(q[..., self._lead_q] * self._gain_q + self._offset_q)
 
     def expand_velocity(self, v: ArrayLike) -> np.ndarray:
-        return np.ascontiguousarray(np.asarray(v, float)[..., self._lead_v] * self._gain_v)
+        return np.ascontiguousarray(self._wide(np.asarray(v, float), self.nv, "v")[..., self._lead_v] * self._gain_v)
 
     def contract(self, q: ArrayLike) -> np.ndarray:
         """Return the coordinates (..., nq) [m or rad] of those that do not follow, of a ``q`` of ``full``."""
-        return np.ascontiguousarray(np.asarray(q)[..., self._own_q])
+        return np.ascontiguousarray(self._wide(q, self.full.nq, "q")[..., self._own_q])
 
     def contract_velocity(self, v: ArrayLike) -> np.ndarray:
         """Return the velocities (..., nv) [m/s or rad/s] of those that do not follow, of a ``v`` of ``full``."""
-        return np.ascontiguousarray(np.asarray(v)[..., self._own_v])
+        return np.ascontiguousarray(self._wide(v, self.full.nv, "v")[..., self._own_v])
+
+    def _wide(self, x: ArrayLike, size: int, name: str) -> np.ndarray:
+        x = np.asarray(x)
+        if x.shape[-1:] != (size,):
+            raise InputError(named(name, x) + f" has shape {x.shape}; {self.name!r} needs (..., {size})")
+        return x
 
     def contract_force(self, f: ArrayLike, axes: int = 1) -> np.ndarray:
         """Return G^T f, units as of f, along the last axes.

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from vitree.arguments import entries
+from vitree.errors import InputError
 from vitree.model.finite import finite_result
+from vitree.wording import named
 
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
+#: Methods that take rows of states: their arguments and whether a row of one has nq or nv entries.
+OF_ROWS = ("energies", "momenta", "velocities", "mass_matrices", "pose_rows", "constraint_rows",
+           "constrained_velocities")  # fmt: skip
+WIDTHS = {"q": "nq", "v": "nv", "p": "nv", "rates": "nv"}
 
 
 class System(ABC):
@@ -42,11 +50,15 @@ class System(ABC):
         Momentum [kg m/s or kg m^2/s].
 
     Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite. Those that take
-    rows of states (n, nq), (n, nv) check nothing.
+    rows of states (n, nq), (n, nv) check the shapes alone, before the method of a subclass is called.
     """
 
     #: where quaternions (x, y, z, w) start in q
     _quaternions: np.ndarray = np.zeros(0, dtype=int)
+
+    def __init_subclass__(cls, **more: Any):
+        super().__init_subclass__(**more)
+        _check_rows(cls)
 
     # properties have the same shape, one for each fact
     # ---- what it is -------------------------------------------------------------------------------
@@ -172,6 +184,18 @@ class System(ABC):
     def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
         return entries(x, (size,), name, f", as {self.name!r} has it (nq={self.nq}, nv={self.nv})")
 
+    def _rows(self, x: Any, size: int, name: str) -> np.ndarray:
+        try:
+            x = np.ascontiguousarray(x, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InputError(named(name, x) + f" must be an array of rows of {size} numbers: {error}") from None
+        if x.ndim != 2 or x.shape[1] != size:
+            raise InputError(
+                named(name, x) + f" has shape {x.shape}; {self.name!r} needs (n, {size}), a row for each state "
+                f"(nq={self.nq}, nv={self.nv})"
+            )
+        return x
+
     @abstractmethod
     def integrate(self, q: Any, dq: Any) -> np.ndarray:
         """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to."""
@@ -228,6 +252,45 @@ class System(ABC):
         ``rates`` (n, nv): its entries of prescribed coordinates are those of the result.
         """
         return self.velocities(q, p)
+
+
+def set_once(self: System, name: str, value: Any) -> None:
+    """Set an attribute of a system that never changes: its constructor gives each attribute one value."""
+    if name in vars(self):
+        raise AttributeError(f"{name} of {self.name!r} cannot be set: a system never changes; make another one")
+    object.__setattr__(self, name, value)
+
+
+def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with its arguments as checked arrays of rows, as many of each."""
+    signature = inspect.signature(method)
+    widths = [(name, WIDTHS[name]) for name in list(signature.parameters)[1:]]
+
+    @functools.wraps(method)
+    def checked(self: System, *given: Any, **more: Any) -> Any:
+        if more or len(given) != len(widths):
+            given = signature.bind(self, *given, **more).args[1:]
+        rows: list[Any] = []
+        for (name, width), x in zip(widths, given, strict=False):
+            if x is not None or name != "rates":
+                x = self._rows(x, getattr(self, width), name)
+                if rows and len(x) != len(rows[0]):
+                    raise InputError(f"{method.__name__}() takes as many rows of each, not {len(rows[0])} rows of "
+                                     f"{widths[0][0]}, {len(x)} rows of {name}")  # fmt: skip
+            rows.append(x)
+        return method(self, *rows)
+
+    return checked
+
+
+def _check_rows(cls: type) -> None:
+    """Let the methods of a class that take rows check them."""
+    for name in OF_ROWS:
+        if name in vars(cls):
+            setattr(cls, name, _taking_rows(vars(cls)[name]))
+
+
+_check_rows(System)
 
 
 def freedom_of(system: System) -> str:

@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
 from vitree.errors import InputError, MissingExtraError
-from vitree.results.plain import no_nan, plain, replacing, versions
+from vitree.results.plain import no_nan, plain, versions
 from vitree.wording import visible
+from vitree.writing import replacing
 
 #: The plots and sources of each figure.
 _drawn: WeakKeyDictionary[Any, dict[str, list]] = WeakKeyDictionary()

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitree.errors import InputError, MissingExtraError
-from vitree.results.plain import no_nan, plain, replacing, versions
+from vitree.results.plain import no_nan, plain, versions
 from vitree.results.recording import Recording
 from vitree.results.units import PARTS, UNITS, columns, distinct, made, units_of
+from vitree.writing import replacing, write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -52,10 +53,12 @@ def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
         If the file cannot be written.
     """
     path, found = Path(path), columns(traj)
-    with replacing(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+    with replacing(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(f"{name} [{unit}]" for name, (_, unit) in found.items())
         writer.writerows(zip(*(x.tolist() for x, _ in found.values()), strict=True))
+        text.detach()
     return path
 
 
@@ -101,7 +104,8 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
         else:
             dims = ("step", "part")[: values.ndim]
             rows[f"monitor_{name}"] = dims, values, {"units": UNITS[name]} if name in UNITS else {}
-    return xarray.Dataset(rows, coords=given, attrs=made(traj))
+    # the arrays of a trajectory are read-only, and a dataset is the caller's own
+    return xarray.Dataset(rows, coords=given, attrs=made(traj)).copy(deep=True)
 
 
 def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
@@ -134,6 +138,5 @@ def to_json(traj: Recording, path: str | os.PathLike) -> Path:
     content = {name: getattr(traj, name) for name in names} | {"versions": versions()}
     content["columns"] = {name: {"unit": unit, "values": x} for name, (x, unit) in columns(traj).items()}
     path = Path(path)
-    with replacing(path) as stream:
-        stream.write(json.dumps(no_nan(plain(content)), allow_nan=False).encode())
+    write_text(path, json.dumps(no_nan(plain(content)), allow_nan=False))
     return path

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import zipfile
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -15,9 +17,10 @@ from vitree.errors import InputError
 from vitree.results.drawing import Drawing
 from vitree.results.film import Film
 from vitree.results.filming import film_of
-from vitree.results.plain import replacing, versions
+from vitree.results.plain import versions
 from vitree.results.recording import NAMES, Recording, shapes
 from vitree.results.units import about
+from vitree.writing import replacing
 
 R = TypeVar("R", bound=Recording)
 
@@ -47,6 +50,8 @@ _SINCE_2 = ("constraint_names", "constraint", "multipliers")
 _MONITOR = "monitor: "
 #: Prefix of the names of a film's arrays in files.
 _FILM = "film: "
+#: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
+MOST_INFLATED = 20
 #: Fields that are not in the header.
 _APART = ("monitors", "checkpoint", "system", "film", "about")
 
@@ -86,7 +91,8 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
     path = Path(path)
     remedy = "give a run, as 'vitree simulate' or Trajectory.save writes it"
     try:
-        with open(path, "rb") as stream, _opened(stream) as file:
+        with open(path, "rb") as stream:
+            file = Arrays(stream)
             header = json.loads(str(file["header"]))
             if header.get("kind") != "vitree trajectory":
                 raise ValueError("its header is of another kind")
@@ -98,9 +104,12 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             later = set(_SINCE_2) if header["format"] < 2 else set()
             _check_header(header, set(NAMES) - later)
             required = set(shapes()) - later
-            arrays = {name: file[name] for name in (*shapes(), "checkpoint") if name in file or name in required}
-            monitors = [name for name in file if name.startswith(_MONITOR)]
+            names = [name for name in (*shapes(), "checkpoint") if name in file or name in required]
+            arrays: dict[str, Any] = {name: file[name] for name in names}
+            monitors = [name for name in file.names if name.startswith(_MONITOR)]
             arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
+            if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:
+                raise ValueError("its monitors are not of the same steps")
             if "about" in header:
                 units = {of: tuple(names) for of, names in header["about"]["units"].items()}
                 arrays["about"] = {**header["about"], "units": units}
@@ -144,8 +153,46 @@ def _check_header(header: dict[str, Any], names: set[str]) -> None:
         raise ValueError(f"its dt is {header['settings']['dt']!r}")
 
 
-def _opened(stream):
-    """Return the arrays of an .npz file. It must be a zip archive: NumPy takes any other file for pickled data."""
-    if stream.peek(2)[:2] != b"PK":
-        raise ValueError("it is not an .npz file")
-    return np.load(stream, allow_pickle=False)
+class Arrays:
+    """The arrays of an .npz file by their names; what an array says about itself is checked before memory is taken.
+
+    Parameters
+    ----------
+    stream : binary file
+        It stays open while arrays are read.
+
+    Raises
+    ------
+    ValueError
+        If the file is no .npz file, or holds more than one of its size can.
+    """
+
+    def __init__(self, stream: IO[bytes]):
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        if stream.read(2) != b"PK":
+            raise ValueError("it is not an .npz file")
+        self._zip = zipfile.ZipFile(stream)
+        entries = self._zip.infolist()
+        self.names = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+        if sum(entry.file_size for entry in entries) > MOST_INFLATED * size + 2**20:
+            raise ValueError("it is a small archive that inflates to a large one")
+        if any(entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for entry in entries):
+            raise ValueError("its compression is not that of .npz files")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        entry = self.names[name]
+        with self._zip.open(entry) as stream:
+            version = np.lib.format.read_magic(stream)
+            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+            shape, fortran, kind = read(stream)
+            if kind.kind not in ("U" if name == "header" else "fiu") or kind.names is not None or kind.subdtype:
+                raise ValueError(f'its array "{name}" is of the type {kind}')
+            if math.prod(shape) * kind.itemsize + stream.tell() != entry.file_size:
+                raise ValueError(f'its array "{name}" is not as large as it says')
+            data = stream.read()
+        array = np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C")
+        return array if name == "header" else array.astype(kind.newbyteorder("="), order="C")

@@ -8,6 +8,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.results.drawing import Drawing
+from vitree.results.plain import read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Film:
             array = np.asarray(getattr(self, name), dtype=np.float32 if name == "poses" else float)
             if array.shape != shape:
                 raise InputError(f"film.{name} has shape {array.shape}; it must be {shape}")
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, read_only(array))
         if not len(self.t) or not (np.diff(self.t, prepend=self.t[0]) >= 0).all():
             raise InputError("film.t must be one or more times in ascending order")
         if not np.isfinite(self.poses).all():

@@ -13,9 +13,9 @@ import numpy as np
 
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.filming import film_of
-from vitree.results.plain import replacing
 from vitree.results.recording import Recording
 from vitree.results.units import distinct, made
+from vitree.writing import replacing
 
 _NUMBER = {"type": "number"}
 _TIME = {"type": "object", "title": "time", "properties": {"sec": {"type": "integer"}, "nsec": {"type": "integer"}}}

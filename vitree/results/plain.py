@@ -1,34 +1,14 @@
-"""Plain types for files, versions of the programs, and files that are written at once or not at all."""
+"""Plain types for files, and versions of the programs."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vitree._core import width
-from vitree.errors import InputError
 from vitree.version import __version__
-
-
-@contextlib.contextmanager
-def replacing(path: Path):
-    """Open a binary file beside ``path`` that takes its place only if the block succeeds."""
-    # The name is short enough for any file system, and unique among threads and processes.
-    temporary = path.with_name(f".{path.name[:40]}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
-    try:
-        try:
-            with open(temporary, "xb") as stream:
-                yield stream
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
 
 
 def plain(value: Any) -> Any:
@@ -43,6 +23,14 @@ def plain(value: Any) -> Any:
         return value
     name = getattr(value, "__qualname__", None)  # a function: its name, not its address
     return name if name else repr(value)
+
+
+def read_only(value: Any) -> Any:
+    """Return a read-only view of an array, and everything else as it is."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def no_nan(value: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.model.system import System
-from vitree.results.plain import plain
+from vitree.results.plain import plain, read_only
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -79,14 +79,28 @@ class Recording:
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "monitors", dict(self.monitors or {}))
-        object.__setattr__(self, "checkpoint", np.array(() if self.checkpoint is None else self.checkpoint, np.uint8))
+        checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
+        if checkpoint.ndim != 1:
+            raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
+        object.__setattr__(self, "checkpoint", checkpoint)
+        monitors = {name: np.asarray(rows) for name, rows in (self.monitors or {}).items()}
+        object.__setattr__(self, "monitors", monitors)
+        self._freeze()
         for name in NAMES:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in COUNTS:
             object.__setattr__(self, name, int(getattr(self, name)))
         object.__setattr__(self, "seconds", float(self.seconds))
         object.__setattr__(self, "settings", plain(self.settings))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        """Keep read-only views of the arrays; pickles do not remember that arrays are read-only."""
+        vars(self).update({name: read_only(value) for name, value in vars(self).items()})
+        vars(self)["monitors"] = {name: read_only(rows) for name, rows in self.monitors.items()}
 
     @property
     def energy(self) -> np.ndarray:

@@ -236,6 +236,8 @@ def _as_before(model: System, given: RunArguments) -> RunArguments:
             f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
             f'SciPy methods have none (this one is by "{before.method}")'
         )
+    if not isinstance(made.get("options"), dict) or "dt" not in made:
+        raise InputError("the settings of the run to resume are damaged; start from its last q and p")
     if made.get("model_digest") != model.digest:
         raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
     start = given.q0, given.v0, given.p0, given.q1
@@ -260,7 +262,7 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     q0 = given.q0 if state is None else state[1]
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
-        integrator.plan(q0, schedule.ends(t0, done))
+        integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
     monitors = monitors_of(given.monitors)
     watched = Monitors(monitors, model, schedule.steps) if monitors else None
     if state is not None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class Trajectory(Recording):
     """The recorded states of one run.
 
+    All arrays are read-only: ``traj.q.copy()`` is one's own.
+
     ``traj[5]`` is one :class:`State`, ``traj[::10]`` (or an array of indices) a shorter
     trajectory, ``traj.at(0.5)`` the record nearest to a time. Counts and seconds stay those of
     the whole run.

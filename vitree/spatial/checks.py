@@ -104,3 +104,15 @@ def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str) -> np.nda
     if result.shape != shape:
         raise ModelError(what + f" is {value!r}; it must be {needed}")
     return result
+
+
+def frozen(value):
+    """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(frozen(part) for part in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.flags.writeable or value.base is not None:
+        value = value.copy()
+        value.flags.writeable = False
+    return value

@@ -15,6 +15,15 @@ from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
 from vitree.tree.frames import Frame, describe
 
+#: Lines of a tree that are printed, and levels by which they are indented.
+MOST_LINES, MOST_LEVELS = 200, 40
+
+
+def _line(depth: int, at: Frame) -> str:
+    """Return the line of a frame."""
+    indent = "  " * depth if depth <= MOST_LEVELS else "  " * MOST_LEVELS + f"(level {depth}) "
+    return indent + describe(at)
+
 
 class Tree:
     """A mechanism that can be edited: frames, joints and bodies with names.
@@ -33,6 +42,11 @@ class Tree:
         Added by :meth:`constrain` and :meth:`load`.
     report : Report
         Findings of the reader in the file of the tree.
+
+    Notes
+    -----
+    ``print(tree)`` shows frames, joints and bodies, a line each and indented as they hang together; of more than 200
+    lines the first and the last 100.
 
     Raises
     ------
@@ -141,14 +155,16 @@ class Tree:
         return model
 
     def __str__(self) -> str:
-        lines = [f"{self.name} (gravity {self.gravity[0]:g}, {self.gravity[1]:g}, {self.gravity[2]:g} m/s^2)"]
-        for depth, at in self.world.walk():
-            if at is self.world:
-                continue
-            lines.append("  " * depth + describe(at))
-        lines += [f"{'constraint' if k < len(self.constraints) else 'load'}: {x.name}"
+        first = f"{self.name} (gravity {self.gravity[0]:g}, {self.gravity[1]:g}, {self.gravity[2]:g} m/s^2)"
+        parts: list[Any] = [part for part in self.world.walk() if part[1] is not self.world]
+        parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {x.name}"
                   for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
-        return "\n".join(lines)
+        left_out = len(parts) - MOST_LINES
+        if left_out > 0:
+            half = MOST_LINES // 2
+            links = f"{len(self._names['joint'])} joints, {len(self._names['link'])} links"
+            parts[half:-half] = [f"... {left_out} lines more, of {len(parts)}; the tree has {links} ..."]
+        return "\n".join([first, *(part if isinstance(part, str) else _line(*part) for part in parts)])
 
     def __repr__(self) -> str:
         return f"<vitree.Tree {self.name!r}: {len(self._names['joint'])} joints, {len(self._names['link'])} links>"

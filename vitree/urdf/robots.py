@@ -16,6 +16,7 @@ from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfE
 from vitree.urdf.paths import Places
 from vitree.urdf.xacro import expand, expand_xacro, is_xacro
 from vitree.urdf.xml import Source
+from vitree.writing import write_text
 
 PACKAGE = "example-robot-data"
 DESCRIPTIONS = "robot_descriptions"
@@ -217,10 +218,8 @@ def _expanded(name: str, module) -> Path:
     text, _, _ = expand(path, places, getattr(module, "XACRO_ARGS", {}), trust=True)
     file = path.with_name(f"{name}.vitree.urdf")  # its meshes are found from there
     try:
-        with open(part := f"{file}.{os.getpid()}", "w", encoding="utf-8") as out:
-            out.write(text)
-        os.replace(part, file)
-    except OSError as error:
+        write_text(file, text)
+    except InputError as error:
         raise UrdfError(f'the robot "{name}" is a xacro file that cannot be expanded: {error}') from None
     return file
 

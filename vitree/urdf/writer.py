@@ -16,13 +16,13 @@ from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import Flat, Geometry
 from vitree.model.model import Model
-from vitree.results.plain import replacing
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.tree import Tree
 from vitree.urdf.build import UNLIMITED
 from vitree.urdf.schema import SHAPES
 from vitree.urdf.skeleton import Joint, Link, lay_out, size_of
 from vitree.wording import Argument, joined
+from vitree.writing import write_text
 
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
@@ -85,8 +85,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
     if path is not None:
-        with replacing(Path(path).expanduser()) as stream:
-            stream.write(text.encode())
+        write_text(Path(path).expanduser(), text)
     return text
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.model.system import System
+from vitree.model.system import System, set_once
 
 #: Standard gravity in world axes, z up [m/s^2].
 GRAVITY = (0.0, 0.0, -9.81)
@@ -37,6 +37,7 @@ class Vehicle(System):
         If two inputs have the same name.
     """
 
+    __setattr__ = set_once
     joint_names = ("body",)
     input_names: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.model import Model
 from vitree.model.system import METHODS_OF
-from vitree.spatial.checks import array, not_negative, symmetric
+from vitree.spatial.checks import array, frozen, not_negative, symmetric
 from vitree.spatial.rotations import rotate
 from vitree.tree.elements import body, free
 from vitree.tree.tree import Tree
@@ -113,6 +113,7 @@ class RigidVehicle(Vehicle):
             "drag": self.drag, "columns": self.columns, "force": force, "force_slope": force_slope, **self.parts,
         }  # fmt: skip
         super().__init__(name, controls if _inputs is None else _inputs, geometry, parts)
+        self.__setstate__(vars(self))
 
     # ---- compiled parts ----------------------------------------------------------------------------
 
@@ -141,6 +142,10 @@ class RigidVehicle(Vehicle):
 
     def __getstate__(self):
         return {key: value for key, value in vars(self).items() if key not in ("core", "space")}
+
+    def __setstate__(self, state):
+        # pickles do not remember that arrays are read-only
+        vars(self).update({key: frozen(value) for key, value in state.items()})
 
     # ---- properties --------------------------------------------------------------------------------
 
@@ -239,7 +244,7 @@ class RigidVehicle(Vehicle):
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         p, out = self.momenta(q, v), np.empty((len(q), 11))
         out[:, 0] = 0.5 * (p * v).sum(axis=1)
-        out[:, 1] = self.core.potentials(np.ascontiguousarray(q))
+        out[:, 1] = self.core.potentials(q)
         linear, angular = rotate(q[:, 3:], p[:, :3]), rotate(q[:, 3:], p[:, 3:])
         out[:, 2:5] = angular + np.cross(q[:, :3], linear)
         out[:, 5:8] = linear

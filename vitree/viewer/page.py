@@ -13,11 +13,11 @@ import numpy as np
 from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
-from vitree.results.plain import replacing
 from vitree.viewer.dials import Dials
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
+from vitree.writing import write_text
 
 #: Pictures a second of the film, and the fewest and the most pictures of a page.
 RATE, FEWEST, MOST = 30, 120, 3000
@@ -43,8 +43,7 @@ def write_html(source: Any, path: str | os.PathLike, **options: Any) -> Path:
 def write_page(path: str | os.PathLike, text: str) -> Path:
     """Write a page at once or not at all."""
     path = Path(path)
-    with replacing(path) as stream:
-        stream.write(text.encode())
+    write_text(path, text)
     return path
 
 

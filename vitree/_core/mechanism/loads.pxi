@@ -458,6 +458,7 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
     cdef double* zeros = <double*>scratch.take(6 * m.nbody * sizeof(double))
     out = np.empty(q.shape[0])
     cdef double[::1] view = out
+    require_size(q.shape[1], m.nq, "columns of q")
     for row in range(q.shape[0]):
         forward_kinematics(m, &q[row, 0], pose)
         view[row] = load_potential(list.list, list.count, &q[row, 0], pose, zeros)
@@ -482,6 +483,7 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
     force, by_q = np.zeros(n), np.zeros((n, n))
     cdef double[::1] f = force
     cdef double[:, ::1] J = by_q
+    require_size(q.shape[0], m.nq, "entries of q")
     forward_kinematics(m, &q[0], pose)
     at.m, at.q, at.v, at.u, at.pose, at.twist = m, &q[0], NULL, NULL, pose, zeros
     apply_loads(&at, list.list, list.count, RESTING, wrench, &f[0])

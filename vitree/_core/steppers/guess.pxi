@@ -17,6 +17,7 @@ cdef struct Guess:
 
 cdef int guess_make(Guess* x, Memory memory, int nv) except -1:
     x.seen = <Seen*>memory.kept(sizeof(Seen))
+    memory.bound_long(&x.seen.count)
     x.table = memory.kept_reals((ORDERS + 1) * nv)
     return 0
 

@@ -81,6 +81,17 @@ cdef struct Progress:           # kept: what a run of variational steps has come
     long solves
 
 
+cdef Progress* progress_make(Memory memory) except NULL:
+    cdef Progress* x = <Progress*>memory.kept(sizeof(Progress))
+    memory.bound_int(&x.opening, 0, 1)
+    memory.bound_int(&x.have_Dh, 0, 1)
+    memory.bound_long(&x.halved)
+    memory.bound_long(&x.residuals)
+    memory.bound_long(&x.factorisations)
+    memory.bound_long(&x.solves)
+    return x
+
+
 cdef struct Newton:
     Pass* now
     double* y                   # (nv,) the unknown increment
@@ -98,7 +109,7 @@ cdef struct Newton:
     int stage                   # the substep at hand
 
 
-cdef int newton_make(Newton* x, Memory memory, int nv, int rows, int broyden) except -1:
+cdef int newton_make(Newton* x, Memory memory, int nv, int rows, Py_ssize_t broyden) except -1:
     # broyden: numbers that one of its corrections has, times the corrections, or 0
     x.now = <Pass*>memory.scratch(sizeof(Pass))
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
@@ -134,7 +145,7 @@ cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra,
     x.response = memory.kept_reals((count + extra) * nv)
     x.sound = <int*>memory.kept(sizeof(int))
     if dense:
-        x.J, x.order = memory.kept_reals(nv * nv), <int*>memory.kept(nv * sizeof(int))
+        x.J, x.order = memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)
     return 0
 
 

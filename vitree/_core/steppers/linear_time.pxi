@@ -17,7 +17,7 @@ cdef struct LinearTimeLane:             # what a lane owns of this discretisatio
 
 
 cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, int stages) except -1:
-    x.started = <int*>memory.kept(sizeof(int))
+    x.started = memory.kept_ints(1, 0, 1)
     x.node1, x.node2 = <Node*>memory.kept(m.nbody * sizeof(Node)), <Node*>memory.scratch(m.nbody * sizeof(Node))
     x.trial = <Trial*>memory.scratch(m.nbody * sizeof(Trial))
     x.rest = <Trial*>memory.scratch(m.nbody * sizeof(Trial))

@@ -1,3 +1,7 @@
+from libc.float cimport DBL_MAX
+from libc.limits cimport INT_MAX
+from libc.stdlib cimport free, realloc
+
 # The memory of a stepper. The place where an array is made says, once, what happens to the array between two steps.
 
 cdef class Piece:
@@ -12,20 +16,58 @@ cdef class Piece:
         self.at = <char*>self.owner.take(size + 8)
 
 
+cdef enum:              # kinds of numbers that have bounds
+    INTS = 0
+    LONGS = 1
+    REALS = 2
+
+
+cdef struct Bound:      # of numbers in kept pieces
+    int kind
+    const void* at
+    Py_ssize_t count
+    double low
+    double high
+
+
+cdef int MOST_INT = INT_MAX - (1 << 24)         # from there a run counts on
+cdef double MOST_LONG = 1L << 53
+
+
+cdef bint within(const Bound* b) noexcept nogil:
+    # NaN is not
+    cdef Py_ssize_t k
+    cdef double x
+    for k in range(b.count):
+        x = ((<const int*>b.at)[k] if b.kind == INTS else <double>(<const long*>b.at)[k] if b.kind == LONGS
+             else (<const double*>b.at)[k])
+        if not b.low <= x <= b.high:
+            return False
+    return True
+
+
 cdef class Memory:
     """Pieces that live as long as their stepper.
 
     kept : a run resumes from these pieces. A checkpoint is their bytes, in the order in which they were made.
     scratch : each step writes these pieces before it reads them. :meth:`spoil` lets a test show it.
     given : these pieces follow from the arguments of the stepper. No step writes to them.
+
+    A checkpoint may come from anywhere. The place where a kept array is made says which numbers steps rely on, and
+    between which bounds; :meth:`restore` checks them.
     """
 
     cdef list kept_pieces
+    cdef Bound* bounds                  # (bound_count,)
+    cdef int bound_count
     cdef list scratch_pieces
     cdef list given_pieces
 
     def __cinit__(self):
         self.kept_pieces, self.scratch_pieces, self.given_pieces = [], [], []
+
+    def __dealloc__(self):
+        free(self.bounds)
 
     cdef void* added(self, list pieces, size_t size) except NULL:
         cdef Piece piece = Piece(size)
@@ -40,6 +82,33 @@ cdef class Memory:
 
     cdef void* given(self, size_t size) except NULL:
         return self.added(self.given_pieces, size)
+
+    cdef int bound(self, int kind, const void* at, Py_ssize_t count, double low, double high) except -1:
+        cdef Bound* b
+        if self.bound_count % 16 == 0:
+            b = <Bound*>realloc(self.bounds, (self.bound_count + 16) * sizeof(Bound))
+            if b == NULL:
+                raise MemoryError
+            self.bounds = b
+        b = &self.bounds[self.bound_count]
+        b.kind, b.at, b.count, b.low, b.high = kind, at, count, low, high
+        self.bound_count += 1
+        return 0
+
+    cdef int bound_int(self, int* at, int low, int high) except -1:
+        return self.bound(INTS, at, 1, low, high)
+
+    cdef int bound_long(self, long* at) except -1:
+        # what counts
+        return self.bound(LONGS, at, 1, 0, MOST_LONG)
+
+    cdef int bound_reals(self, vt_real* at, Py_ssize_t count, double low, double high) except -1:
+        return self.bound(REALS, at, count, low, high)
+
+    cdef int* kept_ints(self, Py_ssize_t count, int low, int high) except NULL:
+        cdef int* at = <int*>self.kept(count * sizeof(int))
+        self.bound(INTS, at, count, low, high)
+        return at
 
     cdef vt_real* kept_reals(self, Py_ssize_t count) except NULL:
         return <vt_real*>self.kept(count * sizeof(vt_real))
@@ -58,15 +127,26 @@ cdef class Memory:
     def restore(self, bytes content):
         """Write to the kept pieces the :meth:`content` of a stepper that was made with the same arguments."""
         cdef Piece piece
-        cdef const char* source = content
         cdef size_t size = 0
+        cdef int k
         for piece in self.kept_pieces:
             size += piece.size
         if size != <size_t>len(content):
             raise ValueError(f"a history of {len(content)} bytes; the history of this stepper has {size} bytes")
+        before = self.content()
+        self.write(content)
+        for k in range(self.bound_count):
+            if not within(&self.bounds[k]):
+                self.write(before)
+                raise ValueError(f"a number in it is not from {self.bounds[k].low:g} to {self.bounds[k].high:g}")
+
+    cdef int write(self, bytes content) except -1:
+        cdef Piece piece
+        cdef const char* source = content
         for piece in self.kept_pieces:
             memcpy(piece.at, source, piece.size)
             source += piece.size
+        return 0
 
     def spoil(self):
         """Fill the scratch pieces with NaN (the integers with -1)."""

@@ -43,6 +43,8 @@ cdef class ModelStepper(Stepper):
         self.shared.motion = NULL
         if self.shared.m.nlocked:
             moved = self.motion_owner = np.ascontiguousarray(rows, dtype=float)
+            require_size(moved.shape[1] * moved.shape[2], 3 * self.shared.m.nlocked, "numbers in a row of motion")
+            require_size(moved.shape[2], self.shared.m.nlocked, "prescribed coordinates")
             self.shared.motion, self.shared.motion_count = &moved[0, 0, 0], moved.shape[0]
 
     def require_rows(self, long steps):
@@ -58,23 +60,26 @@ cdef class ModelStepper(Stepper):
         coordinates, the others' entries are not used.
         """
         cdef int k, iv
-        cdef const double[::1] a
+        cdef const double* a
+        cdef const double* at = entries(q, self.nq, "entries of q")
+        cdef const double* moving = entries(v, self.nv, "entries of v")
         out = np.empty(self.nv)
         cdef double[::1] view = out
         self.lane.now.cause = OK
         memset(self.lane.prescribed.a, 0, self.nv * sizeof(double))
         if prescribed is not None:
-            a = np.ascontiguousarray(prescribed, dtype=float)
+            prescribed = np.ascontiguousarray(prescribed, dtype=float)
+            a = entries(prescribed, self.nv, "prescribed accelerations")
             for k in range(self.shared.m.nlocked):
                 iv = self.shared.locked[k].iv
                 self.lane.prescribed.a[iv] = a[iv]
         self.inputs_at(t)
-        if self.shared.schedule.calls_user and self.ask(t, &q[0], &v[0]) != OK:
+        if self.shared.schedule.calls_user and self.ask(t, at, moving) != OK:
             if self.lane.now.cause == CALLBACK_FAILED:
                 raise self.exception
             out[:] = NAN
             return out, np.full(self.shared.count, NAN)
-        self.acceleration(t, &q[0], &v[0], &view[0])
+        self.acceleration(t, at, moving, &view[0])
         if self.lane.now.cause == CALLBACK_FAILED:
             raise self.exception
         return out, self.array(self.lane.held.push, self.shared.count)

@@ -10,6 +10,18 @@ cdef struct Clock:          # kept: a run resumes from it
     int restarted           # v_last does not belong to the step before
 
 
+cdef Clock* clock_make(Memory memory) except NULL:
+    cdef Clock* x = <Clock*>memory.kept(sizeof(Clock))
+    memory.bound_reals(&x.t, 1, -DBL_MAX, DBL_MAX)
+    memory.bound_reals(&x.t0, 1, -DBL_MAX, DBL_MAX)
+    memory.bound_reals(&x.h_last, 1, 0.0, DBL_MAX)
+    memory.bound_long(&x.steps)
+    memory.bound_long(&x.total_iterations)
+    memory.bound_int(&x.most_iterations, 0, MOST_INT)
+    memory.bound_int(&x.restarted, 0, 1)
+    return x
+
+
 cdef struct Now:            # scratch: the step at hand
     double h                # [s]
     double error            # the last residual
@@ -48,5 +60,7 @@ cdef struct Schedule:       # the arguments of a run
 
 cdef int state_make(State* x, Memory memory, int nq, int nv) except -1:
     x.q, x.x = memory.kept_reals(nq), memory.kept_reals(nv)
+    memory.bound_reals(x.q, nq, -DBL_MAX, DBL_MAX)
+    memory.bound_reals(x.x, nv, -DBL_MAX, DBL_MAX)
     x.q2, x.x2 = memory.scratch_reals(nq), memory.scratch_reals(nv)
     return 0

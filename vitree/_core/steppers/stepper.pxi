@@ -68,7 +68,8 @@ cdef class Stepper:
     cdef object rows_owner              # the arrays behind the pointers of `shared`
     cdef object spans_owner
     cdef object contraction_owner
-    cdef double* contraction_out        # (rows,) or NULL
+    cdef double* contraction_out        # (contraction_count,) or NULL
+    cdef Py_ssize_t contraction_count
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -77,7 +78,7 @@ cdef class Stepper:
 
     def __cinit__(self, *args, **options):
         self.memory = Memory()
-        self.lane.clock = <Clock*>self.memory.kept(sizeof(Clock))
+        self.lane.clock = clock_make(self.memory)
         self.lane.now = <Now*>self.memory.scratch(sizeof(Now))
 
     cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque) except -1:
@@ -94,6 +95,7 @@ cdef class Stepper:
             inputs = np.ascontiguousarray(inputs, dtype=float)
         if inputs is not None and not callable(inputs) and inputs.ndim == 2 and nu:
             rows = self.rows_owner = inputs
+            require_size(rows.shape[1], nu, "columns of inputs")
             plan.u_rows, plan.u_count = &rows[0, 0], rows.shape[0]
         fixed = self.ask_inputs is None and plan.u_rows == NULL
         self.lane.drive.u = self.memory.given_reals(nu) if fixed else self.memory.scratch_reals(nu)
@@ -147,6 +149,8 @@ cdef class Stepper:
     def set_state(self, double t, const double[::1] q, const double[::1] x):
         """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
         cdef Clock* clock = self.lane.clock
+        require_size(q.shape[0], self.nq, "entries of q")
+        require_size(x.shape[0], self.nv, "entries of p or v")
         clock.t = clock.t0 = t
         clock.steps = clock.total_iterations = clock.most_iterations = 0
         clock.h_last, clock.restarted = 0.0, True
@@ -167,6 +171,7 @@ cdef class Stepper:
         cdef const double[::1] h, t
         h = spans = np.ascontiguousarray(spans, dtype=float)
         t = ends = np.ascontiguousarray(ends, dtype=float)
+        require_size(t.shape[0], h.shape[0] + 1, "ends of steps")
         self.spans_owner = (spans, ends)
         self.shared.schedule.spans, self.shared.schedule.ends = &h[0], &t[0]
         self.shared.schedule.span_count, self.shared.schedule.begun = h.shape[0], self.lane.clock.steps
@@ -200,10 +205,10 @@ cdef class Stepper:
     def watch(self, contraction):
         """Write the contraction of each recorded step's last correction to rows of an array, or None: no more."""
         cdef double[::1] view
-        self.contraction_owner, self.contraction_out = contraction, NULL
+        self.contraction_owner, self.contraction_out, self.contraction_count = contraction, NULL, 0
         if contraction is not None:
             view = contraction
-            self.contraction_out = &view[0]
+            self.contraction_out, self.contraction_count = &view[0], view.shape[0]
 
     def keep_pushes(self, pushes, long every):
         """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
@@ -225,12 +230,17 @@ cdef class Stepper:
         cdef double[::1] t = records.t, error = records.residual
         cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
         cdef int[::1] iterations = records.iterations
-        cdef long k, row = records.rows, at
+        cdef long k, written, row = records.rows, at
         cdef int status = OK, c, held = self.constraint_count()
         cdef bint asks = self.asks()
+        if count < 0 or every < 1 or stride < 1 or row < 0:
+            raise ValueError(f"{count} steps, every {every}, {stride} from row {row}: no such run")
         if asks and self.before is None:
             self.before = Before(self.memory)
         self.require_rows(clock.steps - plan.begun + count)
+        written = (clock.steps - plan.begun + count) // every - (clock.steps - plan.begun) // every
+        if written:
+            self.require_room(records, row + written)
         with nogil:
             for k in range(count):
                 if asks:
@@ -264,6 +274,17 @@ cdef class Stepper:
                         break
         records.rows = row
         return status
+
+    def require_room(self, records, long rows):
+        """Raise a ValueError unless the arrays of the records have the state's widths and so many rows."""
+        widths = {"t": (), "residual": (), "iterations": (), "q": (self.nq,), "x": (self.nv,),
+                  "multipliers": (self.constraint_count(),)}
+        for name, width in widths.items():
+            array = getattr(records, name)
+            if array.shape[1:] != width or array.shape[0] < rows:
+                raise ValueError(f"records.{name} of shape {array.shape}; {rows} rows of {width} are needed")
+        if self.contraction_out != NULL and self.contraction_count < rows:
+            raise ValueError(f"{self.contraction_count} rows of contractions; {rows} are needed")
 
     def require_rows(self, long steps):
         """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""

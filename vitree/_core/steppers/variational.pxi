@@ -52,17 +52,19 @@ cdef class VariationalStepper(ModelStepper):
     def __init__(self, *args, **options):
         cdef Choices* c = &self.shared.choices
         cdef Lane* lane = &self.lane
-        cdef int k, rows, broyden, n = self.nv
+        cdef int k, rows, n = self.nv
+        cdef Py_ssize_t broyden
         self.choose(options)
         rows = self.shared.count + c.extra
-        broyden = (c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
-        lane.progress = <Progress*>self.memory.kept(sizeof(Progress))
+        broyden = (<Py_ssize_t>c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
+        lane.progress = progress_make(self.memory)
         newton_make(&lane.newton, self.memory, n, rows, broyden)
         lane.newton.share = 1.0
         lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
         lane.economies = <Economy*>self.memory.kept(c.stages * sizeof(Economy))
         lane.operators = <Operator*>self.memory.given(c.stages * sizeof(Operator))
         for k in range(c.stages):
+            economy_bounds(&lane.economies[k], self.memory)
             guess_make(&lane.guesses[k], self.memory, n)
             operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense())
         self.use(0)
@@ -474,14 +476,14 @@ cdef class VariationalStepper(ModelStepper):
         # (Kelley 1995, algorithm brsol). Pass k leaves its correction in past[k]
         cdef Newton* x = &self.lane.newton
         cdef int j, i, n = self.nv, size = self.nv + self.shared.count
-        cdef double* s = x.past + k * size
+        cdef double* s = x.past + <Py_ssize_t>k * size
         cdef double* older
         cdef double* newer
         cdef double share
         memcpy(s, x.d, n * sizeof(double))
         memcpy(s + n, x.z, self.shared.count * sizeof(double))
         for j in range(k):
-            older = x.past + j * size
+            older = x.past + <Py_ssize_t>j * size
             share = inner(older, s, size) / x.past_size[j]
             if j == k - 1:
                 share = 1.0 / (1.0 - share)
@@ -740,7 +742,7 @@ cdef class VariationalStepper(ModelStepper):
         self.set_state(t, q, np.zeros(self.nv))
         self.lane.now.cause = OK
         self.take_inputs()
-        self.increment_to(&q2[0])
+        self.increment_to(entries(q2, self.nq, "entries of q2"))
         self.middle()
         if self.shared.schedule.calls_user and self.ask(t + 0.5 * self.lane.now.h, self.lane.state.q2, x.v) != OK:
             raise self.exception
@@ -758,6 +760,8 @@ cdef class VariationalStepper(ModelStepper):
         """
         cdef Newton* x = &self.lane.newton
         cdef int k
+        require_size(y.shape[0], self.nv, "entries of y")
+        require_size(lam.shape[0], self.shared.count, "multipliers")
         self.set_state(t, q, p)
         self.lane.now.cause = OK
         self.take_inputs()

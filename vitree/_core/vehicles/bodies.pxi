@@ -91,6 +91,8 @@ cdef Mat3 read33(rows) except *:
     # a matrix of rows
     cdef Mat3 r
     cdef const double[:, ::1] a = np.ascontiguousarray(rows, dtype=float)
+    require_size(a.shape[0], 3, "rows of a matrix (3, 3)")
+    require_size(a.shape[1], 3, "columns of a matrix (3, 3)")
     r.x = vec3(a[0, 0], a[1, 0], a[2, 0])
     r.y = vec3(a[0, 1], a[1, 1], a[2, 1])
     r.z = vec3(a[0, 2], a[1, 2], a[2, 2])
@@ -99,6 +101,7 @@ cdef Mat3 read33(rows) except *:
 
 cdef Vec3 read3(values) except *:
     cdef const double[::1] a = np.ascontiguousarray(values, dtype=float)
+    require_size(a.shape[0], 3, "entries of a vector")
     return vec3(a[0], a[1], a[2])
 
 
@@ -118,6 +121,8 @@ cdef Blocks read_blocks(rows) except *:
 cdef Sym3 read_sym(rows) except *:
     cdef const double[:, ::1] a = np.ascontiguousarray(rows, dtype=float)
     cdef double six_numbers[6]
+    require_size(a.shape[0], 3, "rows of a matrix (3, 3)")
+    require_size(a.shape[1], 3, "columns of a matrix (3, 3)")
     six_numbers[0], six_numbers[1], six_numbers[2] = a[0, 0], a[0, 1], a[0, 2]
     six_numbers[3], six_numbers[4], six_numbers[5] = a[1, 1], a[1, 2], a[2, 2]
     return constant_sym(six_numbers)
@@ -154,6 +159,7 @@ cdef class RigidBody:
         self.force, self.force_slope = force, slope
         self.nu = len(columns)
         self.memory = []
+        require_size(np.size(columns), 6 * self.nu, "entries of the inputs' wrenches")
         self.columns = self.keep(columns)
 
     cdef double* keep(self, values) except NULL:
@@ -192,6 +198,8 @@ cdef class RigidBody:
 
     def wrench(self, double t, const double[::1] q, const double[::1] u):
         """F (6,) and S (6, 6) of the wrench F + S xi at a pose, with inputs (nu,); without what is in Python."""
+        cdef const double* at = entries(q, 7, "entries of q")
+        cdef const double* inputs = entries(u, self.nu, "inputs")
         cdef Six F
         cdef Blocks S
         cdef int k
@@ -199,9 +207,9 @@ cdef class RigidBody:
         force, columns = np.empty(6), np.empty((6, 6))
         cdef double[::1] f = force
         cdef double[:, ::1] s = columns
-        self.act(t, load3(&q[0]), quat_matrix(load_quat(&q[3])), &F, &S)
+        self.act(t, load3(at), quat_matrix(load_quat(at + 3)), &F, &S)
         if self.nu:
-            F = axpy6(1.0, self.control(&u[0]), F)
+            F = axpy6(1.0, self.control(inputs), F)
         store3(&f[0], F.a)
         store3(&f[3], F.b)
         for k in range(6):
@@ -215,6 +223,7 @@ cdef class RigidBody:
         cdef Py_ssize_t k, n = q.shape[0]
         out = np.empty(n)
         cdef double[::1] view = out
+        require_size(q.shape[1], 7, "columns of q")
         for k in range(n):
             view[k] = self.potential(load3(&q[k, 0]), quat_matrix(load_quat(&q[k, 3])))
         return out

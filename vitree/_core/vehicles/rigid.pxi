@@ -205,6 +205,8 @@ cdef class RigidStepper(VehicleStepper):
         cdef Six a
         out = np.empty(6)
         cdef double[::1] view = out
+        require_size(q.shape[0], self.nq, "entries of q")
+        require_size(v.shape[0], self.nv, "entries of v")
         self.lane.now.cause = OK
         self.inputs_at(t)
         if self.shared.schedule.calls_user and self.ask(t, &q[0], &v[0]) != OK:
@@ -297,6 +299,8 @@ cdef class LieStepper(RigidStepper):
         super().__init__(*args, **options)
         self.map, self.alpha = map, alpha
         self.past = <Past*>self.memory.kept(sizeof(Past))
+        self.memory.bound_int(&self.past.known, 0, GUESSES)
+        self.memory.bound_int(&self.past.placed, 0, 1)
 
     cdef void begin(self) noexcept nogil:
         self.past.known = 0

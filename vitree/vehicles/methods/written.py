@@ -118,8 +118,12 @@ class WrittenStepper:
         size, counts = struct.calcsize(_COUNTS), self._kept()
         if len(kept) != size + 8 * sum(counts.values()):
             raise ValueError(f"a history of {len(kept)} bytes; this stepper's has {size + 8 * sum(counts.values())}")
-        self.t, self.t0, self.h_last, *numbers = struct.unpack(_COUNTS, kept[:size])
-        self.steps, self.total_iterations, self.most_iterations = numbers
+        *times, steps, total, most = struct.unpack(_COUNTS, kept[:size])
+        if not (np.isfinite(times).all() and times[2] >= 0 and 0 <= most <= total < 2**53 and 0 <= steps < 2**53):
+            raise ValueError("its times or counts are none")
+        (self.t, self.t0, self.h_last), (self.steps, self.total_iterations, self.most_iterations) = (
+            times, (steps, total, most)
+        )
         parts = np.split(np.frombuffer(kept[size:]).copy(), np.cumsum(list(counts.values()))[:-1])
         for key, part in zip(counts, parts, strict=True):
             setattr(self, key, part)
