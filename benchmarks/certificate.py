@@ -5,8 +5,8 @@
 Closed chains, scissors, marionettes and thrown trees run with both discretisations, orders 2 and 4 and several
 tolerances. A share of the steps, and each step that turns a joint unusually far, is taken again from its start: from
 the dynamics' prediction, with exact directions, in four and in eight substeps, whose difference tells the error of the
-whole step. A step further off than ten times its error, and by more than a tenth of its motion, is wrong. The last table is the double pendulum from 60 starts
-at steps too long for it: energy bands, and steps that were taken in halves.
+whole step. A step further off than ten times its error, and by more than a tenth of its motion, is wrong. The last
+table is the double pendulum from 60 starts at steps too long for it: energy bands, and steps that were taken in halves.
 """
 
 from __future__ import annotations
@@ -118,15 +118,18 @@ def bands(starts: int, duration: float) -> None:
                 band, errors, halved, turn = [], 0, 0, 0.0
                 for q in q0:
                     try:
-                        run = vt.simulate(model, q, duration=round(duration / dt) * dt, dt=dt, method=method, order=order)
+                        run = vt.simulate(model, q, duration=round(duration / dt) * dt, dt=dt, method=method,
+                                          order=order)  # fmt: skip
                     except vt.ConvergenceError as error:
                         run, errors = error.trajectory, errors + 1
                     band.append(np.abs(run.energy - run.energy[0]).max())
-                    halved, turn = halved + run.settings["halved"], max(turn, np.abs(np.diff(run.q, axis=0)).max())
+                    turn = max(turn, np.abs(np.diff(run.q, axis=0)).max())
+                    halved += run.settings["halved"]
                 band = np.array(band)
                 ratio = np.full(starts, np.nan) if before is None else band / before
                 print(f"{method:13s}{order:6d}{dt:8.4f}{errors:7d}{halved:8d}{turn:7.2f}"
-                      f"{np.median(band):10.4f} {band.max():7.3f}{np.median(ratio):10.2f} {ratio.max():7.2f}", flush=True)
+                      f"{np.median(band):10.4f} {band.max():7.3f}{np.median(ratio):10.2f} {ratio.max():7.2f}",
+                      flush=True)  # fmt: skip
                 before = band
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -144,7 +145,6 @@ class Model(System):
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
         self.singular = why_singular(flat)
-        self._regular: bool | None = None
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
@@ -165,11 +165,13 @@ class Model(System):
         if why is not None:
             raise ModelError(why)
 
+    @functools.cached_property
+    def _regular(self) -> bool:
+        return always_regular(self.flat)
+
     def singular_at(self, q: np.ndarray) -> str | None:
         """Return why the mass matrix is singular at q (nq,) [m or rad], in words; None if it is regular."""
         full = self.full
-        if full._regular is None:
-            full._regular = always_regular(full.flat)
         if full._regular:
             return None
         out = np.empty((1, 2 * full.nv))
