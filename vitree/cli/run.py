@@ -102,6 +102,8 @@ def simulate(
         f"({facts['us_per_step']:.1f} us/step), energy {energy} J; wrote {counted(len(traj), 'record')} to {output}"
     )
     out(f"see it: vitree view {shlex.quote(str(output))}")
+    for warning in traj.warnings:
+        say(f"warning: {warning}")
 
 
 def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
         "steps": traj.steps, "records": len(traj), "seconds": traj.seconds,
         "us_per_step": 1e6 * traj.seconds / max(traj.steps, 1),
         "energy_error": np.abs(change).max() if keeps else None, "energy_change": change[-1],
-        "iterations_total": traj.iterations_total,
+        "iterations_total": traj.iterations_total, "warnings": list(traj.warnings),
     }  # fmt: skip
 
 

@@ -180,6 +180,11 @@ class Integrator:
         return 0
 
     @property
+    def halved_between(self) -> tuple[float, float] | None:
+        """Times [s] at which the first and the last of these steps began; None without one."""
+        return None
+
+    @property
     def adaptive(self) -> bool:
         """Whether steps choose their own length."""
         return False

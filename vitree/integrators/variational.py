@@ -145,6 +145,10 @@ class Variational(CompiledIntegrator):
     def halved(self):
         return self.stepper.halved
 
+    @property
+    def halved_between(self):
+        return self.stepper.halved_between
+
     def start_between(self, t, q0, q1):
         if self.adaptive:
             raise InputError(

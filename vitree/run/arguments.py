@@ -47,6 +47,11 @@ class RunArguments:
     resume: Recording | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def driven(self) -> bool:
+        """Whether something beside the model's own loads can change the energy."""
+        return any(each is not None for each in (self.torque, self.wrenches, self.inputs, self.prescribed))
+
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""
         own = {name: changed.pop(name) for name in tuple(changed) if name in NAMES}

@@ -22,6 +22,7 @@ from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.reduced import run_reduced
+from vitree.run.oddities import energy_warnings, halving_warnings
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, Text, keyword, named
 
@@ -169,7 +170,8 @@ def run(model: System, given: RunArguments) -> Trajectory:
 
     def trajectory() -> Trajectory:
         cut = {"effort_cut": limited.shares()} if limited is not None else {}
-        return _trajectory(integrator, records.trimmed(), schedule.settings(given.every) | cut, watched)
+        settings = schedule.settings(given.every) | cut
+        return _trajectory(integrator, records.trimmed(), settings, watched, keeps_energy=not given.driven)
 
     try:
         goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
@@ -318,7 +320,7 @@ def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
     return records
 
 
-def _trajectory(integrator: Integrator, records: Records, settings: dict, watched) -> Trajectory:
+def _trajectory(integrator: Integrator, records: Records, settings: dict, watched, keeps_energy: bool) -> Trajectory:
     """Return the trajectory of the records, with v or p, energies and momentum computed from the states."""
     model, q, x = integrator.model, records.q, records.x
     with np.errstate(all="ignore"):
@@ -328,6 +330,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
             v, p = x, model.momenta(q, x)
         energies = model.energies(q, v)
         h = model.constraint_errors(q)
+    odd = [*halving_warnings(integrator), *(energy_warnings(energies) if keeps_energy and model.conservative else ())]
     return Trajectory(
         model_name=model.name,
         joint_names=model.joint_names,
@@ -335,7 +338,7 @@ def _trajectory(integrator: Integrator, records: Records, settings: dict, watche
         v_names=model.v_names,
         method=integrator.name,
         settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
-                  "halved": integrator.halved, **integrator.adapted},
+                  "halved": integrator.halved, "warnings": odd, **integrator.adapted},
         t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
         momentum=energies[:, 2:8], multipliers=integrator.multipliers_of(records), constraint=h,
         constraint_names=tuple(c.name for c in model.constraints),

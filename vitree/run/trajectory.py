@@ -71,6 +71,11 @@ class Trajectory(Recording):
         If an array has another shape than the names say.
     """
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was odd about the run, in sentences: steps taken in halves, energy that changes too much."""
+        return tuple(self.settings.get("warnings", ()))
+
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes; for a system that cannot be pickled, the facts that a file keeps about it."""
         state = dict(vars(self))

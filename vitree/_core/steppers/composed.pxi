@@ -93,7 +93,7 @@ cdef class ComposedStepper(VariationalStepper):
         for k in range(self.shared.choices.halvings):
             count *= 2
             if self.substeps(count) == OK:
-                self.lane.progress.halved += 1
+                self.note_halves()
                 now.iterations += spent
                 # increments of another step lie behind
                 self.forget()
@@ -103,6 +103,13 @@ cdef class ComposedStepper(VariationalStepper):
                 break
         now.iterations, now.error = spent, error
         return status
+
+    cdef void note_halves(self) noexcept nogil:
+        cdef Progress* progress = self.lane.progress
+        if progress.halved == 0:
+            progress.halved_first = self.lane.clock.t
+        progress.halved_last = self.lane.clock.t
+        progress.halved += 1
 
     cdef int substeps(self, int count) noexcept nogil:
         # the step in `count` equal parts, each composed of its stages; leaves the state as it was if one fails

@@ -75,6 +75,8 @@ cdef struct Progress:           # kept: what a run of variational steps has come
     int opening                 # no step lies behind
     int have_Dh                 # Dh1 is that of the state
     long halved                 # steps that were taken in halves
+    double halved_first         # [s] where the first and the last of them began
+    double halved_last
     double density              # [1/s] half a step before the state, or at it if none lies behind
     long residuals              # evaluations since the state was set
     long factorisations

@@ -788,6 +788,12 @@ cdef class VariationalStepper(ModelStepper):
         return self.lane.progress.halved
 
     @property
+    def halved_between(self):
+        """Times [s] at which the first and the last of these steps began; None without one."""
+        cdef Progress* progress = self.lane.progress
+        return (progress.halved_first, progress.halved_last) if progress.halved else None
+
+    @property
     def counts(self):
         """Residuals, factorisations and back-substitutions since the state was set."""
         cdef Progress* progress = self.lane.progress
