@@ -24,6 +24,11 @@ class Foreign:
         return self.x if dtype is None else self.x.astype(dtype)
 
 
+def kind(value):
+    """The name of its type, for the name of a test."""
+    return type(value).__name__
+
+
 def frozen(x):
     x = np.array(x)
     x.setflags(write=False)
@@ -164,7 +169,7 @@ def test_a_step_of_no_length_is_refused():
 
 @pytest.mark.parametrize("name", ["method", "wrenches", "prescribed", "monitors", "resume", "progress", "solver",
                                   "guess", "order", "adapt", "effort_limits", "inputs", "torque", "q1"])  # fmt: skip
-@pytest.mark.parametrize("value", [5, [1], {"a": 1}, np.zeros(3), "abc", {"a"}, object()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("value", [5, [1], {"a": 1}, np.zeros(3), "abc", {"a"}, object()], ids=kind)
 def test_no_argument_of_another_kind_is_a_bare_error(name, value):
     with pytest.raises(vt.VitreeError):
         run(**{name: value})
@@ -205,7 +210,7 @@ def test_numbers_of_elements_are_of_every_kind(value):
     assert made(value).digest == made(2.0).digest
 
 
-@pytest.mark.parametrize("value", ["2", True, None, 2j, np.ma.array(2.0), np.nan, object()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("value", ["2", True, None, 2j, np.ma.array(2.0), np.nan, object()], ids=kind)
 def test_what_is_no_number_of_an_element_is_a_model_error(value):
     parts = [
         lambda: [vt.rx("j"), vt.body("b", value)], lambda: [vt.rx("j"), vt.body("b", 1.0, com=(value, 0, 0))],

@@ -34,6 +34,7 @@ def energy_warnings(energies: np.ndarray) -> list[str]:
     if change <= EXPLODED * kinetic.max() or change <= rounding:
         return []
     return [
-        f"The energy changes by up to {change:.3g} J, more than half of the largest kinetic energy, {kinetic.max():.3g} "
-        "J, though nothing drives or damps the motion. The steps are too long for it: use a smaller dt."
+        f"The energy changes by up to {change:.3g} J, more than half of the largest kinetic energy, "
+        f"{kinetic.max():.3g} J, though nothing drives or damps the motion. The steps are too long for it: use a "
+        "smaller dt."
     ]

@@ -21,8 +21,8 @@ from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.monitors import Monitors, monitors_of
-from vitree.run.reduced import run_reduced
 from vitree.run.oddities import energy_warnings, halving_warnings
+from vitree.run.reduced import run_reduced
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, Text, keyword, named
 
