@@ -680,7 +680,7 @@ cdef class VariationalStepper(ModelStepper):
 
     cdef int attempt(self) noexcept nogil:
         # guess, passes, node 2
-        cdef int status, solver = self.shared.choices.solver
+        cdef int status, solver = self.shared.choices.solver, required = self.signs_required()
         cdef bint extrapolated
         self.lane.now.iterations = 0
         if self.lane.progress.opening and self.shared.count:
@@ -689,16 +689,21 @@ cdef class VariationalStepper(ModelStepper):
         extrapolated = self.predict()
         self.lane.now.contraction = NAN
         self.lane.economy.age += 1
-        status = self.iterate(solver, self.shared.choices.required)
+        status = self.iterate(solver, required)
         if status == WRONG_BRANCH or (unsolved(status) and (solver == AUTO or extrapolated)):
             # the last line: from the dynamics' own prediction, with exact directions if there is a choice
             self.lane.guess.seen.count = 0
             self.no_multipliers()
             self.guess_by_dynamics(self.node_share())
             self.guess_rest()
-            status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver,
-                                  min(self.shared.choices.required, EVEN))
+            status = self.iterate(RECURSIVE_NEWTON if solver == AUTO else solver, min(required, EVEN))
         return self.finish() if status == OK else status
+
+    cdef int signs_required(self) noexcept nogil:
+        # backwards, where nothing moves, dissipation c leaves M - |h| c/2 of M: its signs say nothing
+        if self.lane.now.h < 0.0 and (self.shared.m.damped or self.shared.m.rubbing or self.loaded()):
+            return ODD
+        return self.shared.choices.required
 
     cdef void multipliers_as_forces(self) noexcept nogil:
         # the impulses at node 1 over the halves of both steps beside it; the first node has half of one step, less
