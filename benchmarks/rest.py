@@ -2,9 +2,9 @@
 
     python benchmarks/rest.py [--smoke] [--starts N]
 
-Every robot that is found takes random postures near its neutral one, and the static torque of the posture. Runs of 100
-steps with both discretisations, orders 2 and 4, and dt of 1e-4 to 1e-2 s. A line for each robot that needs more than one
-iteration a substep, moves by more than 1e-9, or fails; an unstable posture leaves exponentially, from rounding on.
+Every robot that is found takes random postures near its neutral one, and the static torque of the posture. Runs have
+100 steps, with both discretisations, orders 2 and 4, and dt of 1e-4 to 1e-2 s. A line is printed for each robot that
+takes more than one iteration a substep, moves by more than 1e-9, or fails. An unstable posture leaves exponentially.
 """
 
 from __future__ import annotations
