@@ -254,7 +254,7 @@ class Integrator:
         return q, x
 
     def plan(self, q0: np.ndarray, steps: int, ends: Callable[[], np.ndarray]) -> None:
-        """Take note of the steps; raise an InputError if inputs or motions end before the run does.
+        """Take note of the number of ``steps``; raise an InputError if inputs or motions end before the run does.
 
         ``ends`` returns the times at which steps begin and end, which only prescribed motion needs.
         """
