@@ -40,7 +40,8 @@ METHODS = {
 OTHERS = {
     "joint", "require_regular", "neutral", "random_configuration", "validate_configuration", "validate_velocity",
     "zero_velocity", "configuration_rate", "pose_rows", "constraint_rows", "constrained_velocities", "energies",
-    "momenta", "mass_matrices", "velocities", "expand", "expand_velocity", "reduced", "euler",
+    "momenta", "mass_matrices", "velocities", "singular_at", "constraint_errors", "facing_cosines", "facing_rows",
+    "expand", "expand_velocity", "reduced", "euler",
 }  # fmt: skip
 
 

@@ -180,6 +180,7 @@ def test_the_doors_of_the_core_check_every_array(change):
         "batch_integrate": [rows(nq), rows(nv), rows(nq)], "batch_difference": [rows(nq), rows(nq), rows(nv)],
         "batch_rnea": [g, rows(nq), rows(nv), rows(nv), rows(nv)],
         "batch_aba": [g, rows(nq), rows(nv), rows(nv), rows(nv)], "batch_crba": [rows(nq), rows(nv * nv)],
+        "batch_pivots": [rows(nq), rows(2 * nv)],
         "batch_energy": [rows(nq), rows(nv), rows(11)], "batch_poses": [rows(nq), rows(12 * nb)],
         "batch_jacobian": [rows(nq), 0, point, True, rows(6 * nv)],
         "batch_constraints": [model.constraint_list, rows(nq), rows(0), rows(0)],

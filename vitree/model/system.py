@@ -19,7 +19,7 @@ from vitree.wording import named
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
 #: Methods that take rows of states: their arguments and whether a row of one has nq or nv entries.
 OF_ROWS = ("energies", "momenta", "velocities", "mass_matrices", "pose_rows", "constraint_rows",
-           "constrained_velocities")  # fmt: skip
+           "constrained_velocities", "constraint_errors", "facing_cosines", "facing_rows")  # fmt: skip
 WIDTHS = {"q": "nq", "v": "nv", "p": "nv", "rates": "nv"}
 
 
