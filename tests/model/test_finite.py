@@ -146,7 +146,7 @@ INHERITED = {
     "joint", "require_regular", "neutral", "validate_configuration", "validate_velocity", "zero_velocity",
     "body_poses", "frame_poses", "frame_pose", "center_of_mass", "lagrangian", "velocity_from_momentum",
     "momentum_from_velocity", "kinetic_energy", "potential_energy", "momentum", "project_velocity",
-    "constrained_velocities",
+    "constrained_velocities", "singular_at", "constraint_errors",
 }  # fmt: skip
 
 

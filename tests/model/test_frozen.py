@@ -132,7 +132,8 @@ def test_rows_of_a_wrong_shape_are_refused_by_name(kind, name):
     method, n = getattr(model, name), 4
     q = np.array([model.neutral()] * n)
     second = "v" if name in ("energies", "momenta") else "p"
-    alone = name in ("mass_matrices", "pose_rows", "constraint_rows")
+    alone = name in ("mass_matrices", "pose_rows", "constraint_rows", "constraint_errors", "facing_cosines",
+                     "facing_rows")  # fmt: skip
     rest = [] if alone else [np.ones((n, model.nv))]
     whole = method(q, *rest)
     wrong = {"narrow": q[:, :-1], "wide": np.hstack((q, q)), "one state": q[0], "none": np.zeros(0), "deep": q[None],
