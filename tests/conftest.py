@@ -12,9 +12,9 @@ pytest.register_assert_rewrite("directions", "kernel_checks")  # what their asse
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests come first: none of them is left to one core in the end."""
+    """Files with slow tests come first, the longest before all: none of them is left to one core in the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, item.path.name != "test_browser.py"))
 
 
 @pytest.fixture(autouse=True)
