@@ -31,7 +31,7 @@ SOLVERS = {
 SPEEDS = (1.0, 3.0, 10.0)
 STEPS = 1000
 #: A part of a failure's message, and its word in the table.
-REASONS = {"half a turn": "turn", "stayed above": "residual", "infinite": "not finite"}
+REASONS = {"half a turn": "turn", "stayed above": "residual", "infinite": "not finite", "continues from": "branch"}
 #: Speed of the tip of the fast straight chain [m/s].
 FAST = 133.0
 
