@@ -235,24 +235,29 @@ cdef class VariationalStepper(ModelStepper):
         return False
 
     cdef void guess_by_dynamics(self, double share) noexcept nogil:
-        # y = h v + share h^2 a, M v = p
+        # y by the dynamics at the start of the step
         cdef Newton* x = &self.lane.newton
-        cdef double h = self.lane.now.h
-        cdef int k
         if share != 0.0 and self.shared.choices.implicit and self.shared.schedule.calls_user:
             # under what is asked for at the start, not what the last substep left
             self.velocity(self.lane.state.q, self.lane.state.x, x.v)
             if self.may_ask(self.lane.state.q, x.v):
                 self.ask(self.lane.clock.t, self.lane.state.q, x.v)
+        self.increment_by_dynamics(share, x.y)
+        self.lock_increment()
+
+    cdef void increment_by_dynamics(self, double share, double* y) noexcept nogil:
+        # y = h v + share h^2 a, M v = p; (v, a) stay in Newton's
+        cdef Newton* x = &self.lane.newton
+        cdef double h = self.lane.now.h
+        cdef int k
         self.velocity(self.lane.state.q, self.lane.state.x, x.v)
         for k in range(self.nv):
-            x.y[k] = h * x.v[k]
+            y[k] = h * x.v[k]
         if share != 0.0:
             self.acceleration(self.lane.clock.t, self.lane.state.q, x.v, x.a)
             for k in range(self.nv):
-                x.y[k] += share * h * h * x.a[k]
-        self.by_velocities(x.y)
-        self.lock_increment()
+                y[k] += share * h * h * x.a[k]
+        self.by_velocities(y)
 
     cdef void guess_rest(self) noexcept nogil:
         # the dynamics know nothing of what the step treats implicitly: a damped light link that is struck hardly moves,
@@ -629,20 +634,16 @@ cdef class VariationalStepper(ModelStepper):
             return False
         if turn < SHORT_TURN:
             return True
-        self.velocity(self.lane.state.q, self.lane.state.x, x.v)
-        self.acceleration(self.lane.clock.t, self.lane.state.q, x.v, x.a)
+        self.increment_by_dynamics(self.node_share(), x.d)
         if not (all_finite(x.v, self.nv) and all_finite(x.a, self.nv)):
             # singular constraints: nothing is predicted
             self.lane.now.cause = cause
             return turn < LONG_TURN
         for k in range(self.nv):
+            x.d[k] = x.y[k] - x.d[k]
             x.v[k] *= h
             x.a[k] *= h * h
-            x.d[k] = x.v[k] + self.node_share() * x.a[k]
         most = (NEAR if required == SAME else FARTHER) * max(self.largest_turn(x.v), vt_sqrt(self.largest_turn(x.a)))
-        self.by_velocities(x.d)
-        for k in range(self.nv):
-            x.d[k] = x.y[k] - x.d[k]
         for k in range(m.nlocked):
             x.d[self.shared.locked[k].iv] = x.a[self.shared.locked[k].iv] = 0.0
         for i in range(m.nbody):
