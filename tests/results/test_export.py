@@ -36,6 +36,7 @@ def run(n=11, **changes) -> Trajectory:
     rng = np.random.default_rng(3)
     steps = 2 * n
     monitors = {"t": 0.05 * np.arange(1, steps + 1), "momentum": rng.random((steps, 6)), "energy": rng.random(steps)}
+    monitors["certificate"] = np.column_stack((rng.random(steps), np.full(steps, np.nan)))
     given = {
         "q_names": HIP[0], "v_names": HIP[1], "constraint_names": ("rod", "gear"), "monitors": monitors,
         "constraint": rng.random((n, 2)), "multipliers": rng.random((n, 2)),
@@ -205,6 +206,7 @@ def test_a_dataset_has_names_and_units():
     assert np.array_equal(data.constraint.sel(constraint_name="gear"), traj.constraint[:, 1])
     assert np.array_equal(data.monitor_energy, traj.monitors["energy"]) and data.monitor_momentum.dims[1] == "part"
     assert np.array_equal(data.step_end, traj.monitors["t"])
+    assert np.array_equal(data.monitor_certificate.sel(certificate_part="turn"), traj.monitors["certificate"][:, 0])
     assert json.loads(data.attrs["settings"]) == traj.settings and json.loads(data.attrs["versions"]) == versions()
     assert isinstance(make(monitors=None).to_xarray(), xarray.Dataset)
 
@@ -300,6 +302,8 @@ def test_mcap_has_frames_joints_states_and_monitors(film, tmp_path):
         assert content["momentum"]["linear"]["z"] == traj.momentum[k, 5]
         assert content["p"] == [{"name": n, "value": x} for n, x in zip(traj.v_names, traj.p[k], strict=True)]
     assert [content["energy"] for _, content in messages["/monitors"]] == traj.monitors["energy"].tolist()
+    assert [content["certificate"] for _, content in messages["/monitors"]] == [
+        {"turn": turn} for turn in traj.monitors["certificate"][:, 0]]  # fmt: skip
     assert metadata.name == "vitree" and json.loads(metadata.metadata["settings"]) == traj.settings
 
 

@@ -94,3 +94,30 @@ def test_long_runs_are_watched_in_pieces():
     run = vt.simulate(model, q, duration=50.0, dt=0.01, every=13, monitors="energy")
     assert run.monitors["energy"].tobytes() == full.energy[1:].tobytes()
     assert run.q.tobytes() == full.q[::13].tobytes()
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_the_certificate_shows_how_far_joints_turn_and_how_near_the_prediction_they_end(method, order):
+    model = vt.Model(chain_flat(4))
+    q, dt = np.array([2.0, 1.0, 0.5, -0.5]), 0.05
+    run = vt.simulate(model, q, duration=5.0, dt=dt, method=method, order=order, monitors="certificate", halvings=0)
+    turn, distance = run.monitors["certificate"].T
+    moved = np.abs(np.diff(run.q, axis=0)).max(axis=1)
+    if order == 2:
+        assert turn == pytest.approx(moved, abs=1e-12)
+    assert (turn >= moved - 1e-12).all() and (turn < np.pi).all()
+    asked = ~np.isnan(distance)
+    assert np.array_equal(asked, turn >= 0.3) and asked.any() and not asked.all()
+    if order == 2:
+        for k in np.flatnonzero(asked):
+            hv, hha = dt * run.v[k], dt**2 * model.forward_dynamics(run.q[k], run.v[k])[0]
+            off = np.abs(np.diff(run.q[k : k + 2], axis=0)[0] - hv - hha / 2).max()
+            bound = max(np.abs(hv).max() ** 2, np.abs(hha).max())
+            assert distance[k] == pytest.approx(off / min(0.5, 0.5 * bound), rel=1e-6) or (
+                distance[k] == pytest.approx(off / min(0.5, bound), rel=1e-6))  # the second solve is asked for less
+
+
+def test_methods_that_certify_nothing_show_nothing():
+    run = run_of("rk4", monitors="certificate")
+    assert np.isnan(run.monitors["certificate"]).all() and run.monitors["certificate"].shape == (60, 2)

@@ -56,7 +56,7 @@ def simulate(
         option(
             "--monitor",
             text="Quantities to keep for every step, recorded or not, separated by commas: energy, momentum, "
-            "constraint, residual, iterations, contraction.",
+            "constraint, residual, iterations, contraction, certificate.",
         ),
     ] = "",
     as_json: Json = False,

@@ -95,7 +95,7 @@ class CompiledIntegrator(Integrator):
                 records.grow(records.rows + count // every + 1)
             if monitors:
                 every_state.rows = 0
-                self.stepper.watch(monitors.contraction)
+                self.stepper.watch(monitors.watched)
             began = time.perf_counter()
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
             took = time.perf_counter() - began

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, versions
 from vitree.results.recording import Recording
-from vitree.results.units import PARTS, UNITS, columns, distinct, made, units_of
+from vitree.results.units import CERTIFICATE, PARTS, UNITS, columns, distinct, made, units_of
 from vitree.writing import replacing, write_text
 
 if TYPE_CHECKING:
@@ -102,8 +102,11 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
         if name == "t":
             given["step_end"] = "step", values, {"units": "s"}
         else:
-            dims = ("step", "part")[: values.ndim]
+            dims = ("step", "certificate_part" if name == "certificate" else "part")[: values.ndim]
             rows[f"monitor_{name}"] = dims, values, {"units": UNITS[name]} if name in UNITS else {}
+    if "certificate" in traj.monitors:
+        given["certificate_part"] = list(CERTIFICATE)
+        given["certificate_unit"] = "certificate_part", list(CERTIFICATE.values())
     # the arrays of a trajectory are read-only, and a dataset is the caller's own
     return xarray.Dataset(rows, coords=given, attrs=made(traj)).copy(deep=True)
 

@@ -14,7 +14,7 @@ import numpy as np
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.filming import film_of
 from vitree.results.recording import Recording
-from vitree.results.units import distinct, made
+from vitree.results.units import CERTIFICATE, distinct, made
 from vitree.writing import replacing
 
 _NUMBER = {"type": "number"}
@@ -45,7 +45,7 @@ _CHANNELS = {
         residual=_NUMBER, q=_NAMED, v=_NAMED, p=_NAMED, constraint=_NAMED, multipliers=_NAMED)),
     "/monitors": ("vitree.Monitors", _object(
         timestamp=_TIME, energy=_NUMBER, momentum=_BOTH, constraint=_NUMBER, residual=_NUMBER, iterations=_NUMBER,
-        contraction=_NUMBER)),
+        contraction=_NUMBER, certificate=_object(**dict.fromkeys(CERTIFICATE, _NUMBER)))),
 }  # fmt: skip
 
 
@@ -157,4 +157,6 @@ def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
         content = {"timestamp": timestamp, **_finite(scalars, (traj.monitors[name][k] for name in scalars))}
         if "momentum" in traj.monitors:
             content["momentum"] = _spatial(traj.monitors["momentum"][k])
+        if "certificate" in traj.monitors:
+            content["certificate"] = _finite(CERTIFICATE, traj.monitors["certificate"][k])
         yield nanoseconds, "/monitors", content

@@ -22,6 +22,8 @@ _OF_PART = (
 _OF_MOMENTUM = {"rad/s": "kg m^2/s", "m/s": "kg m/s"}
 #: The columns of momentum, and their units.
 PARTS = {f"{kind}.{axis}": unit for kind, unit in (("angular", "kg m^2/s"), ("linear", "kg m/s")) for axis in "xyz"}
+#: The columns of the monitor "certificate", and their units.
+CERTIFICATE = {"turn": "rad", "distance": "1"}
 #: Units of the other columns, and of the monitors with the same names.
 UNITS = {
     "kinetic": "J", "potential": "J", "energy": "J", "iterations": "1", "residual": "kg m/s or kg m^2/s",

@@ -10,6 +10,7 @@ import numpy as np
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model.system import System
+from vitree.results.units import CERTIFICATE
 from vitree.wording import Argument, named
 
 #: Name of a quantity -> number of columns (0: a plain array) and meaning.
@@ -20,7 +21,13 @@ MONITORS = {
     "residual": (0, "largest residual of the step's equations at its end [units of p]"),
     "iterations": (0, "corrections of the step"),
     "contraction": (0, "ratio of the last two residuals; NaN if there was only one"),
+    "certificate": (len(CERTIFICATE), "largest turn of a joint [rad], and distance from the dynamics' prediction as a share of the most "
+                       "that is certified; NaN where it is not asked for"),
 }
+
+
+#: Numbers that a stepper shows of each step: the contraction, and the two of the certificate.
+WATCHED = 3
 
 
 def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
@@ -60,11 +67,11 @@ class Monitors:
         self.model, self.done = model, 0
         self.arrays = {"t": np.empty(steps)}
         self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}
-        self.contraction = np.empty(0)
+        self.watched = np.empty((0, WATCHED))
 
     def rows_for(self, records: Records, count: int) -> Records:
         """Room for ``count`` states, as ``records`` have them."""
-        self.contraction = np.full(count, np.nan)
+        self.watched = np.full((count, WATCHED), np.nan)
         kept = {name: getattr(records, name) for name in COLUMNS}
         columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
         return Records(**columns)
@@ -76,7 +83,7 @@ class Monitors:
         if here.stop > len(self.arrays["t"]):
             self._grow(max(here.stop, 3 * len(self.arrays["t"]) // 2))
         simple = {name: getattr(every, name) for name in ("t", "residual", "iterations")}
-        simple["contraction"] = self.contraction
+        simple["contraction"], simple["certificate"] = self.watched[:, 0], self.watched[:, 1:]
         for name, rows in simple.items():
             if name in self.arrays:
                 self.arrays[name][here] = rows[:n]

@@ -26,6 +26,8 @@ cdef struct Now:            # scratch: the step at hand
     double h                # [s]
     double error            # the last residual
     double contraction      # the last residual over the one before
+    double turn             # [rad] the joints' largest; NaN where no method says it
+    double off              # distance from the dynamics' prediction, in units of the most that is certified; NaN if not asked
     int iterations          # corrections
     int cause               # the status that a NaN stands for
     long first_row          # the row of prescribed motion where the step starts

@@ -15,6 +15,9 @@ cdef enum:
     NO_STEP = 6
     WRONG_BRANCH = 7
 
+cdef enum:
+    WATCHED = 3         # numbers of a step beside its records
+
 #: [m, rad, per s, or units of momentum] states beyond it have blown up
 LARGEST = 1e100
 cdef double MOST = LARGEST

@@ -67,9 +67,9 @@ cdef class Stepper:
     cdef object ask_torque
     cdef object rows_owner              # the arrays behind the pointers of `shared`
     cdef object spans_owner
-    cdef object contraction_owner
-    cdef double* contraction_out        # (contraction_count,) or NULL
-    cdef Py_ssize_t contraction_count
+    cdef object watched_owner
+    cdef double* watched_out            # (watched_count, WATCHED) or NULL
+    cdef Py_ssize_t watched_count
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -202,13 +202,14 @@ cdef class Stepper:
         self.memory.spoil()
         self.start_run()
 
-    def watch(self, contraction):
-        """Write the contraction of each recorded step's last correction to rows of an array, or None: no more."""
-        cdef double[::1] view
-        self.contraction_owner, self.contraction_out, self.contraction_count = contraction, NULL, 0
-        if contraction is not None:
-            view = contraction
-            self.contraction_out, self.contraction_count = &view[0], view.shape[0]
+    def watch(self, rows):
+        """Write of each recorded step: contraction, turn [rad] and distance, to an array (rows, 3), or None: no more."""
+        cdef double[:, ::1] view
+        self.watched_owner, self.watched_out, self.watched_count = rows, NULL, 0
+        if rows is not None:
+            view = rows
+            require_size(view.shape[1], WATCHED, "columns of what is watched")
+            self.watched_out, self.watched_count = &view[0, 0], view.shape[0]
 
     def keep_pushes(self, pushes, long every):
         """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
@@ -264,8 +265,10 @@ cdef class Stepper:
                     memcpy(&x[row, 0], self.lane.state.x, self.nv * sizeof(double))
                     iterations[row] = now.iterations
                     error[row] = now.error
-                    if self.contraction_out != NULL:
-                        self.contraction_out[row] = now.contraction
+                    if self.watched_out != NULL:
+                        self.watched_out[row * WATCHED] = now.contraction
+                        self.watched_out[row * WATCHED + 1] = now.turn
+                        self.watched_out[row * WATCHED + 2] = now.off
                     for c in range(held):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1
@@ -283,8 +286,8 @@ cdef class Stepper:
             array = getattr(records, name)
             if array.shape[1:] != width or array.shape[0] < rows:
                 raise ValueError(f"records.{name} of shape {array.shape}; {rows} rows of {width} are needed")
-        if self.contraction_out != NULL and self.contraction_count < rows:
-            raise ValueError(f"{self.contraction_count} rows of contractions; {rows} are needed")
+        if self.watched_out != NULL and self.watched_count < rows:
+            raise ValueError(f"{self.watched_count} rows for what is watched; {rows} are needed")
 
     def require_rows(self, long steps):
         """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""
@@ -304,6 +307,7 @@ cdef class Stepper:
         cdef Schedule* plan = &self.shared.schedule
         cdef long at = self.lane.clock.steps - plan.begun
         self.lane.now.cause, self.lane.now.iterations, self.lane.now.contraction = OK, 0, NAN
+        self.lane.now.turn = self.lane.now.off = NAN
         self.take_inputs()
         self.lane.now.first_row = at * self.rows_each()
         if plan.spans != NULL:

@@ -35,6 +35,8 @@ cdef double STEADY = 0.0025
 #: and the one that begins with the prediction
 cdef double NEAR = 0.5
 cdef double FARTHER = 1.0
+#: The most that it may be [rad]
+cdef double FAR = 0.5
 #: A share of the rounding errors of the largest possible terms
 cdef double ROUNDING = 2e-16
 #: Goals below this number would be solved for in numbers that lose digits
@@ -549,7 +551,7 @@ cdef class VariationalStepper(ModelStepper):
             self.note(p)
             verdict = judge(p, self.lane.economy, &self.shared.choices.costs)
             if verdict == DONE:
-                return OK if self.follows_prediction(required) else WRONG_BRANCH
+                return OK if self.follows_prediction(required, False) else WRONG_BRANCH
             if verdict == FAIL:
                 return WRONG_BRANCH if p.error <= p.goal else TURNED_TOO_FAR if p.turned else NOT_CONVERGED
             economy_note(self.lane.economy, p, verdict)
@@ -623,35 +625,50 @@ cdef class VariationalStepper(ModelStepper):
             most = vt_max_nan(most, joint_turn_square(&m.body[i], y))
         return most
 
-    cdef bint follows_prediction(self, int required) noexcept nogil:
+    cdef bint follows_prediction(self, int required, bint whole) noexcept nogil:
         # whether |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|), of the joints that turn, and each that turns far
-        # is steady. The prediction knows nothing of what the step treats implicitly
+        # is steady, unless the step is the whole of several substeps. The prediction knows nothing of what the step
+        # treats implicitly
         cdef Newton* x = &self.lane.newton
         cdef const vt_model* m = self.shared.m
-        cdef double h = self.lane.now.h, turn = self.largest_turn(x.y), most
+        cdef double h = self.lane.now.h, turn = self.largest_turn(x.y), most, off
         cdef int i, k, cause = self.lane.now.cause
         if not turn < HALF_TURN:
             return False
         if turn < SHORT_TURN:
+            self.show_margin(turn, NAN)
             return True
         self.increment_by_dynamics(self.node_share(), x.d)
         if not (all_finite(x.v, self.nv) and all_finite(x.a, self.nv)):
             # singular constraints: nothing is predicted
             self.lane.now.cause = cause
+            self.show_margin(turn, NAN)
             return turn < LONG_TURN
         for k in range(self.nv):
             x.d[k] = x.y[k] - x.d[k]
             x.v[k] *= h
             x.a[k] *= h * h
         most = (NEAR if required == SAME else FARTHER) * max(self.largest_turn(x.v), vt_sqrt(self.largest_turn(x.a)))
+        most = min(most, FAR)
         for k in range(m.nlocked):
             x.d[self.shared.locked[k].iv] = x.a[self.shared.locked[k].iv] = 0.0
         for i in range(m.nbody):
-            if joint_turn_square(&m.body[i], x.y) >= LONG_TURN and (
+            if not whole and joint_turn_square(&m.body[i], x.y) >= LONG_TURN and (
                     joint_turn_square(&m.body[i], x.d) > STEADY or joint_turn_square(&m.body[i], x.a) > STEADY):
                 return False
-        return (self.largest_turn(x.d) <= most * most
-                or (required != SAME and (m.damped or m.rubbing) and turn < LONG_TURN))
+        off = self.largest_turn(x.d)
+        if off <= most * most or (required != SAME and (m.damped or m.rubbing) and turn < LONG_TURN):
+            self.show_margin(turn, vt_sqrt(off) / most)
+            return True
+        return False
+
+    cdef void show_margin(self, double turn, double off) noexcept nogil:
+        # the largest of a step's substeps; NaN is none
+        cdef Now* now = self.lane.now
+        if not now.turn > vt_sqrt(turn):
+            now.turn = vt_sqrt(turn)
+        if off >= 0.0 and not now.off > off:
+            now.off = off
 
     # ---- a step -----------------------------------------------------------------------------------------
 
