@@ -21,8 +21,8 @@ MONITORS = {
     "residual": (0, "largest residual of the step's equations at its end [units of p]"),
     "iterations": (0, "corrections of the step"),
     "contraction": (0, "ratio of the last two residuals; NaN if there was only one"),
-    "certificate": (len(CERTIFICATE), "largest turn of a joint [rad], and distance from the dynamics' prediction as a share of the most "
-                       "that is certified; NaN where it is not asked for"),
+    "certificate": (len(CERTIFICATE), "largest turn of a joint [rad], and distance from the dynamics' prediction as a "
+                                      "share of the most that is certified; NaN where it is not asked for"),
 }
 
 
