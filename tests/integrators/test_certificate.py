@@ -114,3 +114,36 @@ def test_a_damped_light_link_that_is_struck_hardly_moves(kick, chosen):
     expected = np.linalg.solve(model.crba(q) + np.diag(0.5 * h * damping), p)
     assert run.settings["halved"] == 0 and run.iterations_total <= 5
     assert np.abs(model.difference(q, run.q[-1]) / h - expected).max() < 0.05 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("segments, angle", [(15, 1.0), (15, 0.8), (20, 1.0), (20, 0.9), (20, 0.8)])
+def test_a_scissor_lift_passes_its_singular_configuration(segments, angle):
+    """A trial of the solver at which the constraints depend on each other is taken in halves as others are."""
+    model, q = systems.scissor(segments, angle)
+    run = vt.simulate(model, q, duration=5.0, dt=0.01, method="midpoint")
+    assert run.settings["halved"] < 10 and np.abs(run.constraint).max() < 1e-10
+    assert np.abs(np.diff(run.q, axis=0)).max() < 0.3
+    theta = systems.scissor_angle(model, run.q)
+    assert (theta > np.pi / 2).any() and (theta < np.pi / 2).any()
+    early = run.t < 0.3
+    assert theta[early] == pytest.approx(systems.scissor_benchmark(segments, run.t[early], angle), abs=0.02)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_composed_step_is_certified_as_a_whole(method):
+    """Substeps that are certified each, on light links near a gimbal lock, may lead far off the prediction together."""
+    model, h = vt.load_urdf(vt.find_robot("human"), base="free"), 0.01
+    looked = 0
+    for seed in range(6):
+        v = 4.0 * np.random.default_rng(seed).uniform(-1, 1, model.nv)
+        with pytest.raises(vt.ConvergenceError) as refused:
+            vt.simulate(model, model.neutral(), v, duration=20.0, dt=h, method=method, order=4, tolerance=1e-10,
+                        halvings=0)  # fmt: skip
+        run = refused.value.trajectory
+        for k in range(len(run) - 1):
+            move = model.difference(run.q[k], run.q[k + 1])[3:]
+            if np.abs(move[3:]).max() > 0.6:
+                looked += 1
+                a = model.forward_dynamics(run.q[k], run.v[k])[0]
+                assert np.abs(move - (h * run.v[k] + h * h * a / 2)[3:]).max() < 0.51, (seed, k)
+    assert looked > 20

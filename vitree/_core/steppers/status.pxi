@@ -37,4 +37,4 @@ STATUS_TEXT = {
 
 cdef bint unsolved(int status) noexcept nogil:
     # whether another guess or a shorter step may help
-    return status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == WRONG_BRANCH
+    return status == NOT_CONVERGED or status == TURNED_TOO_FAR or status == DEPENDENT or status == WRONG_BRANCH
