@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 
 import numpy as np
 
@@ -21,20 +22,25 @@ from vitree.urdf.robots import example_robots, own_robots
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs: two robots")
-    parser.add_argument("--starts", type=int, default=880, help="starts in all")
+    parser.add_argument("--starts", type=int, default=880, help="starts in all, at least")
     arguments = parser.parse_args()
-    robots = [*own_robots(), *example_robots()]
-    robots = robots[:2] if arguments.smoke else robots
-    each = 1 if arguments.smoke else max(arguments.starts // len(robots), 1)
-    tried = failed = 0
-    worst_iterations, moved = 0.0, []
-    for name in robots:
+    robots, left_out = {}, []
+    for name in [*own_robots(), *example_robots()][: 2 if arguments.smoke else None]:
         try:
-            model, rng = vt.load_urdf(vt.find_robot(name)), np.random.default_rng(0)
+            model = vt.load_urdf(vt.find_robot(name))
             model.require_regular()
         except vt.VitreeError:
-            continue  # nothing moves on a fixed base, or a joint moves no mass
-        for _, dt in itertools.product(range(each), (1e-4, 1e-3, 1e-2)):
+            left_out.append(name)  # nothing moves on a fixed base, or a joint moves no mass
+        else:
+            robots[name] = model
+    steps = 1e-4, 1e-3, 1e-2
+    each = 1 if arguments.smoke else math.ceil(arguments.starts / len(robots) / len(steps))
+    starts = tried = failed = busy = far_off = 0
+    worst_iterations, moved = 0.0, []
+    for name, model in robots.items():
+        rng = np.random.default_rng(0)
+        for _, dt in itertools.product(range(each), steps):
+            starts += 1
             q = model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv))
             zero = np.zeros(model.nv)
             for method, order in itertools.product(("linear-time", "midpoint"), (2, 4)):
@@ -50,11 +56,15 @@ def main() -> None:
                 moved.append(far)
                 mean = run.iterations_total / run.steps
                 worst_iterations = max(worst_iterations, mean)
-                if mean > {2: 1, 4: 5}[order] or far > 1e-9:  # order 4 has five substeps
+                iterates = mean > {2: 1, 4: 5}[order]  # order 4 has five substeps
+                busy, far_off = busy + iterates, far_off + (far > 1e-9)
+                if iterates or far > 1e-9:
                     print(f"{name} {method} order {order} dt {dt:g}: {mean:.2f} iterations a step, moved {far:.1e}",
                           flush=True)  # fmt: skip
-    print(f"{tried} runs, {failed} failed; iterations a step: at most {worst_iterations:.2f}; "
-          f"moved: median {np.median(moved):.1e}, at most {max(moved):.1e}")  # fmt: skip
+    print(f"left out: {', '.join(left_out) or 'none'}")
+    print(f"{starts} starts of {len(robots)} robots, {tried} runs: {failed} failed, {busy} took more than an iteration "
+          f"a substep (at most {worst_iterations:.2f} a step), {far_off} moved by more than 1e-9 "
+          f"(median {np.median(moved):.1e}, at most {max(moved):.1e})")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -12,6 +13,7 @@ from random_models import chain_flat
 
 import vitree as vt
 from vitree import writing
+from vitree.cli import main
 from vitree.errors import InputError
 from vitree.results.export import to_json
 from vitree.urdf import write_urdf
@@ -35,6 +37,15 @@ def run():
     return vt.simulate(vt.Model(chain_flat(3)), duration=0.02, dt=1e-3)
 
 
+def command(*line):
+    assert main([str(word) for word in line]) == 0
+
+
+def plotted(run, path):
+    with tempfile.TemporaryDirectory() as folder:
+        command("plot", "energy", run.save(os.path.join(folder, "run.npz")), "-o", path)
+
+
 #: Everything of the library that writes a file: name -> function of (run, path).
 WRITERS = {
     "save": lambda run, path: run.save(path),
@@ -45,6 +56,8 @@ WRITERS = {
     "write_urdf": lambda run, path: write_urdf(vt.load_urdf(vt.find_robot("double_pendulum")), path),
     "write_html": lambda run, path: write_html(run, path),
     "to_json": lambda run, path: to_json(run, path),
+    "vitree fix": lambda run, path: command("fix", vt.find_robot("double_pendulum"), "-o", path),
+    "vitree plot": lambda run, path: plotted(run, path),
 }
 
 
@@ -208,6 +221,7 @@ import os, random, signal, sys, time
 import numpy as np
 import vitree as vt
 from vitree import writing
+from vitree.cli import main
 from random_models import chain_flat
 
 folder, named = sys.argv[1], sys.argv[2] == "named"
@@ -258,6 +272,7 @@ def test_a_kill_of_a_named_temporary_is_mended_by_the_next_save(tmp_path):
     code = """
 import os, signal, sys
 from vitree import writing
+from vitree.cli import main
 writing._UNNAMED = None
 with writing.replacing(sys.argv[1]) as stream:
     stream.write(b"new" * 100_000)

@@ -283,6 +283,8 @@ def test_robots_are_listed(run):
         (["simulate", "ROBOT", "--method", "rk4", "--order", "4"], "order"),
         (["simulate", "ROBOT", "--method", "rk44"], "rk4"),
         (["simulate", "ROBOT", "--dt", "-1"], "dt"),
+        (["simulate", "ROBOT", "--dt", "1e-320"], "--dt 1e-320 s is too small"),
+        (["compare", "ROBOT", "--dt", "1e-320"], "--dt 1e-320 s is too small"),
         (["simulate", "ROBOT", "-o", "absent/run.npz"], "absent"),
         (["simulate", "ROBOT", "-o", "."], "directory"),
         (["simulate", "ROBOT", "--method", "rk4", "--solver", "riqn"], "solver"),

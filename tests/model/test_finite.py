@@ -138,6 +138,20 @@ def test_runs_from_frames_that_coincide_say_so(kind, method):
     assert failure.value.time == 0.0
 
 
+@pytest.mark.parametrize("method", list(vt.METHODS))
+@pytest.mark.parametrize(("which", "size"), [
+    ("q0", 1e100), ("q0", -1e200), ("q0", 1e308), ("v0", 1e100), ("v0", -1e200), ("v0", 1e308), ("torque", 1e308),
+    ("torque", -1e308)])  # fmt: skip
+def test_runs_of_the_largest_numbers_end(which, size, method):
+    """SciPy's rk45 and dop853 never returned."""
+    start = {"q0": [0.1, 0.2], "v0": [0.0, 0.0], which: [size, size]}
+    try:
+        run = vt.simulate(PENDULUM, **start, duration=0.1, dt=0.01, method=method)
+    except (vt.InputError, vt.ConvergenceError):
+        return
+    assert np.isfinite(run.q).all() and np.isfinite(run.v).all() and np.isfinite(run.energy).all()
+
+
 # ---- reduced models ------------------------------------------------------------------------------------------
 
 

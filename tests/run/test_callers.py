@@ -35,6 +35,24 @@ def frozen(x):
     return x
 
 
+class Answers(vt.Force):
+    """A load that answers with what it is given."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def force(self, model, t, q, v, u):
+        return self.x
+
+
+def two_rods(*loads):
+    tree = vt.Tree("two rods")
+    tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0)).add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    tree.load(*loads)
+    return tree.compile()
+
+
+DRIVEN = two_rods(vt.JointForce("a", "first"), vt.JointForce("b", "second"))
 TAKEN = {
     "list": [0.25, 0.5], "tuple": (0.25, 0.5), "float32": np.array([0.25, 0.5], np.float32),
     "longdouble": np.array([0.25, 0.5], np.longdouble), "big-endian": np.array([0.25, 0.5], ">f8"),
@@ -61,7 +79,14 @@ ENTRANCES = {
     "torque of t": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01),
     "limited": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, effort_limits=True, duration=0.02, dt=0.01),
     "scipy": lambda x: vt.simulate(MODEL, Q, torque=lambda t, q, v: x, duration=0.02, dt=0.01, method="scipy-rk45"),
+    "inputs of t": lambda x: vt.simulate(DRIVEN, Q, inputs=lambda t, q, v: x, duration=0.02, dt=0.01),
+    "explicit": lambda x: vt.simulate(DRIVEN, Q, inputs=lambda t, q, v: x, duration=0.02, dt=0.01, method="rk4"),
+    "load": lambda x: vt.simulate(two_rods(Answers(x)), Q, duration=0.02, dt=0.01),
+    "load, explicit": lambda x: vt.simulate(two_rods(Answers(x)), Q, duration=0.02, dt=0.01, method="rk4"),
 }  # fmt: skip
+#: Those that are no torque, and their names in errors.
+NAMED = {"q0": "q0", "v0": "v0", "compare": "q0", "inputs of t": "inputs(t, q, v)", "explicit": "inputs(t, q, v)",
+         "load": "force of Answers", "load, explicit": "force of Answers"}  # fmt: skip
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
@@ -77,10 +102,8 @@ def test_what_is_not_meant_is_refused_by_name(kind, entrance):
     value, words = REFUSED[kind]
     with pytest.raises(vt.InputError, match=words) as failure:
         ENTRANCES[entrance](value)
-    assert ("torque" if entrance not in ("q0", "v0", "compare") else "q0" if entrance != "v0" else "v0") in str(
-        failure.value
-    )
-    if entrance in ("torque of t", "limited", "scipy"):
+    assert NAMED.get(entrance, "torque") in str(failure.value)
+    if entrance not in ("q0", "v0", "compare", "torque"):
         assert isinstance(failure.value, vt.CallableError) and failure.value.time == 0.0
         assert "at t = 0 s" in str(failure.value) or "at t = 0.005 s" in str(failure.value)
         assert len(failure.value.trajectory) == 1
@@ -235,13 +258,6 @@ class Push(vt.Force):
         return [0.0, 0.0]
 
 
-def pushed():
-    tree = vt.Tree("pushed")
-    tree.world.add(vt.ry("a"), vt.tz(-1.0), vt.body("one", 1.0)).add(vt.ry("b"), vt.tz(-1.0), vt.body("two", 1.0))
-    tree.load(Push())
-    return tree.compile()
-
-
 def late(t, *state):
     if t > 0.02:
         raise LookupError("mine")
@@ -263,7 +279,7 @@ def test_callables_of_a_reduced_model_are_asked_in_its_coordinates():
 @pytest.mark.parametrize("method", list(vt.METHODS))
 @pytest.mark.parametrize("whose", ["torque", "load"])
 def test_errors_of_callables_bring_the_cause_the_time_and_the_steps(method, whose):
-    model, more = (MODEL, {"torque": late}) if whose == "torque" else (pushed(), {})
+    model, more = (MODEL, {"torque": late}) if whose == "torque" else (two_rods(Push()), {})
     with pytest.raises(vt.CallableError, match="raised LookupError: mine") as failure:
         vt.simulate(model, Q, duration=0.1, dt=0.005, method=method, **more)
     error = failure.value

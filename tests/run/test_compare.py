@@ -174,6 +174,23 @@ def test_steps_in_halves_are_told():
     assert "linear-time, dt = 0.01 s: 10 of 10 steps" in str(found) and "rk4, dt" not in str(found)
 
 
+def test_every_warning_of_the_runs_is_told_once():
+    model, q, v = double_pendulum(), np.ones(2), [24.0, -48.0]
+    ways = {"one": "linear-time", "other": ("linear-time", {"tolerance": 1e-9}), "midpoint": "midpoint",
+            "coarse": "explicit-euler", "short": ("midpoint", {"halvings": 1})}  # fmt: skip
+    found = compare(model, ways, q, v, duration=1.0, dt=[0.05, 0.025], reference=False)
+    assert any("failed" in row["status"] for row in found.table)
+    lines, told = found.notes, [run.warnings for run in found.trajectories.values()]
+    assert len(set(lines)) == len(lines) and {len(texts) for texts in told} >= {0, 1}
+    assert any(line.startswith("one, dt = 0.025 s; other, dt = 0.025 s") for line in lines)
+    for (label, dt), run in found.trajectories.items():
+        for text in run.warnings:
+            name = f"{label}, dt = {dt:g} s"
+            assert any(name in line and text.startswith(line.partition(" s: ")[2]) for line in lines)
+            assert sum(text.endswith(line) for line in lines) == 1
+    assert found.to_json().count("Use a smaller dt") == 1
+
+
 def test_a_fixed_robot_has_no_momentum_error(result):
     assert all(math.isnan(row["momentum_error"]) for row in result.table)
     assert " - " in str(result) and "angular" not in str(result)

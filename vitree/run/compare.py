@@ -188,8 +188,7 @@ class _Table:
                 *truth.notes,
                 *notes.friction_notes(model, self.run.q0, max(self.dts)),
                 *notes.failure_notes(row["reason"] for row in rows),
-                *(notes.halving_note(*key, run.settings["halved"], run.steps)
-                  for key, run in self.trajectories.items() if run.settings.get("halved")),
+                *notes.warning_notes(self.trajectories),
             ),
         )  # fmt: skip
 

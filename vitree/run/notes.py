@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from vitree.model.model import Model
 from vitree.model.system import System, freedom_of
+from vitree.run.trajectory import Trajectory
 
 
 def system_note(model: System, duration: float) -> str:
@@ -58,9 +59,15 @@ def failure_notes(reasons: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
 
 
-def halving_note(label: str, dt: float, halved: int, steps: int) -> str:
-    """Say that some steps were retried in halves."""
-    return (
-        f"{label}, dt = {dt:g} s: {halved} of {steps} steps could not be solved and were retried in halves; "
-        "the errors of this run are those of smaller steps."
-    )
+def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
+    """Return the warnings of runs by (label, dt): their first sentences behind the runs, the others once below them."""
+    told: dict[str, dict[str, list[str]]] = {}
+    for (label, dt), run in runs.items():
+        for text in run.warnings:
+            first, stop, others = text.partition(". ")
+            told.setdefault(others, {}).setdefault(first + stop.strip(), []).append(f"{label}, dt = {dt:g} s")
+    notes: list[str] = []
+    for others, firsts in told.items():
+        notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
+        notes += [others] if others else []
+    return notes
