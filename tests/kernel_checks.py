@@ -65,17 +65,17 @@ def carried(flat, y, r):
     return out
 
 
-def check_linear_time(flat, speed):
+def check_linear_time(flat, speed, kinetic="twist"):
     q, p, dq, tau = case(flat, speed)
     model = Model(flat)
     y = chart(flat, q, dq)
-    r, d, p2 = pieces("batch_linear_time", 1, model, H, q, p, y, tau)
-    expected = reference.linear_time_residual(flat, q, p, dq, H, tau)
+    r, d, p2 = pieces("batch_linear_time", 1, model, H, q, p, y, tau, split=kinetic == "split")
+    expected = reference.linear_time_residual(flat, q, p, dq, H, tau, kinetic=kinetic)
     scale = speed * np.abs(p).max()
     assert np.abs(r - expected).max() < 3e-14 * scale
     # the direction is exact: along it the oracle's residual falls with the square of what is left
     # (compared as displacements of q2, through a change of chart by differences)
-    displacement = reference.solve(reference.linear_time_jacobian(flat, q, dq, H), -expected)
+    displacement = reference.solve(reference.linear_time_jacobian(flat, q, dq, H, kinetic), -expected)
     step = 1e-5 * (np.abs(y).max() / np.abs(displacement).max())
 
     def moved(s):
@@ -86,7 +86,7 @@ def check_linear_time(flat, speed):
     assert np.abs(d - slope).max() < 1e-9 * np.abs(slope).max()
     # the end: momentum at node 2, where the residual was carried in as a wrench (compared by the
     # stepper's tests of momentum); joints of one coordinate take it as it is
-    _, end = reference.linear_time_end(flat, q, dq, H, tau)
+    _, end = reference.linear_time_end(flat, q, dq, H, tau, kinetic=kinetic)
     for i, rv in enumerate(reference.v_slices(flat)):
         if flat.kind[i] < 3:
             assert np.abs(p2[rv] + r[rv] - end[rv]).max() < 3e-14 * scale
@@ -107,7 +107,7 @@ def check_midpoint(flat, speed, alpha):
     assert np.abs(d - exact).max() < tolerance * np.abs(exact).max()
 
 
-def check_widths(kernel, width, flats):
+def check_widths(kernel, width, flats, **more):
     for flat in flats:
         rng, model, n = np.random.default_rng(0), Model(flat), 11
         states = [random_state(flat, rng, speed=10.0 ** rng.uniform(-2, 1.5)) for _ in range(n)]
@@ -115,12 +115,12 @@ def check_widths(kernel, width, flats):
         rule = H if kernel == "batch_linear_time" else (H, 0.4)
         rows = [np.full((n, 3 * model.nv), np.nan) for _ in range(2)]
         for w, out in zip((1, width), rows, strict=True):
-            getattr(lanes(w), kernel)(model.core, rule, q, model.momenta(q, v), H * v, v, out)
+            getattr(lanes(w), kernel)(model.core, rule, q, model.momenta(q, v), H * v, v, out, **more)
         assert np.isfinite(rows[0]).all()
         assert rows[0].tobytes() == rows[1].tobytes()
 
 
-def check_builds(stepper, draw):
+def check_builds(stepper, draw, **options):
     """The one with more registers is chosen where it runs: a trajectory must not depend on that."""
     kinds = SCALAR if stepper == "MidpointStepper" else KINDS
     flat = draw(np.random.default_rng(8), nbody=9, kinds=kinds, damping=True)
@@ -129,7 +129,8 @@ def check_builds(stepper, draw):
     ends = []
     for build in ("_x1", "_x1_avx512"):
         core = importlib.import_module(f"vitree._core.{build}")
-        more = {"tableau": ([[0, 0], [0.5, 0]], [0, 1], [0, 0.5]), "moments": ((0, 1), 2)} if "Runge" in stepper else {}
+        tableau = {"tableau": ([[0, 0], [0.5, 0]], [0, 1], [0, 0.5]), "moments": ((0, 1), 2)}
+        more = tableau if "Runge" in stepper else options
         run = getattr(core, stepper)(model.core, 0.004, **more)
         run.set_state(0.0, q, v)
         sizes = (1, (1, model.nq), (1, model.nv), 1, 1, (1, 0))

@@ -599,10 +599,25 @@ def average_twists(flat: Flat, q1, dq, h):
     return np.array(V)
 
 
-def linear_time_action(flat: Flat, q1, q2, h):
-    """Ld = sum h/2 V^T G V - h/2 (P(q1) + P(q2)) (Lee et al. 2016, eq. 9)."""
+def com_displacement(flat: Flat, i, V, h):
+    """Of the centre of mass over a step with the average twist V, and the turn, in the axes of node 1."""
+    D = exp_se3(h * V)
+    R, c = D[:3, :3], flat.com[i]
+    return D[:3, 3] + (R @ c - c), R
+
+
+def linear_time_action(flat: Flat, q1, q2, h, kinetic="twist"):
+    """Ld = sum h/2 V^T G V - h/2 (P(q1) + P(q2)) (Lee et al. 2016, eq. 9).
+
+    split: sum 1/(2h) (w^T I w + m |p|^2) for the first sum, with the turn w and the displacement p of the COM.
+    """
     V = average_twists(flat, q1, difference(flat, q1, q2), h)
-    kinetic = sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) / 2
+    if kinetic == "twist":
+        kinetic = sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) / 2
+    else:
+        moves = [com_displacement(flat, i, Vi, h)[0] / h for i, Vi in enumerate(V)]
+        kinetic = sum(Vi[:3] @ flat.inertia[i] @ Vi[:3] + flat.mass[i] * (u @ u)
+                      for i, (Vi, u) in enumerate(zip(V, moves, strict=True))) / 2  # fmt: skip
     return h * kinetic - h / 2 * (potential_energy(flat, q1) + potential_energy(flat, q2))
 
 
@@ -614,10 +629,26 @@ def body_momenta(flat: Flat, V, h):
     return minus, plus
 
 
-def linear_time_slots(flat: Flat, q1, dq, h):
+def split_momenta(flat: Flat, V, h):
+    """The same of split: the force m p/h, and about the COM the torque dlog_{+-w}^T I w/h."""
+    minus, plus = [], []
+    for i, Vi in enumerate(V):
+        w, c = h * Vi[:3], flat.com[i]
+        p, R = com_displacement(flat, i, Vi, h)
+        f, g = flat.mass[i] * p / h, np.concatenate((flat.inertia[i] @ Vi[:3], np.zeros(3)))
+        for out, sign, force in ((minus, 1, f), (plus, -1, R.T @ f)):
+            n = dlogT(np.concatenate((sign * w, np.zeros(3))), g)[:3]
+            out.append(np.concatenate((n + np.cross(c, force), force)))
+    return np.array(minus), np.array(plus)
+
+
+MOMENTA = {"twist": body_momenta, "split": split_momenta}
+
+
+def linear_time_slots(flat: Flat, q1, dq, h, kinetic="twist"):
     """D1 Ld, D2 Ld (nv,): project(-mu- + h/2 W) at q1, project(mu+ + h/2 W) at q2."""
     q2 = integrate(flat, q1, dq)
-    minus, plus = body_momenta(flat, average_twists(flat, q1, dq, h), h)
+    minus, plus = MOMENTA[kinetic](flat, average_twists(flat, q1, dq, h), h)
     D1 = project(flat, q1, -minus + h / 2 * gravity_wrenches(flat, q1))
     D2 = project(flat, q2, plus + h / 2 * gravity_wrenches(flat, q2))
     return D1, D2
@@ -631,16 +662,16 @@ def half_impulse(flat: Flat, q, dq, h, tau=None, wrench=None):
     return h / 2 * (force - drag(flat, dq / h))
 
 
-def linear_time_residual(flat: Flat, q1, p1, dq, h, tau=None, wrench=None):
+def linear_time_residual(flat: Flat, q1, p1, dq, h, tau=None, wrench=None, kinetic="twist"):
     """f = -D1 Ld - f- - p1 (nv,), zero at the step; tau (nv,), wrench (nbody, 6) core frames."""
-    D1, _ = linear_time_slots(flat, q1, dq, h)
+    D1, _ = linear_time_slots(flat, q1, dq, h, kinetic)
     return -D1 - half_impulse(flat, q1, dq, h, tau, wrench) - p1
 
 
-def linear_time_end(flat: Flat, q1, dq, h, tau=None, wrench=None):
+def linear_time_end(flat: Flat, q1, dq, h, tau=None, wrench=None, kinetic="twist"):
     """q2 and p2 = D2 Ld + f+ of an increment."""
     q2 = integrate(flat, q1, dq)
-    _, D2 = linear_time_slots(flat, q1, dq, h)
+    _, D2 = linear_time_slots(flat, q1, dq, h, kinetic)
     return q2, D2 + half_impulse(flat, q2, dq, h, tau, wrench)
 
 
@@ -651,7 +682,23 @@ def drnea(flat: Flat, q0, q1, q2, h):
     return -(D2 + D1)
 
 
-def linear_time_jacobian(flat: Flat, q1, dq, h):
+def twist_block(flat: Flat, i, V, h):
+    """K, derivative (6, 6) of mu- by body variations at node 2."""
+    G = spatial_inertia(flat, i)
+    return (dlog(h * V).T @ G + h * ddlogT(h * V, G @ V)) @ dlog(-h * V) / h
+
+
+def split_block(flat: Flat, i, V, h):
+    """The same of split: the turn varies by dlog_{-w}, the COM's displacement by R (v + omega x c)."""
+    w, c, zero = np.concatenate((h * V[:3], np.zeros(3))), flat.com[i], np.zeros((3, 3))
+    _, R = com_displacement(flat, i, V, h)
+    g = np.concatenate((flat.inertia[i] @ V[:3], np.zeros(3)))
+    n = (dlog(w).T[:3, :3] @ flat.inertia[i] + h * ddlogT(w, g)[:3, :3]) @ dlog(-w)[:3, :3] / h
+    f = flat.mass[i] / h * np.hstack((-R @ hat(c), R))
+    return np.vstack((np.hstack((n, zero)) + hat(c) @ f, f))
+
+
+def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="twist"):
     """Derivative (nv, nv) of the residual by body variations of q2, with 6x6 blocks K_i.
 
     K = (dlog_{hV}^T G + h d/dx (dlog_x^T G V)) dlog_{-hV} / h; zeta_i = X_i(q2) zeta_p + S d;
@@ -664,10 +711,10 @@ def linear_time_jacobian(flat: Flat, q1, dq, h):
     X2 = [Ad(inverse(T)) for T in relative_poses(flat, integrate(flat, q1, dq))]
     zeta, dF = [], []
     for i, Vi in enumerate(V):
-        k, G = flat.parent[i], spatial_inertia(flat, i)
+        k = flat.parent[i]
         z = X2[i] @ zeta[k] if k >= 0 else np.zeros((6, nv), dtype=V.dtype)
         z[:, r[i]] += joint_subspace(flat, i)
-        K = (dlog(h * Vi).T @ G + h * ddlogT(h * Vi, G @ Vi)) @ dlog(-h * Vi) / h
+        K = (twist_block if kinetic == "twist" else split_block)(flat, i, Vi, h)
         zeta.append(z)
         dF.append(K @ z)
     J, c = np.zeros((nv, nv), dtype=V.dtype), drag_slope(flat, dq / h)
@@ -679,13 +726,13 @@ def linear_time_jacobian(flat: Flat, q1, dq, h):
     return J
 
 
-def linear_time_jacobian_by_differences(flat: Flat, q1, dq, h):
+def linear_time_jacobian_by_differences(flat: Flat, q1, dq, h, kinetic="twist"):
     """The same by differences of the residual."""
     q1, dq = normalised(flat, np.asarray(q1, np.longdouble)), np.asarray(dq, np.longdouble)
 
     def f(e):
         d = compose_increments(flat, dq, e)
-        return linear_time_residual(flat, q1, 0 * dq, d, h)
+        return linear_time_residual(flat, q1, 0 * dq, d, h, kinetic=kinetic)
 
     return derivative(f, len(dq))
 
@@ -709,7 +756,7 @@ def _first_guess(flat, q, p, h, tau, wrench):
     return h * v + h * h / 2 * acceleration(flat, q, v, 0.0 if tau is None else tau, wrench)
 
 
-def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None):
+def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None, kinetic="twist"):
     """(q2, p2) one step of h after (q, p), by Newton in extended precision.
 
     Returned in the precision of q. ``tau`` (nv,) [N or N m] and ``wrench`` (nbody, 6), body i's
@@ -719,13 +766,13 @@ def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None):
     q = normalised(flat, np.asarray(q, np.longdouble))
     p, h = np.asarray(p, np.longdouble), np.longdouble(h)
     dq = _newton(
-        lambda x: linear_time_residual(flat, q, p, x, h, tau, wrench),
-        lambda x: linear_time_jacobian(flat, q, x, h),
+        lambda x: linear_time_residual(flat, q, p, x, h, tau, wrench, kinetic),
+        lambda x: linear_time_jacobian(flat, q, x, h, kinetic),
         lambda x, d: compose_increments(flat, x, d),
         _first_guess(flat, q, p, h, tau, wrench),
         1 + np.max(np.abs(p)),
     )
-    q2, p2 = linear_time_end(flat, q, dq, h, tau, wrench)
+    q2, p2 = linear_time_end(flat, q, dq, h, tau, wrench, kinetic)
     return q2.astype(kind), p2.astype(kind)
 
 

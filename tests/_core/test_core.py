@@ -132,6 +132,8 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
 
 
 @pytest.mark.skipif(not _cpu.runs(8), reason="this CPU has no AVX-512")
-@pytest.mark.parametrize("stepper", ["EulerStepper", "RungeKuttaStepper", "LinearTimeStepper", "MidpointStepper"])
-def test_both_builds_of_one_lane_give_the_same_bits(stepper):
-    check_builds(stepper, random_flat)
+@pytest.mark.parametrize(("stepper", "options"), [
+    ("EulerStepper", {}), ("RungeKuttaStepper", {}), ("LinearTimeStepper", {}), ("LinearTimeStepper", {"split": True}),
+    ("MidpointStepper", {})], ids=str)  # fmt: skip
+def test_both_builds_of_one_lane_give_the_same_bits(stepper, options):
+    check_builds(stepper, random_flat, **options)

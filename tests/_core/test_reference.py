@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -197,6 +198,7 @@ def test_slot_derivatives_are_those_of_the_action(tree):
     q2 = ref.integrate(flat, q1, dq)
     actions = [
         (lambda a, b: ref.linear_time_action(flat, a, b, h), ref.linear_time_slots),
+        (lambda a, b: ref.linear_time_action(flat, a, b, h, "split"), _with_split),
         (lambda a, b: ref.midpoint_action(flat, a, b, h, 0.3), _with_alpha(0.3)),
         (lambda a, b: ref.midpoint_action(flat, a, b, h), ref.midpoint_slots),
     ]
@@ -204,6 +206,10 @@ def test_slot_derivatives_are_those_of_the_action(tree):
         by_differences = ref.slot_derivatives_by_differences(action, flat, q1, q2)
         for mine, theirs in zip(slots(flat, q1, dq, h), by_differences, strict=True):
             assert relative(mine, theirs) < DIFFERENCES
+
+
+def _with_split(flat, q1, dq, h):
+    return ref.linear_time_slots(flat, q1, dq, h, "split")
 
 
 def _with_alpha(alpha):
@@ -217,8 +223,9 @@ def test_newton_matrices_are_the_derivatives_of_the_residuals(tree):
     h = np.longdouble(0.02)
     q1 = ref.normalised(flat, q1.astype(np.longdouble))
     dq = h * v
-    J = ref.linear_time_jacobian(flat, q1, dq, h)
-    assert relative(J, ref.linear_time_jacobian_by_differences(flat, q1, dq, h)) < DIFFERENCES
+    for kinetic in ("twist", "split"):
+        J = ref.linear_time_jacobian(flat, q1, dq, h, kinetic)
+        assert relative(J, ref.linear_time_jacobian_by_differences(flat, q1, dq, h, kinetic)) < DIFFERENCES
     for alpha in (0.3, 0.5):
         loads = (h, alpha, tau, wrench)
         J = ref.midpoint_jacobian(flat, q1, dq, *loads)
@@ -226,6 +233,9 @@ def test_newton_matrices_are_the_derivatives_of_the_residuals(tree):
             lambda e, loads=loads: ref.midpoint_slots(flat, q1, dq + e, *loads)[0], len(v)
         )
         assert relative(J, differences) < DIFFERENCES
+
+
+STEPS = [ref.linear_time_step, partial(ref.linear_time_step, kinetic="split"), ref.midpoint_step]
 
 
 def _flow(flat, q, v, h, tau, wrench, substeps=8):
@@ -248,7 +258,7 @@ def _flow(flat, q, v, h, tau, wrench, substeps=8):
     return ref.integrate(flat, q, xi), v
 
 
-@pytest.mark.parametrize("step", [ref.linear_time_step, ref.midpoint_step])
+@pytest.mark.parametrize("step", STEPS)
 def test_a_loaded_damped_step_has_a_local_error_of_third_order(step):
     rng = np.random.default_rng(3)
     flat = random_flat(rng, 3, kinds=("ball", "revolute"), base="free", damping=True)
@@ -264,7 +274,7 @@ def test_a_loaded_damped_step_has_a_local_error_of_third_order(step):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(3, abs=0.1)
 
 
-@pytest.mark.parametrize("step", [ref.linear_time_step, ref.midpoint_step])
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("seed", range(2))
 def test_steps_solve_their_equations_go_back_and_keep_momentum(step, seed):
     rng = np.random.default_rng(seed)

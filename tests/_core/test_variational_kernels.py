@@ -20,14 +20,16 @@ from kernel_checks import (
 from random_models import random_flat
 from reference_cases import drnea_cases, midpoint_cases
 
+from vitree.integrators.variational import KINETIC
 from vitree.mechanism.flat import BALL, FREE
 from vitree.model.model import Model
 
 
 @pytest.mark.parametrize("speed", [1.0, 15.0], ids=["slow", "fast"])
+@pytest.mark.parametrize("kinetic", KINETIC)
 @pytest.mark.parametrize("flat", ALL, ids=lambda f: "-".join(map(str, f.kind)))
-def test_linear_time(flat, speed):
-    check_linear_time(flat, speed)
+def test_linear_time(flat, speed, kinetic):
+    check_linear_time(flat, speed, kinetic)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.5, 0.7, 1.0])
@@ -60,9 +62,10 @@ def test_midpoint_of_large_turns(kind, angle):
 
 
 @pytest.mark.parametrize("width", [w for w in BUILT if w > 1])
-@pytest.mark.parametrize("kernel", ["batch_linear_time", "batch_midpoint"])
-def test_every_width_gives_the_same_bits(kernel, width):
-    check_widths(kernel, width, ALL)
+@pytest.mark.parametrize(("kernel", "more"), [("batch_linear_time", {}), ("batch_linear_time", {"split": True}),
+                                              ("batch_midpoint", {})], ids=["twist", "split", "midpoint"])
+def test_every_width_gives_the_same_bits(kernel, more, width):
+    check_widths(kernel, width, ALL, **more)
 
 
 @pytest.mark.parametrize("case", drnea_cases(), ids=lambda c: c.flat.name)

@@ -88,7 +88,7 @@ def torque(t, q, v):
 #: Times in which the errors of every order come to lie between the ceiling and the floor, for trees of joints of one
 #: coordinate, and for floating ones with ball joints.
 DURATIONS = {
-    "chain10": (0.5, None), "closed chain": (0.15, None), "constraints": (0.25, 0.25), "plain": (0.5, 0.5),
+    "chain10": (0.5, None), "closed chain": (0.15, None), "constraints": (0.25, 0.25), "plain": (0.5, 0.7),
     "damped": (0.35, 0.5), "loads": (0.35, 0.15), "inputs of t": (0.35, 0.15), "torque": (0.15, 0.15),
     "written": (0.25, 0.35), "prescribed": (0.35, 0.25),
 }  # fmt: skip

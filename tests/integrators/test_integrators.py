@@ -11,10 +11,15 @@ import vitree as vt
 from vitree.mechanism.flat import FREE, KINDS
 
 COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
-VARIATIONAL = [name for name, kind in vt.METHODS.items() if kind.uses_momentum]
+#: The variational schemes: method and options.
+SCHEMES = {
+    "twist": {"method": "linear-time", "kinetic": "twist"}, "split": {"method": "linear-time", "kinetic": "split"},
+    "midpoint": {"method": "midpoint"}, "midpoint, norm of the energy": {"method": "midpoint", "norm": "energy"},
+}  # fmt: skip
 SOLVERS = [
-    ("linear-time", "auto"), ("linear-time", "recursive-newton"), ("linear-time", "frozen"),
-    ("linear-time", "riqn"), ("midpoint", "auto"), ("midpoint", "recursive-newton"), ("midpoint", "frozen"),
+    ("twist", "auto"), ("twist", "recursive-newton"), ("twist", "frozen"), ("twist", "riqn"), ("split", "auto"),
+    ("split", "recursive-newton"), ("split", "newton"), ("split", "riqn"), ("midpoint", "auto"),
+    ("midpoint", "recursive-newton"), ("midpoint", "frozen"),
 ]  # fmt: skip
 
 
@@ -41,13 +46,15 @@ def fitted_order(model, q, v, method, steps, duration=0.4, **more):
 
 
 @pytest.mark.parametrize("damped", [False, True], ids=["free", "damped"])
-@pytest.mark.parametrize("method", [name for name in COMPILED if vt.METHODS[name].order <= 4])
+@pytest.mark.parametrize(("method", "options"), [
+    *((name, {}) for name in COMPILED if vt.METHODS[name].order <= 4), ("linear-time", {"kinetic": "twist"}),
+    ("linear-time", {"kinetic": "split"}), ("midpoint", {"norm": "energy"})], ids=str)  # fmt: skip
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_order(method, base, damped):
+def test_order(method, options, base, damped):
     model, q, v = tree(11, base, kinds=("revolute", "prismatic", "helical", "ball"), damping=damped)
     order = vt.METHODS[method].order
     steps = np.array([0.4 / n for n in ((40, 80, 160) if order > 2 else (100, 200, 400))])
-    assert np.abs(fitted_order(model, q, v, method, steps) - order).max() < 0.1
+    assert np.abs(fitted_order(model, q, v, method, steps, **options) - order).max() < 0.1
 
 
 @pytest.mark.parametrize("method", [name for name in COMPILED if vt.METHODS[name].order <= 4])
@@ -90,55 +97,57 @@ def test_wrench_axes_reach_the_dynamics():
         assert np.allclose(method.stepper.acceleration_at(0.0, q, v)[0], expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize(("method", "solver"), SOLVERS)
-def test_a_step_is_the_oracles(method, solver):
+@pytest.mark.parametrize(("scheme", "solver"), SOLVERS)
+def test_a_step_is_the_oracles(scheme, solver):
     """One step of every solver, from every start, is the oracle's solution of the same equations."""
     kinds = KINDS
     for seed in (21, 22, 23):
         model, q, v = tree(seed, kinds=kinds, nbody=5, damping=True)
         p, h = model.momentum_from_velocity(q, v), 2e-3
         tau = np.random.default_rng(seed).normal(size=model.nv)
-        step = reference.linear_time_step if method == "linear-time" else reference.midpoint_step
-        q2, p2 = step(model.flat, q, p, h, tau=tau)
-        chosen = {"method": method, "solver": solver, "tolerance": 1e-13}
+        if scheme == "midpoint":
+            q2, p2 = reference.midpoint_step(model.flat, q, p, h, tau=tau)
+        else:
+            q2, p2 = reference.linear_time_step(model.flat, q, p, h, tau=tau, kinetic=scheme)
+        chosen = {**SCHEMES[scheme], "solver": solver, "tolerance": 1e-13}
         end = vt.simulate(model, q, p0=p, duration=h, dt=h, torque=tau, **chosen)[-1]
         assert np.abs(model.difference(q2, end.q)).max() < 1e-12
         assert np.abs(p2 - end.p).max() < 1e-11 * np.abs(p).max()
 
 
-@pytest.mark.parametrize(("method", "solver"), SOLVERS)
-def test_momentum_of_a_floating_tree(method, solver):
+@pytest.mark.parametrize(("scheme", "solver"), SOLVERS)
+def test_momentum_of_a_floating_tree(scheme, solver):
     """Without gravity all six components of spatial momentum stay, at a loose tolerance too."""
     flat = random_flat(np.random.default_rng(5), nbody=8, base="free", gravity=(0, 0, 0),
                        kinds=("revolute", "prismatic", "helical", "ball"))  # fmt: skip
     model = vt.Model(flat)
     q, v = random_state(flat, np.random.default_rng(6), speed=0.5)
     for tolerance in (1e-12, 1e-8):
-        run = vt.simulate(model, q, v, duration=10.0, dt=0.005, method=method, solver=solver, tolerance=tolerance)
+        run = vt.simulate(model, q, v, duration=10.0, dt=0.005, solver=solver, **SCHEMES[scheme], tolerance=tolerance)
         scale = np.abs(run.momentum[0]).max()
         assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * scale
         assert np.abs(run.energy - run.energy[0]).max() < 5e-3 * run.kinetic[0]
         assert np.linalg.norm(run.v[-1] - run.v[0]) > 0.1  # it tumbled
 
 
-@pytest.mark.parametrize("method", VARIATIONAL)
-def test_linear_momentum_follows_gravity(method):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_linear_momentum_follows_gravity(scheme):
     model, q, v = tree(31, "free")
-    run = vt.simulate(model, q, v, duration=1.0, dt=0.01, method=method)
+    run = vt.simulate(model, q, v, duration=1.0, dt=0.01, **SCHEMES[scheme])
     impulse = model.total_mass * model.gravity * run.t[:, None]
     assert np.abs(run.momentum[:, 3:] - run.momentum[0, 3:] - impulse).max() < 1e-10 * model.total_mass
 
 
-@pytest.mark.parametrize("method", VARIATIONAL)
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", ["pendulum", "chain10"])
-def test_energy_is_bounded_over_1e5_steps(method, name):
+def test_energy_is_bounded_over_1e5_steps(scheme, name):
     if name == "pendulum":
         model, dt, band = vt.Model(pendulum_flat(1)), 0.01, 1e-3
         q = np.array([np.pi / 4])
     else:
         model, dt, band = vt.Model(chain_flat(10)), 1e-3, 2e-3
         q = np.array([1.0, 0.5] + [0.0] * 8)
-    run = vt.simulate(model, q, duration=1e5 * dt, dt=dt, method=method, every=10)
+    run = vt.simulate(model, q, duration=1e5 * dt, dt=dt, **SCHEMES[scheme], every=10)
     error = run.energy - run.energy[0]
     scale = run.kinetic.max()
     assert np.abs(error).max() < band * scale
@@ -148,25 +157,25 @@ def test_energy_is_bounded_over_1e5_steps(method, name):
     assert abs(slope) < 0.25 * np.ptp(error)
 
 
-@pytest.mark.parametrize("method", VARIATIONAL)
-def test_reversible(method):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_reversible(scheme):
     """Out, momentum reversed, and back: the step is self-adjoint."""
     model, q, v = tree(41, kinds=("revolute", "prismatic", "ball", "free"))
-    out = vt.simulate(model, q, v, duration=0.5, dt=0.005, method=method, tolerance=1e-13)[-1]
-    back = vt.simulate(model, out.q, p0=-out.p, duration=0.5, dt=0.005, method=method, tolerance=1e-13)[-1]
+    out = vt.simulate(model, q, v, duration=0.5, dt=0.005, **SCHEMES[scheme], tolerance=1e-13)[-1]
+    back = vt.simulate(model, out.q, p0=-out.p, duration=0.5, dt=0.005, **SCHEMES[scheme], tolerance=1e-13)[-1]
     assert np.abs(model.difference(q, back.q)).max() < 1e-9
     assert np.abs(back.v + v).max() < 1e-8
 
 
-@pytest.mark.parametrize("method", VARIATIONAL)
-def test_symplectic(method):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_symplectic(scheme):
     """The one-step map (q, p) preserves the canonical two-form: A^T J A = J."""
     model, q, v = tree(51, kinds=("revolute", "prismatic", "helical"), nbody=4)
     n, h = model.nv, 0.01
     p = model.momentum_from_velocity(q, v)
 
     def step(z):
-        end = vt.simulate(model, z[:n], p0=z[n:], duration=h, dt=h, method=method, tolerance=1e-14, guess="aba")[-1]
+        end = vt.simulate(model, z[:n], p0=z[n:], duration=h, dt=h, **SCHEMES[scheme], tolerance=1e-14, guess="aba")[-1]
         return np.concatenate((end.q, end.p))
 
     z, e = np.concatenate((q, p)), 2e-3
@@ -181,23 +190,23 @@ def test_symplectic(method):
     assert np.abs(A.T @ J @ A - J).max() < 1e-8 * np.abs(A).max() ** 2
 
 
-@pytest.mark.parametrize("method", VARIATIONAL)
-def test_two_configurations_are_a_start(method):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_two_configurations_are_a_start(scheme):
     """The first step from (q0, q1) leads to q1."""
     model, q, v = tree(61, "free", damping=True, kinds=("revolute", "ball"))
     q1 = model.integrate(q, 0.01 * v)
     for torque in (None, np.ones(model.nv), lambda t, q, v: np.sin(t + np.ones_like(v))):
-        run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, method=method, torque=torque, tolerance=1e-13)
+        run = vt.simulate(model, q, q1=q1, duration=0.01, dt=0.01, **SCHEMES[scheme], torque=torque, tolerance=1e-13)
         assert np.abs(model.difference(q1, run.q[-1])).max() < 1e-10
 
 
-@pytest.mark.parametrize("method", VARIATIONAL)
-def test_the_state_resumes(method):
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_state_resumes(scheme):
     """Two runs in sequence from (q, p) are one run, to the solver's tolerance."""
     model, q, v = tree(71, kinds=("revolute", "prismatic", "ball", "free"))
-    whole = vt.simulate(model, q, v, duration=0.4, dt=0.004, method=method, tolerance=1e-13)
+    whole = vt.simulate(model, q, v, duration=0.4, dt=0.004, **SCHEMES[scheme], tolerance=1e-13)
     half = whole.at(0.2)
-    rest = vt.simulate(model, half.q, p0=half.p, t0=0.2, duration=0.2, dt=0.004, method=method, tolerance=1e-13)
+    rest = vt.simulate(model, half.q, p0=half.p, t0=0.2, duration=0.2, dt=0.004, **SCHEMES[scheme], tolerance=1e-13)
     assert np.abs(model.difference(rest.q[-1], whole.q[-1])).max() < 1e-11
     assert rest.t[-1] == pytest.approx(0.4, abs=1e-12)
 
@@ -251,8 +260,8 @@ def test_bad_arguments(change, error, text):
         vt.simulate(vt.Model(chain_flat(2)), **arguments)
 
 
-@pytest.mark.parametrize(("method", "solver"), SOLVERS)
-def test_an_unsolved_step_raises_with_what_was_computed(method, solver):
+@pytest.mark.parametrize(("scheme", "solver"), SOLVERS)
+def test_an_unsolved_step_raises_with_what_was_computed(scheme, solver):
     """A force that grows without bound ends in an error, the run so far in it; never in silence."""
     model = vt.Model(chain_flat(6))
     q = np.linspace(0.1, 1.0, 6)
@@ -261,12 +270,12 @@ def test_an_unsolved_step_raises_with_what_was_computed(method, solver):
         return np.full(6, 1.0 if t < 0.05 else 1e9)
 
     with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
-        vt.simulate(model, q, duration=1.0, dt=0.01, method=method, solver=solver, torque=torque)
+        vt.simulate(model, q, duration=1.0, dt=0.01, solver=solver, **SCHEMES[scheme], torque=torque)
     run = failure.value.trajectory
     assert 5 <= len(run) < 12
     assert np.isfinite(run.q).all() and np.isfinite(run.p).all()
     assert failure.value.time == pytest.approx(run.t[-1])
-    before = vt.simulate(model, q, duration=0.05, dt=0.01, method=method, solver=solver, torque=np.ones(6))
+    before = vt.simulate(model, q, duration=0.05, dt=0.01, solver=solver, **SCHEMES[scheme], torque=np.ones(6))
     assert np.allclose(before.q[:5], run.q[:5], atol=1e-9)
 
 

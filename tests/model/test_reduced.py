@@ -127,7 +127,9 @@ def test_derivatives_by_coordinates():
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("method, options", [("linear-time", {}), ("midpoint", {}), ("midpoint", {"solver": "newton"})])
+@pytest.mark.parametrize("method, options", [
+    ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("midpoint", {}),
+    ("midpoint", {"solver": "newton"})])  # fmt: skip
 def test_steps_are_those_of_the_reduced_action(seed, method, options):
     """D1 and D2 of the discrete action, along what the couplings allow, are minus and plus the momenta."""
     model, q, v, G, _ = coupled(seed, damping=True)
@@ -139,8 +141,8 @@ def test_steps_are_those_of_the_reduced_action(seed, method, options):
     force = np.zeros(model.full.nv)
     force[model._own_v] = tau
     if method == "linear-time":
-        residual = reference.linear_time_residual(flat, q1, np.zeros(model.full.nv), x, h, tau=force)
-        end = reference.linear_time_end(flat, q1, x, h, tau=force)[1]
+        residual = reference.linear_time_residual(flat, q1, np.zeros(model.full.nv), x, h, tau=force, **options)
+        end = reference.linear_time_end(flat, q1, x, h, tau=force, **options)[1]
     else:
         D1, D2 = reference.midpoint_slots(flat, q1, x, h, tau=force)
         residual, end = -D1, D2

@@ -29,7 +29,7 @@ def test_a_pickle_has_what_it_had(old):
 
 
 def test_a_pickled_model_is_the_one_made_now(old):
-    again = vt.simulate(old["model"], duration=0.02, dt=0.01, inputs=[0.1])
+    again = vt.simulate(old["model"], duration=0.02, dt=0.01, inputs=[0.1], kinetic="twist")
     assert np.array_equal(again.q, old["run"].q) and np.array_equal(again.p, old["run"].p)
 
 

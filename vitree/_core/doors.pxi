@@ -256,7 +256,7 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
 
 
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
-                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out):
+                      const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, bint split=False):
     # The pieces of a step, for tests and study: the residual for increments y, the exact direction
     # from there, and the momentum at the end if y is accepted. out: (n, 3 nv).
     # force: joint forces (n, nv), constant over the step
@@ -281,10 +281,11 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     step.gains = <Gains*>rows.take(m.nbody * sizeof(Gains))
     step.multi = <MultiGains*>rows.take(m.nmulti * sizeof(MultiGains))
+    step.split = split
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
-            lt_node(m, bq, node)
+            lt_node(m, bq, split, node)
             lt_weight(m, node, NULL, step.solve, weight)
             for k in range(nv):
                 bp[k] = bp[k] + 0.5 * h * (weight[k] + bf[k])
@@ -293,7 +294,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             lt_factor(&step, &signs)
             lt_solve(&step, bo, bo + nv)
             lt_advance_q(m, bq, by, q2)
-            lt_node(m, q2, node)
+            lt_node(m, q2, split, node)
             lt_weight(m, node, NULL, step.solve, weight)
             for k in range(nv):
                 weight[k] = weight[k] + bf[k]

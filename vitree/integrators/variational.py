@@ -32,12 +32,19 @@ _OPTIONS = {
     "order": "2 (default), 4, 6 or 8: steps composed of 5, 9 or 17 substeps",
     "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
     "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; orders 4 to 8: to 1e-12)",
+    "norm": "of the residual: momentum, its largest entry, or energy, in which a light joint counts as a heavy one",
     "max_iterations": "most corrections of one step (default 30)",
     "adapt": "density: steps of length dt rate/sqrt(rate^2 + |v|^2), nearly, and reversible; of midpoint also sundman, "
     "which is symplectic; dt is then the step at rest",
     "rate": "with adapt: the speed [1/s] about which steps begin to shorten",
     "density": 'with adapt="density": the step density at the start [1/s] (default sqrt(rate^2 + |v0|^2))',
 }
+#: Values of the option ``norm``.
+NORMS = ("momentum", "energy")
+#: Of the largest inertia of a joint, the least that counts in the norm of the energy: rounding errors have this size.
+LEAST_INERTIA = 1e-12
+#: Values of the option ``kinetic``.
+KINETIC = ("twist", "split")
 #: Options that go with ``adapt``.
 _MORE = ("rate", "density", "inertia", "energy")
 
@@ -55,6 +62,8 @@ class Variational(CompiledIntegrator):
     conserves_momentum = True
     options: ClassVar[Mapping[str, str]] = _OPTIONS
     remedy = SOLVE_LONGER
+    #: the option ``norm`` where it is not given
+    default_norm: str = "momentum"
     #: values of the option ``adapt``
     adaptations: ClassVar[tuple[str, ...]] = ("density",)
 
@@ -76,8 +85,19 @@ class Variational(CompiledIntegrator):
         self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
-            "halvings": whole_from("halvings", halvings, 0, 20), **solved, **self._adaptive_options(),
+            "halvings": whole_from("halvings", halvings, 0, 20), **solved, **self._norm(), **self._adaptive_options(),
         }  # fmt: skip
+
+    def _norm(self) -> dict:
+        if one_of("norm", self.chosen.get("norm", self.default_norm), NORMS) == "momentum":
+            return {}
+        inertia = np.diag(self.model.crba(self.model.neutral()))
+        if not len(inertia):
+            return {}
+        return {
+            "inertia_scale": np.sqrt(np.maximum(inertia, LEAST_INERTIA * inertia.max())).tolist(),
+            "drift": self.model._drift.ravel().tolist(),
+        }
 
     def _adaptive_options(self) -> dict:
         adapt = self.chosen.get("adapt")
@@ -138,7 +158,7 @@ class Variational(CompiledIntegrator):
     def settings(self):
         return {
             "solver": "auto", "guess": "auto", "order": 2, "tolerance": TOLERANCES[self.order], "max_iterations": 30,
-            **self.chosen,
+            "norm": self.default_norm, **self.chosen,
         }  # fmt: skip
 
     @property
@@ -175,9 +195,23 @@ class LinearTime(Variational):
     """
 
     name = "linear-time"
+    options: ClassVar[Mapping[str, str]] = {
+        **_OPTIONS,
+        "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
+        "fixed bases), or split (its centre of mass moves straight and the body turns about it: errors do not grow "
+        "with the speed of the whole; default of what moves freely along a direction)",
+    }
 
     def _prepare(self):
-        self.stepper = self._make("LinearTimeStepper", **self._solver_options())
+        default = "split" if self.model._drift.any() else "twist"
+        self.kinetic = one_of("kinetic", self.chosen.get("kinetic", default), KINETIC)
+        if self.kinetic == "split":
+            self.default_norm = "energy"
+        self.stepper = self._make("LinearTimeStepper", **self._solver_options(), split=self.kinetic == "split")
+
+    @property
+    def settings(self):
+        return {"kinetic": self.kinetic, **super().settings}
 
 
 class Midpoint(Variational):

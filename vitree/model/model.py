@@ -299,6 +299,31 @@ class Model(System):
                 found[self.full._iv[i] : self.full._iv[i] + KIND_NV[kind[i]]] = True
         return found
 
+    @functools.cached_property
+    def _drift(self) -> np.ndarray:
+        """The projector (3, 3) on the directions in which all bodies can move together without a joint that resists."""
+        flat, full = self.full.flat, self.full
+        kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
+        held = np.zeros((3, 3))
+        for root in np.flatnonzero(parent < 0):
+            free, at, E = np.zeros((3, 3)), int(root), np.eye(3)
+            while kind[at] in (FREE, PRISMATIC):
+                E = E @ flat.E[at]
+                k = full._iv[at]
+                if kind[at] == FREE:
+                    free = np.eye(3)
+                    break
+                if not (flat.kinematic[k] or flat.damping[k] or flat.friction[k]):
+                    free += np.outer(E[:, 2], E[:, 2])
+                children = np.flatnonzero(parent == at)
+                if flat.mass[at] or len(children) != 1:
+                    break
+                at = int(children[0])
+            size, axes = np.linalg.eigh(free)
+            held += np.eye(3) - axes[:, size > 1e-9] @ axes[:, size > 1e-9].T
+        size, axes = np.linalg.eigh(held)
+        return axes[:, size < 1e-9] @ axes[:, size < 1e-9].T if len(parent) else np.zeros((3, 3))
+
     def _potentials(self) -> tuple:
         """The loads that have a potential."""
         return tuple(x for x in self.flat.loads if isinstance(x, (*CONSERVATIVE, Potential)))

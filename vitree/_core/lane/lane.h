@@ -296,6 +296,28 @@ VT_INLINE void vt_log_coefficients(vt_real s, vt_real g, vt_real *gamma, vt_real
     *kappa1 = c;
 }
 
+/* gamma alone */
+VT_INLINE vt_real vt_gamma(vt_real s, vt_real g)
+{
+    vt_real a;
+    vt_mask far = vt_lt(vt_set1(2.25), s);
+    VT_TIERS(GAMMA, s, a);
+    if (VT_UNLIKELY(vt_any(far)))
+        a = vt_select(far, (1.0 - g) / vt_select(far, s, vt_set1(1.0)), a);
+    return a;
+}
+
+/* gamma1 alone */
+VT_INLINE vt_real vt_gamma1(vt_real s, vt_real g, vt_real gamma)
+{
+    vt_real a;
+    vt_mask far = vt_lt(vt_set1(2.25), s);
+    VT_TIERS(GAMMA1, s, a);
+    if (VT_UNLIKELY(vt_any(far)))
+        a = vt_select(far, (0.25 - gamma * (2.0 + g)) / vt_select(far, s, vt_set1(1.0)), a);
+    return a;
+}
+
 /* gamma1, gamma2, kappa2 on top of the above */
 VT_INLINE void vt_log_coefficients2(vt_real s, vt_real g, vt_real gamma, vt_real kappa, vt_real kappa1,
                                     vt_real *gamma1, vt_real *gamma2, vt_real *kappa2)

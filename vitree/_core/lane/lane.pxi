@@ -18,6 +18,8 @@ cdef extern from "lane.h" nogil:
     vt_real vt_max_nan(vt_real a, vt_real b) noexcept
     void vt_sincos(vt_real x, vt_real* sine, vt_real* cosine) noexcept
     vt_real vt_half_angle_ratio(vt_real uu, vt_real c) noexcept
+    vt_real vt_gamma(vt_real s, vt_real g) noexcept
+    vt_real vt_gamma1(vt_real s, vt_real g, vt_real gamma) noexcept
     void vt_log_coefficients(vt_real s, vt_real g, vt_real* gamma, vt_real* kappa, vt_real* kappa1) noexcept
     void vt_log_coefficients2(vt_real s, vt_real g, vt_real gamma, vt_real kappa, vt_real kappa1,
                               vt_real* gamma1, vt_real* gamma2, vt_real* kappa2) noexcept

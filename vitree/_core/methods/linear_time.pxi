@@ -10,6 +10,12 @@
 # wrench, fixed in the world, is the momentum at node 1. Everything here is multiplied by h, so that
 # nothing is divided by it; displacements are propagated as such (D - 1, never the difference of two
 # poses), so the residual's floor does not depend on h.
+#
+# A frame in uniform motion adds a displacement to every p, which must change Ld by a total difference only. With psi - 1
+# and kappa of order theta^2 it does not: errors grow with the speed of the frame. With `split` the COM moves straight
+# and the body turns about it,
+#     Ld = (1/2h) [ w.I1 w + m p.p ],
+# which is as symmetric, and free of that. The wrench is the same at both nodes here, too.
 
 cdef struct Node:       # a body at a node; world axes
     Mat3 R
@@ -69,6 +75,7 @@ cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays o
     Solve* solve
     Gains* gains
     MultiGains* multi           # of the joints of several coordinates
+    bint split                  # the kinetic energy's form
 
 
 cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
@@ -85,13 +92,15 @@ cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
     return r
 
 
-cdef void lt_node(const vt_model* m, const vt_real* q, Node* node) noexcept nogil:
+cdef void lt_node(const vt_model* m, const vt_real* q, bint split, Node* node) noexcept nogil:
+    # split: inertias are turned where they are needed, which is in fewer places
     cdef int i, up
     for i in range(m.nbody):
         up = m.body[i].parent
         place_body(&m.body[i], q, &node[up].R if up >= 0 else NULL, &node[i].R, &node[i].t)
         node[i].c = mul(node[i].R, constant3(m.body[i].com))
-        node[i].I = rotate_sym(node[i].R, constant_sym(m.body[i].Ic))
+        if not split:
+            node[i].I = rotate_sym(node[i].R, constant_sym(m.body[i].Ic))
 
 
 cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, Solve* s,
@@ -149,10 +158,10 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
         s.move = move
         s.M = turn_minus_one(D)
         least[0] = lesser(D.w, least[0])
-    lt_momenta(m, node, trial)
+    lt_momenta(m, node, step.split, trial)
 
 
-cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept nogil:
+cdef inline void lt_momenta(const vt_model* m, const Node* x, bint split, Trial* z) noexcept nogil:
     # each body's own momentum, from its motion
     cdef int i
     cdef const vt_body* b
@@ -177,6 +186,13 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept
         ratio = vt_half_angle_ratio(D.x * D.x + D.y * D.y + D.z * D.z, D.w)
         s.w = scale(2.0 * ratio, quat_vec(D))
         s.g0 = ratio * D.w
+        if split:
+            # f = m p,  g = R Ic R^T w
+            s.gamma = vt_gamma(dot(s.w, s.w), s.g0)
+            s.f = scale(mass, s.p)
+            s.g = mul(x[i].R, symmul(constant_sym(b.Ic), tmul(x[i].R, s.w)))
+            lt_own_wrench(x[i].c, s)
+            continue
         ss = dot(s.w, s.w)
         vt_log_coefficients(ss, s.g0, &s.gamma, &s.kappa, &s.kappa1)
         psi = 1.0 - s.kappa * ss
@@ -189,11 +205,14 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, Trial* z) noexcept
         Iw = symmul(x[i].I, s.w)
         s.g = add(axpy(0.5 * mass * (psi1 * pp + s.kappa1 * (wp * wp)), s.w, Iw),
                   scale(mass * s.kappa * wp, s.p))
+        lt_own_wrench(x[i].c, s)
 
-        # about the COM n = dlog_{-w} g; about the origin at node 1, the arm c + p
-        s.n = dlog_so3(neg(s.w), s.gamma, s.g)
-        s.N = add(s.n, cross(add(x[i].c, s.p), s.f))
-        s.F = s.f
+
+cdef inline void lt_own_wrench(Vec3 c, Trial* s) noexcept nogil:
+    # about the COM n = dlog_{-w} g; about the origin at node 1, the arm c + p
+    s.n = dlog_so3(neg(s.w), s.gamma, s.g)
+    s.N = add(s.n, cross(add(c, s.p), s.f))
+    s.F = s.f
 
 
 cdef void lt_residual(const LinearTimeStep* step, const vt_real* rhs, vt_real* r) noexcept nogil:
@@ -274,12 +293,46 @@ cdef inline void lt_carry(const vt_body* b, const vt_real* y, const vt_real* r, 
 
 # ---- the exact direction ------------------------------------------------------------------------
 
-cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Block* A) noexcept nogil:
+cdef inline void lt_body_block(const LinearTimeStep* step, int i, Block* A) noexcept nogil:
     # A += derivative of a body's momentum at node 1 by its displacement at node 2, about the body's origin
-    cdef vt_real gamma1, gamma2, kappa2, ss, psi, psi1, psi2, wp, pp, mass = vt_set1(m)
-    cdef Mat3 L, fw, fp, gw, nw, zero = zero33()
-    cdef Vec3 wg
+    cdef const Node* x = &step.node[i]
+    cdef const Trial* z = &step.trial[i]
     cdef Block K
+    if step.split:
+        lt_split_block(&step.m.body[i], x, z, &K)
+    else:
+        lt_twist_block(step.m.body[i].mass, x, z, &K)
+    add_block(A, &K, add(x.c, z.p), add(x.c, mul(z.M, x.c)))
+
+
+cdef inline Mat3 log_derivative(Vec3 w, vt_real gamma, vt_real ss) noexcept nogil:
+    # L = dlog_w = 1 - w^/2 + gamma w^ w^
+    return plus_diagonal(outer(gamma, w, w, hat(scale(vt_set1(-0.5), w))), 1.0 - gamma * ss)
+
+
+cdef inline Mat3 torque_derivative(const Trial* z, vt_real gamma1, Mat3 L, Mat3 gw) noexcept nogil:
+    # dn/dw = L^T dg/dw + d(dlog_{-w} g)/dw for fixed g, where -gamma w^ g^ = gamma ((w.g) 1 - g w^T)
+    cdef Vec3 wg = cross(z.w, z.g)
+    cdef Mat3 nw = mul3(transpose(L), gw)
+    nw = sub3(nw, hat(axpy(z.gamma, wg, scale(vt_set1(0.5), z.g))))
+    nw = plus_diagonal(outer(-z.gamma, z.g, z.w, nw), z.gamma * dot(z.w, z.g))
+    return outer(gamma1, cross(z.w, wg), z.w, nw)
+
+
+cdef inline void lt_split_block(const vt_body* b, const Node* x, const Trial* z, Block* K) noexcept nogil:
+    # the same about the COM: df/dp = m 1, dg/dw = I; the torque changes by -f^ where the COM moves
+    cdef vt_real ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
+    cdef Mat3 L = log_derivative(z.w, z.gamma, ss), zero = zero33()
+    K.nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, constant_sym(b.Ic)))), L)
+    K.nv = hat(neg(z.f))
+    K.fw = zero
+    K.fv = plus_diagonal(zero, vt_set1(b.mass))
+
+
+cdef inline void lt_twist_block(double m, const Node* x, const Trial* z, Block* K) noexcept nogil:
+    # the same about the COM
+    cdef vt_real gamma1, gamma2, kappa2, ss, psi, psi1, psi2, wp, pp, mass = vt_set1(m)
+    cdef Mat3 L, fw, fp, gw, zero = zero33()
     ss = dot(z.w, z.w)
     vt_log_coefficients2(ss, z.g0, z.gamma, z.kappa, z.kappa1, &gamma1, &gamma2, &kappa2)
     psi = 1.0 - z.kappa * ss
@@ -288,9 +341,7 @@ cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Block* A
     wp = dot(z.w, z.p)
     pp = dot(z.p, z.p)
 
-    # L = dlog_w = 1 - w^/2 + gamma w^ w^
-    L = hat(scale(vt_set1(-0.5), z.w))
-    L = plus_diagonal(outer(z.gamma, z.w, z.w, L), 1.0 - z.gamma * ss)
+    L = log_derivative(z.w, z.gamma, ss)
 
     # df/dw = m (psi' p w^T + kappa' (w.p) w w^T + kappa (w p^T + (w.p) 1)),  df/dp = m (psi 1 + kappa w w^T)
     fw = outer(mass * psi1, z.p, z.w, zero)
@@ -304,20 +355,12 @@ cdef inline void lt_body_block(double m, const Node* x, const Trial* z, Block* A
     gw = outer(mass * z.kappa1 * wp, z.w, z.p, outer(mass * z.kappa1 * wp, z.p, z.w, gw))
     gw = plus_diagonal(outer(mass * z.kappa, z.p, z.p, gw), 0.5 * mass * (psi1 * pp + z.kappa1 * (wp * wp)))
 
-    # dn/dw = L^T dg/dw + d(dlog_{-w} g)/dw for fixed g, where -gamma w^ g^ = gamma ((w.g) 1 - g w^T)
-    wg = cross(z.w, z.g)
-    nw = mul3(transpose(L), gw)
-    nw = sub3(nw, hat(axpy(z.gamma, wg, scale(vt_set1(0.5), z.g))))
-    nw = plus_diagonal(outer(-z.gamma, z.g, z.w, nw), z.gamma * dot(z.w, z.g))
-    nw = outer(gamma1, cross(z.w, wg), z.w, nw)
-
     # a turn of the body at node 2 changes w by L; there the wrench about the COM is (n + p x f, f), so that its torque
     # changes by -f^ where the COM moves
-    K.nw = mul3(nw, L)
+    K.nw = mul3(torque_derivative(z, gamma1, L, gw), L)
     K.nv = sub3(mul3(transpose(L), transpose(fw)), hat(z.f))
     K.fw = mul3(fw, L)
     K.fv = fp
-    add_block(A, &K, add(x.c, z.p), add(x.c, mul(z.M, x.c)))
 
 
 cdef inline Vec3 turned(const Trial* z, Vec3 a) noexcept nogil:
@@ -348,7 +391,7 @@ cdef void lt_factor(const LinearTimeStep* step, Signs* signs) noexcept nogil:
         s = &step.solve[i]
         up = m.body[i].parent
         if m.body[i].inert:
-            lt_body_block(m.body[i].mass, &step.node[i], &step.trial[i], &s.A)
+            lt_body_block(step, i, &s.A)
         if joint_multi(&m.body[i]):
             lt_eliminate_multi(step, i, signs)
         else:
@@ -494,7 +537,7 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
         b = &m.body[i]
         s = &step.solve[i]
         if b.inert:
-            lt_body_block(b.mass, &step.node[i], &step.trial[i], &s.A)
+            lt_body_block(step, i, &s.A)
         for k in range(joint_nv(b)):
             lt_jacobian_path(step, i, k, J)
         if b.parent >= 0:

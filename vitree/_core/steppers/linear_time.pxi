@@ -31,14 +31,15 @@ cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, i
 
 
 cdef class LinearTimeStepper(ComposedStepper):
-    """Steps of the linear-time variational integrator; the state is (q, p)."""
+    """Steps of the linear-time variational integrator; the state is (q, p). ``split``: its kinetic energy."""
 
     cdef LinearTimeLane own
 
-    def __init__(self, *args, **options):
+    def __init__(self, *args, bint split=False, **options):
         ComposedStepper.__init__(self, **options)
         self.shared.choices.costs.correction, self.shared.choices.costs.factor = 1.7, 1.9
         linear_time_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
+        self.own.kernel.split = split
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
 
@@ -129,7 +130,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef Newton* x = &self.lane.newton
         cdef int status
         if not self.own.started[0]:
-            lt_node(self.shared.m, self.lane.state.q, self.own.node1)
+            lt_node(self.shared.m, self.lane.state.q, self.own.kernel.split, self.own.node1)
         if self.lane.bodies.predicts:
             status = self.predict_middle(x.v, x.a, x.d)
             if status != OK:
@@ -144,7 +145,7 @@ cdef class LinearTimeStepper(ComposedStepper):
 
     cdef int open_node(self) noexcept nogil:
         self.middle_forces()
-        lt_node(self.shared.m, self.lane.state.q, self.own.node1)
+        lt_node(self.shared.m, self.lane.state.q, self.own.kernel.split, self.own.node1)
         self.node_weight(self.lane.clock.t, self.lane.state.q, self.own.node1, self.own.weight1)
         self.impel()
         return self.lane.now.cause
@@ -170,6 +171,23 @@ cdef class LinearTimeStepper(ComposedStepper):
         # max(|p1|, (h/2) |weight|, (h/2) |force|): forces may balance each other, their terms do not
         cdef double size = vt_max_nan(largest(self.own.weight1, self.nv), largest(self.own.force, self.nv))
         return vt_max_nan(largest(self.lane.state.x, self.nv), 0.5 * fabs(self.lane.now.h) * size)
+
+    cdef double kinetic(self, Vec3* momentum) noexcept nogil:
+        # 2 T = sum of (f.p + g.w)/h^2,  P = sum of f/h
+        cdef const Trial* s
+        cdef double size = 0.0, inverse = 1.0 / self.lane.now.h
+        cdef int i
+        momentum[0] = zero3()
+        for i in range(self.shared.m.nbody):
+            if self.shared.m.body[i].inert:
+                s = &self.own.trial[i]
+                size += dot(s.f, s.p) + dot(s.g, s.w)
+                momentum[0] = add(momentum[0], s.f)
+        momentum[0] = scale(inverse, momentum[0])
+        return size * inverse * inverse
+
+    cdef double impulse(self, int k) noexcept nogil:
+        return 0.5 * fabs(self.lane.now.h) * max(fabs(self.own.weight1[k]), fabs(self.own.force[k]))
 
     cdef int linearise(self) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.trial)
@@ -204,7 +222,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef int k
         lt_advance_q(self.shared.m, at.q, x.y, at.q2)
         self.lock_node(SUBSTEP_ROWS)
-        lt_node(self.shared.m, at.q2, self.own.node2)
+        lt_node(self.shared.m, at.q2, self.own.kernel.split, self.own.node2)
         self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.own.node2, self.own.weight2)
         for k in range(self.nv):
             x.d[k] = self.own.weight2[k] + self.own.force[k]

@@ -87,7 +87,24 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(c.stages):
             c.share[k] = shares[k]
         c.required = SAME
+        self.choose_norm(options.get("inertia_scale"), options.get("drift"))
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
+        return 0
+
+    cdef int choose_norm(self, inertia, drift) except -1:
+        # inertia: sqrt(M_kk) (nv,) of the norm of the kinetic energy, or None: the largest entry
+        cdef Choices* c = &self.shared.choices
+        cdef int k
+        c.gain = NULL
+        if inertia is None:
+            return 0
+        c.gain, c.heaviest, c.mass = self.memory.given_reals(self.nv), max(inertia), 0.0
+        for k in range(self.nv):
+            c.gain[k] = c.heaviest / inertia[k]
+        for k in range(9):
+            c.drift[k] = drift[k]
+        for k in range(self.shared.m.nbody):
+            c.mass += self.shared.m.body[k].mass
         return 0
 
     cdef double weight(self):
@@ -129,6 +146,14 @@ cdef class VariationalStepper(ModelStepper):
     cdef double measure(self) noexcept nogil:
         # the residual's scale: the largest momentum or impulse. Follows the first residual
         return 1.0
+
+    cdef double kinetic(self, Vec3* momentum) noexcept nogil:
+        # twice the kinetic energy, and the linear momentum, of the trial
+        return 1.0
+
+    cdef double impulse(self, int k) noexcept nogil:
+        # the largest of the terms of the step's forces on a joint
+        return 0.0
 
     cdef int linearise(self) noexcept nogil:
         # factor dr/dy at y, and C, R
@@ -334,7 +359,7 @@ cdef class VariationalStepper(ModelStepper):
         e = self.evaluate()
         self.lane.progress.residuals += 1
         if not (self.shared.count or self.shared.m.nlocked):
-            return e
+            return self.weighted(e)
         if self.shared.count:
             if not self.lane.progress.have_Dh:
                 self.constrain_at(self.lane.state.q, held.h, held.Dh1)
@@ -345,7 +370,35 @@ cdef class VariationalStepper(ModelStepper):
                 for k in range(self.nv):
                     x.r[k] += held.lam[c] * held.Dh1[c * self.nv + k]
         self.clear_locked(x.r)
-        return largest(x.r, self.nv) if isfinite(e) else e
+        return self.weighted(largest(x.r, self.nv)) if isfinite(e) else e
+
+    cdef double weighted(self, double e) noexcept nogil:
+        # the residual's size: its largest entry, e, or
+        #     max |r_k| sqrt(M_max/M_kk),
+        # which bounds the error of each joint by its share of the kinetic energy. A light joint is starved otherwise
+        cdef const double* gain = self.shared.choices.gain
+        cdef double size = 0.0
+        cdef int k
+        if gain == NULL or not isfinite(e):
+            return e
+        for k in range(self.nv):
+            size = vt_max_nan(size, gain[k] * fabs(self.lane.newton.r[k]))
+        return size
+
+    cdef double energy_scale(self) noexcept nogil:
+        # what the residual is compared with in that norm: sqrt(2 T M_max), with T of the frame in which the robot as a
+        # whole rests, and the impulses; not less than the rounding errors of the momentum
+        cdef Choices* c = &self.shared.choices
+        cdef Vec3 P, common
+        cdef double size = self.kinetic(&P)
+        cdef int k
+        common = vec3(c.drift[0] * P.x + c.drift[1] * P.y + c.drift[2] * P.z,
+                      c.drift[3] * P.x + c.drift[4] * P.y + c.drift[5] * P.z,
+                      c.drift[6] * P.x + c.drift[7] * P.y + c.drift[8] * P.z)
+        size = c.heaviest * vt_sqrt(max(size - dot(common, P) / c.mass, 0.0))
+        for k in range(self.nv):
+            size = vt_max_nan(size, c.gain[k] * self.impulse(k))
+        return vt_max_nan(size, largest(self.lane.state.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
 
     cdef double motion_scale(self) noexcept nogil:
         # the momentum that prescribed coordinates bring along, M y/h: alone, and with the others, which may cancel it
@@ -565,7 +618,7 @@ cdef class VariationalStepper(ModelStepper):
         # the scale of the step, and another guess if the first is poor
         cdef Pass* p = self.lane.newton.now
         cdef Economy* economy = self.lane.economy
-        p.scale = self.measure()
+        p.scale = self.measure() if self.shared.choices.gain == NULL else self.energy_scale()
         if not isfinite(p.scale):
             return NOT_FINITE
         if self.shared.count:

@@ -1,0 +1,165 @@
+"""The forms of the kinetic energy of linear-time, and the norms of the residual."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from random_models import chain_flat, random_flat, random_state
+
+import vitree as vt
+
+SPEEDS = (0.0, 1.0, 5.0, 20.0, 100.0)
+
+
+def free_talos(**more):
+    """Without friction and damping."""
+    model = vt.load_urdf(vt.find_robot("talos"), base="free", **more)
+    return vt.Model(dataclasses.replace(model.flat, friction=None, damping=np.zeros(model.nv)))
+
+
+def joint_errors(model, q, v, dt, **chosen):
+    """Largest error of what is not the base's translation after a second, by the speed of the whole."""
+    exact = vt.simulate(model, q, v, duration=1.0, dt=dt / 10, method="rk8").q[-1]
+    found = []
+    for speed in SPEEDS:
+        moving = v.copy()
+        moving[:3] += speed * np.array([0.6, -0.64, 0.48])
+        run = vt.simulate(model, q, moving, duration=1.0, dt=dt, **chosen)
+        found.append(np.abs(model.difference(run.q[-1], exact)[3:]).max())
+    return np.array(found)
+
+
+def tumbling(seed, nbody=6):
+    """A floating tree with all kinds of joints, at its neutral orientation, and a velocity of its joints."""
+    flat = random_flat(np.random.default_rng(seed), nbody=nbody, base="free", gravity=(0, 0, 0),
+                       kinds=("revolute", "prismatic", "helical", "ball"))  # fmt: skip
+    model = vt.Model(flat)
+    v = random_state(flat, np.random.default_rng(seed + 1), speed=1.0)[1]
+    v[:3] = 0.0
+    return model, model.neutral(), v
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_robot_moves_in_a_train_as_on_the_platform(seed):
+    model, q, v = tumbling(seed)
+    found = joint_errors(model, q, v, 2e-3)
+    assert np.abs(found / found[0] - 1).max() < 0.01, found
+    twist = joint_errors(model, q, v, 2e-3, kinetic="twist", norm="energy", tolerance=1e-11)
+    assert twist[-1] > 10 * found[-1]
+
+
+def test_talos_in_a_train():
+    model = free_talos(gravity=(0, 0, 0))
+    v = np.random.default_rng(4).uniform(-2, 2, model.nv)
+    v[:3] = 0.0
+    found = joint_errors(model, model.neutral(), v, 2e-3)
+    assert np.abs(found / found[0] - 1).max() < 0.01 and found[0] < 1e-4, found
+
+
+def test_free_fall():
+    """Talos drops for two seconds while its joints move; the joints know nothing of the fall."""
+    model = free_talos()
+    v = np.random.default_rng(4).uniform(-0.7, 0.7, model.nv)
+    v[:3] = 0.0
+    exact = vt.simulate(model, model.neutral(), v, duration=2.0, dt=5e-4, method="rk8").q[-1]
+    found = {}
+    for kinetic in ("twist", "split"):
+        run = vt.simulate(model, model.neutral(), v, duration=2.0, dt=1e-3, kinetic=kinetic)
+        found[kinetic] = np.abs(model.difference(run.q[-1], exact)).max()
+    assert found["split"] < 1e-5 and found["twist"] > 100 * found["split"], found
+
+
+def test_a_cart_may_move_fast():
+    """The first sliding joint counts as a base, along its direction."""
+    tree = vt.Tree("cart", gravity=(0.0, 0.0, 0.0))
+    cart = tree.world.add(vt.tx("rail"), vt.body("cart", 1.0))
+    cart.add(vt.ry("pole"), vt.tz(1.0), vt.body("ball", 0.5)).add(vt.ry("second"), vt.tz(0.5), vt.body("end", 0.2))
+    model = tree.compile()
+    errors = []
+    exact = vt.simulate(model, v0=np.array([0.0, 2.0, -3.0]), duration=1.0, dt=1e-4, method="rk8").q[-1]
+    for speed in SPEEDS:
+        run = vt.simulate(model, v0=np.array([speed, 2.0, -3.0]), duration=1.0, dt=2e-3)
+        assert run.settings["kinetic"] == "split"
+        errors.append(np.abs(run.q[-1] - exact)[1:].max())
+    assert np.abs(np.array(errors) / errors[0] - 1).max() < 0.01
+
+
+def with_root(*elements):
+    tree = vt.Tree("root")
+    at = tree.world
+    for element in elements:
+        at = at.add(element)
+    at = at.add(vt.body("base", 2.0, inertia=(0.1, 0.2, 0.3)))
+    at.add(vt.tz(0.3), vt.rx("arm"), vt.tz(0.2), vt.body("hand", 0.5))
+    return tree.compile()
+
+
+@pytest.mark.parametrize(("elements", "directions"), [
+    ([vt.free("base joint")], 3), ([vt.tx("x"), vt.ty("y"), vt.tz("z"), vt.ball("turn")], 3), ([vt.tx("x")], 1),
+    ([vt.tx("x"), vt.rz("turn")], 1), ([vt.ty("x"), vt.tz("y"), vt.rx("turn")], 2), ([vt.rz("turn")], 0),
+    ([vt.rz("turn"), vt.tx("x")], 0), ([vt.tx("x", damping=1.0)], 0), ([vt.ty("x", kinematic=True)], 0)],
+    ids=["free", "six", "cart", "turning cart", "planar", "hinge", "hinge first", "damped", "prescribed"])  # fmt: skip
+def test_the_default_goes_by_the_base(elements, directions):
+    model = with_root(*elements)
+    assert np.linalg.matrix_rank(model._drift) == directions
+    method = vt.METHODS["linear-time"](model, 0.01)
+    assert method.settings["kinetic"] == ("split" if directions else "twist")
+    assert method.settings["norm"] == ("energy" if directions else "momentum")
+
+
+def test_one_fixed_base_among_floating_ones_does_not_drift():
+    tree = vt.Tree("two")
+    tree.world.add(vt.free("a"), vt.body("one", 1.0, inertia=(1, 1, 1)))
+    tree.world.add(vt.rx("b"), vt.tz(1.0), vt.body("two", 1.0))
+    assert not tree.compile()._drift.any()
+    tree = vt.Tree("two that float")
+    for name in ("a", "b"):
+        tree.world.add(vt.free(name), vt.body(f"body {name}", 1.0, inertia=(1, 1, 1)))
+    assert np.array_equal(tree.compile()._drift, np.eye(3))
+
+
+@pytest.mark.parametrize("chosen", [{"kinetic": "screw"}, {"kinetic": None}, {"norm": "l2"}, {"norm": 2}])
+def test_other_words_are_refused(chosen):
+    with pytest.raises(vt.UnknownNameError, match=r"twist|momentum"):
+        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, **chosen)
+    with pytest.raises(vt.UnknownNameError, match="kinetic"):
+        vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, method="midpoint", kinetic="split")
+
+
+@pytest.mark.parametrize("scheme", [{"kinetic": "twist"}, {"kinetic": "split"}, {"method": "midpoint"}], ids=str)
+@pytest.mark.parametrize("order", [2, 4])
+def test_light_joints_are_not_starved(scheme, order):
+    """A finger of a gram on a body of a ton that moves fast: the norm of the energy means the finger, too."""
+    tree = vt.Tree("heavy and light", gravity=(0.0, 0.0, 0.0))
+    base = tree.world.add(vt.free("base joint"), vt.body("base", 1000.0, inertia=(100, 100, 100)))
+    finger = base.add(vt.ry("knuckle"), vt.tz(0.02), vt.body("finger", 1e-3, inertia=(1e-7, 1e-7, 1e-7)))
+    finger.add(vt.tz(0.02), vt.ry("tip"), vt.tz(0.01), vt.body("nail", 5e-4, inertia=(1e-8, 1e-8, 1e-8)))
+    model = tree.compile()
+    v = np.array([20.0, -10.0, 5.0, 0.0, 0.0, 0.0, 3.0, -5.0])
+    given = {"v0": v, "duration": 0.5, "dt": 2e-3, "order": order, **scheme}
+    exact = vt.simulate(model, norm="energy", tolerance=1e-13, **given).q[-1]
+    off = {norm: np.abs(vt.simulate(model, norm=norm, tolerance=1e-8, **given).q[-1] - exact)[-2:].max()
+           for norm in ("momentum", "energy")}  # fmt: skip
+    assert off["energy"] < 1e-5 and off["momentum"] > 30 * off["energy"], off
+
+
+@pytest.mark.parametrize("kinetic", ["twist", "split"])
+def test_a_run_goes_on_bit_for_bit(kinetic):
+    model, q, v = tumbling(7)
+    given = {"dt": 2e-3, "kinetic": kinetic, "norm": "energy"}
+    whole = vt.simulate(model, q, v, duration=0.4, **given)
+    rest = vt.simulate(model, duration=0.2, resume=vt.simulate(model, q, v, duration=0.2, **given))
+    assert rest.settings["kinetic"] == kinetic and rest.q[-1].tobytes() == whole.q[-1].tobytes()
+
+
+def test_a_body_that_only_drifts_needs_no_iteration():
+    """Nothing moves in its own frame: the goal is the rounding of its momentum."""
+    model = with_root(vt.free("base joint"))
+    model = vt.Model(dataclasses.replace(model.flat, gravity=np.zeros(3)))
+    v = np.zeros(model.nv)
+    v[:3] = 100.0
+    run = vt.simulate(model, v0=v, duration=1.0, dt=1e-2)
+    assert run.iterations.max() <= 2 and np.abs(run.v[-1] - v).max() < 1e-10
+    assert np.abs(run.momentum - run.momentum[0]).max() < 1e-10
