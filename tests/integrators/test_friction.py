@@ -424,3 +424,14 @@ def test_compare_holds_the_energy_against_the_reference():
     found = vt.compare(pendulum(), ["midpoint"], [1.0], duration=0.5, dt=1e-3)
     run = next(iter(found.trajectories.values()))
     assert found.table[0]["energy_error"] < 1e-3 * (run.energy[0] - run.energy[-1])
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("stopped", [{"damping": 0.1}, {"friction": 0.1}, {}], ids=str)
+def test_failed_compositions_with_friction_name_order_two(order, stopped):
+    """Back in time, friction of slope c leaves M - |h| c/2 of M."""
+    tree = vt.Tree("joint", gravity=(0.0, 0.0, 0.0))
+    tree.world.add(vt.ry("joint", **stopped), vt.body("wheel", 1.0, inertia=(1, 1e-2, 1)))
+    with pytest.raises(vt.ConvergenceError) as failure:
+        vt.simulate(tree.compile(), duration=1.0, dt=0.01, order=order, halvings=0, torque=[1e4])
+    assert ("order=2" in str(failure.value)) == (order == 4 and bool(stopped))

@@ -78,6 +78,11 @@ class Variational(CompiledIntegrator):
         if real(self.order) not in SHARES:
             text = option("order", self.order) + f" is not known; choose from {', '.join(map(str, SHARES))}"
             raise InputError(text, choices=SHARES)
+        if self.order > 2 and (self.model.friction.any() or self.model.damping.any()):
+            self.remedy = self.remedy + (
+                "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or friction "
+                "stops a joint within about the substep"
+            )
         solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
         shares = SHARES[self.order]
