@@ -80,8 +80,8 @@ class Variational(CompiledIntegrator):
             raise InputError(text, choices=SHARES)
         if self.order > 2 and (self.model.friction.any() or self.model.damping.any()):
             self.remedy = self.remedy + (
-                "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or friction "
-                "stops a joint within about the substep"
+                "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or "
+                "friction stops a joint within about the substep"
             )
         solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
