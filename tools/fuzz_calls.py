@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_values import Case, changed, image, integrator, owners, shown, valid
+from fuzz_values import Case, changed, comparisons, image, integrator, more, owners, problems, runs, shown, valid
 
 import vitree as vt
 from vitree import control, lie, pairs, plot, urdf, vehicles
@@ -63,6 +63,8 @@ UNCHECKED_METHODS = {
 OPERATIONS = {"__getitem__", "__repr__", "__str__", "__eq__", "__len__", "__iter__", "__hash__", "__call__"}
 #: Calls of these are drawn more often: they take most arguments.
 OFTEN = ("vt.simulate", "vt.compare", "vt.Integrator", "vt.Tree.compile", "vt.Model", "vehicles.boat", "Integrator.run")
+#: The word on arguments that Python itself refuses.
+MISCALLED = "another number or names of arguments"
 SECONDS, LARGEST_MEMORY = 30, 6 << 30
 
 
@@ -152,8 +154,6 @@ def _members(kind: type) -> dict[str, Target]:
 
 def arguments(case: Case, parameters: list[inspect.Parameter]) -> tuple[list, dict[str, Any], list[str]]:
     """Draw the arguments of a call, and words on those that are not the valid ones."""
-    from fuzz_values import more
-
     positional, named, words = [], {}, []
     for each in parameters:
         if each.kind is each.VAR_KEYWORD:
@@ -175,8 +175,10 @@ def arguments(case: Case, parameters: list[inspect.Parameter]) -> tuple[list, di
         words.append(f"{place}: {word}")
     if case.rng.random() < 0.01:
         named["nosuch"] = 1
+        words.append(MISCALLED)
     if positional and case.rng.random() < 0.01:
         positional.pop()
+        words.append(MISCALLED)
     tame(case.target, parameters, positional, named)
     return positional, named, words
 
@@ -233,8 +235,9 @@ def excused(target: Target, error: BaseException, words: list[str]) -> bool:
     if isinstance(error, vt.VitreeError):
         return True
     frames = traceback.extract_tb(error.__traceback__)
-    inner = frames[-1].filename
-    if isinstance(error, TypeError) and (inner == __file__ or inner == inspect.__file__):
+    inner = frames[-1].filename if frames else __file__
+    if isinstance(error, TypeError) and MISCALLED in words and (
+            inner in (__file__, inspect.__file__) or "argument" in str(error)):
         return True  # Python's own check of the number and names of arguments
     if isinstance(error, OSError) and not isinstance(error, UnicodeError) and "path" in " ".join(words):
         return True  # a file of the caller's that cannot be opened
@@ -258,7 +261,7 @@ def place_of(error: BaseException) -> str:
 def call(target: Target, number: int, folder: Path, note: Any = None) -> dict[str, str] | None:
     """Make one call and return the finding, if it is one."""
     case = Case(target.name, number, folder)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         thing, parameters = target.bind(case)
         positional, named, words = arguments(case, parameters)
@@ -317,6 +320,7 @@ def child(options: argparse.Namespace) -> None:
         os.pwrite(last, raw, 0)
         os.ftruncate(last, len(raw))
 
+    runs(), comparisons(), problems()
     count, called = 0, set()
     with (folder / "findings").open("a") as found, (folder / "counts").open("a") as counts:
         try:

@@ -8,7 +8,6 @@ import dataclasses
 import decimal
 import inspect
 import random
-import types
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -68,11 +67,9 @@ class Case:
         for value in (self.owner, *self.drawn.values()):
             if isinstance(value, vt.Model | vehicles.Vehicle):
                 return value
-            for name in ("model", "system", "vehicle"):
-                if isinstance(inspect.getattr_static(value, "__dict__", None), types.GetSetDescriptorType) and isinstance(
-                    vars(value).get(name), vt.Model | vehicles.Vehicle
-                ):
-                    return vars(value)[name]
+            if type(value).__module__.startswith("vitree") and isinstance(
+                    found := getattr(value, "model", getattr(value, "system", None)), vt.Model | vehicles.Vehicle):
+                return found
         self.drawn["(system)"] = self.pick(*systems().values())
         return self.drawn["(system)"]
 
@@ -122,9 +119,9 @@ def joints():
     a = tree.world.add(vt.rx("rx", damping=0.1, effort=2.0, lower=-1, upper=2), vt.tz(-0.5), vt.body("a", 1.0, (1, 1, 1)))
     a.add(vt.tz("tz", friction=0.1), vt.body("b", 1.0, (0.3, 0.4, 0.5)), vt.ball("ball"), vt.tx(0.3),
           vt.body("c", 0.5, (0.1, 0.1, 0.1)))  # fmt: skip
-    a.add(vt.helical("screw", (0, 1, 0), 0.2), vt.body("d", 1.0, (0.2, 0.3, 0.4)), *vt.universal("cross"),
+    a.add(vt.ty(0.4), vt.helical("screw", (0, 1, 0), 0.2), vt.body("d", 1.0, (0.2, 0.3, 0.4)), *vt.universal("cross"),
           vt.body("e", 1.0, (0.2, 0.3, 0.4)))  # fmt: skip
-    tree.world.add(vt.free("free"), vt.body("f", 2.0, (0.5, 0.6, 0.7)), vt.frame("tip"), *vt.planar("plane"),
+    tree.world.add(vt.tx(1.0), vt.free("free"), vt.body("f", 2.0, (0.5, 0.6, 0.7)), vt.frame("tip"), *vt.planar("plane"),
                    vt.body("g", 1.0, (0.2, 0.2, 0.3)))  # fmt: skip
     tree.load(vt.Spring("world", "f", 5.0, 0.2), vt.Damper("a", "d", 0.3), vt.Attraction("a", "f", constant=0.1),
               vt.Wrench("f", ("turn", 0, 0), (0, "push", 1), axes="local"), vt.JointForce("rx", "drive"),
@@ -256,7 +253,16 @@ def owners(kind: type, case: Case):
         found += [x for x in (*tree.loads, *tree.constraints) if isinstance(x, kind)]
     found += [x for x in (Own(), Hill(), Line()) if isinstance(x, kind)]
     found += [x for x in (*systems()["robot"].joints, *systems()["robot"].geometry) if isinstance(x, kind)]
-    return case.pick(*found) if found else None
+    return case.pick(*found) if found else _made(kind, case)
+
+
+def _made(kind: type, case: Case):
+    """An object made of valid arguments, such as an obstacle."""
+    given = {}
+    for each in inspect.signature(kind).parameters.values():
+        if each.default is each.empty and each.kind is not each.VAR_KEYWORD:
+            given[each.name] = valid(case, each)
+    return kind(**given, **(VEHICLE if issubclass(kind, control.CarDynamics) else {}))
 
 
 def plan(case: Case):
@@ -284,7 +290,7 @@ def configuration(case: Case):
 
 def rows_of(one):
     """Rows of what ``one`` draws."""
-    return lambda case: np.array([one(case) for _ in range(case.rows)]).reshape(case.rows, len(one(case)))
+    return lambda case: np.array([one(case) for _ in range(case.rows)]).reshape(case.rows, np.size(one(case)))
 
 
 def torque(case: Case):
