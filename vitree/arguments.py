@@ -8,8 +8,10 @@ structured and object arrays, text, truth values and complex numbers are none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -132,6 +134,33 @@ def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> n
     return x
 
 
+def numbers_of(value: Any, name: str) -> np.ndarray:
+    """Return real numbers as an array of floats, which may be the one given; errors call it ``name``.
+
+    Raises
+    ------
+    InputError
+        If there are others.
+    """
+    try:
+        return as_numbers(value)
+    except TypeError as error:
+        raise InputError(named(name, value) + f" has {error}; it must be an array of numbers") from None
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """Return a generator of random numbers, a new one for None.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if rng is None:
+        return np.random.default_rng()
+    return of_kind(rng, np.random.Generator | np.random.RandomState, "rng", "np.random.default_rng(), or another one")
+
+
 def _needed(shape: tuple[int, ...]) -> str:
     return f"an array of numbers of shape {shape}" if shape else "a number"
 
@@ -140,6 +169,86 @@ def all_finite(x: np.ndarray) -> bool:
     """Whether no entry is NaN or infinite."""
     # for few numbers Python's own loop is the faster one
     return all(map(math.isfinite, x.ravel().tolist())) if x.size <= FEW else bool(np.isfinite(x).all())
+
+
+# ---- objects, collections and files ----------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+def of_kind(value: Any, kind: type[T] | tuple[type[T], ...], name: str, needed: str) -> T:
+    """Return an object of a class.
+
+    Parameters
+    ----------
+    value : object
+    kind : type, or several
+    name : str
+        What errors call it.
+    needed : str
+        What it must be, in words.
+
+    Raises
+    ------
+    InputError
+        If it is of another class.
+    """
+    if not isinstance(value, kind):
+        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}")
+    return value
+
+
+def several(value: Any, name: str, needed: str) -> tuple[Any, ...]:
+    """Return the parts of a collection that is no text.
+
+    Raises
+    ------
+    InputError
+        If it is none; the text says that it must be what is ``needed``.
+    """
+    try:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise TypeError("it is no collection")
+        return tuple(value)
+    except Exception as error:  # whatever the collection's own methods raise
+        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}: {told(error)}") from None
+
+
+def mapping(value: Any, name: str, needed: str) -> dict[Any, Any]:
+    """Return the items of a mapping; none for None.
+
+    Raises
+    ------
+    InputError
+        If it is no mapping; the text says that it must be what is ``needed``.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}")
+    return dict(value)
+
+
+def path_of(value: Any, name: str = "path") -> Path:
+    """Return the place of a file.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        place = os.fspath(value)
+        if isinstance(place, bytes):
+            raise TypeError("it is bytes")
+        place.encode(errors="surrogateescape")
+        if "\0" in place:
+            raise ValueError("it has a null character")
+    except Exception as error:  # whatever the value's own methods raise
+        raise InputError(
+            named(name, value) + f" is {shown(value)}; it must be the place of a file, a str or Path: {told(error)}"
+        ) from None
+    return Path(place)
 
 
 # ---- callables -----------------------------------------------------------------------------------------

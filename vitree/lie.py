@@ -26,6 +26,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
 
+from vitree.arguments import generator, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.spatial.rotations import UNIT_TOLERANCE, hat
 
@@ -41,8 +42,10 @@ def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     try:
         array = np.asarray(value)
         array = array.astype(np.result_type(array, float) if array.dtype.kind in "biufc" else float, copy=False)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is {value!r}; it must be an array of numbers") from None
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError("it is masked")
+    except Exception:  # whatever a value's own methods raise
+        raise InputError(f"{what} is {shown(value)}; it must be an array of numbers") from None
     if array.shape[-len(shape) :] != shape:
         raise InputError(f"{what} has shape {array.shape}; it must be (..., {', '.join(map(str, shape))})")
     if not (np.abs(array) < LARGEST).all():
@@ -609,6 +612,10 @@ class Group:
 
         Rotations are uniform, positions normal with deviation 1; ``shape`` is that of the stack.
         """
+        rng = generator(rng)
+        sizes = [whole(n) for n in several(shape, "shape", "a tuple of whole numbers")]
+        if any(n is None or n < 0 for n in sizes):
+            raise InputError(f"shape is {shown(shape)}; it must be a tuple of whole numbers, none negative")
         here = np.zeros(6)
         here[self._rows] = 1
         turn = rng.standard_normal((*shape, 4)) * [*here[:3], 1]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, plain_scalar, real, told
+from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, told
 from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
@@ -140,7 +140,7 @@ class Integrator:
             name = sorted(unknown)[0]
             about = Argument(name, options[name], of="method")
             raise UnknownNameError(f"option of the method {self.name}", name, self.options, about=about)
-        if model.full is not model:
+        if of_kind(model, System, "model", "a Model, or another System").full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
         self.dt = real(dt)
@@ -148,7 +148,8 @@ class Integrator:
             torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
         elif torque is not None:
             torque = model.validate_velocity(torque, "torque")
-        self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
+        given = mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each")
+        self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in given.items()]
         self.torque = torque
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
@@ -49,6 +50,10 @@ def line_style(index: int) -> dict[str, Any]:
     dict
         Keywords of matplotlib's ``plot``.
     """
+    number = whole(index)
+    if number is None:
+        raise InputError(f"index is {shown(index)}; it must be a whole number")
+    index = number
     colour = COLOURS[index % len(COLOURS)]
     return {"color": colour, "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.4}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vitree.arguments import numbers_of, real, shown
 from vitree.errors import InputError
 from vitree.model.system import System
 from vitree.results.plain import plain, read_only
@@ -75,7 +76,8 @@ class Recording:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full((n, m), np.nan))
         for name, shape in shapes(n, nq, nv, m).items():
-            array = np.asarray(getattr(self, name), dtype=int if name == "iterations" else float)
+            array = numbers_of(getattr(self, name), f"trajectory.{name}")
+            array = array.astype(int) if name == "iterations" else array
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
@@ -115,7 +117,10 @@ class Recording:
 
     def __getitem__(self, index):
         if isinstance(index, slice | np.ndarray | list):
-            parts = {name: getattr(self, name)[index] for name in shapes()}
+            try:
+                parts = {name: getattr(self, name)[index] for name in shapes()}
+            except (IndexError, TypeError, ValueError) as error:
+                raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {error}") from None
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
             film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
@@ -139,6 +144,7 @@ class Recording:
         if not len(self):
             raise InputError("the trajectory has no records")
         low, high = float(np.min(self.t)), float(np.max(self.t))
+        t = real(t)
         slack = 1e-9 * max(abs(low), abs(high))
         if not low - slack <= t <= high + slack:  # NaN lands here too
             raise InputError(f"t = {t} s was not recorded; choose from {low:g} to {high:g} s")

@@ -76,7 +76,7 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
         i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
         entries = f"entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}"
         raise ModelError(named(what, value) + f" is not symmetric: {entries}")
-    A = 0.5 * (A + A.T)
+    A = 0.5 * A + 0.5 * A.T
     least = float(np.linalg.eigvalsh(A)[0])
     if least <= 0 if definite else least < -1e-12 * largest:
         accepted = "positive" if definite else "positive or zero"

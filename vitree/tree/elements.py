@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import plain_scalar, real
+from vitree.arguments import plain_scalar, real, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import direction, finite, vector
@@ -97,7 +97,7 @@ def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
             return Fixed(rotation=rotation_about(unit, number))
         return Fixed(position=tuple(number * unit))
     raise ModelError(
-        f"a primitive transform takes a name (of a coordinate) or a finite number (a constant), not {value!r}"
+        f"a primitive transform takes a name (of a coordinate) or a finite number (a constant), not {shown(value)}"
     )
 
 

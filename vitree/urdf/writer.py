@@ -6,12 +6,12 @@ import math
 import os
 import re
 from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
+from vitree.arguments import path_of
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import Flat, Geometry
@@ -85,7 +85,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
     if path is not None:
-        write_text(Path(path).expanduser(), text)
+        write_text(path_of(path).expanduser(), text)
     return text
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.spatial.checks import array, not_negative, positive, symmetric
@@ -273,9 +274,10 @@ def _shares(given, what: str, whose: str) -> np.ndarray:
 
 
 def _counts(value, size: int, what: str) -> tuple[int, ...]:
-    if len(value) != size or not all(isinstance(n, int) and n >= 1 for n in value):
-        raise ModelError(f"{what} are {value!r}; give {size} whole numbers, at least 1")
-    return tuple(value)
+    counts = [whole(n) for n in value] if isinstance(value, Sequence | np.ndarray) and np.ndim(value) else []
+    if len(counts) != size or not all(n is not None and n >= 1 for n in counts):
+        raise ModelError(f"{what} are {shown(value)}; give {size} whole numbers, at least 1")
+    return tuple(n for n in counts if n is not None)
 
 
 def _shapes(hull: Hull, places: np.ndarray) -> tuple[Geometry, ...]:
