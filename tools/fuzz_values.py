@@ -243,6 +243,8 @@ def owners(kind: type, case: Case):
         return plan(case)
     if kind is vt.Report:
         return systems()["robot"].report
+    if issubclass(kind, vt.CallableError):
+        return kind("x", time=case.pick(None, 0.5))
     if issubclass(kind, Exception):
         return vt.ConvergenceError("x", time=0.0, residual=1.0, iterations=2)
     found = [x for x in systems().values() if isinstance(x, kind)]
@@ -441,8 +443,9 @@ NAMES = {
     "rpy": vector(3), "rotation": one_of(None, np.eye(3)), "com": vector(3), "mass": one_of(1.0, 2.0),
     "inertia": one_of(None, (1.0, 1.0, 1.0), np.eye(3)), "geometry": one_of(()), "twist": one_of(None),
     "directions": one_of(3, 2, [(1, 0, 0)]), "kind": one_of("revolute", "prismatic", "fixed", "ball", "planar"),
-    "elements": lambda case: case.pick(vt.rx("new"), vt.body("new", 1.0), vt.universal("new"), vt.tx(0.1)),
-    "loads": lambda case: vt.Spring("world", frame_name(case), 1.0), "constraints": lambda case: vt.weld("b0", "b1"),
+    "elements": lambda case: case.pick((vt.rx("new"), vt.body("new", 1.0)), (vt.universal("new"),), (vt.tx(0.1),)),
+    "loads": lambda case: (vt.Spring("world", frame_name(case), 1.0),),
+    "constraints": lambda case: case.pick((vt.weld("b0", "b1"),), tuple(held().constraints)),
     "what": one_of("energy", "coordinates", "momentum", "phase", "residual", "x"), "axes_": one_of(None),
     "written": lambda case: case.pick(Own(), Hill(), Line()), "u": lambda case: None,
     "base": one_of("fixed", "free"), "mimic": one_of("reduced", "independent"), "loops": one_of("error", "ignore"),

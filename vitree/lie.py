@@ -53,6 +53,15 @@ def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     return array
 
 
+def _require_alike(x, mu) -> None:
+    """Raise an InputError if two stacks of vectors do not go together."""
+    x, mu = np.shape(x), np.shape(mu)
+    try:
+        np.broadcast_shapes(x[:-1], mu[:-1])
+    except ValueError:
+        raise InputError(f"x has the leading axes {x[:-1]} and mu {mu[:-1]}; they must be alike, or broadcast") from None
+
+
 def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:
     return (M @ u[..., None])[..., 0]
 
@@ -512,12 +521,14 @@ class Map:
     def dtau_inv_transposed(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return dtau_inv(x)^T mu, (..., dim)."""
         mu = _array(mu, (self.group.dim,), "mu")
+        _require_alike(x, mu)
         return _times(_transpose(self.dtau_inv(x)), mu)
 
     def dtau_inv_slope(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return the derivative (..., dim, dim) of dtau_inv(x)^T mu by x, mu held."""
         w, v = self.group._twist(x)
         m, f = self.group._twist(mu, "mu")
+        _require_alike(w, m)
         E, F, G = self._family.slope(w, v, m, f)
         return self.group._restrict(_blocks(E, F, G, 0))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -111,7 +112,8 @@ class SciPy(Integrator):
         if last == 0:
             return
         reported, progress = time.perf_counter(), progress_of(progress)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "lsoda")  # an error says the same
             solver = getattr(integrate, self.scipy_method)(
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
                 rtol=self.rtol, atol=self.atol, max_step=self.max_step,

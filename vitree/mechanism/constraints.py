@@ -285,6 +285,6 @@ def joint_constraints(
         "planar": [*along, *tilt],
         "free": [],
     }
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ModelError(f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds))
     return kinds[kind]

@@ -278,7 +278,8 @@ def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
                     raise InputError(f"{method.__name__}() takes as many rows of each, not {len(rows[0])} rows of "
                                      f"{widths[0][0]}, {len(x)} rows of {name}")  # fmt: skip
             rows.append(x)
-        return method(self, *rows)
+        with np.errstate(all="ignore"):  # numbers too large for a double are infinite in the result
+            return method(self, *rows)
 
     return checked
 

@@ -245,6 +245,8 @@ def literal(text: str) -> str:
 def begin(axes):
     """Return the axes to draw into: the given ones, or those of a new figure."""
     if axes is not None:
+        if not (callable(getattr(axes, "plot", None)) and hasattr(axes, "figure")):
+            raise InputError(f"axes is {shown(axes)}; it must be axes of matplotlib to draw into")
         return axes
     return new_figure(figsize=(8, 4)).subplots()
 
