@@ -116,7 +116,8 @@ def targets() -> dict[str, Target]:
                 made = not issubclass(thing, Exception) and thing is not vt.Integrator and full not in LEFT_OUT
                 if made and not inspect.isabstract(thing):  # errors are made by the library
                     found[full] = Target(full, thing)
-                found |= _members(thing)
+                if not issubclass(thing, Exception):
+                    found |= _members(thing)
             elif callable(thing) and full not in LEFT_OUT:
                 found[full] = Target(full, thing)
     found["vt.Integrator"] = Target("vt.Integrator", _new_integrator)
@@ -159,6 +160,8 @@ def arguments(case: Case, parameters: list[inspect.Parameter]) -> tuple[list, di
     """Draw the arguments of a call, and words on those that are not the valid ones."""
     positional, named, words = [], {}, []
     for each in parameters:
+        if each.name.startswith("_"):
+            continue  # not public
         if each.kind is each.VAR_KEYWORD:
             named |= more(case)
         elif each.kind is each.VAR_POSITIONAL:

@@ -356,7 +356,7 @@ def records(case: Case):
     """Records for an integrator to fill."""
     system, n = case.system, case.pick(1, 3, 12)
     m = len(system.constraints)
-    return Records(np.zeros(n), np.zeros((n, system.nq)), np.zeros((n, system.nv)), np.zeros(n, np.int64), np.zeros(n),
+    return Records(np.zeros(n), np.zeros((n, system.nq)), np.zeros((n, system.nv)), np.zeros(n, np.intc), np.zeros(n),
                    np.zeros((n, m)))  # fmt: skip
 
 

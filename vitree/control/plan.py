@@ -46,6 +46,6 @@ class Plan:
     def __getitem__(self, name: str) -> np.ndarray:
         """Return one configuration coordinate, velocity or input over time, by name."""
         for names, values in ((self.q_names, self.q), (self.v_names, self.v), (self.input_names, self.u)):
-            if name in names:
+            if isinstance(name, str) and name in names:
                 return values[:, names.index(name)]
         raise UnknownNameError("coordinate, velocity or input", name, self.q_names + self.v_names + self.input_names)

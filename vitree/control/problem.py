@@ -23,6 +23,10 @@ from vitree.errors import InputError, UnknownNameError
 _MARGIN = 0.05
 
 
+#: For numbers beyond a double: the results are infinite or NaN, which solvers see.
+_quiet = np.errstate(all="ignore")
+
+
 class ControlProblem:
     """Take a vehicle from a start to a goal at least cost.
 
@@ -163,22 +167,27 @@ class ControlProblem:
 
     # ---- the nonlinear program ------------------------------------------------------------------------------
 
+    @_quiet
     def objective(self, x: ArrayLike) -> float:
         """Return the cost, in units of its terms."""
         return float(self._cost.value(self._expand(x))[0])
 
+    @_quiet
     def gradient(self, x: ArrayLike) -> np.ndarray:
         """Return the slopes (n,) of the cost, in units of cost per variable."""
         return self._cost.jacobian(self._expand(x)).toarray()[0]
 
+    @_quiet
     def constraints(self, x: ArrayLike) -> np.ndarray:
         """Return the constrained values (m,), in units of each."""
         return self._constraints.value(self._expand(x))
 
+    @_quiet
     def jacobian(self, x: ArrayLike) -> sp.csr_array:
         """Return the slopes (m, n) of the constraints; the structure is the same at all x."""
         return self._constraints.jacobian(self._expand(x))
 
+    @_quiet
     def hessian(self, x: ArrayLike, multipliers: ArrayLike, cost: float = 1.0) -> sp.csr_array:
         """Return the lower triangle (n, n) of the second derivatives of cost * objective + multipliers . constraints.
 
@@ -191,6 +200,7 @@ class ControlProblem:
 
     # ---- solutions -----------------------------------------------------------------------------------
 
+    @_quiet
     def trajectory(self, x: ArrayLike) -> Plan:
         """Return the motion whose variables are ``x``."""
         full, vehicle = self._expand(x), self.vehicle

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, told
+from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told
 from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
@@ -40,6 +40,12 @@ class Records:
     multipliers: np.ndarray
     rows: int = 1
     seconds: float = 0.0
+
+    def __post_init__(self):
+        for name in COLUMNS:
+            array, kind = getattr(self, name), np.dtype(np.intc if name == "iterations" else float)
+            if not isinstance(array, np.ndarray) or array.dtype != kind:
+                raise InputError(f"records.{name} is {shown(array)}; it must be an array of {kind}")
 
     def grow(self, rows: int) -> None:
         """Make room for so many rows."""
@@ -342,7 +348,9 @@ class Integrator:
         return self._accelerations_at(t, q, v)[1]
 
     def _accelerations_at(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        prescribed = np.zeros(self.model.nv)
+        model, t = self.model, float(entries(t, (), "t"))
+        q, v = entries(q, (model.nq,), "q"), entries(v, (model.nv,), "v")
+        prescribed = np.zeros(model.nv)
         if self.motion.names:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
         return self._field().acceleration_at(t, q, v, prescribed)

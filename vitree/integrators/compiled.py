@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitree._core import scalar
+from vitree.arguments import entries
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator, progress_of
 from vitree.integrators.options import HALVE
@@ -77,6 +78,7 @@ class CompiledIntegrator(Integrator):
         return self.stepper
 
     def start(self, t, q, x):
+        q, x = entries(q, (self.model.nq,), "q"), entries(x, (self.model.nv,), "x")
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):

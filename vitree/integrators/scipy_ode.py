@@ -42,6 +42,7 @@ class SciPy(Integrator):
             number = real(value)
             if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(option(name, value) + " must be a positive number")
+        self.rtol, self.atol, self.max_step = map(real, (self.rtol, self.atol, self.max_step))
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions
 

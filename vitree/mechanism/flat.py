@@ -164,6 +164,9 @@ class Flat:
             object.__setattr__(self, name, several(getattr(self, name), name, "a sequence"))
         for joint in self.joints:
             of_kind(joint, JointInfo, "joints", "a sequence of JointInfo")
+        if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
+                self.link_inertia):  # fmt: skip
+            raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
         if len(self.frame_names) != len(self.frame_body):
             raise ModelError(f"{len(self.frame_names)} frame_names are of {len(self.frame_body)} frames")
         _freeze(self)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import of_kind, real, whole
+from vitree.arguments import of_kind, real, several, whole
 from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.model.model import FACES, Model
@@ -35,7 +35,7 @@ def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
         If a joint is not known.
     """
     held = np.array(model.flat.kinematic, dtype=bool)
-    for name in hold:
+    for name in several(hold, "hold", "a sequence of names of joints"):
         held[model.joint(name).v_slice] = True
     return held
 

@@ -140,11 +140,12 @@ class Model(System):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
-        self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+        with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
+            self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+            self.singular = why_singular(flat)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self.singular = why_singular(flat)
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)

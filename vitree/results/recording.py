@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vitree.arguments import numbers_of, real, shown
+from vitree.arguments import entries, mapping, numbers_of, real, several, shown, told, whole
 from vitree.errors import InputError
 from vitree.model.system import System
 from vitree.results.plain import plain, read_only
@@ -71,6 +71,12 @@ class Recording:
     about: dict[str, Any] | None = None
 
     def __post_init__(self):
+        for name in NAMES:
+            object.__setattr__(self, name, several(getattr(self, name), f"trajectory.{name}", "a sequence of names"))
+        for name in COUNTS:
+            if (count := whole(getattr(self, name))) is None:
+                raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a whole number")
+            object.__setattr__(self, name, count)
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
         for name in ("constraint", "multipliers"):
             if getattr(self, name) is None:
@@ -81,18 +87,18 @@ class Recording:
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
-        checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
+        try:
+            checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
+        except Exception as error:  # whatever a value's own methods raise
+            raise InputError(f"trajectory.checkpoint must be bytes in a row: {told(error)}") from None
         if checkpoint.ndim != 1:
             raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
         object.__setattr__(self, "checkpoint", checkpoint)
-        monitors = {name: np.asarray(rows) for name, rows in (self.monitors or {}).items()}
+        given = mapping(self.monitors, "trajectory.monitors", "a mapping of names to arrays")
+        monitors = {name: numbers_of(rows, f"the monitor {name}") for name, rows in given.items()}
         object.__setattr__(self, "monitors", monitors)
         self._freeze()
-        for name in NAMES:
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in COUNTS:
-            object.__setattr__(self, name, int(getattr(self, name)))
-        object.__setattr__(self, "seconds", float(self.seconds))
+        object.__setattr__(self, "seconds", float(entries(self.seconds, (), "trajectory.seconds")))
         object.__setattr__(self, "settings", plain(self.settings))
 
     def __setstate__(self, state: dict[str, Any]) -> None:

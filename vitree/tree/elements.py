@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import plain_scalar, real, shown
+from vitree.arguments import plain_scalar, real, several, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import direction, finite, vector
@@ -158,6 +158,14 @@ def rz(value: str | float, **limits: Any) -> Element:
     return _primitive(value, True, 2, limits)
 
 
+def _pair(twist: Any, name: str) -> tuple[Any, Any]:
+    """The two parts of a twist."""
+    parts = several(twist, "twist", f'a pair (angular, linear) of "{name}"')
+    if len(parts) != 2:
+        raise ModelError(f'the twist of "{name}" has {len(parts)} parts; it must have two, (angular, linear)')
+    return parts[0], parts[1]
+
+
 def screw(
     name: str,
     axis: ArrayLike | None = None,
@@ -196,7 +204,7 @@ def screw(
     if (axis is None) == (twist is None):
         raise ModelError(f'screw "{name}": give either axis= (with point=, pitch=) or twist=')
     if twist is not None:
-        w, v = (vector(part, f'twist of "{name}"') for part in twist)
+        w, v = (vector(part, f'twist of "{name}"') for part in _pair(twist, name))
         length = np.linalg.norm(w) or np.linalg.norm(v)
         if abs(length - 1.0) > UNIT_TOLERANCE:
             raise ModelError(

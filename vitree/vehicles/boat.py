@@ -261,7 +261,10 @@ def _hull(edges: tuple, keel: float, mass: float, water: Water, name: str) -> Hu
     sizes = np.array([positive(x, f'the {what} of "{name}"')
                       for x, what in zip(edges, ("length", "width", "height"), strict=True)])  # fmt: skip
     bottom = -float(array(keel, (), f'the keel of "{name}"'))
-    draft = mass / (water.density * sizes[0] * sizes[1])
+    with np.errstate(over="ignore"):
+        draft = mass / (water.density * sizes[0] * sizes[1])
+    if not 0 < draft < np.inf:
+        raise ModelError(f'the draft of "{name}" is {draft:g} m: its sizes, mass or the density are too large or small')
     if draft >= sizes[2]:
         most = water.density * sizes.prod()
         raise ModelError(f'"{name}" sinks: it is {mass:g} kg, and its hull displaces {most:g} kg')
