@@ -98,10 +98,18 @@ def plain_scalar(value: Any) -> Any:
     """Return a scalar of NumPy, or an array of no axes, as Python's own number; all else as it is."""
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, np.generic) or (hasattr(value, "__array__") and np.ndim(value) == 0):
+    if isinstance(value, np.generic) or (hasattr(value, "__array__") and axes_of(value) == 0):
         count, number = whole(value), real(value)
         return count if count is not None else number if number == number else value
     return value
+
+
+def axes_of(value: Any) -> int:
+    """Return the number of axes of an array as NumPy has it; -1 of what is none."""
+    try:
+        return np.ndim(value)
+    except Exception:  # whatever a value's own methods raise
+        return -1
 
 
 def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:

@@ -59,7 +59,7 @@ def _require_alike(x, mu) -> None:
     try:
         np.broadcast_shapes(x[:-1], mu[:-1])
     except ValueError:
-        raise InputError(f"x has the leading axes {x[:-1]} and mu {mu[:-1]}; they must be alike, or broadcast") from None
+        raise InputError(f"x has the leading axes {x[:-1]} and mu {mu[:-1]}; they must broadcast") from None
 
 
 def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:

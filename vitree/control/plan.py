@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitree.errors import UnknownNameError
+from vitree.arguments import numbers_of, several
+from vitree.errors import InputError, UnknownNameError
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,15 @@ class Plan:
     q_names: tuple[str, ...]
     v_names: tuple[str, ...]
     input_names: tuple[str, ...]
+
+    def __post_init__(self):
+        for name, axes in (("t", 1), ("q", 2), ("v", 2), ("u", 2), ("v_ends", 2)):
+            x = numbers_of(getattr(self, name), f"plan.{name}")
+            if x.ndim != axes:
+                raise InputError(f"plan.{name} has shape {x.shape}; it must have {axes} axes")
+            object.__setattr__(self, name, x)
+        for name in ("q_names", "v_names", "input_names"):
+            object.__setattr__(self, name, several(getattr(self, name), f"plan.{name}", "a sequence of names"))
 
     @property
     def h(self) -> float:

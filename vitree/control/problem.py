@@ -236,7 +236,7 @@ class ControlProblem:
     def _expand(self, x) -> np.ndarray:
         """Return all variables: the free ones as in ``x``, the others as given."""
         full = self._given.copy()
-        full[self._free] = x if type(x) is np.ndarray and x.dtype.kind == "c" else self._variables_of(x)
+        full[self._free] = self._variables_of(x)
         return full
 
     def _variables_of(self, x) -> np.ndarray:

@@ -167,6 +167,9 @@ class Flat:
         if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
                 self.link_inertia):  # fmt: skip
             raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
+        for name in ("frame_names", "link_names"):
+            if not all(isinstance(x, str) for x in getattr(self, name)):
+                raise ModelError(f"{name} is {shown(getattr(self, name))}; names must be texts")
         if len(self.frame_names) != len(self.frame_body):
             raise ModelError(f"{len(self.frame_names)} frame_names are of {len(self.frame_body)} frames")
         _freeze(self)
@@ -199,10 +202,13 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
         if x.shape != shape:
             raise ModelError(f"{name} has shape {x.shape}; it must be {shape}")
         found[name] = x if not kind else x.astype(bool if kind == "b" else np.int32)
-    bodies = np.arange(*n)
+    bodies = np.arange(len(found["kind"]))
     for name, low, high in (("kind", 0, len(KINDS)), ("parent", -1, bodies), ("frame_body", -1, len(bodies))):
         if not ((low <= found[name]) & (found[name] < high)).all():
             raise ModelError(f"{name} has numbers out of range: a body comes after its parent, and the world is -1")
+    starts = np.repeat(found["kind"], np.clip(KIND_NV[found["kind"]], 0, None))
+    if len(starts) == len(found["friction"]) and found["friction"][np.isin(starts, (BALL, FREE))].any():
+        raise ModelError("ball and free joints have no friction; set it to zero")
     return found
 
 

@@ -73,6 +73,9 @@ class Recording:
     def __post_init__(self):
         for name in NAMES:
             object.__setattr__(self, name, several(getattr(self, name), f"trajectory.{name}", "a sequence of names"))
+        for name in ("model_name", "method"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a text")
         for name in COUNTS:
             if (count := whole(getattr(self, name))) is None:
                 raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a whole number")

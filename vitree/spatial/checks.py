@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitree.arguments import all_finite, as_numbers
+from vitree.arguments import all_finite, as_numbers, axes_of
 from vitree.errors import ModelError
 from vitree.wording import named
 
@@ -64,7 +64,7 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
     ModelError
         If it is not symmetric, or has an eigenvalue that is not positive.
     """
-    given = np.ndim(value) if not isinstance(value, str) else 0
+    given = axes_of(value)
     if given == 0:
         A = array(value, (), what) * np.eye(size)
     elif given == 1:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from vitree.arguments import path_of
+from vitree.arguments import path_of, plain_scalar
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import Flat, Geometry
@@ -78,6 +78,8 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     """
     if not isinstance(model, Model | Tree):
         raise InputError(f"write_urdf takes a Model or a Tree, not {model!r}")
+    if not isinstance(plain_scalar(lossy), bool):
+        raise InputError(Argument("lossy", lossy) + " must be True or False")
     flat = (Model(model.flatten()) if isinstance(model, Tree) else model).full.flat
     mimics, others = _follows(flat)
     _require_expressible(flat, others, lossy)
