@@ -171,9 +171,8 @@ class RigidDynamics(Dynamics):
             self._order = [3, 4, 5, 0, 1, 2]  # of velocities in twists, and back
         else:
             self.q_names, self.v_names, self._order = ("theta", "x", "y"), ("w", "vx", "vy"), [0, 1, 2]
-        named = isinstance(inputs, Mapping)
-        letters = isinstance(inputs, str)
-        self.input_names = tuple(inputs) if named or letters else several(inputs, "inputs", "names, or names and their bounds")
+        plain = isinstance(inputs, Mapping | str)
+        self.input_names = tuple(inputs) if plain else several(inputs, "inputs", "names, or names and their bounds")
         if not all(isinstance(name, str) for name in self.input_names):
             raise InputError(f"the inputs are {shown(inputs)}; their names must be texts")
         self.bounds = dict(inputs) if isinstance(inputs, Mapping) else {}
