@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import shown, whole
+from vitree.arguments import real, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
@@ -73,9 +73,9 @@ def step_of(found: Compared, dt: float | None) -> float:
         raise InputError(f"the comparison of {found.model_name} has no run to draw")
     if dt is None:
         return min((key[1] for key in found.series), default=steps[0])
-    if dt not in steps:
+    if real(dt) not in steps:
         raise InputError(f"dt = {dt} s was not run; choose from {', '.join(map(str, steps))}")
-    return dt
+    return real(dt)
 
 
 @dataclass(frozen=True)

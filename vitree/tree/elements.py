@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import plain_scalar, real, several, shown
+from vitree.arguments import of_kind, plain_scalar, real, several, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import direction, finite, vector
@@ -314,7 +314,15 @@ def body(
     if rotation is not None:
         R = proper_rotation(rotation, f'inertia axes of "{name}"')
         tensor = R @ tensor @ R.T
-    return Body(name, mass=mass, com=tuple(vector(com, f'com of "{name}"')), inertia=tensor, geometry=tuple(geometry))
+    return Body(name, mass=mass, com=tuple(vector(com, f'com of "{name}"')), inertia=tensor, geometry=_shapes(geometry, name))
+
+
+def _shapes(geometry: Any, name: str) -> tuple[Geometry, ...]:
+    """The shapes of a body."""
+    shapes = several(geometry, "geometry", f'a sequence of Geometry of "{name}"')
+    for shape in shapes:
+        of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
+    return shapes
 
 
 def part_of(element: Coordinate, joint: str, kind: str) -> Coordinate:

@@ -325,7 +325,7 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         return ("<text>", *_encoded(source), None)
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"a robot file must be a path, a text, bytes or a file object, not {shown(source)}")
-    path = path_of(source, "source").expanduser()
+    path = Path(os.path.expanduser(path_of(source, "source")))
     name = path.name or str(source)
     try:
         with open(path, "rb") as stream:

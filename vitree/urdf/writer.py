@@ -87,7 +87,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
     if path is not None:
-        write_text(path_of(path).expanduser(), text)
+        write_text(os.path.expanduser(path_of(path)), text)
     return text
 
 
