@@ -19,6 +19,7 @@ from vitree.errors import CallableError, InputError
 from vitree.wording import Argument, named
 
 _FLOAT = np.dtype(float)
+_GENERATORS: Any = (np.random.Generator, np.random.RandomState)
 #: Entries of an array below which a loop of Python is faster than one of NumPy.
 FEW = 24
 #: What an array is that has no real numbers, by the kind of its type.
@@ -166,7 +167,7 @@ def generator(rng: Any) -> np.random.Generator:
     """
     if rng is None:
         return np.random.default_rng()
-    return of_kind(rng, np.random.Generator | np.random.RandomState, "rng", "np.random.default_rng(), or another one")
+    return of_kind(rng, _GENERATORS, "rng", "np.random.default_rng(), or another one")
 
 
 def _needed(shape: tuple[int, ...]) -> str:

@@ -49,7 +49,7 @@ class EulerModel(Model, made_by="euler"):
 
 def _rows(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """States of a model, one or stacks of them."""
-    rows = []
+    rows: list[np.ndarray] = []
     for value, size, name in ((q, model.nq, "q"), (v, model.nv, "v")):
         x = numbers_of(value, name)
         if x.shape[-1:] != (size,) or (rows and rows[0].shape[:-1] != x.shape[:-1]):

@@ -314,7 +314,8 @@ def body(
     if rotation is not None:
         R = proper_rotation(rotation, f'inertia axes of "{name}"')
         tensor = R @ tensor @ R.T
-    return Body(name, mass=mass, com=tuple(vector(com, f'com of "{name}"')), inertia=tensor, geometry=_shapes(geometry, name))
+    at = tuple(vector(com, f'com of "{name}"'))
+    return Body(name, mass=mass, com=at, inertia=tensor, geometry=_shapes(geometry, name))
 
 
 def _shapes(geometry: Any, name: str) -> tuple[Geometry, ...]:
