@@ -28,14 +28,14 @@ _WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text"
 
 
 def as_numbers(value: Any) -> np.ndarray:
-    """Return real numbers as an array of floats in order, which may be the array given.
+    """Return real numbers as an array of floats in order and at even addresses, which may be the array given.
 
     Raises
     ------
     TypeError
         If there are other things than real numbers; the text says which, to be read behind "has".
     """
-    if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous and value.flags.aligned:
         return value
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("masked entries: it is a masked array; give value.filled(...), or the entries that count")
@@ -51,7 +51,8 @@ def as_numbers(value: Any) -> np.ndarray:
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{_WORDS.get(array.dtype.kind, 'no numbers')} (dtype {array.dtype}), not real numbers")
     with np.errstate(over="ignore"):  # what is too large for a double is infinite, and refused as that
-        return np.array(array, dtype=_FLOAT, order="C", copy=None)
+        found = np.array(array, dtype=_FLOAT, order="C", copy=None)
+    return found if found.flags.aligned else found.copy()
 
 
 def _of_objects(array: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ class Records:
     def __post_init__(self):
         for name in COLUMNS:
             array, kind = getattr(self, name), np.dtype(np.intc if name == "iterations" else float)
-            if not isinstance(array, np.ndarray) or array.dtype != kind:
+            if not isinstance(array, np.ndarray) or array.dtype != kind or not array.flags.aligned:
                 raise InputError(f"records.{name} is {shown(array)}; it must be an array of {kind}")
 
     def grow(self, rows: int) -> None:
