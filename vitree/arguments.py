@@ -144,14 +144,18 @@ def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> n
     return x
 
 
-def numbers_of(value: Any, name: str) -> np.ndarray:
+def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
     """Return real numbers as an array of floats, which may be the one given; errors call it ``name``.
+
+    With ``marks`` an array of truth values is one of zeros and ones.
 
     Raises
     ------
     InputError
         If there are others.
     """
+    if marks and type(value) is np.ndarray and value.dtype == bool:
+        return value.astype(float)
     try:
         return as_numbers(value)
     except TypeError as error:

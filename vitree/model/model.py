@@ -890,7 +890,7 @@ class Model(System):
 
     def expand_velocity(self, v: ArrayLike) -> np.ndarray:
         """Return the velocities of all joints, (..., nv of ``full``) [m/s or rad/s], for v (..., nv)."""
-        return numbers_of(v, "v")
+        return numbers_of(v, "v", marks=True)
 
     def reduced(self) -> Any:
         """Return the same mechanism without coordinates for joints that follow others.

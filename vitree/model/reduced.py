@@ -120,7 +120,7 @@ class ReducedModel(Model, made_by="reduced"):
         return np.ascontiguousarray(self._wide(v, self.full.nv, "v")[..., self._own_v])
 
     def _wide(self, x: ArrayLike, size: int, name: str) -> np.ndarray:
-        x = numbers_of(x, name)
+        x = numbers_of(x, name, marks=True)
         if x.shape[-1:] != (size,):
             raise InputError(named(name, x) + f" has shape {x.shape}; {self.name!r} needs (..., {size})")
         return x
