@@ -1,4 +1,4 @@
-"""Values for the fuzzer: valid arguments by the names of parameters, arguments of every other kind, and their display."""
+"""Values for tools/fuzz_calls.py: valid arguments by the names of parameters, arguments of every other kind."""
 
 from __future__ import annotations
 
@@ -113,12 +113,14 @@ class Sleigh(vehicles.NonholonomicVehicle):
 def joints():
     """A tree with joints of every kind."""
     tree = vt.Tree("joints")
-    a = tree.world.add(vt.rx("rx", damping=0.1, effort=2.0, lower=-1, upper=2), vt.tz(-0.5), vt.body("a", 1.0, (1, 1, 1)))
+    a = tree.world.add(vt.rx("rx", damping=0.1, effort=2.0, lower=-1, upper=2), vt.tz(-0.5), vt.body("a", 1.0, (1, 1,
+        1)))
     a.add(vt.tz("tz", friction=0.1), vt.body("b", 1.0, (0.3, 0.4, 0.5)), vt.ball("ball"), vt.tx(0.3),
           vt.body("c", 0.5, (0.1, 0.1, 0.1)))  # fmt: skip
     a.add(vt.ty(0.4), vt.helical("screw", (0, 1, 0), 0.2), vt.body("d", 1.0, (0.2, 0.3, 0.4)), *vt.universal("cross"),
           vt.body("e", 1.0, (0.2, 0.3, 0.4)))  # fmt: skip
-    tree.world.add(vt.tx(1.0), vt.free("free"), vt.body("f", 2.0, (0.5, 0.6, 0.7)), vt.frame("tip"), *vt.planar("plane"),
+    tree.world.add(vt.tx(1.0), vt.free("free"), vt.body("f", 2.0, (0.5, 0.6, 0.7)), vt.frame("tip"),
+        *vt.planar("plane"),
                    vt.body("g", 1.0, (0.2, 0.2, 0.3)))  # fmt: skip
     tree.load(vt.Spring("world", "f", 5.0, 0.2), vt.Damper("a", "d", 0.3), vt.Attraction("a", "f", constant=0.1),
               vt.Wrench("f", ("turn", 0, 0), (0, "push", 1), axes="local"), vt.JointForce("rx", "drive"),
@@ -149,7 +151,8 @@ def moved():
 def held():
     """A tree with a constraint of every kind, some that depend on each other."""
     tree = chain(4, vt.Distance("world", "b2", 2.5), vt.gear("j0", "j3", -0.5),
-                 vt.PointConstraint("b3", "world", (0, 1, 0), offset=0.1), vt.AxisConstraint("b0", "b1", (0, 1, 0), (0, 0, 1)),
+                 vt.PointConstraint("b3", "world", (0, 1, 0), offset=0.1), vt.AxisConstraint("b0", "b1", (0, 1, 0), (0,
+                     0, 1)),
                  vt.Cam("j1", "j2", (-2.0, 0.0, 2.0), (-0.1, 0.0, 0.1)))  # fmt: skip
     return tree
 
@@ -380,7 +383,8 @@ def options(case: Case):
         "residual": ("recursive", "tree"), "caching": (True, False), "energy": (1.0, 100.0), "rtol": (1e-6,),
         "atol": (1e-8,), "max_step": (0.01,), "map": ("exp", "cayley", "dual-cayley"), "tangent": ("exp", "cayley"),
     }  # fmt: skip
-    return {k: case.pick(*values.get(k, (1.0,))) for k in case.rng.sample(names, min(len(names), case.pick(0, 0, 1, 2)))}
+    return {k: case.pick(*values.get(k, (1.0,))) for k in case.rng.sample(names, min(len(names), case.pick(0, 0, 1,
+        2)))}
 
 
 LIMITS = {"damping": 0.1, "friction": 0.2, "friction_velocity": 0.1, "lower": -1.0, "upper": 1.0, "velocity": 2.0,
@@ -418,28 +422,36 @@ def speed(case: Case):
 
 
 NAMES = {
-    "q": configuration, "q0": configuration, "q1": configuration, "v": speed, "v0": speed, "p": speed, "p0": one_of(None),
+    "q": configuration, "q0": configuration, "q1": configuration, "v": speed, "v0": speed, "p": speed,
+    "p0": one_of(None),
     "dq": speed, "tau": speed, "a": speed, "x": speed, "f": speed, "torque": torque, "inputs": inputs,
     "prescribed": prescribed, "t": one_of(0.0, 0.01, 1.0), "t0": one_of(0.0, -1.0, 3.5), "dt": one_of(0.01, 0.001),
     "duration": one_of(0.01, 0.05), "method": lambda case: case.pick(None, *case.system.methods), "methods": methods,
     "every": one_of(1, 2), "wrench_axes": one_of("world", "local", "spatial"), "effort_limits": one_of(False, True),
-    "wrenches": lambda case: case.pick(None, {frame_name(case): case.normal(6)}), "progress": one_of(None, lambda *x: None),
+    "wrenches": lambda case: case.pick(None, {frame_name(case): case.normal(6)}), "progress": one_of(None,
+    lambda *x: None),
     "monitors": one_of((), "energy", ("energy", "certificate"), ("momentum",)), "resume": one_of(None),
     "reference": one_of(None, False, "rk8"), "reference_tolerance": one_of(1e-8), "repeats": one_of(1),
     "model": lambda case: case.system, "vehicle": lambda case: case.system, "system": lambda case: case.system,
     "native": lambda case: case.pick(systems()["joints"], systems()["held"]), "full": lambda case: systems()["geared"],
     "flat": lambda case: case.pick(joints, chain, held, moved)().flatten(), "rng": lambda case: case.numpy,
     "hold": lambda case: case.pick((), (joint_name(case),)), "tolerance": one_of(1e-8), "max_iterations": one_of(3, 30),
-    "axes": one_of("world", "local", "spatial"), "name": lambda case: case.pick("name", frame_name(case), joint_name(case)),
-    "rates": lambda case: None, "source": text_of_robot, "path": path, "tree": lambda case: case.pick(*TREES.values())(),
+    "axes": one_of("world", "local", "spatial"), "name": lambda case: case.pick("name", frame_name(case),
+    joint_name(case)),
+    "rates": lambda case: None, "source": text_of_robot, "path": path,
+    "tree": lambda case: case.pick(*TREES.values())(),
     "b": frame_name, "joint": joint_name, "frame": frame_name, "links": lambda case: (frame_name(case),),
     "follower": joint_name, "driver": joint_name, "slide": joint_name, "turn": joint_name,
     "length": one_of(1.0, "j0"), "stiffness": one_of(1.0, 10.0), "coefficient": one_of(0.5), "constant": one_of(1.0),
-    "mass_a": one_of(None, 1.0), "mass_b": one_of(None, 1.0), "axis": vector(3), "axis_a": vector(3), "axis_b": vector(3),
-    "factors": lambda case: {joint_name(case): 1.0, "j1": -2.0}, "value": one_of("name", 0.3), "ratio": one_of(2.0, -1.0),
+    "mass_a": one_of(None, 1.0), "mass_b": one_of(None, 1.0), "axis": vector(3), "axis_a": vector(3),
+    "axis_b": vector(3),
+    "factors": lambda case: {joint_name(case): 1.0, "j1": -2.0}, "value": one_of("name", 0.3), "ratio": one_of(2.0,
+    -1.0),
     "pitch": one_of(0.1), "positions": lambda case: np.linspace(-1, 1, 5), "profile": lambda case: case.pick(
-        np.linspace(-0.1, 0.1, 5), lambda x: 0.1 * x), "force": lambda case: case.pick(0.5, "drive", np.linspace(1, -1, 5)),
-    "acceleration": vector(3), "gravity": vector(3, 3.0), "normal": one_of((0.0, 0.6, 0.8), [1, 0, 0]), "point": vector(3), "xyz": vector(3),
+        np.linspace(-0.1, 0.1, 5), lambda x: 0.1 * x), "force": lambda case: case.pick(0.5, "drive", np.linspace(1, -1,
+            5)),
+    "acceleration": vector(3), "gravity": vector(3, 3.0), "normal": one_of((0.0, 0.6, 0.8), [1, 0, 0]),
+    "point": vector(3), "xyz": vector(3),
     "rpy": vector(3), "rotation": one_of(None, np.eye(3)), "com": vector(3), "mass": one_of(1.0, 2.0),
     "inertia": one_of(None, (1.0, 1.0, 1.0), np.eye(3)), "geometry": one_of(()), "twist": one_of(None),
     "directions": one_of(3, 2, [(1, 0, 0)]), "kind": one_of("revolute", "prismatic", "fixed", "ball", "planar"),
@@ -451,15 +463,19 @@ NAMES = {
     "base": one_of("fixed", "free"), "mimic": one_of("reduced", "independent"), "loops": one_of("error", "ignore"),
     "root": one_of(None), "density": one_of(1000.0), "packages": one_of(None), "xacro": one_of(None),
     "max_bytes": one_of(2**20), "max_depth": one_of(100), "trust": one_of(False), "lossy": one_of(False, True),
-    "periodic": one_of(False), "cosine": one_of(0.0, 0.5), "facing": one_of(None, (1, 0, 0)), "offset": one_of(0.0, 0.1),
+    "periodic": one_of(False), "cosine": one_of(0.0, 0.5), "facing": one_of(None, (1, 0, 0)), "offset": one_of(0.0,
+    0.1),
     "records": records, "spans": lambda case: np.full(5, 0.01), "ends": lambda case: 0.01 * np.arange(6),
     "checkpoint": lambda case: case.pick(*runs()).checkpoint.tobytes(), "index": one_of(0, -1, slice(0, 2), [0]),
     "size": one_of((0.1, 0.2, 0.3)), "position": vector(3), "text": one_of("text"), "id": one_of("x"),
     "severity": one_of("error", "warning"), "severities": one_of("warning"), "choices": one_of(None, ["a"]),
     "method_": one_of("scipy"), "map": one_of("exp", "cayley"), "problem": lambda case: case.pick(*problems()),
-    "plan": plan, "centre": one_of((0.1, 0.2, 0.3)), "radius": one_of(0.5), "lower": one_of((-1, -1, -1)), "upper": one_of((1, 1, 1)),
-    "function": one_of(lambda t, q, v, u: q[..., 0]), "rate": one_of(lambda t, q, v, u: q[..., 0]), "weight": one_of(1.0),
-    "group": one_of(lie.SE3, lie.SE2), "figure": lambda case: figure(), "per": one_of("second", "step"), "h": one_of(0.01),
+    "plan": plan, "centre": one_of((0.1, 0.2, 0.3)), "radius": one_of(0.5), "lower": one_of((-1, -1, -1)),
+    "upper": one_of((1, 1, 1)),
+    "function": one_of(lambda t, q, v, u: q[..., 0]), "rate": one_of(lambda t, q, v, u: q[..., 0]),
+    "weight": one_of(1.0),
+    "group": one_of(lie.SE3, lie.SE2), "figure": lambda case: figure(), "per": one_of("second", "step"),
+    "h": one_of(0.01),
     "of": one_of("q", "v"), "against": one_of("v", "p"), "names": one_of(None, "j0"), "parts": one_of({}),
     "input_names": one_of(("x",)), "controls": one_of(None, {"push": (0, 0, 0, 1, 0, 0)}), "force_slope": one_of(None),
     "rotational": one_of((1.0, 2.0, 3.0)), "translational": one_of((1.0, 1.0, 1.0)), "drag": one_of(0.1, np.ones(6)),
@@ -581,7 +597,8 @@ def with_entry(entry):
 
 #: Arrays of every kind, made of one of numbers.
 ARRAYS = {
-    **{f"with {e}": with_entry(e) for e in (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e200, 1e100, 1e17, -0.0, 1e-320, 7.0)},
+    **{f"with {e}": with_entry(e) for e in (np.nan, np.inf, -np.inf, 1e308, -1e308, 1e200, 1e100, 1e17, -0.0, 1e-320,
+    7.0)},
     **{str(t): (lambda x, case, t=t: x.astype(t)) for t in (
         "f4", "f2", "g", ">f8", "i8", "i1", "u8", "?", "c16", "O", "S9", "U9", "M8[s]", "m8[s]")},
     "fields": lambda x, case: np.zeros(x.shape, [("a", float), ("b", "i4")]),
@@ -592,7 +609,8 @@ ARRAYS = {
     "list": lambda x, case: x.tolist(), "tuple": lambda x, case: tuple(x.tolist()) if x.ndim else x.tolist(),
     "memoryview": lambda x, case: memoryview(np.ascontiguousarray(x)), "foreign": lambda x, case: Foreign(x),
     "array.array": lambda x, case: array.array("d", x.ravel()), "generator": lambda x, case: (y for y in x.ravel()),
-    "fractions": lambda x, case: [Fraction(1, 3) for _ in x.ravel()], "iterator": lambda x, case: iter(x.ravel().tolist()),
+    "fractions": lambda x, case: [Fraction(1, 3) for _ in x.ravel()], "iterator": lambda x,
+    case: iter(x.ravel().tolist()),
     "scalars": lambda x, case: [np.float32(y) for y in x.ravel()], "bytes": lambda x, case: x.tobytes(),
     "short": lambda x, case: x[:-1] if x.ndim else x[None], "none": lambda x, case: np.zeros(0),
     "long": lambda x, case: np.append(x, 1.0), "row": lambda x, case: x[None], "column": lambda x, case: x[..., None],
@@ -636,7 +654,8 @@ def yielding(*given):
 
 #: Callables, most of them wrong.
 CALLABLES = {
-    "raising": lambda: raising, "changing": lambda: changing, "yielding": lambda: yielding, "memory": numbers_with_memory,
+    "raising": lambda: raising, "changing": lambda: changing, "yielding": lambda: yielding,
+    "memory": numbers_with_memory,
     **{f"answers {answer!r:.20}": (lambda answer=answer: lambda *given: answer) for answer in (
         None, "text", np.nan, 0.0, np.zeros(0), np.full(2, np.nan), np.zeros((2, 2)), [1.0, "a"], 1e308, 1j, [[]],
         np.ma.zeros(2), True, {}, np.zeros(6))},
@@ -657,13 +676,16 @@ def recursive():
 #: Things that nothing is meant to be.
 JUNK = {
     **{repr(x)[:30]: (lambda case, x=x: x) for x in (
-        None, True, False, 0, 1, -1, 3, 2**31, 2**63, 2**64, -(2**70), 10**400, 0.0, -0.0, 0.5, -1.5, 1e308, 1e-320, 1e17,
+        None, True, False, 0, 1, -1, 3, 2**31, 2**63, 2**64, -(2**70), 10**400, 0.0, -0.0, 0.5, -1.5, 1e308, 1e-320,
+            1e17,
         float("nan"), float("inf"), float("-inf"), 1j, "", "x", "nan", "1", "world", "q", "\x1b[31m\u202e\n", "\x00",
         "\ud800", "a" * 5000, "{a}", "%s", b"", b"x", Fraction(1, 3), Fraction(10**400, 3), decimal.Decimal("0.1"),
-        decimal.Decimal("nan"), decimal.Decimal("snan"), np.float32(0.1), np.longdouble("0.1"), np.float16(0.1), np.int8(3), np.uint64(2**63),
+        decimal.Decimal("nan"), decimal.Decimal("snan"), np.float32(0.1), np.longdouble("0.1"), np.float16(0.1),
+        np.int8(3), np.uint64(2**63),
         np.bool_(True), np.datetime64("2020"), np.str_("x"), np.longdouble("1e4000"), Ellipsis, NotImplemented, int,
         np.ndarray, range(3), slice(1, 2), frozenset(), ())},
-    "object": lambda case: object(), "broken": lambda case: Raises(), "list": lambda case: [], "[[]]": lambda case: [[]],
+    "object": lambda case: object(), "broken": lambda case: Raises(), "list": lambda case: [],
+    "[[]]": lambda case: [[]],
     "[None]": lambda case: [None], "['a', 'b']": lambda case: ["a", "b"], "dict": lambda case: {},
     "{'a': 1}": lambda case: {"a": 1}, "{1: None}": lambda case: {1: None}, "set": lambda case: {0.1, 0.2},
     "{'j0': nan}": lambda case: {"j0": np.nan, "b0": [1.0]}, "recursive": lambda case: recursive(),
@@ -672,7 +694,8 @@ JUNK = {
     "run": lambda case: case.pick(*runs()), "comparison": lambda case: case.pick(*comparisons()),
     "tree": lambda case: chain(), "frame": lambda case: chain().world, "element": lambda case: vt.rx("y"),
     "constraints": lambda case: vt.weld("b0", "b1"), "load": lambda case: vt.Spring("b0", "b1", 1.0),
-    "bad load": lambda case: vt.Spring("b0", None, "x"), "group": lambda case: lie.SE2, "Foreign": lambda case: Foreign("x"),
+    "bad load": lambda case: vt.Spring("b0", None, "x"), "group": lambda case: lie.SE2,
+    "Foreign": lambda case: Foreign("x"),
     "array": lambda case: case.normal(case.pick(0, 1, 2, 3, 6)), "matrix": lambda case: case.normal(3, 3),
     "texts": lambda case: np.array(["a", "b"]), "objects": lambda case: np.array([None, "a"], object),
     "problem": lambda case: case.pick(*problems()), "mixed": lambda case: [1.0, "a", None, np.zeros(2)],
@@ -684,7 +707,7 @@ JUNK = {
 def changed(case: Case, value):
     """Return another value in the place of a valid one, and a word on it."""
     chance = case.rng.random()
-    if callable(value) and not isinstance(value, type) and chance < 0.8 or chance < 0.08:
+    if (callable(value) and not isinstance(value, type) and chance < 0.8) or chance < 0.08:
         word = case.pick(*CALLABLES)
         return CALLABLES[word](), f"callable {word}"
     if isinstance(value, float | int | np.ndarray | list | tuple) and not isinstance(value, bool) and chance < 0.75:
