@@ -482,6 +482,49 @@ NAMES = {
 }  # fmt: skip
 
 
+def _of_shape(case: Case, scale=1.0):
+    """A vector of the shape and the body of a vehicle that rolls."""
+    return scale * case.normal(case.owner.nv)
+
+
+def _wrench(t, g, xi, u):
+    """A force on a vehicle in space."""
+    return -0.1 * xi
+
+
+#: Arguments that mean something else than their names do elsewhere, by target and name.
+SPECIAL = {
+    "ReducedModel.contract.q": lambda case: case.normal(case.owner.full.nq),
+    "ReducedModel.contract_velocity.v": lambda case: case.normal(case.owner.full.nv),
+    "ReducedModel.contract_force.f": lambda case: case.normal(case.owner.full.nv),
+    "ReducedModel.contract_force.axes": one_of(1), "EulerModel.from_native.q": lambda case: case.owner.native.neutral(),
+    "EulerModel.from_native.v": lambda case: case.normal(case.owner.native.nv),
+    "vt.find_robot.name": one_of("pendulum", "arm6"), "vt.load_urdf.inertia": one_of("warn", "strict", "repair"),
+    "vt.fix_urdf.inertia": one_of("repair", "geometry"), "control.CarDynamics.inertia": one_of(1.5),
+    "control.Cylinder.centre": one_of((0.1, 0.2)), "control.RigidDynamics.group": one_of(lie.SE3),
+    "control.RigidDynamics.inertia": one_of(np.eye(6)), "control.RigidDynamics.force": one_of(_wrench),
+    "control.RigidDynamics.inputs": one_of(("a", "b"), {"a": (-1, 1)}), "control.RigidDynamics.trim": one_of(None),
+    "Plan.__getitem__.name": lambda case: case.pick(*case.owner.q_names, *case.owner.v_names, *case.owner.input_names),
+    "control.dynamics_of.vehicle": lambda case: systems()[case.pick("car", "helicopter", "rigid")],
+    "control.replay.vehicle": lambda case: systems()["car"], "plot.line_style.index": one_of(0, 3, 50),
+    "control.replay.plan": lambda case: problems()[0].trajectory(problems()[0].x0),
+    "lie.matrix_from_pose.q": lambda case: np.array([*case.normal(3), 0.0, 0.6, 0.0, 0.8]),
+    "lie.pose_from_matrix.g": lambda case: lie.SE3.random(case.numpy, case.pick((), (2,))),
+    **{f"plot.{name}.source": lambda case: case.pick(*comparisons()) for name in (
+        "error", "order", "work_precision", "comparison")}, "plot.phase.name": one_of(None, "j0"),
+    **{f"{kind}.{name}.{of}": _of_shape for kind in ("Car", "Snakeboard", "NonholonomicVehicle") for name in (
+        "reduced", "require_allowed") for of in ("w", "v")},
+    **{f"{kind}.velocity.rates": one_of((), {}) for kind in ("Car", "Snakeboard", "NonholonomicVehicle")},
+    **{f"{kind}.__call__.p": lambda case: case.normal(*case.pick((3,), (2, 3))) for kind in (
+        "Sphere", "Box", "Cylinder", "HalfSpace")},
+    **{f"vehicles.{kind}.{name}": one_of(None, _wrench) for kind in ("RigidVehicle", "boat", "helicopter") for name in (
+        "force",)}, "Integrator.run.steps": one_of(1, 3, 5),
+    "Integrator.resume.checkpoint": lambda case: case.owner.checkpoint(),
+    **{f"{kind}.velocities.q": lambda case: 0.1 * case.normal(4, len(case.owner.q_names)) for kind in (
+        "CarDynamics", "RigidDynamics", "Dynamics")},
+}  # fmt: skip
+
+
 def figure():
     """An empty picture."""
     from matplotlib.figure import Figure
@@ -505,6 +548,8 @@ def valid(case: Case, parameter: inspect.Parameter):
     """Return a value that is meant for a parameter, as far as its name tells."""
     name, last = parameter.name, case.target.split(".")[-1]
     owner = case.owner
+    if f"{case.target}.{name}" in SPECIAL:
+        return SPECIAL[f"{case.target}.{name}"](case)
     if isinstance(owner, lie.Group | lie.Map):
         return _of_group(case, name)
     if isinstance(owner, control.ControlProblem):
@@ -514,7 +559,7 @@ def valid(case: Case, parameter: inspect.Parameter):
         sizes = {"q": owner.q_names, "first": owner.q_names, "last": owner.q_names, "goal": owner.q_names,
                  "u": owner.input_names}  # fmt: skip
         n = len(sizes.get(name, owner.v_names))
-        return {"h": 0.1, "t": 0.0, "s": np.linspace(0, 1, 4), "what": "q"}.get(name, case.normal(n))
+        return {"h": np.array(0.1), "t": np.array(0.0), "s": np.linspace(0, 1, 4), "what": "q"}.get(name, case.normal(n))
     if isinstance(owner, vehicles.Vehicle) and name in ("r", "g", "xi", "u", "inputs"):
         poses = getattr(owner, "pose", None)
         sizes = {"r": len(getattr(owner, "shape_names", ())), "u": len(getattr(owner, "shape_names", ())), "xi": 6,
