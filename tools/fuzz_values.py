@@ -559,7 +559,8 @@ def valid(case: Case, parameter: inspect.Parameter):
         sizes = {"q": owner.q_names, "first": owner.q_names, "last": owner.q_names, "goal": owner.q_names,
                  "u": owner.input_names}  # fmt: skip
         n = len(sizes.get(name, owner.v_names))
-        return {"h": np.array(0.1), "t": np.array(0.0), "s": np.linspace(0, 1, 4), "what": "q"}.get(name, case.normal(n))
+        known = {"h": np.array(0.1), "t": np.array(0.0), "s": np.linspace(0, 1, 4), "what": "q"}
+        return known.get(name, case.normal(n))
     if isinstance(owner, vehicles.Vehicle) and name in ("r", "g", "xi", "u", "inputs"):
         poses = getattr(owner, "pose", None)
         sizes = {"r": len(getattr(owner, "shape_names", ())), "u": len(getattr(owner, "shape_names", ())), "xi": 6,
@@ -758,7 +759,8 @@ def changed(case: Case, value):
     if isinstance(value, float | int | np.ndarray | list | tuple) and not isinstance(value, bool) and chance < 0.75:
         try:
             x = np.array(value, dtype=float)
-            word = case.pick(*ARRAYS)
+            # NumPy's own product of matrices of complex numbers writes beyond its memory
+            word = case.pick(*(x for x in ARRAYS if x != "matrix" or not isinstance(case.owner, control.Dynamics)))
             with np.errstate(all="ignore"):
                 return ARRAYS[word](x, case), word
         except Exception:  # not numbers, or no array of that kind

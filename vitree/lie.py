@@ -521,8 +521,9 @@ class Map:
     def dtau_inv_transposed(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return dtau_inv(x)^T mu, (..., dim)."""
         mu = _array(mu, (self.group.dim,), "mu")
-        _require_alike(x, mu)
-        return _times(_transpose(self.dtau_inv(x)), mu)
+        J = self.dtau_inv(x)
+        _require_alike(J[..., 0], mu)
+        return _times(_transpose(J), mu)
 
     def dtau_inv_slope(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return the derivative (..., dim, dim) of dtau_inv(x)^T mu by x, mu held."""

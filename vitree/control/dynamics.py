@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import entries, mapping, real, several, shown
+from vitree.arguments import all_finite, entries, mapping, numbers_of, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
 
@@ -162,7 +162,11 @@ class RigidDynamics(Dynamics):
         self.group, self.map, self._force = group, group.maps[map], force
         self._half_turn = {"exp": _exp_turn}.get(map, _cayley_turn)
         n = group.dim
-        self.inertia = entries(inertia, (n, n), "inertia", f" on {group.name}").copy()
+        self.inertia = numbers_of(inertia, "the inertia").copy()
+        if self.inertia.shape != (n, n):
+            raise InputError(f"the inertia has shape {self.inertia.shape}; on {group.name} it must be ({n}, {n})")
+        if not all_finite(self.inertia):
+            raise InputError("the inertia must be finite")
         if not np.allclose(self.inertia, self.inertia.T) or not np.linalg.eigvalsh(self.inertia)[0] > 0:
             raise InputError("the inertia must be symmetric and positive definite")
         if group is SE3:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, entries, mapping, of_kind, several, shown, whole
+from vitree.arguments import as_numbers, entries, mapping, numbers_of, of_kind, several, shown, whole
 from vitree.control.costs import Effort, Limit, Running, Time, at_intervals, cost_terms
 from vitree.control.equations import Equations, add_dynamics, add_obstacles
 from vitree.control.guess import of_inputs, resampled, straight
@@ -241,7 +241,10 @@ class ControlProblem:
 
     def _variables_of(self, x) -> np.ndarray:
         """Return the free variables as an array of floats, or raise an InputError."""
-        return entries(x, (len(self._free),), "x", ", a number for each free variable")
+        found = numbers_of(x, "x")
+        if found.shape != (len(self._free),):
+            raise InputError(f"x has shape {found.shape}; it must be ({len(self._free)},), one number a free variable")
+        return found
 
     def _clipped(self, x: np.ndarray) -> np.ndarray:
         """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""

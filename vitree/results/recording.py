@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vitree.arguments import entries, mapping, numbers_of, real, several, shown, told, whole
+from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
 from vitree.model.system import System
 from vitree.results.plain import plain, read_only
@@ -73,6 +73,8 @@ class Recording:
     def __post_init__(self):
         for name in NAMES:
             object.__setattr__(self, name, several(getattr(self, name), f"trajectory.{name}", "a sequence of names"))
+        if self.system is not None:
+            of_kind(self.system, System, "trajectory.system", "a System, or None")
         for name in ("model_name", "method"):
             if not isinstance(getattr(self, name), str):
                 raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a text")
@@ -140,6 +142,8 @@ class Recording:
                 f"a trajectory is indexed by a whole number, a slice or an array of indices, "
                 f"not by {index!r}; use .at(t) for a time"
             ) from None
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"a trajectory of {len(self)} records has no {shown(index)}")
         return State(*(getattr(self, name)[index] for name in State._fields))
 
     def at(self, t: float) -> State:

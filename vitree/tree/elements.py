@@ -270,7 +270,8 @@ def fixed(
     ModelError
         If a vector is not three finite numbers, or the matrix not a rotation.
     """
-    R = rotation_rpy(*vector(rpy, "rpy")) if rotation is None else proper_rotation(rotation, name or "fixed")
+    what = "fixed" if name is None else name
+    R = rotation_rpy(*vector(rpy, "rpy")) if rotation is None else proper_rotation(rotation, what)
     return Fixed(name, rotation=R, position=tuple(vector(xyz, "xyz")))
 
 
