@@ -28,6 +28,11 @@ class Plan:
     v_ends : (2, nv) array [m/s or rad/s]
         Velocities at the first and last node.
     q_names, v_names, input_names : tuple of str
+
+    Raises
+    ------
+    InputError
+        If an array has other than numbers, or another number of axes.
     """
 
     t: np.ndarray

@@ -192,6 +192,11 @@ class ControlProblem:
         """Return the lower triangle (n, n) of the second derivatives of cost * objective + multipliers . constraints.
 
         ``cost`` is a factor. The derivatives are central differences of exact slopes, off by about 1e-10 of their size.
+
+        Raises
+        ------
+        InputError
+            If the numbers of variables or multipliers are others.
         """
         of_constraints = entries(multipliers, (self.constraint_bounds.shape[1],), "multipliers", ", one a constraint")
         of_cost = entries(cost, (), "cost").reshape(1)

@@ -49,6 +49,11 @@ def line_style(index: int) -> dict[str, Any]:
     -------
     dict
         Keywords of matplotlib's ``plot``.
+
+    Raises
+    ------
+    InputError
+        If the index is no whole number.
     """
     number = whole(index)
     if number is None:

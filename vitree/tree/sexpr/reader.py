@@ -224,6 +224,8 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
     ------
     ModelError
         If it cannot be read; the text names file, line and column.
+    InputError
+        If the source is neither a path nor a text.
 
     Notes
     -----

@@ -133,6 +133,8 @@ def write_sexpr(tree: Tree) -> str:
     ModelError
         If the notation has no words for a part of the tree: a load or constraint written in Python, a name with a
         quotation mark.
+    InputError
+        If it is no Tree.
     """
     of_kind(tree, Tree, "tree", "a Tree")
     lines = [f"(mechanical-system (name {_written(tree.name)}) (gravity {' '.join(map(_written, tree.gravity))})"]
