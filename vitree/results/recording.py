@@ -132,6 +132,8 @@ class Recording:
                 parts = {name: getattr(self, name)[index] for name in shapes()}
             except (IndexError, TypeError, ValueError) as error:
                 raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {error}") from None
+            if parts["t"].ndim != 1:
+                raise InputError(f"a trajectory is indexed by indices in a row, not by {shown(index)}")
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
             film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
