@@ -52,4 +52,4 @@ assert 'libasan' in pathlib.Path('/proc/self/maps').read_text()"
 if [ $suite = yes ]; then
     checked -m pytest -q -m 'not slow' -p no:cacheprovider
 fi
-checked tools/fuzz_calls.py --seconds "$seconds" --seed "$seed" --sanitized
+checked tools/fuzz_calls.py --seconds "$seconds" --seed "$seed" --sanitized --limit 120

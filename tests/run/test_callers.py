@@ -508,3 +508,23 @@ FLAT = MODEL.flat
 def test_a_model_is_made_of_sound_arrays_only(name, value):
     with pytest.raises(vt.VitreeError, match=name):
         vt.Model(dataclasses.replace(FLAT, **{name: value}))
+
+
+def test_a_motion_of_one_step_is_a_straight_line():
+    tree = vt.Tree("moved")
+    tree.world.add(vt.tx("cart", kinematic=True), vt.body("cart", 1.0)).add(vt.ry("a"), vt.tz(-1.0), vt.body("b", 1.0))
+    model = tree.compile()
+    found = vt.simulate(model, duration=0.01, dt=0.01, prescribed={"cart": [0.0, 0.1]})
+    assert found.q[-1, 0] == 0.1 and found.v[-1, 0] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("steps", [0.1, np.longdouble(0.5), -1, None])
+@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+def test_an_integrator_runs_whole_steps(method, steps):
+    """A run of a tenth of a step did not end."""
+    made = vt.METHODS[method](MODEL, 0.01)
+    made.start(0.0, Q, np.zeros(2))
+    rows = np.zeros((9, 2))
+    records = Records(np.zeros(9), rows, rows.copy(), np.zeros(9, np.intc), np.zeros(9), np.zeros((9, 0)))
+    with pytest.raises(vt.InputError, match="whole numbers"):
+        made.run(records, steps, 1, None)

@@ -159,6 +159,8 @@ class RigidDynamics(Dynamics):
     ):
         if group is not SE2 and group is not SE3:
             raise InputError(f"a rigid vehicle moves on SE2 or SE3 of vitree.lie, not on {group!r}")
+        if not isinstance(map, str):
+            raise UnknownNameError("map", shown(map), group.maps)
         self.group, self.map, self._force = group, group.maps[map], force
         self._half_turn = {"exp": _exp_turn}.get(map, _cayley_turn)
         n = group.dim

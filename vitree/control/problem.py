@@ -214,6 +214,7 @@ class ControlProblem:
         q, v, u, v_ends = (full[index] for index in (at.q, at.v, at.u, at.v_ends))
         return Plan(t, q, v, u, v_ends, vehicle.q_names, vehicle.v_names, vehicle.input_names)
 
+    @_quiet
     def violations(self, x: ArrayLike) -> list[tuple[str, float]]:
         """Return the violated constraints and the amounts, in units of each, the largest first, one for each kind."""
         off, beyond = self._excess(x)
@@ -225,6 +226,7 @@ class ControlProblem:
         found.append((float(beyond[worst]), f"bounds of {self._variables.name(self._free[worst])}"))
         return [(name, amount) for amount, name in sorted(found, reverse=True) if amount > 0]
 
+    @_quiet
     def violation(self, x: ArrayLike) -> float:
         """Return the largest amount of ``violations``, in units of its constraint, or 0."""
         return max(0.0, *(float(part.max(initial=0.0)) for part in self._excess(x)))

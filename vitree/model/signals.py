@@ -191,7 +191,8 @@ class Motion:
         from scipy.interpolate import make_interp_spline
 
         spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 1) | 1))
-        rate, acceleration = spline.derivative(1), spline.derivative(2)
+        rate = spline.derivative(1)
+        acceleration: Callable = spline.derivative(2) if spline.k > 1 else lambda t: 0.0  # one step: a straight line
 
         def sampled(t):
             k = int(np.abs(self.ends - t).argmin())

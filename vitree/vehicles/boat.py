@@ -143,7 +143,7 @@ class Boat(RigidVehicle):
         return q
 
 
-@np.errstate(over="ignore")  # infinite parts are refused
+@np.errstate(over="ignore", invalid="ignore")  # infinite parts are refused
 def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: float = 0.35, mass: float = 1200.0,
          inertia: ArrayLike | None = None, added_mass: ArrayLike = (0.05, 0.4, 0.8),
          added_inertia: ArrayLike = (0.2, 0.3, 0.2), density: float = 1000.0, gravity: float = 9.81,
