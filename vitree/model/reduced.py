@@ -18,6 +18,10 @@ from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 from vitree.wording import named
 
 
+#: What is too large for a double is infinite, and refused where a result needs it.
+_quiet = np.errstate(over="ignore")
+
+
 class ReducedModel(Model, made_by="reduced"):
     """A model in the coordinates that its couplings leave; made by :meth:`vitree.Model.reduced`.
 
@@ -104,10 +108,12 @@ class ReducedModel(Model, made_by="reduced"):
     def full(self) -> Model:
         return self._full
 
+    @_quiet
     def expand(self, q: ArrayLike) -> np.ndarray:
         q = self._wide(q, self.nq, "q")
         return np.ascontiguousarray(q[..., self._lead_q] * self._gain_q + self._offset_q)
 
+    @_quiet
     def expand_velocity(self, v: ArrayLike) -> np.ndarray:
         return np.ascontiguousarray(self._wide(v, self.nv, "v")[..., self._lead_v] * self._gain_v)
 
