@@ -17,7 +17,6 @@ from vitree.model.finite import finite_result
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 from vitree.wording import named
 
-
 #: What is too large for a double is infinite, and refused where a result needs it.
 _quiet = np.errstate(over="ignore")
 
