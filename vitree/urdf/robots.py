@@ -162,7 +162,7 @@ def find_robot(name: str | os.PathLike) -> Path:
     """
     if not isinstance(name, str | os.PathLike):
         raise InputError(f"a robot must be a name or a path, not {shown(name)}")
-    path = Path(os.path.expanduser(path_of(name, "name")))
+    path = Path(os.path.expanduser(name if isinstance(name, str) else path_of(name, "name")))
     if os.path.isfile(path):
         return path
     robots = list_robots()

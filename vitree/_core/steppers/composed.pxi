@@ -13,13 +13,10 @@ cdef class ComposedStepper(VariationalStepper):
 
     cdef double* q_start                # (nq,) the state where the step starts
     cdef double* x_start                # (nv,)
-    cdef double* q_whole                # the same of the composed step at hand: a step in halves has several
-    cdef double* x_whole
 
     def __init__(self, *args, **options):
         VariationalStepper.__init__(self, **options)
         self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
-        self.q_whole, self.x_whole = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
 
     cdef int rows_each(self) noexcept nogil:
         return SUBSTEP_ROWS * self.shared.choices.stages
@@ -120,18 +117,13 @@ cdef class ComposedStepper(VariationalStepper):
         cdef Clock before = self.lane.clock[0]
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
-        cdef double whole = now.h, error = 0.0, passed = 0.0, begun = clock.t
-        cdef long first = now.first_row
+        cdef double whole = now.h, error = 0.0, passed = 0.0
         cdef int n, status = OK, spent = 0, opening = self.lane.progress.opening
         now.turn = now.off = NAN
         if count > 1:
             self.forget()
         for n in range(count * c.stages):
             self.use(n % c.stages)
-            if n % c.stages == 0:
-                begun, first = clock.t, now.first_row
-                memcpy(self.q_whole, self.lane.state.q, self.nq * sizeof(double))
-                memcpy(self.x_whole, self.lane.state.x, self.nv * sizeof(double))
             self.lane.newton.share = c.share[n % c.stages] / count
             now.h = c.share[n % c.stages] * (whole / count)
             status = self.substep(n == 0)
@@ -142,9 +134,6 @@ cdef class ComposedStepper(VariationalStepper):
             clock.t += now.h
             passed += now.h
             now.first_row += SUBSTEP_ROWS
-            if c.stages > 1 and n % c.stages == c.stages - 1 and not self.whole_follows(begun, first):
-                status = WRONG_BRANCH
-                break
         clock.t = before.t
         now.h, now.iterations, now.error = whole, spent, error
         self.lane.newton.share = 1.0
@@ -157,20 +146,3 @@ cdef class ComposedStepper(VariationalStepper):
             self.lane.progress.opening = opening
             self.forget()
         return status
-
-    cdef bint whole_follows(self, double begun, long first) noexcept nogil:
-        # the certificate of a composed step as a whole, from the time and the row of motion where it began: substeps
-        # that are certified may be too long together
-        cdef State end = self.lane.state
-        cdef Clock* clock = self.lane.clock
-        cdef Now* now = self.lane.now
-        cdef double h = now.h, t = clock.t
-        cdef long row = now.first_row
-        cdef bint follows
-        self.lane.state.q, self.lane.state.x = self.q_whole, self.x_whole
-        clock.t, now.h, now.first_row = begun, t - begun, first
-        self.increment_to(end.q)
-        follows = self.follows_prediction(EVEN, True)
-        self.lane.state = end
-        clock.t, now.h, now.first_row = t, h, row
-        return follows

@@ -636,7 +636,7 @@ cdef class VariationalStepper(ModelStepper):
             self.note(p)
             verdict = judge(p, self.lane.economy, &self.shared.choices.costs)
             if verdict == DONE:
-                return OK if self.follows_prediction(required, False) else WRONG_BRANCH
+                return OK if self.follows_prediction(required) else WRONG_BRANCH
             if verdict == FAIL:
                 return WRONG_BRANCH if p.error <= p.goal else TURNED_TOO_FAR if p.turned else NOT_CONVERGED
             economy_note(self.lane.economy, p, verdict)
@@ -710,10 +710,9 @@ cdef class VariationalStepper(ModelStepper):
             most = vt_max_nan(most, joint_turn_square(&m.body[i], y))
         return most
 
-    cdef bint follows_prediction(self, int required, bint whole) noexcept nogil:
+    cdef bint follows_prediction(self, int required) noexcept nogil:
         # whether |y - (h v + share h^2 a)| <= near max(|h v|^2, |h^2 a|), of the joints that turn, and each that turns far
-        # is steady, unless the step is the whole of several substeps. The prediction knows nothing of what the step
-        # treats implicitly
+        # is steady. The prediction knows nothing of what the step treats implicitly
         cdef Newton* x = &self.lane.newton
         cdef const vt_model* m = self.shared.m
         cdef double h = self.lane.now.h, turn = self.largest_turn(x.y), most, off
@@ -738,7 +737,7 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(m.nlocked):
             x.d[self.shared.locked[k].iv] = x.a[self.shared.locked[k].iv] = 0.0
         for i in range(m.nbody):
-            if not whole and joint_turn_square(&m.body[i], x.y) >= LONG_TURN and (
+            if joint_turn_square(&m.body[i], x.y) >= LONG_TURN and (
                     joint_turn_square(&m.body[i], x.d) > STEADY or joint_turn_square(&m.body[i], x.a) > STEADY):
                 return False
         off = self.largest_turn(x.d)
