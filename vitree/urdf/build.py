@@ -1,4 +1,4 @@
-"""From the elements of a robot file, parsed by urdf_parser_py, to a Tree."""
+"""From the elements of a robot file, its joints parsed by urdf_parser_py, to a Tree."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import direction
 from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Coordinate, Element, Fixed, body, fixed, free
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, fixed, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
 from vitree.urdf.checks import listed
+from vitree.urdf.inertials import Inertial
 from vitree.urdf.layout import Layout
 from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE
 from vitree.urdf.xml import Source
@@ -66,10 +67,24 @@ def reversed_elements(elements: list[Element]) -> list[Element]:
 
 
 class Builder:
-    """Adds links and joints to a tree, and notes in the report how it has read them."""
+    """Adds links and joints to a tree, and notes in the report how it has read them.
 
-    def __init__(self, file: Source, tree: Tree, links, joints, robot, layout: Layout):
-        self.file, self.tree, self.links, self.robot, self.layout = file, tree, links, robot, layout
+    Parameters
+    ----------
+    file : Source
+    tree : Tree
+    links, joints : dict of str to Element
+    inertials : dict
+        Of the links.
+    parsed : dict
+        The joints of urdf_parser_py.
+    layout : Layout
+    """
+
+    def __init__(self, file: Source, tree: Tree, links, joints, inertials, parsed: dict[str, Any], layout: Layout):
+        self.file, self.tree, self.links, self.layout = file, tree, links, layout
+        self.inertials: dict[str, Inertial | None] = inertials
+        self.parsed = parsed
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
         self.places: dict[str, Frame] = {}
@@ -81,7 +96,7 @@ class Builder:
             link, at = stack.pop()
             here = self.places[link] = self._add(at, [self._body(link, shapes[link])], link)
             for joint, child in self.layout.below[link]:
-                elements = self._elements(self.robot.joint_map[joint])
+                elements = self._elements(self.parsed[joint])
                 if joint in self.layout.turned:
                     elements = reversed_elements(elements)
                 stack.append((child, self._add(here, elements, joint)))
@@ -95,7 +110,7 @@ class Builder:
         if not self._is_world(root):
             return root, self._add(world, floats, root)
         only, child = self.layout.below[root][0] if len(self.layout.below[root]) == 1 else ("", "")
-        joint = None if only in self.layout.turned else self.robot.joint_map.get(only)
+        joint = None if only in self.layout.turned else self.parsed.get(only)
         if joint is not None and joint.type == "floating":
             self.file.say("world", f'the link "{root}" is the world: its joint "{only}" is the root joint')
             return root, world
@@ -115,12 +130,12 @@ class Builder:
         return [free(name)] if base == "free" else euler(name)
 
     def _is_world(self, link: str) -> bool:
-        inertial = self.robot.link_map[link].inertial
+        inertial = self.inertials[link]
         return link == "world" and (inertial is None or inertial.mass == 0)
 
     def couple(self) -> None:
         """Add a constraint for each joint that mimics another."""
-        for joint in self._moving():
+        for joint in self._of(*ONE_COORDINATE):
             if joint.mimic is not None and joint.mimic.joint in self.joints:
                 self.tree.constrain(gear(joint.name, *_mimic(joint.mimic)))
 
@@ -128,7 +143,7 @@ class Builder:
         """Add the constraints of joints that close loops, without those that the mechanism implies."""
         rows: list[tuple[str, Any]] = []
         for name in self.layout.closing:
-            joint, frame = self.robot.joint_map[name], name
+            joint, frame = self.parsed[name], name
             while frame in self.links or (frame != name and frame in self.joints):
                 frame = f"{frame}_"
             self._add(self.places[joint.parent], [fixed(frame, **_pose(joint.origin))], name)
@@ -163,14 +178,12 @@ class Builder:
             raise self.file.fail("name-clash", str(error), node, remedy="") from None
 
     def _body(self, name: str, shapes: list[Geometry]):
-        inertial = self.robot.link_map[name].inertial
+        inertial = self.inertials[name]
         if inertial is None:
             return body(name, 0.0, geometry=shapes)
-        pose = _pose(inertial.origin)
-        R = rotation_rpy(*pose["rpy"])
+        R = rotation_rpy(*inertial.rpy)
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
-        plain = body(name, inertial.mass, com=pose["xyz"], geometry=shapes)
-        return replace(plain, inertia=R @ np.array(inertial.inertia.to_matrix()) @ R.T)
+        return Body(name, inertial.mass, tuple(inertial.xyz), R @ inertial.tensor @ R.T, tuple(shapes))
 
     def _elements(self, joint) -> list[Element]:
         if joint.type == "fixed":
@@ -198,27 +211,20 @@ class Builder:
         make = prismatic if joint.type == "prismatic" else revolute
         return make(joint.name, axis, **data)
 
-    def _moving(self) -> list:
-        """Joints of one coordinate."""
-        return [
-            joint
-            for joint in self.robot.joints
-            if joint.type in ONE_COORDINATE and joint.name in self.joints and joint.name not in self.layout.closing
-        ]
+    def _of(self, *types: str) -> list:
+        """Joints of these types that do not close loops."""
+        there = (self.parsed[name] for name in self.joints if name not in self.layout.closing)
+        return [joint for joint in there if joint.type in types]
 
     def note(self, mimic: str) -> None:
         """Note in the report how joints and limits were read."""
-        moving = self._moving()
+        moving = self._of(*ONE_COORDINATE)
         follow = {
             "reduced": "mimic joints follow, without a coordinate of their own",
             "constraints": "mimic joints follow by constraints",
             "independent": "mimic joints move on their own",
         }[mimic]
-        merged = [
-            joint.name
-            for joint in self.robot.joints
-            if joint.type == "fixed" and joint.name in self.joints and joint.name not in self.layout.closing
-        ]
+        merged = [joint.name for joint in self._of("fixed")]
         for rule, text, names in (
             ("fixed-joints", "fixed joints: the links that they connect move as one body", merged),
             ("turned", "joints turned round on the way to the root", self.layout.turned),

@@ -1,4 +1,4 @@
-"""Reading robot files: check the text, parse it with urdf_parser_py, make a Tree of it."""
+"""Reading robot files: check the text, let urdf_parser_py read the joints, make a Tree of it."""
 
 from __future__ import annotations
 
@@ -288,9 +288,9 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
         "warning" if options.mimic == "independent" else "error",
     )
     file.stop()
-    robot = _parse(file, inertials, joints)
+    parsed = _parse(file, joints)
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, robot, layout)
+    builder = Builder(file, tree, links, joints, inertials, parsed, layout)
     try:
         with np.errstate(all="ignore"):
             builder.build(options.base, shapes)
@@ -346,24 +346,21 @@ def _encoded(data) -> tuple[bytes, str | None]:
     raise InputError(f"read() of a robot file must return a text or bytes, not {data!r}")
 
 
-def _parse(file: Source, inertials, joints):
-    """Let urdf_parser_py read kinematics and inertia; return its robot.
+def _parse(file: Source, joints) -> dict[str, Any]:
+    """Let urdf_parser_py read the joints; return its own by name.
 
-    It fails on much other content of files, which is kept from it, and it is kept from writing to stderr. It takes
-    links and joints one by one, since it is slow with many at once.
+    It fails on much other content of files, which is kept from it, and it is kept from writing to stderr.
     """
     from urdf_parser_py import urdf
     from urdf_parser_py.xml_reflection import core
 
-    robot = urdf.Robot(name=file.root.get("name") or "robot")
+    parsed: dict[str, Any] = {}
     complaints: list[str] = []
     with _parser_lock:
         usual, core.on_error = core.on_error, complaints.append
         try:
-            for name, inertial in inertials.items():
-                robot.add_link(urdf.Link.from_xml(_clean_link(name, inertial), core.Path("link")))
             for name, joint in joints.items():
-                robot.add_joint(urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint")))
+                parsed[name] = urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint"))
         except Exception as error:
             complaints.append(str(error))
         finally:
@@ -371,16 +368,7 @@ def _parse(file: Source, inertials, joints):
     for complaint in complaints:
         file.say("parser", f"urdf_parser_py: {complaint}")
     file.stop()
-    return robot
-
-
-def _clean_link(name: str, inertial) -> ElementTree.Element:
-    node = ElementTree.Element("link", name=name)
-    if inertial is not None:
-        copy = ElementTree.SubElement(node, "inertial")
-        for tag, attributes in inertial.items():
-            ElementTree.SubElement(copy, tag, attributes)
-    return node
+    return parsed
 
 
 def _clean_joint(name: str, joint) -> ElementTree.Element:
