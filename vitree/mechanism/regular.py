@@ -64,23 +64,41 @@ def always_regular(flat: Flat) -> bool:
     A joint feels at least the inertia of its own body, and moves at most the mass below it at its full reach. False
     where this does not decide, as with a massless body between two hinges, or a slide below a hinge.
     """
-    count, rng = len(flat.kind), np.random.default_rng(0)
-    mass, spin, reach = (np.array(x, dtype=float) for x in (flat.mass, np.zeros(count), np.zeros(count)))
-    for i in reversed(range(count)):
-        kind, parent = int(flat.kind[i]), int(flat.parent[i])
-        spin[i] += np.trace(flat.inertia[i])
-        reach[i] = max(reach[i], float(np.linalg.norm(flat.com[i])))
-        S = _joint(kind, float(flat.pitch[i]), rng)[0]
-        scale = (S[:3] ** 2).sum(axis=0) * (spin[i] + 2 * mass[i] * reach[i] ** 2) + (S[3:] ** 2).sum(axis=0) * mass[i]
-        own = S.T @ _spatial_inertia(flat.mass[i], flat.com[i], flat.inertia[i]) @ S
-        if not _least(own, np.sqrt(scale)) > LEAST_AT:
+    mass, spin, reach = flat.mass.tolist(), flat.inertia.trace(axis1=1, axis2=2).tolist(), _lengths(flat.com)
+    away, kinds, parents = _lengths(flat.p), flat.kind.tolist(), flat.parent.tolist()
+    for i in reversed(range(len(mass))):
+        kind, parent = kinds[i], parents[i]
+        if not _felt_alone(flat, i, kind, spin[i] + 2 * mass[i] * reach[i] ** 2, mass[i]) > LEAST_AT:
             return False
         if parent >= 0:
             mass[parent] += mass[i]
             spin[parent] += spin[i]
-            slides = kind in (PRISMATIC, HELICAL, FREE)
-            reach[parent] = max(reach[parent], FAR if slides else reach[i] + float(np.linalg.norm(flat.p[i])))
+            reach[parent] = max(reach[parent], FAR if kind in (PRISMATIC, HELICAL, FREE) else reach[i] + away[i])
     return True
+
+
+def _felt_alone(flat: Flat, i: int, kind: int, turning: float, moving: float) -> float:
+    """Smallest eigenvalue of the inertia of a joint's own body, relative to what turns and moves with it at most."""
+    mass, com, inertia = flat.mass[i], flat.com[i], flat.inertia[i]
+    if kind in (BALL, FREE):
+        scales = np.sqrt([turning] * 3 + [moving] * 3 if kind == FREE else [turning] * 3)
+        own_all = _spatial_inertia(mass, com, inertia)[: len(scales), : len(scales)]
+        return _least(own_all, scales)
+    pitch = 1.0 if kind == PRISMATIC else float(flat.pitch[i])
+    own, scale = pitch * pitch * float(mass), pitch * pitch * moving
+    if kind != PRISMATIC:
+        x, y, _ = com.tolist()
+        own, scale = own + float(inertia[2, 2] + mass * (x * x + y * y)), scale + turning
+    return own / scale if scale > 0 else 0.0
+
+
+def _lengths(vectors: np.ndarray) -> list[float]:
+    return np.sqrt((vectors * vectors).sum(axis=1)).tolist()
+
+
+def all_possible(flat: Flat) -> bool:
+    """Return whether no body has a negative mass or principal moment, so that none takes inertia from a joint above."""
+    return bool((flat.mass >= 0).all() and (np.linalg.eigvalsh(flat.inertia) >= 0).all())
 
 
 def why_singular_at(flat: Flat, pivots: np.ndarray) -> str | None:

@@ -30,6 +30,9 @@ def proper_rotation(value, what: str) -> np.ndarray:
 
 def hat(w: np.ndarray) -> np.ndarray:
     """Return the matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
+    if w.ndim == 1:
+        x, y, z = w.tolist()
+        return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], w.dtype)
     M = np.zeros((*w.shape, 3), w.dtype)
     x, y, z = np.moveaxis(w, -1, 0)
     M[..., 2, 1], M[..., 0, 2], M[..., 1, 0] = x, y, z

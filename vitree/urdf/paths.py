@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -84,7 +84,7 @@ class Places:
         self._declared, self._real = functools.cache(_declared), functools.cache(_real)
         self._below = functools.cache(lambda folder, text: (folder / text, _real(folder / text)))
         self._of_package, self._of_robot = functools.cache(self._in_package_of), functools.cache(self._in_robot)
-        self.near = [(Path(file).parent, home_of(Path(file).parent)) for file in files]
+        self.near = [(Path(file).parent, home_of(Path(file).parent, self._declared)) for file in files]
         self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
         self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
         self.trusted = [_real(folder) for folder in self.given]
@@ -114,7 +114,7 @@ class Places:
         for text in dict.fromkeys((rest, unquote(rest))):
             found, problem = look(text) if _can_be_a_path(text) else (None, "missing: no file can have this name")
             if found is not None:
-                return Resolved(str(found))
+                return Resolved(found)
             problems.append(problem)
         return Resolved(reference, min(problems))  # "escapes" before "missing"
 
@@ -136,7 +136,7 @@ class Places:
             for folder in self.workspaces:
                 yield from self._in_folder(folder, name, links=True)
 
-    def _path(self, text: str) -> tuple[Path | None, str]:
+    def _path(self, text: str) -> tuple[str | None, str]:
         problem: str = "missing: the robot is a text, which has no folder; name one by " + keyword("packages")
         for folder in [folder for folder, _ in self.near] or self.given:
             place, above, name, is_file = self._at(folder, text)
@@ -148,9 +148,9 @@ class Places:
                 problem = "missing"
         return None, problem
 
-    def _in_package(self, text: str) -> tuple[Path | None, str]:
+    def _in_package(self, text: str) -> tuple[str | None, str]:
         package, _, rest = text.lstrip("/").partition("/")  # package:///name/... is found in files, too
-        problem: str = f'missing: no package "{package}" is found; name its folder by ' + keyword("packages")
+        problem = ""
         for folder in self.packages(package):
             place, above, name, is_file = self._at(folder, rest.lstrip("/"))
             if not (self._of_package(package, folder, above) or above / name in (self._real(folder), *self.trusted)):
@@ -159,9 +159,9 @@ class Places:
                 return place, ""
             elif not problem.startswith("escapes"):
                 problem = f'missing: the package "{package}" ({folder}) has no such file'
-        return None, problem
+        return None, problem or f'missing: no package "{package}" is found; name its folder by ' + keyword("packages")
 
-    def _at(self, folder: Path, text: str) -> tuple[Path, Path, str, bool]:
+    def _at(self, folder: Path, text: str) -> tuple[str, Path, str, bool]:
         """Return the place that a text means in a folder, its real folder and name, and whether a file is there."""
         name = text[text.rfind("/") + 1 :]
         if name not in ("", ".", ".."):
@@ -171,9 +171,9 @@ class Places:
             except OSError:
                 mode = 0
             if not stat.S_ISLNK(mode):
-                return place / name, above, name, stat.S_ISREG(mode)
+                return os.path.join(place, name), above, name, stat.S_ISREG(mode)
         real = _real(folder / text)
-        return folder / text, real.parent, real.name, os.path.isfile(real)
+        return str(folder / text), real.parent, real.name, os.path.isfile(real)
 
     def _in_package_of(self, name: str, folder: Path, real: Path) -> bool:
         """Say whether the files of a real folder belong to a package."""
@@ -252,10 +252,10 @@ def _listed(variable: str) -> list[str]:
     return [entry for entry in os.environ.get(variable, "").split(os.pathsep) if os.path.isabs(entry)]
 
 
-def home_of(folder: Path) -> Path:
+def home_of(folder: Path, declared: Callable[[Path], str | None] | None = None) -> Path:
     """Return the folder in which the files of a robot in a folder must be; see :class:`Places`."""
     for above in (folder, *folder.parents):
-        if _declared(above):
+        if (declared or _declared)(above):
             return above
     user = Path(os.path.expanduser("~"))
     shared = folder.parent in (Path(folder.anchor), Path("/home"), user, *user.parents)

@@ -244,7 +244,7 @@ class Source:
             if "_" in text or not text.isascii():
                 raise ValueError
             values = list(map(float, text.split()))
-            if len(values) == count and all(abs(value) <= LARGEST for value in values):
+            if len(values) == count and not [x for x in values if not abs(x) <= LARGEST]:
                 return values
         except ValueError:
             values = None
