@@ -20,7 +20,7 @@ from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
-from vitree.mechanism.regular import all_possible, always_regular, why_singular, why_singular_at
+from vitree.mechanism.regular import always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_facing, lower_loads
@@ -144,7 +144,7 @@ class Model(System):
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self.singular = None if self._regular and all_possible(flat) else why_singular(flat)
+        self.singular = why_singular(flat)
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
