@@ -55,7 +55,7 @@ def why_singular(flat: Flat) -> str | None:
             return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
         k = parents[i]
         if k >= 0:
-            left = felt[i] if locked else felt[i] - U @ (U.T / D if len(D) == 1 else np.linalg.solve(D, U.T))
+            left = felt[i] if locked else felt[i] - U @ (U.T * (1.0 / D) if len(D) == 1 else np.linalg.solve(D, U.T))
             left = X[i].T @ left @ X[i]
             # made symmetric: without this, rounding grows threefold from body to body
             felt[k] += 0.5 * (left + left.T)

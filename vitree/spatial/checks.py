@@ -23,6 +23,9 @@ def finite(value, what: str) -> float:
 
 def vector(value, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
+    if (type(value) is tuple or type(value) is list) and len(value) == 3 and {*map(type, value)} == {float}:
+        if math.isfinite(value[0] + value[1] + value[2]):
+            return np.array(value)
     entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
         raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three finite numbers")
@@ -32,11 +35,12 @@ def vector(value, what: str) -> np.ndarray:
 def direction(value, what: str) -> np.ndarray:
     """Return a unit (3,) array along a vector that is not zero."""
     array = vector(value, what)
-    largest = max(map(abs, array.tolist()))
-    if largest == 0:
+    sizes = sorted(map(abs, array.tolist()))
+    if sizes[2] == 0:
         raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
-    array /= largest
-    array /= math.sqrt(array.dot(array))
+    array /= sizes[2]
+    if sizes[1]:
+        array /= math.sqrt(array.dot(array))
     return array
 
 

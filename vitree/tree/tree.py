@@ -17,8 +17,9 @@ from vitree.tree.frames import Frame, describe
 
 #: Lines of a tree that are printed, and levels by which they are indented.
 MOST_LINES, MOST_LEVELS = 200, 40
-#: Kinds of names, and those with which each may share one: that of a joint and a link is that of the link's frame.
-_SHARE = {"joint": ("link",), "link": ("joint",), "frame": ()}
+#: Kinds of names, and those of which each may not have one. A joint and a link may share a name, which is then that of
+#: the link's frame.
+_TAKEN = {"joint": ("joint", "frame"), "link": ("link", "frame"), "frame": ("joint", "link", "frame")}
 
 
 def _line(depth: int, at: Frame) -> str:
@@ -87,9 +88,9 @@ class Tree:
             if not isinstance(element.name, str) or not element.name:
                 raise ModelError(f"the name {element.name!r} of a {kind} must be a text that is not empty")
             new.append((kind, element.name))
-        new.sort(key=lambda each: tuple(_SHARE).index(each[0]))
+        new.sort(key=lambda each: list(_TAKEN).index(each[0]))
         for k, (kind, name) in enumerate(new):
-            if any(name in self._names[other] for other in _SHARE if other not in _SHARE[kind]):
+            if [other for other in _TAKEN[kind] if name in self._names[other]]:
                 for other, claimed in new[:k]:
                     self._names[other].remove(claimed)
                 text = f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}'

@@ -14,7 +14,7 @@ from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import direction
 from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, fixed, free
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
@@ -36,9 +36,10 @@ def moves(tree: Tree) -> bool:
     return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
 
 
-def _pose(origin) -> dict[str, Any]:
-    """Arguments of ``fixed`` for an origin."""
-    return {"xyz": origin.xyz or (0, 0, 0), "rpy": origin.rpy or (0, 0, 0)} if origin is not None else {}
+def _fixed(name: str | None, origin) -> Fixed:
+    """The constant transform of an origin, whose numbers have been checked."""
+    xyz, rpy = (None, None) if origin is None else (origin.xyz, origin.rpy)
+    return Fixed(name, rotation_rpy(*(rpy or (0.0, 0.0, 0.0))), tuple(xyz or (0.0, 0.0, 0.0)))
 
 
 def _mimic(mimic) -> tuple[str, float, float]:
@@ -121,7 +122,7 @@ class Builder:
         self.places[root] = here = self._add(world, [self._body(root, shapes[root])], root)
         # the frame of the weld goes with the link, as without a root joint
         named = [] if only in self.links else [Fixed(only)]
-        return child, self._add(here, [fixed(**_pose(joint.origin)), *floats, *named], root)
+        return child, self._add(here, [_fixed(None, joint.origin), *floats, *named], root)
 
     def _root_joint(self, base: str) -> list[Element]:
         name = ROOT_JOINT
@@ -146,7 +147,7 @@ class Builder:
             joint, frame = self.parsed[name], name
             while frame in self.links or (frame != name and frame in self.joints):
                 frame = f"{frame}_"
-            self._add(self.places[joint.parent], [fixed(frame, **_pose(joint.origin))], name)
+            self._add(self.places[joint.parent], [_fixed(frame, joint.origin)], name)
             try:
                 held = joint_constraints(
                     CLOSED_BY.get(joint.type, joint.type), frame, joint.child, joint.axis or (1.0, 0.0, 0.0)
@@ -188,8 +189,8 @@ class Builder:
     def _elements(self, joint) -> list[Element]:
         if joint.type == "fixed":
             # a link of the same name owns the frame
-            return [fixed(None if joint.name in self.links else joint.name, **_pose(joint.origin))]
-        place = fixed(**_pose(joint.origin))
+            return [_fixed(None if joint.name in self.links else joint.name, joint.origin)]
+        place = _fixed(None, joint.origin)
         if joint.type == "floating":
             return [place, free(joint.name)]
         axis = direction(joint.axis or (1.0, 0.0, 0.0), f'axis of joint "{joint.name}"')
