@@ -1,9 +1,10 @@
-"""From the elements of a robot file, its joints parsed by urdf_parser_py, to a Tree."""
+"""From the checked elements of a robot file to a Tree."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
@@ -18,10 +19,10 @@ from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
-from vitree.urdf.checks import listed
+from vitree.urdf.checks import listed, values
 from vitree.urdf.inertials import Inertial
-from vitree.urdf.layout import Layout
-from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE
+from vitree.urdf.layout import Layout, ends_of
+from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE, USED
 from vitree.urdf.xml import Source
 
 #: The kind of the constraints of a joint that closes a loop, by the type of the joint.
@@ -36,15 +37,26 @@ def moves(tree: Tree) -> bool:
     return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
 
 
-def _fixed(name: str | None, origin) -> Fixed:
-    """The constant transform of an origin, whose numbers have been checked."""
-    xyz, rpy = (None, None) if origin is None else (origin.xyz, origin.rpy)
-    return Fixed(name, rotation_rpy(*(rpy or (0.0, 0.0, 0.0))), tuple(xyz or (0.0, 0.0, 0.0)))
+def _origin(joint: Node, name: str | None = None) -> Fixed:
+    """The constant transform to a joint, and the name of the place where it leads."""
+    origin = joint.find("origin")
+    xyz, rpy = ([0.0] * 3 if origin is None or origin.get(key) is None else values(origin, key)
+                for key in ("xyz", "rpy"))  # fmt: skip
+    return Fixed(name, rotation_rpy(*rpy), tuple(xyz))
 
 
-def _mimic(mimic) -> tuple[str, float, float]:
-    """Leader, multiplier and offset."""
-    return mimic.joint, 1.0 if mimic.multiplier is None else mimic.multiplier, mimic.offset or 0.0
+def _axis(joint: Node) -> list[float]:
+    axis = joint.find("axis") if "axis" in USED[joint.get("type", "")] else None
+    return [1.0, 0.0, 0.0] if axis is None else values(axis, "xyz")
+
+
+def _mimic(joint: Node) -> tuple[str, float, float] | None:
+    """Leader, multiplier and offset of a joint that names a leader."""
+    mimic = joint.find("mimic")
+    leader = None if mimic is None else mimic.get("joint")
+    if mimic is None or not leader:
+        return None
+    return leader, values(mimic, "multiplier", 1.0)[0], values(mimic, "offset")[0] or 0.0
 
 
 def _limit(value: float) -> float:
@@ -77,15 +89,12 @@ class Builder:
     links, joints : dict of str to Element
     inertials : dict
         Of the links.
-    parsed : dict
-        The joints of urdf_parser_py.
     layout : Layout
     """
 
-    def __init__(self, file: Source, tree: Tree, links, joints, inertials, parsed: dict[str, Any], layout: Layout):
+    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout):
         self.file, self.tree, self.links, self.layout = file, tree, links, layout
         self.inertials: dict[str, Inertial | None] = inertials
-        self.parsed = parsed
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
         self.places: dict[str, Frame] = {}
@@ -97,7 +106,7 @@ class Builder:
             link, at = stack.pop()
             here = self.places[link] = self._add(at, [self._body(link, shapes[link])], link)
             for joint, child in self.layout.below[link]:
-                elements = self._elements(self.parsed[joint])
+                elements = self._elements(joint, self.joints[joint])
                 if joint in self.layout.turned:
                     elements = reversed_elements(elements)
                 stack.append((child, self._add(here, elements, joint)))
@@ -111,18 +120,18 @@ class Builder:
         if not self._is_world(root):
             return root, self._add(world, floats, root)
         only, child = self.layout.below[root][0] if len(self.layout.below[root]) == 1 else ("", "")
-        joint = None if only in self.layout.turned else self.parsed.get(only)
-        if joint is not None and joint.type == "floating":
+        joint = None if only in self.layout.turned else self.joints.get(only)
+        if joint is not None and joint.get("type") == "floating":
             self.file.say("world", f'the link "{root}" is the world: its joint "{only}" is the root joint')
             return root, world
-        if joint is None or joint.type != "fixed":
+        if joint is None or joint.get("type") != "fixed":
             self.file.say("world-root", f'the root link "{root}" floats', self.links[root])
             return root, self._add(world, floats, root)
         self.file.say("world", f'the link "{root}" is the world: the root joint takes the place of the joint "{only}"')
         self.places[root] = here = self._add(world, [self._body(root, shapes[root])], root)
         # the frame of the weld goes with the link, as without a root joint
         named = [] if only in self.links else [Fixed(only)]
-        return child, self._add(here, [_fixed(None, joint.origin), *floats, *named], root)
+        return child, self._add(here, [_origin(joint), *floats, *named], root)
 
     def _root_joint(self, base: str) -> list[Element]:
         name = ROOT_JOINT
@@ -136,22 +145,21 @@ class Builder:
 
     def couple(self) -> None:
         """Add a constraint for each joint that mimics another."""
-        for joint in self._of(*ONE_COORDINATE):
-            if joint.mimic is not None and joint.mimic.joint in self.joints:
-                self.tree.constrain(gear(joint.name, *_mimic(joint.mimic)))
+        for name, mimic in self._followers():
+            self.tree.constrain(gear(name, *mimic))
 
     def close_loops(self) -> None:
         """Add the constraints of joints that close loops, without those that the mechanism implies."""
         rows: list[tuple[str, Any]] = []
         for name in self.layout.closing:
-            joint, frame = self.parsed[name], name
+            joint, frame = self.joints[name], name
+            parent, child = ends_of(joint)
+            kind = joint.get("type", "")
             while frame in self.links or (frame != name and frame in self.joints):
                 frame = f"{frame}_"
-            self._add(self.places[joint.parent], [_fixed(frame, joint.origin)], name)
+            self._add(self.places[parent], [_origin(joint, frame)], name)
             try:
-                held = joint_constraints(
-                    CLOSED_BY.get(joint.type, joint.type), frame, joint.child, joint.axis or (1.0, 0.0, 0.0)
-                )
+                held = joint_constraints(CLOSED_BY.get(kind, kind), frame, child, _axis(joint))
             except ModelError as error:
                 raise self.file.fail("loop", f'joint "{name}": {error}', self.joints[name]) from None
             rows += [(name, row) for row in held]
@@ -186,56 +194,66 @@ class Builder:
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
         return Body(name, inertial.mass, tuple(inertial.xyz), R @ inertial.tensor @ R.T, tuple(shapes))
 
-    def _elements(self, joint) -> list[Element]:
-        if joint.type == "fixed":
+    def _elements(self, name: str, joint: Node) -> list[Element]:
+        kind = joint.get("type", "")
+        if kind == "fixed":
             # a link of the same name owns the frame
-            return [_fixed(None if joint.name in self.links else joint.name, joint.origin)]
-        place = _fixed(None, joint.origin)
-        if joint.type == "floating":
-            return [place, free(joint.name)]
-        axis = direction(joint.axis or (1.0, 0.0, 0.0), f'axis of joint "{joint.name}"')
-        if joint.type == "planar":
-            return [place, *planar(joint.name, axis)]
-        return [place, self._hinge_or_slide(joint, axis)]
+            return [_origin(joint, None if name in self.links else name)]
+        if kind == "floating":
+            return [_origin(joint), free(name)]
+        axis = direction(_axis(joint), f'axis of joint "{name}"')
+        if kind == "planar":
+            return [_origin(joint), *planar(name, axis)]
+        make = prismatic if kind == "prismatic" else revolute
+        return [_origin(joint), make(name, axis, **self._data(joint))]
 
-    def _hinge_or_slide(self, joint, axis) -> Coordinate:
+    @staticmethod
+    def _data(joint: Node) -> dict[str, Any]:
+        """Limits, damping, friction and leader of a joint of one coordinate."""
         data: dict[str, Any] = {}
-        limit = joint.limit
+        limit, dynamics, mimic = joint.find("limit"), joint.find("dynamics"), _mimic(joint)
         if limit is not None:
-            data |= {key: _limit(value) for key in ("velocity", "effort") if (value := getattr(limit, key)) >= 0}
-            if joint.type != "continuous" and limit.lower <= limit.upper:
-                data |= {"lower": _limit(limit.lower), "upper": _limit(limit.upper)}
-        if joint.dynamics is not None:
-            data |= {key: value for key in ("damping", "friction") if (value := getattr(joint.dynamics, key))}
-        if joint.mimic is not None:
-            data["mimic"] = _mimic(joint.mimic)
-        make = prismatic if joint.type == "prismatic" else revolute
-        return make(joint.name, axis, **data)
+            at_most = {key: values(limit, key, np.inf)[0] for key in ("velocity", "effort")}
+            data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
+            lower, upper = values(limit, "lower")[0], values(limit, "upper")[0]
+            if joint.get("type") != "continuous" and lower <= upper:
+                data |= {"lower": _limit(lower), "upper": _limit(upper)}
+        if dynamics is not None:
+            data |= {key: value for key in ("damping", "friction") if (value := values(dynamics, key)[0])}
+        if mimic is not None:
+            data["mimic"] = mimic
+        return data
 
-    def _of(self, *types: str) -> list:
+    def _of(self, *types: str) -> dict[str, Node]:
         """Joints of these types that do not close loops."""
-        there = (self.parsed[name] for name in self.joints if name not in self.layout.closing)
-        return [joint for joint in there if joint.type in types]
+        return {
+            name: joint
+            for name, joint in self.joints.items()
+            if joint.get("type") in types and name not in self.layout.closing
+        }
+
+    def _followers(self) -> list[tuple[str, tuple[str, float, float]]]:
+        """Joints that mimic another one of the tree, and how."""
+        found = ((name, _mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
+        return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
     def note(self, mimic: str) -> None:
         """Note in the report how joints and limits were read."""
-        moving = self._of(*ONE_COORDINATE)
         follow = {
             "reduced": "mimic joints follow, without a coordinate of their own",
             "constraints": "mimic joints follow by constraints",
             "independent": "mimic joints move on their own",
         }[mimic]
-        merged = [joint.name for joint in self._of("fixed")]
         for rule, text, names in (
-            ("fixed-joints", "fixed joints: the links that they connect move as one body", merged),
+            ("fixed-joints", "fixed joints: the links that they connect move as one body", self._of("fixed")),
             ("turned", "joints turned round on the way to the root", self.layout.turned),
             ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping and friction",
              self.layout.closing),
-            ("mimic-joints", follow, [j.name for j in moving if j.mimic is not None and j.mimic.joint in self.joints]),
+            ("mimic-joints", follow, [name for name, _ in self._followers()]),
         ):  # fmt: skip
             if names:
                 self.file.say(rule, f"{text}: {listed(names)}")
-        if any(j.limit is not None for j in moving):
+        if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", "joint limits are kept as data, not enforced")
         others = {node.tag for node in self.file.root if node.tag in EXTENSIONS}
         if others:

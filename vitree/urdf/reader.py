@@ -1,4 +1,4 @@
-"""Reading robot files: check the text, let urdf_parser_py read the joints, make a Tree of it."""
+"""Reading robot files: check the text, ask urdf_parser_py, make a Tree of it."""
 
 from __future__ import annotations
 
@@ -288,9 +288,9 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
         "warning" if options.mimic == "independent" else "error",
     )
     file.stop()
-    parsed = _parse(file, joints)
+    _ask_parser(file, joints)
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, inertials, parsed, layout)
+    builder = Builder(file, tree, links, joints, inertials, layout)
     try:
         with np.errstate(all="ignore"):
             builder.build(options.base, shapes)
@@ -346,21 +346,22 @@ def _encoded(data) -> tuple[bytes, str | None]:
     raise InputError(f"read() of a robot file must return a text or bytes, not {data!r}")
 
 
-def _parse(file: Source, joints) -> dict[str, Any]:
-    """Let urdf_parser_py read the joints; return its own by name.
+def _ask_parser(file: Source, joints: Mapping[str, ElementTree.Element]) -> None:
+    """Let urdf_parser_py, the reference parser, read a joint of each form; keep its complaints as findings.
 
-    It fails on much other content of files, which is kept from it, and it is kept from writing to stderr.
+    Joints of one form have the same type, elements and attributes; their numbers have been checked. The parser fails on
+    much other content of files, which is kept from it, and it is kept from writing to stderr.
     """
     from urdf_parser_py import urdf
     from urdf_parser_py.xml_reflection import core
 
-    parsed: dict[str, Any] = {}
+    forms = {_form(joint): (name, joint) for name, joint in reversed([*joints.items()])}
     complaints: list[str] = []
     with _parser_lock:
         usual, core.on_error = core.on_error, complaints.append
         try:
-            for name, joint in joints.items():
-                parsed[name] = urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint"))
+            for name, joint in reversed(forms.values()):
+                urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint"))
         except Exception as error:
             complaints.append(str(error))
         finally:
@@ -368,7 +369,11 @@ def _parse(file: Source, joints) -> dict[str, Any]:
     for complaint in complaints:
         file.say("parser", f"urdf_parser_py: {complaint}")
     file.stop()
-    return parsed
+
+
+def _form(joint: ElementTree.Element) -> tuple:
+    """Return the type of a joint, and the names of its elements and of their attributes that are not empty."""
+    return joint.get("type"), *((part.tag, *(key for key, value in part.items() if value)) for part in joint)
 
 
 def _clean_joint(name: str, joint) -> ElementTree.Element:
