@@ -7,7 +7,9 @@ the way with a compiler that has no vectors. CFLAGS=-g keeps the symbols for deb
 import os
 import pathlib
 import platform
+import subprocess
 import sys
+import tempfile
 import time
 
 from setuptools import Extension, find_packages, setup
@@ -23,6 +25,8 @@ WIDE_FLAGS = {
 }
 if X86:
     WIDE_FLAGS |= {4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]}
+#: Of one lane: copies of structs through registers of 512 bits stall, and some compilers can avoid them
+NARROW_COPIES = ["-mprefer-vector-width=128", "-mmove-max=128", "-mstore-max=128"]
 HEADERS = [str(CORE / "lane" / name) for name in ("lane.h", "coefficients.h")]
 #: Cython's own code for memory views, once for all modules
 SHARED = "vitree._core._cyutility"
@@ -56,7 +60,7 @@ def modules():
     widths = chosen_widths()
     wide = [core(f"_x{width}", width) for width in reversed(widths)]
     if 8 in widths:  # one lane again, with twice the registers
-        wide.append(core("_x1_avx512", 1, WIDE_FLAGS[8]))
+        wide.append(core("_x1_avx512", 1, [*WIDE_FLAGS[8], *NARROW_COPIES]))
     wide.sort(key=lambda extension: "_x1" not in extension.name)
     # no formulas in these
     glue = [core(name, 1, ["-O2"]) for name in ("types", "_cpu", "_link")] + [core("_cyutility", 1, ["-O2"], ".c")]
@@ -102,18 +106,29 @@ class BuildCore(build_ext):
             },
         )
         print(f"vitree: C in {time.monotonic() - start:.0f} s", flush=True)
+        unknown = [flag for flag in NARROW_COPIES if not (unix and self.accepts(flag))]
         sources = {extension.name: extension.sources for extension in made}
         for extension in self.extensions:
             extension.sources = sources[extension.name]
             if unix:
                 extension.extra_compile_args = [
                     "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-                    "-Wno-psabi", "-Wno-unused-function", *([] if SYMBOLS else ["-g0"]), *extension.extra_compile_args,
+                    "-Wno-psabi", "-Wno-unused-function", *([] if SYMBOLS else ["-g0"]),
+                    *(flag for flag in extension.extra_compile_args if flag not in unknown),
                 ]  # fmt: skip
             else:
                 extension.extra_compile_args = ["/O2", "/fp:precise"]
         super().build_extensions()
         print(f"vitree: compiled in {time.monotonic() - start:.0f} s", flush=True)
+
+    def accepts(self, flag):
+        """Return whether the compiler knows a flag."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "empty.c"
+            source.write_text("int empty;\n")
+            made = str(source.with_suffix(".o"))
+            command = [*self.compiler.compiler_so, "-Werror", flag, "-c", str(source), "-o", made]
+            return subprocess.run(command, capture_output=True).returncode == 0
 
     def build_extension(self, extension):
         target = pathlib.Path(self.get_ext_fullpath(extension.name))

@@ -8,8 +8,10 @@ structured and object arrays, text, truth values and complex numbers are none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from vitree.errors import CallableError, InputError
 from vitree.wording import Argument, named
 
 _FLOAT = np.dtype(float)
+_GENERATORS: Any = (np.random.Generator, np.random.RandomState)
 #: Entries of an array below which a loop of Python is faster than one of NumPy.
 FEW = 24
 #: What an array is that has no real numbers, by the kind of its type.
@@ -25,14 +28,14 @@ _WORDS = {"b": "truth values", "c": "complex numbers", "S": "bytes", "U": "text"
 
 
 def as_numbers(value: Any) -> np.ndarray:
-    """Return real numbers as an array of floats in order, which may be the array given.
+    """Return real numbers as an array of floats in order and at even addresses, which may be the array given.
 
     Raises
     ------
     TypeError
         If there are other things than real numbers; the text says which, to be read behind "has".
     """
-    if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous:
+    if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous and value.flags.aligned:
         return value
     if (type(value) is tuple or type(value) is list) and {*map(type, value)} == {float}:
         return np.array(value)
@@ -50,7 +53,8 @@ def as_numbers(value: Any) -> np.ndarray:
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{_WORDS.get(array.dtype.kind, 'no numbers')} (dtype {array.dtype}), not real numbers")
     with np.errstate(over="ignore"):  # what is too large for a double is infinite, and refused as that
-        return np.array(array, dtype=_FLOAT, order="C", copy=None)
+        found = np.array(array, dtype=_FLOAT, order="C", copy=None)
+    return found if found.flags.aligned else found.copy()
 
 
 def _of_objects(array: np.ndarray) -> np.ndarray:
@@ -98,10 +102,18 @@ def plain_scalar(value: Any) -> Any:
     """Return a scalar of NumPy, or an array of no axes, as Python's own number; all else as it is."""
     if isinstance(value, np.bool_):
         return bool(value)
-    if isinstance(value, np.generic) or (hasattr(value, "__array__") and np.ndim(value) == 0):
+    if isinstance(value, np.generic) or (hasattr(value, "__array__") and axes_of(value) == 0):
         count, number = whole(value), real(value)
         return count if count is not None else number if number == number else value
     return value
+
+
+def axes_of(value: Any) -> int:
+    """Return the number of axes of an array as NumPy has it; -1 of what is none."""
+    try:
+        return np.ndim(value)
+    except Exception:  # whatever a value's own methods raise
+        return -1
 
 
 def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:
@@ -134,6 +146,37 @@ def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> n
     return x
 
 
+def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:
+    """Return real numbers as an array of floats, which may be the one given; errors call it ``name``.
+
+    With ``marks`` an array of truth values is one of zeros and ones.
+
+    Raises
+    ------
+    InputError
+        If there are others.
+    """
+    if marks and type(value) is np.ndarray and value.dtype == bool:
+        return value.astype(float)
+    try:
+        return as_numbers(value)
+    except TypeError as error:
+        raise InputError(named(name, value) + f" has {error}; it must be an array of numbers") from None
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """Return a generator of random numbers, a new one for None.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if rng is None:
+        return np.random.default_rng()
+    return of_kind(rng, _GENERATORS, "rng", "np.random.default_rng(), or another one")
+
+
 def _needed(shape: tuple[int, ...]) -> str:
     return f"an array of numbers of shape {shape}" if shape else "a number"
 
@@ -142,6 +185,86 @@ def all_finite(x: np.ndarray) -> bool:
     """Whether no entry is NaN or infinite."""
     # for few numbers Python's own loop is the faster one
     return all(map(math.isfinite, x.ravel().tolist())) if x.size <= FEW else bool(np.isfinite(x).all())
+
+
+# ---- objects, collections and files ----------------------------------------------------------------------
+
+T = TypeVar("T")
+
+
+def of_kind(value: Any, kind: type[T] | tuple[type[T], ...], name: str, needed: str) -> T:
+    """Return an object of a class.
+
+    Parameters
+    ----------
+    value : object
+    kind : type, or several
+    name : str
+        What errors call it.
+    needed : str
+        What it must be, in words.
+
+    Raises
+    ------
+    InputError
+        If it is of another class.
+    """
+    if not isinstance(value, kind):
+        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}")
+    return value
+
+
+def several(value: Any, name: str, needed: str) -> tuple[Any, ...]:
+    """Return the parts of a collection that is no text.
+
+    Raises
+    ------
+    InputError
+        If it is none; the text says that it must be what is ``needed``.
+    """
+    try:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise TypeError("it is no collection")
+        return tuple(value)
+    except Exception as error:  # whatever the collection's own methods raise
+        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}: {told(error)}") from None
+
+
+def mapping(value: Any, name: str, needed: str) -> dict[Any, Any]:
+    """Return the items of a mapping; none for None.
+
+    Raises
+    ------
+    InputError
+        If it is no mapping; the text says that it must be what is ``needed``.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(named(name, value) + f" is {shown(value)}; it must be {needed}")
+    return dict(value)
+
+
+def path_of(value: Any, name: str = "path") -> Path:
+    """Return the place of a file.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    try:
+        place = os.fspath(value)
+        if isinstance(place, bytes):
+            raise TypeError("it is bytes")
+        place.encode(errors="surrogateescape")
+        if "\0" in place:
+            raise ValueError("it has a null character")
+    except Exception as error:  # whatever the value's own methods raise
+        raise InputError(
+            named(name, value) + f" is {shown(value)}; it must be the place of a file, a str or Path: {told(error)}"
+        ) from None
+    return Path(place)
 
 
 # ---- callables -----------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ class Report(tuple[Finding, ...]):
 
     def of(self, *severities: str) -> Report:
         """Return the findings of these ``severities``, out of "error", "warning", "repair" and "note"."""
+        severities = tuple(x for x in severities if isinstance(x, str))
         return Report(finding for finding in self if finding.severity in severities)
 
     def __add__(self, others: Iterable[Finding]) -> Report:  # type: ignore[override]

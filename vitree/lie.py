@@ -26,6 +26,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
 
+from vitree.arguments import generator, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.spatial.rotations import UNIT_TOLERANCE, hat
 
@@ -41,13 +42,24 @@ def _array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     try:
         array = np.asarray(value)
         array = array.astype(np.result_type(array, float) if array.dtype.kind in "biufc" else float, copy=False)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is {value!r}; it must be an array of numbers") from None
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError("it is masked")
+    except Exception:  # whatever a value's own methods raise
+        raise InputError(f"{what} is {shown(value)}; it must be an array of numbers") from None
     if array.shape[-len(shape) :] != shape:
         raise InputError(f"{what} has shape {array.shape}; it must be (..., {', '.join(map(str, shape))})")
     if not (np.abs(array) < LARGEST).all():
         raise InputError(f"{what} must be finite, with entries below {LARGEST:g} in size")
     return array
+
+
+def _require_alike(x, mu) -> None:
+    """Raise an InputError if two stacks of vectors do not go together."""
+    x, mu = np.shape(x), np.shape(mu)
+    try:
+        np.broadcast_shapes(x[:-1], mu[:-1])
+    except ValueError:
+        raise InputError(f"x has the leading axes {x[:-1]} and mu {mu[:-1]}; they must broadcast") from None
 
 
 def _times(M: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -509,12 +521,15 @@ class Map:
     def dtau_inv_transposed(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return dtau_inv(x)^T mu, (..., dim)."""
         mu = _array(mu, (self.group.dim,), "mu")
-        return _times(_transpose(self.dtau_inv(x)), mu)
+        J = self.dtau_inv(x)
+        _require_alike(J[..., 0], mu)
+        return _times(_transpose(J), mu)
 
     def dtau_inv_slope(self, x: ArrayLike, mu: ArrayLike) -> np.ndarray:
         """Return the derivative (..., dim, dim) of dtau_inv(x)^T mu by x, mu held."""
         w, v = self.group._twist(x)
         m, f = self.group._twist(mu, "mu")
+        _require_alike(w, m)
         E, F, G = self._family.slope(w, v, m, f)
         return self.group._restrict(_blocks(E, F, G, 0))
 
@@ -609,6 +624,10 @@ class Group:
 
         Rotations are uniform, positions normal with deviation 1; ``shape`` is that of the stack.
         """
+        rng = generator(rng)
+        sizes = [whole(n) for n in several(shape, "shape", "a tuple of whole numbers")]
+        if any(n is None or n < 0 for n in sizes):
+            raise InputError(f"shape is {shown(shape)}; it must be a tuple of whole numbers, none negative")
         here = np.zeros(6)
         here[self._rows] = 1
         turn = rng.standard_normal((*shape, 4)) * [*here[:3], 1]

@@ -114,7 +114,10 @@ def picklable(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    try:
+        return f'"{value}"' if isinstance(value, str) else repr(value)
+    except Exception:  # whatever the value's own methods raise
+        return f"a {type(value).__name__}"
 
 
 def pieces_of(text: str) -> tuple[str, ...]:
@@ -134,6 +137,8 @@ def keyword(name: str, of: str = "") -> Argument:
 
 def named(name: str, value: Any = None) -> str:
     """Return an argument by its name alone; a description that is no name of an argument stays what it is."""
+    if not isinstance(name, str):
+        return _shown(name)
     return Argument(name, value, style="name") if name.isidentifier() else name
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import decimal
 import itertools
 from fractions import Fraction
 
@@ -9,6 +11,9 @@ import numpy as np
 import pytest
 
 import vitree as vt
+from vitree import control, lie, vehicles
+from vitree.arguments import as_numbers
+from vitree.integrators.base import Records
 
 MODEL = vt.load_urdf(vt.find_robot("double_pendulum"))
 Q = np.array([0.3, 0.2])
@@ -425,3 +430,117 @@ def test_a_run_that_a_callable_stopped_resumes_to_the_last_bit(method, order, wh
         part = failure.value.trajectory
         rest = vt.simulate(model, duration=0.01 * (10 - part.steps), resume=part, **driven)
         assert rest.q[-1].tobytes() == whole.q[-1].tobytes() and rest.p[-1].tobytes() == whole.p[-1].tobytes(), k
+
+
+# ---- what is no argument of its kind ---------------------------------------------------------------------------
+
+
+class Broken:
+    """An object that raises whatever is asked of it."""
+
+    def _raise(self, *given):
+        raise LookupError("mine")
+
+    __array__ = __float__ = __index__ = __len__ = __getitem__ = __fspath__ = __call__ = _raise
+
+
+RUN = vt.simulate(MODEL, Q, duration=0.02, dt=0.01)
+CAR = {"mass": 10.0, "inertia": 1.5, "wheel_inertia": 0.05, "wheelbase": 0.8, "wheel_radius": 0.1}
+PROBLEM = control.ControlProblem(control.CarDynamics(**CAR), steps=3, duration=(1.0, 4.0), start=np.zeros(5),
+                                 goal=[np.nan, 0, 0, 1.0, 0.1])  # fmt: skip
+SLEIGH = vehicles.snakeboard()
+#: Places for an object of some kind, and what errors call it. None takes a Broken, a set, or a Decimal.
+PLACES = {
+    "flat": vt.Model, "native": vt.EulerModel, "full": vt.ReducedModel, "tree": vt.write_sexpr,
+    "model": lambda x: vt.METHODS["rk4"](x, 0.01), "model of closure": lambda x: vt.satisfy_constraints(x, Q),
+    "model of rest": lambda x: vt.minimize_potential_energy(x, Q), "model of counts": vt.independent_constraints,
+    "model of checks": lambda x: vt.check_derivatives(Push(), x), "rng": MODEL.random_configuration,
+    "rng of a group": lie.SE3.random, "shape": lambda x: lie.SE3.random(np.random.default_rng(), (x,)),
+    "path": RUN.to_csv, "path of save": RUN.save, "path of load": vt.Trajectory.load, "path of netcdf": RUN.to_netcdf,
+    "source": vt.read_sexpr, "name of a robot": vt.find_robot, "a robot file": vt.load_urdf,
+    "wrenches": lambda x: vt.METHODS["rk4"](MODEL, 0.01, wrenches=x),
+    "prescribed": lambda x: MODEL.forward_dynamics(Q, Q, prescribed=x), "axes": lambda x: MODEL.frame_jacobian(
+        MODEL.frame_names[0], Q, x), "hold": lambda x: vt.satisfy_constraints(MODEL, Q, x), "tolerance":
+    lambda x: vt.satisfy_constraints(MODEL, Q, tolerance=x), "q": MODEL.static_force, "q to expand": MODEL.expand,
+    "f": MODEL.reduced().contract_force, "rates": lambda x: SLEIGH.velocity(SLEIGH.neutral(), x),
+    "q of a vehicle": lambda x: SLEIGH.integrate(x, SLEIGH.zero_velocity()),
+    "controls": lambda x: vehicles.RigidVehicle(1.0, 1.0, controls=x),
+    "columns": lambda x: vehicles.boat(columns=x), "drag": lambda x: vehicles.boat(drag=x),
+    "twist": lambda x: vt.screw("j", twist=x), "geometry": lambda x: vt.body("b", 1.0, geometry=x),
+    "centre": lambda x: control.Sphere(x, 1.0), "radius": lambda x: control.Sphere((0, 0, 0), x),
+    "lower": lambda x: control.Box(x, (1, 1, 1)), "x": PROBLEM.objective, "problem": control.solve,
+    "multipliers": lambda x: PROBLEM.hessian(PROBLEM.x0, x), "plan": lambda x: control.replay(vehicles.car(), x),
+    "inertia": lambda x: control.CarDynamics(**CAR | {"inertia": x}), "density": lambda x: vt.load_urdf(
+        vt.find_robot("pendulum"), density=x), "xacro": lambda x: vt.load_urdf(vt.find_robot("pendulum"), base=x),
+    "t": RUN.at, "checkpoint": lambda x: dataclasses.replace(RUN, checkpoint=x), "steps": lambda x: dataclasses.replace(
+        RUN, steps=x), "monitors": lambda x: dataclasses.replace(RUN, monitors=x),
+    "reference_tolerance": lambda x: vt.compare(MODEL, "rk4", Q, duration=0.02, dt=0.01, reference_tolerance=x),
+    "rows": lambda x: MODEL.energies(x, x), "matrix": lie.SE3.inverse, "dt": lambda x: vt.simulate(MODEL, dt=x),
+    "guess": lambda x: vt.METHODS["midpoint"](MODEL, 0.01, guess=x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [Broken(), {0.1, "a"}, decimal.Decimal("sNaN"), np.array(["a", None], object)],
+                         ids=kind)  # fmt: skip
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_not_of_its_kind_is_refused(place, value):
+    with pytest.raises(vt.VitreeError):
+        PLACES[place](value)
+
+
+def test_arguments_at_odd_addresses_are_copied():
+    """Compiled code reads numbers at addresses that are multiples of eight."""
+    raw = np.zeros(8 * len(Q) + 1, np.uint8)
+    odd = raw[1:].view(float)
+    odd[:] = Q
+    assert not odd.flags.aligned and as_numbers(odd).flags.aligned and as_numbers(Q) is Q
+    found, expected = MODEL.forward_dynamics(Q, Q, odd), MODEL.forward_dynamics(Q, Q, Q)
+    assert found.acceleration.tobytes() == expected.acceleration.tobytes()
+
+
+@pytest.mark.parametrize("method", list(vt.METHODS))
+def test_integrators_refuse_arrays_of_other_types(method):
+    """Records of fields ended the process: their first field was taken for the numbers."""
+    made, fields = vt.METHODS[method](MODEL, 0.01), np.zeros(2, [("a", float), ("b", np.int32)])
+    for ask in (made.acceleration, made.multipliers_at):
+        for state in ((fields, Q), (Q, fields), (Q[:1], Q)):
+            with pytest.raises(vt.InputError, match=r"fields|shape"):
+                ask(0.0, *state)
+    with pytest.raises(vt.InputError, match=r"records\.q"):
+        Records(np.zeros(2), np.zeros((2, 1), fields.dtype), np.zeros((2, 2)), np.zeros(2, np.intc), np.zeros(2),
+                np.zeros((2, 0)))  # fmt: skip
+
+
+FLAT = MODEL.flat
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("parent", np.array([-1, 1], np.int32)), ("parent", np.array([0, -2], np.int32)), ("parent", np.array([-1.0, 0.0])),
+    ("kind", np.array([0, 5], np.int32)), ("frame_body", np.full(len(FLAT.frame_body), 2, np.int32)),
+    ("mass", np.ones(1)), ("inertia", np.zeros((2, 3))), ("friction", np.zeros(1)), ("mass", [1.0, np.nan]),
+    ("mass", np.array(["a", "b"])), ("joints", 3), ("joints", (1, 2)), ("frame_names", ("a",)), ("link_com", ()),
+    ("kinematic", np.zeros(2)),
+])  # fmt: skip
+def test_a_model_is_made_of_sound_arrays_only(name, value):
+    with pytest.raises(vt.VitreeError, match=name):
+        vt.Model(dataclasses.replace(FLAT, **{name: value}))
+
+
+def test_a_motion_of_one_step_is_a_straight_line():
+    tree = vt.Tree("moved")
+    tree.world.add(vt.tx("cart", kinematic=True), vt.body("cart", 1.0)).add(vt.ry("a"), vt.tz(-1.0), vt.body("b", 1.0))
+    model = tree.compile()
+    found = vt.simulate(model, duration=0.01, dt=0.01, prescribed={"cart": [0.0, 0.1]})
+    assert found.q[-1, 0] == 0.1 and found.v[-1, 0] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("steps", [0.1, np.longdouble(0.5), -1, None])
+@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+def test_an_integrator_runs_whole_steps(method, steps):
+    """A run of a tenth of a step did not end."""
+    made = vt.METHODS[method](MODEL, 0.01)
+    made.start(0.0, Q, np.zeros(2))
+    rows = np.zeros((9, 2))
+    records = Records(np.zeros(9), rows, rows.copy(), np.zeros(9, np.intc), np.zeros(9), np.zeros((9, 0)))
+    with pytest.raises(vt.InputError, match="whole numbers"):
+        made.run(records, steps, 1, None)

@@ -242,7 +242,7 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
     # h: (n, count), Dh: (n, count * nv)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t k
-    cdef int count = list.count
+    cdef int j, count = list.count
     cdef Blocks rows = Blocks(q.shape[0], m.nq + count * (m.nv + 1), m.nbody * sizeof(Pose))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bh = rows.output(h, count)
@@ -251,6 +251,8 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
+            for j in range(count * m.nv):
+                bd[j] = vt_set1(0.0)
             constraints(m, list.list, count, bq, pose, bh, bd)
             rows.scatter(k)
 
@@ -292,7 +294,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             lt_trial(&step, &least)
             lt_residual(&step, bp, bo)
             lt_factor(&step, &signs)
-            lt_solve(&step, bo, bo + nv)
+            lt_solve(&step, bo, 0, m.nbody, bo + nv)
             lt_advance_q(m, bq, by, q2)
             lt_node(m, q2, split, node)
             lt_weight(m, node, NULL, step.solve, weight)
@@ -333,7 +335,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
             mid_backward(&step, bw)
             mid_residual(&step, bp, bf, bo)
             mid_factor(&step, NULL, NULL, True, &signs)
-            mid_solve(&step, bo, bo + nv)
+            mid_solve(&step, bo, 0, m.nbody, bo + nv)
             mid_end(&step, bo, bf, bo + 2 * nv)
             rows.scatter(block)
 

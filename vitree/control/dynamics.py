@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import all_finite, entries, mapping, numbers_of, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
 
@@ -158,12 +159,16 @@ class RigidDynamics(Dynamics):
     ):
         if group is not SE2 and group is not SE3:
             raise InputError(f"a rigid vehicle moves on SE2 or SE3 of vitree.lie, not on {group!r}")
+        if not isinstance(map, str):
+            raise UnknownNameError("map", shown(map), group.maps)
         self.group, self.map, self._force = group, group.maps[map], force
         self._half_turn = {"exp": _exp_turn}.get(map, _cayley_turn)
-        self.inertia = np.array(inertia, dtype=float)
         n = group.dim
+        self.inertia = numbers_of(inertia, "the inertia").copy()
         if self.inertia.shape != (n, n):
             raise InputError(f"the inertia has shape {self.inertia.shape}; on {group.name} it must be ({n}, {n})")
+        if not all_finite(self.inertia):
+            raise InputError("the inertia must be finite")
         if not np.allclose(self.inertia, self.inertia.T) or not np.linalg.eigvalsh(self.inertia)[0] > 0:
             raise InputError("the inertia must be symmetric and positive definite")
         if group is SE3:
@@ -172,12 +177,16 @@ class RigidDynamics(Dynamics):
             self._order = [3, 4, 5, 0, 1, 2]  # of velocities in twists, and back
         else:
             self.q_names, self.v_names, self._order = ("theta", "x", "y"), ("w", "vx", "vy"), [0, 1, 2]
-        self.input_names, trim = tuple(inputs), dict(trim or {})
+        plain = isinstance(inputs, Mapping | str)
+        self.input_names = tuple(inputs) if plain else several(inputs, "inputs", "names, or names and their bounds")
+        if not all(isinstance(name, str) for name in self.input_names):
+            raise InputError(f"the inputs are {shown(inputs)}; their names must be texts")
         self.bounds = dict(inputs) if isinstance(inputs, Mapping) else {}
+        trim = mapping(trim, "trim", "a mapping of names of inputs to numbers")
         for name in trim:
             if name not in self.input_names:
                 raise UnknownNameError("input", name, self.input_names)
-        self.trim = np.array([trim.get(name, 0.0) for name in self.input_names], dtype=float)
+        self.trim = np.array([entries(trim.get(name, 0.0), (), f"the trim of {name}") for name in self.input_names])
 
     def pose(self, q: np.ndarray) -> np.ndarray:
         if self.group is SE2:
@@ -287,13 +296,15 @@ class CarDynamics(Dynamics):
         given = dict(mass=mass, inertia=inertia, wheel_inertia=wheel_inertia, wheelbase=wheelbase,
                      wheel_radius=wheel_radius)  # fmt: skip
         for name, value in given.items():
-            if not 0 < value < np.inf:
-                raise InputError(f"the car's {name} is {value!r}; it must be positive")
-        if not (rolling_resistance >= 0 and 0 < max_steering < np.pi / 2):
+            if not 0 < real(value) < np.inf:
+                raise InputError(f"the car's {name} is {shown(value)}; it must be a positive number")
+        if not (0 <= real(rolling_resistance) < np.inf and 0 < real(max_steering) < np.pi / 2):
             raise InputError(
-                f"the car has rolling_resistance {rolling_resistance!r} and max_steering {max_steering!r}; "
-                "they must be at least 0, and between 0 and pi/2"
+                f"the car has rolling_resistance {shown(rolling_resistance)} and max_steering {shown(max_steering)}; "
+                "they must be numbers, at least 0, and between 0 and pi/2"
             )
+        mass, inertia, wheel_inertia, wheelbase, wheel_radius = map(real, given.values())
+        rolling_resistance, max_steering = real(rolling_resistance), real(max_steering)
         self.wheelbase, self.wheel_radius, self.resistance = wheelbase, wheel_radius, rolling_resistance
         self._rolling = wheel_inertia + mass * wheel_radius**2
         self._turning = inertia * (wheel_radius / wheelbase) ** 2

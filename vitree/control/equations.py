@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vitree.arguments import numbers_of, real, several, shown
 from vitree.control.dynamics import Dynamics
 from vitree.control.terms import Function, Term
 from vitree.control.variables import Variables
@@ -115,11 +116,14 @@ def add_obstacles(equations: Equations, vehicle: Dynamics, obstacles, radius: fl
     gets no rows.
     """
     variables, size = equations.variables, vehicle.group.size - 1
-    points = np.zeros((1, size)) if points is None else np.asarray(points, dtype=float)
+    points = np.zeros((1, size)) if points is None else numbers_of(points, "points")
     if points.ndim != 2 or points.shape[1] != size or not np.isfinite(points).all():
         raise InputError(f"points has the shape {points.shape}; it must be (P, {size})")
-    if not 0 <= radius < np.inf:
-        raise InputError(f"the radius is {radius!r}; it must be a length [m], zero or more")
+    if not 0 <= real(radius) < np.inf:
+        raise InputError(f"the radius is {shown(radius)}; it must be a length [m], zero or more")
+    radius, obstacles = real(radius), several(obstacles, "obstacles", "a sequence of obstacles")
+    if not all(map(callable, obstacles)):
+        raise InputError(f"obstacles are {shown(obstacles)}; each must be a callable, such as a Sphere")
 
     def clearance(distance: Callable[[np.ndarray], np.ndarray]) -> Function:
         def value(q):

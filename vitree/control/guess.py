@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from vitree.arguments import of_kind
 from vitree.control.dynamics import Dynamics
 from vitree.control.plan import Plan
 from vitree.control.terms import Sum, Term
@@ -41,6 +42,7 @@ def of_inputs(terms: list[Term], rows: int, variables: Variables) -> Sum:
 
 def resampled(variables: Variables, vehicle: Dynamics, plan: Plan) -> np.ndarray:
     """Return all variables (n,) of a plan, which may have another number of steps."""
+    of_kind(plan, Plan, "guess", "a Plan")
     names = (plan.q_names, plan.v_names, plan.input_names)
     if names != (vehicle.q_names, vehicle.v_names, vehicle.input_names):
         raise InputError(f"the guess is of another vehicle: it has {names}")

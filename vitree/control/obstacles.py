@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vitree.arguments import as_numbers, real, shown
 from vitree.errors import InputError
 
 
@@ -21,17 +22,17 @@ def _length(x: np.ndarray) -> np.ndarray:
 
 def _vector(value, n: int, what: str) -> np.ndarray:
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+        array = as_numbers(value)
+    except TypeError:
         array = np.full(0, np.nan)
     if array.shape != (n,) or not np.isfinite(array).all():
-        raise InputError(f"{what} is {value!r}; it must be {n} finite numbers")
+        raise InputError(f"{what} is {shown(value)}; it must be {n} finite numbers")
     return array
 
 
 def _positive(value, what: str) -> None:
-    if not isinstance(value, int | float | np.number) or not 0 < float(value) < np.inf:
-        raise InputError(f"{what} is {value!r}; it must be a positive length [m]")
+    if not 0 < real(value) < np.inf:
+        raise InputError(f"{what} is {shown(value)}; it must be a positive length [m]")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Sphere:
         _positive(self.radius, f"the radius of {self.name}")
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        return _length(p - np.asarray(self.centre)) - self.radius
+        return _length(p - as_numbers(self.centre)) - real(self.radius)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Cylinder:
         _positive(self.radius, f"the radius of {self.name}")
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        return _length(p[..., :2] - np.asarray(self.centre)) - self.radius
+        return _length(p[..., :2] - as_numbers(self.centre)) - real(self.radius)
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ class HalfSpace:
             raise InputError(f"the normal of {self.name} is zero; it must point towards free space")
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        normal = np.asarray(self.normal, dtype=float)
-        return (p - np.asarray(self.point)) @ (normal / _length(normal))
+        normal = as_numbers(self.normal)
+        return (p - as_numbers(self.point)) @ (normal / _length(normal))
 
 
 @dataclass(frozen=True)
@@ -148,14 +149,16 @@ class Box:
     name: str = "box"
 
     def __post_init__(self):
-        lower, upper = np.asarray(self.lower, dtype=float), np.asarray(self.upper, dtype=float)
+        try:
+            lower, upper = as_numbers(self.lower), as_numbers(self.upper)
+        except TypeError:
+            lower = upper = np.zeros(0)
         if lower.shape != (3,) or upper.shape != (3,) or not (lower < upper).all():
-            raise InputError(
-                f"{self.name} goes from {self.lower} to {self.upper}; it must go from 3 numbers to 3 larger ones"
-            )
+            raise InputError(f"{self.name} goes from {shown(self.lower)} to {shown(self.upper)}; it must go from 3 "
+                             "numbers to 3 larger ones")  # fmt: skip
 
     def __call__(self, p: np.ndarray) -> np.ndarray:
-        below, above = np.asarray(self.lower) - p, p - np.asarray(self.upper)
+        below, above = as_numbers(self.lower) - p, p - as_numbers(self.upper)
         beyond = np.where(below.real > above.real, below, above)  # along each axis, negative inside
         deepest = np.take_along_axis(beyond, beyond.real.argmax(-1)[..., None], -1)[..., 0]
         outside = np.where(beyond.real > 0, beyond, 0)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitree.errors import UnknownNameError
+from vitree.arguments import numbers_of, several
+from vitree.errors import InputError, UnknownNameError
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,11 @@ class Plan:
     v_ends : (2, nv) array [m/s or rad/s]
         Velocities at the first and last node.
     q_names, v_names, input_names : tuple of str
+
+    Raises
+    ------
+    InputError
+        If an array has other than numbers, or another number of axes.
     """
 
     t: np.ndarray
@@ -38,6 +44,15 @@ class Plan:
     v_names: tuple[str, ...]
     input_names: tuple[str, ...]
 
+    def __post_init__(self):
+        for name, axes in (("t", 1), ("q", 2), ("v", 2), ("u", 2), ("v_ends", 2)):
+            x = numbers_of(getattr(self, name), f"plan.{name}")
+            if x.ndim != axes:
+                raise InputError(f"plan.{name} has shape {x.shape}; it must have {axes} axes")
+            object.__setattr__(self, name, x)
+        for name in ("q_names", "v_names", "input_names"):
+            object.__setattr__(self, name, several(getattr(self, name), f"plan.{name}", "a sequence of names"))
+
     @property
     def h(self) -> float:
         """The step [s]."""
@@ -46,6 +61,6 @@ class Plan:
     def __getitem__(self, name: str) -> np.ndarray:
         """Return one configuration coordinate, velocity or input over time, by name."""
         for names, values in ((self.q_names, self.q), (self.v_names, self.v), (self.input_names, self.u)):
-            if name in names:
+            if isinstance(name, str) and name in names:
                 return values[:, names.index(name)]
         raise UnknownNameError("coordinate, velocity or input", name, self.q_names + self.v_names + self.input_names)

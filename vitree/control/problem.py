@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from vitree.arguments import as_numbers, entries, mapping, numbers_of, of_kind, several, shown, whole
 from vitree.control.costs import Effort, Limit, Running, Time, at_intervals, cost_terms
 from vitree.control.equations import Equations, add_dynamics, add_obstacles
 from vitree.control.guess import of_inputs, resampled, straight
@@ -20,6 +21,10 @@ from vitree.errors import InputError, UnknownNameError
 
 #: The search begins this share of their distance away from bounds that hold strictly.
 _MARGIN = 0.05
+
+
+#: For numbers beyond a double: the results are infinite or NaN, which solvers see.
+_quiet = np.errstate(all="ignore")
 
 
 class ControlProblem:
@@ -108,17 +113,20 @@ class ControlProblem:
         guess: Plan | None = None,
     ):
         self.vehicle = vehicle = dynamics_of(vehicle)
-        if not isinstance(steps, int | np.integer) or steps < 2:
-            raise InputError(f"steps is {steps!r}; it must be a whole number of at least 2")
-        self.steps = N = int(steps)
+        if (number := whole(steps)) is None or number < 2:
+            raise InputError(f"steps is {shown(steps)}; it must be a whole number of at least 2")
+        self.steps = N = number
         self._variables = variables = Variables(vehicle, N)
-        durations = np.broadcast_to(np.asarray(duration, dtype=float), (2,))
+        try:
+            durations = np.broadcast_to(as_numbers(duration), (2,))
+        except (TypeError, ValueError):
+            durations = np.full(2, np.nan)
         if not 0 < durations[0] <= durations[1] < np.inf:
-            raise InputError(f"the duration is {duration!r}; give a positive number, or (least, greatest)")
+            raise InputError(f"the duration is {shown(duration)}; give a positive number, or (least, greatest)")
         variables.bound(variables.duration, *durations)
         start_state = self._state(start, "the start", free=False)
         goal_state = self._state(goal, "the goal", free=True)
-        self._bound(bounds or {}, durations[1] / N)
+        self._bound(mapping(bounds, "bounds", "a mapping of names to (least, greatest)"), durations[1] / N)
         turn = self._give_ends(start_state, goal_state)
 
         equations = Equations(variables)
@@ -126,7 +134,8 @@ class ControlProblem:
         if turn is not None:
             equations.add("goal orientation", turn, variables.q[N:], (0.0, 0.0))
         add_obstacles(equations, vehicle, obstacles, radius, points, (start_state[0], goal_state[0]))
-        for limit in limits:
+        for limit in several(limits, "limits", "a sequence of Limit"):
+            of_kind(limit, Limit, "limits", "a sequence of Limit")
             function = at_intervals(limit.function, variables)
             equations.add(f'limit "{limit.name}"', function, variables.intervals, (limit.lower, limit.upper))
         self.constraint_bounds, self._labels = equations.bounds, equations.labels
@@ -158,33 +167,45 @@ class ControlProblem:
 
     # ---- the nonlinear program ------------------------------------------------------------------------------
 
+    @_quiet
     def objective(self, x: ArrayLike) -> float:
         """Return the cost, in units of its terms."""
         return float(self._cost.value(self._expand(x))[0])
 
+    @_quiet
     def gradient(self, x: ArrayLike) -> np.ndarray:
         """Return the slopes (n,) of the cost, in units of cost per variable."""
         return self._cost.jacobian(self._expand(x)).toarray()[0]
 
+    @_quiet
     def constraints(self, x: ArrayLike) -> np.ndarray:
         """Return the constrained values (m,), in units of each."""
         return self._constraints.value(self._expand(x))
 
+    @_quiet
     def jacobian(self, x: ArrayLike) -> sp.csr_array:
         """Return the slopes (m, n) of the constraints; the structure is the same at all x."""
         return self._constraints.jacobian(self._expand(x))
 
+    @_quiet
     def hessian(self, x: ArrayLike, multipliers: ArrayLike, cost: float = 1.0) -> sp.csr_array:
         """Return the lower triangle (n, n) of the second derivatives of cost * objective + multipliers . constraints.
 
         ``cost`` is a factor. The derivatives are central differences of exact slopes, off by about 1e-10 of their size.
+
+        Raises
+        ------
+        InputError
+            If the numbers of variables or multipliers are others.
         """
-        of_constraints, of_cost = np.asarray(multipliers, dtype=float), np.array([float(cost)])
+        of_constraints = entries(multipliers, (self.constraint_bounds.shape[1],), "multipliers", ", one a constraint")
+        of_cost = entries(cost, (), "cost").reshape(1)
         weights = [of_constraints] * self._counts[0] + [of_cost] * self._counts[1]
         return self._curvature.matrix(self._expand(x), weights)
 
     # ---- solutions -----------------------------------------------------------------------------------
 
+    @_quiet
     def trajectory(self, x: ArrayLike) -> Plan:
         """Return the motion whose variables are ``x``."""
         full, vehicle = self._expand(x), self.vehicle
@@ -193,6 +214,7 @@ class ControlProblem:
         q, v, u, v_ends = (full[index] for index in (at.q, at.v, at.u, at.v_ends))
         return Plan(t, q, v, u, v_ends, vehicle.q_names, vehicle.v_names, vehicle.input_names)
 
+    @_quiet
     def violations(self, x: ArrayLike) -> list[tuple[str, float]]:
         """Return the violated constraints and the amounts, in units of each, the largest first, one for each kind."""
         off, beyond = self._excess(x)
@@ -204,13 +226,14 @@ class ControlProblem:
         found.append((float(beyond[worst]), f"bounds of {self._variables.name(self._free[worst])}"))
         return [(name, amount) for amount, name in sorted(found, reverse=True) if amount > 0]
 
+    @_quiet
     def violation(self, x: ArrayLike) -> float:
         """Return the largest amount of ``violations``, in units of its constraint, or 0."""
         return max(0.0, *(float(part.max(initial=0.0)) for part in self._excess(x)))
 
     def _excess(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Return how far constraints and variables are beyond their bounds; NaN counts as infinitely far."""
-        c, x = self.constraints(x), np.asarray(x)
+        c, x = self.constraints(x), self._variables_of(x)
         off = np.maximum(self.constraint_bounds[0] - c, c - self.constraint_bounds[1])
         beyond = np.maximum(self.bounds[0] - x, x - self.bounds[1])
         return np.where(np.isnan(off), np.inf, off), np.where(np.isnan(beyond), np.inf, beyond)
@@ -220,8 +243,15 @@ class ControlProblem:
     def _expand(self, x) -> np.ndarray:
         """Return all variables: the free ones as in ``x``, the others as given."""
         full = self._given.copy()
-        full[self._free] = x
+        full[self._free] = self._variables_of(x)
         return full
+
+    def _variables_of(self, x) -> np.ndarray:
+        """Return the free variables as an array of floats, or raise an InputError."""
+        found = numbers_of(x, "x")
+        if found.shape != (len(self._free),):
+            raise InputError(f"x has shape {found.shape}; it must be ({len(self._free)},), one number a free variable")
+        return found
 
     def _clipped(self, x: np.ndarray) -> np.ndarray:
         """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""
@@ -231,18 +261,18 @@ class ControlProblem:
     def _state(self, given, what: str, free: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return configuration and velocity of a start or goal; at rest without a velocity."""
         vehicle = self.vehicle
-        if isinstance(given, tuple) and len(given) == 2 and np.ndim(given[0]) == 1:
+        if isinstance(given, tuple) and len(given) == 2 and not isinstance(given[0], float | int):
             q, v = given
         else:
             q, v = given, np.zeros(len(vehicle.v_names))
         parts = []
         for value, names, part in ((q, vehicle.q_names, "configuration"), (v, vehicle.v_names, "velocity")):
             try:
-                array = np.array(value, dtype=float)
-            except (TypeError, ValueError):
+                array = as_numbers(value).copy()
+            except TypeError:
                 array = np.zeros(0)
             if array.shape != (len(names),) or np.isinf(array).any():
-                raise InputError(f"{what} has the {part} {value!r}; give ({', '.join(names)})")
+                raise InputError(f"{what} has the {part} {shown(value)}; give ({', '.join(names)})")
             if not free and np.isnan(array).any():
                 raise InputError(f"{what} has NaN in its {part}; only the goal may leave entries free")
             parts.append(array)
@@ -255,9 +285,12 @@ class ControlProblem:
         for name, pair in {**vehicle.bounds, **bounds}.items():
             if name not in places:
                 raise UnknownNameError("coordinate, velocity or input", name, places)
-            least, greatest = np.broadcast_to(np.asarray(pair, dtype=float), (2,))
+            try:
+                least, greatest = np.broadcast_to(as_numbers(pair), (2,))
+            except (TypeError, ValueError):
+                least = greatest = np.nan
             if not least <= greatest:
-                raise InputError(f'the bounds of "{name}" are {pair!r}; give (least, greatest)')
+                raise InputError(f'the bounds of "{name}" are {shown(pair)}; give (least, greatest)')
             variables.bound(places[name], least, greatest)
         reach = vehicle.reach(longest)
         variables.strict[variables.duration] = bool(reach)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy import optimize
 from scipy.sparse.csgraph import structural_rank
 
+from vitree.arguments import of_kind, real, shown, whole
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
@@ -96,14 +97,15 @@ def solve(
         If the method is "ipopt", and ipyopt is not installed.
     """
     methods = {"scipy": _scipy, "ipopt": _ipopt}
-    if method not in methods:
+    of_kind(problem, ControlProblem, "problem", "a ControlProblem")
+    if not isinstance(method, str) or method not in methods:
         raise UnknownNameError("method", method, methods)
-    if not 0 < tolerance < 1:
-        raise InputError(f"the tolerance is {tolerance!r}; it must be between 0 and 1")
-    if not isinstance(max_iterations, int | np.integer) or max_iterations < 1:
-        raise InputError(f"max_iterations is {max_iterations!r}; it must be a whole number of at least 1")
+    if not 0 < real(tolerance) < 1:
+        raise InputError(f"the tolerance is {shown(tolerance)}; it must be between 0 and 1")
+    if (most := whole(max_iterations)) is None or most < 1:
+        raise InputError(f"max_iterations is {shown(max_iterations)}; it must be a whole number of at least 1")
     best, begun = _Best(problem), time.perf_counter()
-    x, status, text, optimal, iterations = methods[method](problem, best, tolerance, int(max_iterations), options)
+    x, status, text, optimal, iterations = methods[method](problem, best, real(tolerance), most, options)
     best.consider(x)
     off = problem.violation(x)
     success = optimal and off <= FEASIBLE

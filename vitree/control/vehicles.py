@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from vitree import vehicles
+from vitree.arguments import of_kind
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.plan import Plan
 from vitree.errors import InputError
@@ -79,7 +80,7 @@ def replay(vehicle: Any, plan: Plan, **options: Any) -> Trajectory:
     InputError, UnknownNameError
         As :func:`dynamics_of`, or :func:`vitree.simulate`.
     """
-    v = plan.v_ends[0]
+    v = of_kind(plan, Plan, "plan", "a Plan").v_ends[0]
     if isinstance(dynamics_of(vehicle), CarDynamics):
         turning = vehicle.wheel_radius / vehicle.wheelbase * plan["sigma"][0]
         v = np.array([1.0, 0.0, turning, vehicle.wheel_radius, 0.0]) * v[0]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, plain_scalar, real, told
+from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told
 from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.model.lower import lower_loads, lower_wrench
@@ -40,6 +40,12 @@ class Records:
     multipliers: np.ndarray
     rows: int = 1
     seconds: float = 0.0
+
+    def __post_init__(self):
+        for name in COLUMNS:
+            array, kind = getattr(self, name), np.dtype(np.intc if name == "iterations" else float)
+            if not isinstance(array, np.ndarray) or array.dtype != kind or not array.flags.aligned:
+                raise InputError(f"records.{name} is {shown(array)}; it must be an array of {kind}")
 
     def grow(self, rows: int) -> None:
         """Make room for so many rows."""
@@ -140,7 +146,7 @@ class Integrator:
             name = sorted(unknown)[0]
             about = Argument(name, options[name], of="method")
             raise UnknownNameError(f"option of the method {self.name}", name, self.options, about=about)
-        if model.full is not model:
+        if of_kind(model, System, "model", "a Model, or another System").full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
         self.dt = real(dt)
@@ -148,7 +154,8 @@ class Integrator:
             torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
         elif torque is not None:
             torque = model.validate_velocity(torque, "torque")
-        self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in (wrenches or {}).items()]
+        given = mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each")
+        self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in given.items()]
         self.torque = torque
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)
@@ -341,7 +348,9 @@ class Integrator:
         return self._accelerations_at(t, q, v)[1]
 
     def _accelerations_at(self, t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        prescribed = np.zeros(self.model.nv)
+        model, t = self.model, float(entries(t, (), "t"))
+        q, v = entries(q, (model.nq,), "q"), entries(v, (model.nv,), "v")
+        prescribed = np.zeros(model.nv)
         if self.motion.names:
             prescribed[self.motion.iv] = self.motion.at(t)[2]
         return self._field().acceleration_at(t, q, v, prescribed)

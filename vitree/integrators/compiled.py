@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitree._core import scalar
+from vitree.arguments import entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
 from vitree.integrators.base import CHUNK_SECONDS, Integrator, progress_of
 from vitree.integrators.options import HALVE
@@ -77,10 +78,14 @@ class CompiledIntegrator(Integrator):
         return self.stepper
 
     def start(self, t, q, x):
+        q, x = entries(q, (self.model.nq,), "q"), entries(x, (self.model.nv,), "x")
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):
         done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, progress_of(progress)
+        count = real(steps) if self.adaptive else whole(steps)
+        if count is None or not count >= 0 or (whole(every) or 0) < 1:
+            raise InputError(f"{shown(steps)} steps, every {shown(every)}: give whole numbers, every at least 1")
         if self.adaptive:
             until, steps = steps, CHUNK_STEPS
             self.stepper.set_end(until)

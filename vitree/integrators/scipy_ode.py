@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -41,6 +42,7 @@ class SciPy(Integrator):
             number = real(value)
             if not (number > 0 and (number < np.inf or name == "max_step")):
                 raise InputError(option(name, value) + " must be a positive number")
+        self.rtol, self.atol, self.max_step = map(real, (self.rtol, self.atol, self.max_step))
         self.field = self._accelerations()
         self.quaternions = self.model._quaternions
 
@@ -111,7 +113,8 @@ class SciPy(Integrator):
         if last == 0:
             return
         reported, progress = time.perf_counter(), progress_of(progress)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "lsoda")  # an error says the same
             solver = getattr(integrate, self.scipy_method)(
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
                 rtol=self.rtol, atol=self.atol, max_step=self.max_step,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import real
+from vitree.arguments import entries, real
 from vitree.errors import InputError
 from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.composition import SHARES, TOLERANCES
@@ -185,6 +185,7 @@ class Variational(CompiledIntegrator):
                 named("q1", q1) + " is the end of a step of order 2; with " + option("order", self.order)
                 + " start from q0 and v0"
             )
+        q0, q1 = (entries(q, (self.model.nq,), name) for q, name in ((q0, "q0"), (q1, "q1")))
         return self.stepper.momentum_between(float(t), q0, q1)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, whole
+from vitree.arguments import as_numbers, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.tables import tabulated
 from vitree.spatial.checks import direction, finite
@@ -165,6 +165,13 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
             object.__setattr__(self, name, values)
 
 
+def _require_names(*joints: str) -> None:
+    """Raise a ModelError if the names of joints are no texts."""
+    for joint in joints:
+        if not isinstance(joint, str):
+            raise ModelError(f"a joint is named {shown(joint)}; its name must be a text")
+
+
 def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
     """Return the constraint of a gear between two joints: q_a = ratio q_b + value.
 
@@ -181,6 +188,7 @@ def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
     ModelError
         If the ratio is not a finite number.
     """
+    _require_names(a, b)
     return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value)
 
 
@@ -199,6 +207,7 @@ def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupl
     ModelError
         If the pitch is not a finite number.
     """
+    _require_names(slide, turn)
     return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value)
 
 
@@ -276,6 +285,6 @@ def joint_constraints(
         "planar": [*along, *tilt],
         "free": [],
     }
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ModelError(f'kind="{kind}" is not known; choose from ' + ", ".join(f'"{name}"' for name in kinds))
     return kinds[kind]

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import of_kind, several, shown
+from vitree.errors import ModelError
 from vitree.findings import Report
-from vitree.spatial.checks import frozen
+from vitree.spatial.checks import array, frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
 KINDS = ("revolute", "prismatic", "helical", "ball", "free")
@@ -156,12 +158,61 @@ class Flat:
     def __post_init__(self):
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, np.full(len(self.damping), value))
+                object.__setattr__(self, name, np.full(np.size(self.damping), value))
+        vars(self).update(_sound_arrays(self))
+        for name in _TUPLES:
+            object.__setattr__(self, name, several(getattr(self, name), name, "a sequence"))
+        for joint in self.joints:
+            of_kind(joint, JointInfo, "joints", "a sequence of JointInfo")
+        if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
+                self.link_inertia):  # fmt: skip
+            raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
+        for name in ("frame_names", "link_names"):
+            if not all(isinstance(x, str) for x in getattr(self, name)):
+                raise ModelError(f"{name} is {shown(getattr(self, name))}; names must be texts")
+        if len(self.frame_names) != len(self.frame_body):
+            raise ModelError(f"{len(self.frame_names)} frame_names are of {len(self.frame_body)} frames")
         _freeze(self)
 
     def __setstate__(self, state):
         vars(self).update(state)
         _freeze(self)
+
+
+#: Fields of a Flat that are no arrays, but sequences.
+_TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", "link_inertia", "joints", "geometry",
+           "constraints", "loads")  # fmt: skip
+
+
+def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
+    """Return the arrays of a mechanism with their types, or raise a ModelError: the core reads them as they say."""
+    n, nv, frames = (np.shape(x)[:1] for x in (flat.kind, flat.damping, flat.frame_body))
+    shapes = {
+        "gravity": (3,), "kind": n, "parent": n, "E": (*n, 3, 3), "p": (*n, 3), "pitch": n, "mass": n, "com": (*n, 3),
+        "inertia": (*n, 3, 3), "damping": nv, "kinematic": nv, "friction": nv, "friction_velocity": nv,
+        "frame_body": frames, "frame_E": (*frames, 3, 3), "frame_p": (*frames, 3),
+    }  # fmt: skip
+    found = {}
+    for name, shape in shapes.items():
+        given = getattr(flat, name)
+        kind = {"kinematic": "b", "kind": "iu", "parent": "iu", "frame_body": "iu"}.get(name, "")
+        if kind and not (isinstance(given, np.ndarray) and (given.dtype.kind in kind or not given.size)):
+            raise ModelError(f"{name} is {shown(given)}; it must be an array of {_WORDS[kind]}")
+        x = given if kind == "b" else array(given, shape, name)
+        if x.shape != shape:
+            raise ModelError(f"{name} has shape {x.shape}; it must be {shape}")
+        found[name] = x if not kind else x.astype(bool if kind == "b" else np.int32)
+    bodies = np.arange(len(found["kind"]))
+    for name, low, high in (("kind", 0, len(KINDS)), ("parent", -1, bodies), ("frame_body", -1, len(bodies))):
+        if not ((low <= found[name]) & (found[name] < high)).all():
+            raise ModelError(f"{name} has numbers out of range: a body comes after its parent, and the world is -1")
+    starts = np.repeat(found["kind"], np.clip(KIND_NV[found["kind"]], 0, None))
+    if len(starts) == len(found["friction"]) and found["friction"][np.isin(starts, (BALL, FREE))].any():
+        raise ModelError("ball and free joints have no friction; set it to zero")
+    return found
+
+
+_WORDS = {"b": "truth values", "iu": "whole numbers"}
 
 
 def _freeze(x: Flat | Geometry) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import of_kind, real, several, whole
 from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.mechanism.constraints import AxisConstraint, Distance, PointConstraint
 from vitree.model.model import FACES, Model
@@ -34,7 +35,7 @@ def held_coordinates(model: Model, hold: Iterable[str]) -> np.ndarray:
         If a joint is not known.
     """
     held = np.array(model.flat.kinematic, dtype=bool)
-    for name in hold:
+    for name in several(hold, "hold", "a sequence of names of joints"):
         held[model.joint(name).v_slice] = True
     return held
 
@@ -70,8 +71,13 @@ def satisfy_constraints(
     UnknownNameError
         If a joint to hold is not known.
     """
-    if not (isinstance(max_iterations, int | np.integer) and max_iterations >= 1):
+    of_kind(model, Model, "model", "a Model")
+    if (number := whole(max_iterations)) is None or number < 1:
         raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number, at least 1")
+    max_iterations = number
+    if not 0 < real(tolerance) < np.inf:
+        raise InputError(Argument("tolerance", tolerance) + " must be a positive number")
+    tolerance = real(tolerance)
     q = model.validate_configuration(q)
     free = ~held_coordinates(model, hold)
     end = _descended(model, q, free, tolerance, max_iterations, model.constraint_rows)
@@ -179,6 +185,7 @@ def independent_constraints(model: Model, q: ArrayLike | None = None) -> list:
     ModelError
         Without q, if a constraint holds in every configuration, but the wrong way round.
     """
+    of_kind(model, Model, "model", "a Model")
     flat, rng, count = model.flat, np.random.default_rng(0), len(model.constraints)
     free = ~np.asarray(flat.kinematic, dtype=bool)
     if q is None:

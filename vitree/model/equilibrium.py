@@ -7,11 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.errors import ConvergenceError
+from vitree.arguments import of_kind, real
+from vitree.errors import ConvergenceError, InputError
 from vitree.mechanism.flat import KIND_NV
 from vitree.model.closure import held_coordinates, satisfy_constraints
 from vitree.model.model import Model
 from vitree.model.written import by_displacement
+from vitree.wording import Argument
 
 
 # parameters as of satisfy_constraints, said again since the reference shows each function alone
@@ -47,6 +49,10 @@ def minimize_potential_energy(
     ModelError
         If the mass matrix is singular.
     """
+    of_kind(model, Model, "model", "a Model")
+    if not 0 < real(tolerance) < np.inf:
+        raise InputError(Argument("tolerance", tolerance) + " must be a positive number")
+    tolerance = real(tolerance)
     model.require_regular()
     q = satisfy_constraints(model, q, hold)
     rest = _Rest(model, hold)

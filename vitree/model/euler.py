@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import all_finite, numbers_of, of_kind
+from vitree.errors import InputError
 from vitree.mechanism.euler import expand, from_euler, to_euler
 from vitree.model.model import Model
 from vitree.model.written import Mapped, written_parts
@@ -20,7 +22,7 @@ class EulerModel(Model, made_by="euler"):
     """
 
     def __init__(self, native: Model):
-        self.native = native
+        self.native = of_kind(native, Model, "native", "a Model; model.euler() makes one of it")
         super().__init__(expand(native.flat))
 
     def _written_of(self, loads, constraints):
@@ -38,8 +40,21 @@ class EulerModel(Model, made_by="euler"):
         InputError
             If v turns a ball or free joint by yaw where its pitch is +-90 degrees.
         """
-        return to_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
+        return to_euler(self.native.flat, *_rows(self.native, q, v))
 
     def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the native configuration and velocity of this model's q (..., nv) [m or rad], v (..., nv)."""
-        return from_euler(self.native.flat, np.asarray(q, float), np.asarray(v, float))
+        return from_euler(self.native.flat, *_rows(self, q, v))
+
+
+def _rows(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """States of a model, one or stacks of them."""
+    rows: list[np.ndarray] = []
+    for value, size, name in ((q, model.nq, "q"), (v, model.nv, "v")):
+        x = numbers_of(value, name)
+        if x.shape[-1:] != (size,) or (rows and rows[0].shape[:-1] != x.shape[:-1]):
+            raise InputError(f"{name} has shape {x.shape}; it must be (..., {size}), with as many rows of q and v")
+        if not all_finite(x):
+            raise InputError(f"{name} has NaN or infinity; all entries must be finite")
+        rows.append(x)
+    return rows[0], rows[1]

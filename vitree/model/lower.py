@@ -80,7 +80,7 @@ def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:
 
 def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[dict]:
     """Return a wrench as the core takes it: a row of the constants, and one an input; none if nothing moves."""
-    if load.axes not in _AXES:
+    if not isinstance(load.axes, str) or load.axes not in _AXES:
         raise InputError(f'{load.name}: axes="{load.axes}" is not known; choose from {", ".join(_AXES)}')
     parts = (*load.torque, *load.force)
     if len(load.torque) != 3 or len(load.force) != 3:

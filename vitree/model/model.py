@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, CoreModel
-from vitree.arguments import entries, plain_scalar
+from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar, shown
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
@@ -131,7 +131,7 @@ class Model(System):
         set_once(self, name, frozen(value))
 
     def __init__(self, flat: Flat):
-        self.flat = flat
+        self.flat = of_kind(flat, Flat, "flat", "the arrays that Tree.flatten() makes, or use Tree.compile()")
         self.index = Index(flat)
         self._iq, self._iv = self.index.iq, self.index.iv
         self._nq, self._nv = self.index.nq, self.index.nv
@@ -140,11 +140,12 @@ class Model(System):
                 f'the arrays of "{flat.name}" have {len(flat.damping)} velocities and its joints {self._nv}; of a '
                 f"reduced model take model.full.flat"
             )
-        self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+        with np.errstate(all="ignore"):  # what is too large for a double is told where a result needs it
+            self.core = CoreModel(flat, self._iq, self._iv, self._nq, self._nv)
+            self.singular = why_singular(flat)
         self._gravity = np.ascontiguousarray(flat.gravity, dtype=float)
         self._quaternions = self.index.quaternions
         self._joints, self._frames = self.index.joints, self.index.frames
-        self.singular = why_singular(flat)
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
@@ -175,7 +176,7 @@ class Model(System):
         if full._regular:
             return None
         out = np.empty((1, 2 * full.nv))
-        core.batch_pivots(full.core, self.expand(q)[None], out)
+        core.batch_pivots(full.core, self.expand(self._checked(q, self.nq, "q"))[None], out)
         return why_singular_at(full.flat, out.reshape(2, -1))
 
     # ---- what it is -----------------------------------------------------------------------------
@@ -425,7 +426,7 @@ class Model(System):
         Coordinates with limits are uniform within them, angles without in [-pi, pi], lengths
         without in [-1, 1] m, orientations uniform on SO(3).
         """
-        rng = np.random.default_rng() if rng is None else rng
+        rng = generator(rng)
         angular = np.zeros(self.nq, dtype=bool)
         angular[self._iq] = np.isin(self.flat.kind, (0, 2))
         low, high = np.where(angular, -np.pi, -1.0), np.where(angular, np.pi, 1.0)
@@ -453,7 +454,8 @@ class Model(System):
         """
         q = self._checked(q, self.nq, name).copy()
         for i in self._quaternions:
-            norm = np.linalg.norm(q[i : i + 4])
+            with np.errstate(over="ignore"):  # infinite is not one either
+                norm = np.linalg.norm(q[i : i + 4])
             if abs(norm - 1.0) > QUATERNION_TOLERANCE:
                 raise InputError(
                     named(name, q) + f"[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
@@ -556,8 +558,8 @@ class Model(System):
         InputError
             If axes is neither of the two.
         """
-        if axes not in ("world", "local"):
-            raise InputError(f'axes="{axes}" is not known; choose "world" or "local"')
+        if not isinstance(axes, str) or axes not in ("world", "local"):
+            raise InputError(named("axes", axes) + f' is {shown(axes)}; choose "world" or "local"')
         k = self._frame(name)
         q = self.validate_configuration(q)
         body = int(self.flat.frame_body[k])
@@ -711,7 +713,7 @@ class Model(System):
         tau = None if tau is None else self._checked(tau, self.nv, "tau")
         u, t = resolve_inputs(self, inputs), float(entries(t, (), "t"))
         locked = np.zeros(self.nv)
-        for name, a in (prescribed or {}).items():
+        for name, a in mapping(prescribed, "prescribed", "a mapping of names of joints to accelerations").items():
             if name not in self.kinematic_names:
                 raise UnknownNameError("prescribed joint", name, self.kinematic_names)
             locked[self.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
@@ -909,11 +911,11 @@ class Model(System):
 
     def expand(self, q: ArrayLike) -> np.ndarray:
         """Return the coordinates of all joints, (..., nq of ``full``) [m or rad], for q (..., nq)."""
-        return np.asarray(q, dtype=float)
+        return numbers_of(q, "q")
 
     def expand_velocity(self, v: ArrayLike) -> np.ndarray:
         """Return the velocities of all joints, (..., nv of ``full``) [m/s or rad/s], for v (..., nv)."""
-        return np.asarray(v, dtype=float)
+        return numbers_of(v, "v", marks=True)
 
     def reduced(self) -> Any:
         """Return the same mechanism without coordinates for joints that follow others.

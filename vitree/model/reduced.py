@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import numbers_of, of_kind, shown, whole
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.model.derivatives import TwistDerivatives
@@ -15,6 +16,9 @@ from vitree.model.euler import EulerModel
 from vitree.model.finite import finite_result
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 from vitree.wording import named
+
+#: What is too large for a double is infinite, and refused where a result needs it.
+_quiet = np.errstate(over="ignore")
 
 
 class ReducedModel(Model, made_by="reduced"):
@@ -31,7 +35,7 @@ class ReducedModel(Model, made_by="reduced"):
     """
 
     def __init__(self, full: Model):
-        self._full = full
+        self._full = of_kind(full, Model, "full", "a Model; model.reduced() makes one of it")
         self._couplings = np.array([isinstance(c, Coupling) for c in full.constraints], dtype=bool)
         follows = _followed(full)
         followers = np.array(sorted(follows), dtype=int)
@@ -103,12 +107,14 @@ class ReducedModel(Model, made_by="reduced"):
     def full(self) -> Model:
         return self._full
 
+    @_quiet
     def expand(self, q: ArrayLike) -> np.ndarray:
-        q = self._wide(np.asarray(q, float), self.nq, "q")
+        q = self._wide(q, self.nq, "q")
         return np.ascontiguousarray(q[..., self._lead_q] * self._gain_q + self._offset_q)
 
+    @_quiet
     def expand_velocity(self, v: ArrayLike) -> np.ndarray:
-        return np.ascontiguousarray(self._wide(np.asarray(v, float), self.nv, "v")[..., self._lead_v] * self._gain_v)
+        return np.ascontiguousarray(self._wide(v, self.nv, "v")[..., self._lead_v] * self._gain_v)
 
     def contract(self, q: ArrayLike) -> np.ndarray:
         """Return the coordinates (..., nq) [m or rad] of those that do not follow, of a ``q`` of ``full``."""
@@ -119,7 +125,7 @@ class ReducedModel(Model, made_by="reduced"):
         return np.ascontiguousarray(self._wide(v, self.full.nv, "v")[..., self._own_v])
 
     def _wide(self, x: ArrayLike, size: int, name: str) -> np.ndarray:
-        x = np.asarray(x)
+        x = numbers_of(x, name, marks=True)
         if x.shape[-1:] != (size,):
             raise InputError(named(name, x) + f" has shape {x.shape}; {self.name!r} needs (..., {size})")
         return x
@@ -134,8 +140,13 @@ class ReducedModel(Model, made_by="reduced"):
         axes : int
             How many of the last axes go by the coordinates.
         """
-        f = np.asarray(f)
-        for axis in range(-axes, 0):
+        f, count = numbers_of(f, "f"), whole(axes)
+        if count is None or not 0 <= count <= f.ndim or f.shape[f.ndim - count :] != (self.full.nv,) * count:
+            raise InputError(
+                f"f has shape {f.shape} and axes is {shown(axes)}; so many of its last axes must have {self.full.nv} "
+                "entries"
+            )
+        for axis in range(-count, 0):
             f = np.moveaxis(f, axis, -1)
             out = np.array(f[..., self._own_v])
             for k, leader, gain in self._followers:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers
+from vitree.arguments import Asked, as_numbers, mapping
 from vitree.errors import CallableError, InputError, UnknownNameError
 from vitree.model.system import System
 from vitree.wording import Argument, named
@@ -153,7 +153,7 @@ class Motion:
         self.names = model.kinematic_names
         self.iq = np.array([model.joint(name).q_slice.start for name in self.names], dtype=int)
         self.iv = np.array([model.joint(name).v_slice.start for name in self.names], dtype=int)
-        self.prescribed = dict(prescribed or {})
+        self.prescribed = mapping(prescribed, "prescribed", "a mapping of names of joints to motions")
         for name in self.prescribed:
             if name not in self.names:
                 model.joint(name)
@@ -191,7 +191,8 @@ class Motion:
         from scipy.interpolate import make_interp_spline
 
         spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 1) | 1))
-        rate, acceleration = spline.derivative(1), spline.derivative(2)
+        rate = spline.derivative(1)
+        acceleration: Callable = spline.derivative(2) if spline.k > 1 else lambda t: 0.0  # one step: a straight line
 
         def sampled(t):
             k = int(np.abs(self.ends - t).argmin())

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries
+from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
 from vitree.model.finite import finite_result
 from vitree.wording import named
@@ -186,9 +186,9 @@ class System(ABC):
 
     def _rows(self, x: Any, size: int, name: str) -> np.ndarray:
         try:
-            x = np.ascontiguousarray(x, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InputError(named(name, x) + f" must be an array of rows of {size} numbers: {error}") from None
+            x = as_numbers(x)
+        except TypeError as error:
+            raise InputError(named(name, x) + f" must be an array of rows of {size} numbers: it has {error}") from None
         if x.ndim != 2 or x.shape[1] != size:
             raise InputError(
                 named(name, x) + f" has shape {x.shape}; {self.name!r} needs (n, {size}), a row for each state "
@@ -278,7 +278,8 @@ def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
                     raise InputError(f"{method.__name__}() takes as many rows of each, not {len(rows[0])} rows of "
                                      f"{widths[0][0]}, {len(x)} rows of {name}")  # fmt: skip
             rows.append(x)
-        return method(self, *rows)
+        with np.errstate(all="ignore"):  # numbers too large for a double are infinite in the result
+            return method(self, *rows)
 
     return checked
 

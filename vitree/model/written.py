@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, entries
+from vitree.arguments import Asked, as_numbers, entries, generator, shown
 from vitree.errors import InputError
+from vitree.wording import named
 
 if TYPE_CHECKING:
     from vitree.model.mechanism import Mechanism
@@ -173,7 +174,10 @@ def check_derivatives(
     InputError
         If one is off by more than 1e-5; the text names the derivative, its worst entry, and both values.
     """
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0) if rng is None else generator(rng)
+    if not hasattr(model, "random_configuration"):
+        raise InputError(named("model", model) + f" is {shown(model)}; it must be a Model")
+    t = float(entries(t, (), "t"))
     q = model.random_configuration(rng) if q is None else model.validate_configuration(q)
     v = rng.standard_normal(model.nv) if v is None else model.validate_velocity(v)
     u = np.zeros(len(model.input_names)) if u is None else entries(u, (len(model.input_names),), "u")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from vitree.arguments import several
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 from vitree.plot.files import check_format, save, settings_of
@@ -190,7 +191,8 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
     every = parts.names_of(first, of)
     named = [names] if isinstance(names, str) else names
     count = min(parts.SHOWN, max(parts.GREY // len(runs), 1))
-    chosen = parts.moving(first, every, of, count) if named is None else list(named)
+    given = () if named is None else several(named, "names", "names of coordinates")
+    chosen = parts.moving(first, every, of, count) if named is None else list(given)
     lines = {
         (f"{name}, {label}" if len(runs) > 1 else name): (label, run.t, parts.entry(run, of, name))
         for name in chosen for label, run in runs
@@ -224,7 +226,7 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
         raise InputError(f"{first.model_name} has no joint with one coordinate, and a phase portrait needs one")
     if name is None:
         (name,) = parts.moving(first, known, "q", 1)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UnknownNameError("coordinate with a velocity of its own", name, known)
     axes = parts.begin(axes)
     for index, (label, run) in enumerate(runs):
@@ -329,7 +331,7 @@ def figure_of(what: str, source, **options):
     UnknownNameError
         If there is no such plot, or no such coordinate.
     """
-    if what not in PLOTS:
+    if not isinstance(what, str) or what not in PLOTS:
         raise UnknownNameError("plot", what, PLOTS)
     if what == "comparison":
         return comparison(source, **options)

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 from xml.etree import ElementTree
 
+from vitree.arguments import of_kind, path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, versions
 from vitree.wording import visible
@@ -60,7 +61,7 @@ def check_format(path: str | os.PathLike) -> str:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "plotting") from None
-    kind = Path(path).suffix.lower().lstrip(".") or "png"
+    kind = path_of(path).suffix.lower().lstrip(".") or "png"
     known = FigureCanvasBase.get_supported_filetypes()
     if kind not in known:
         raise InputError(f"{path} has the ending .{kind}; choose from {', '.join(sorted(known))}")
@@ -90,7 +91,10 @@ def save(figure, path: str | os.PathLike) -> Path:
     InputError
         If the file cannot be written, or its ending names no known format.
     """
-    path, kind = Path(path), check_format(path)
+    path, kind = path_of(path), check_format(path)
+    from matplotlib.figure import Figure
+
+    of_kind(figure, Figure, "figure", "a figure of matplotlib")
     notes = _drawn.get(figure, {"plots": [], "sources": []})
     metadata: dict[str, str | None] | None = None
     if kind in _KEYS:
@@ -126,7 +130,7 @@ def settings_of(path: str | os.PathLike) -> dict[str, Any]:
     InputError
         If the file cannot be read, or has no such settings.
     """
-    path = Path(path)
+    path = path_of(path)
     try:
         data = path.read_bytes()
         if data.startswith(b"\x89PNG"):

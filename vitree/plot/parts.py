@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import real, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
@@ -48,7 +49,16 @@ def line_style(index: int) -> dict[str, Any]:
     -------
     dict
         Keywords of matplotlib's ``plot``.
+
+    Raises
+    ------
+    InputError
+        If the index is no whole number.
     """
+    number = whole(index)
+    if number is None:
+        raise InputError(f"index is {shown(index)}; it must be a whole number")
+    index = number
     colour = COLOURS[index % len(COLOURS)]
     return {"color": colour, "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.4}
 
@@ -68,9 +78,9 @@ def step_of(found: Compared, dt: float | None) -> float:
         raise InputError(f"the comparison of {found.model_name} has no run to draw")
     if dt is None:
         return min((key[1] for key in found.series), default=steps[0])
-    if dt not in steps:
+    if real(dt) not in steps:
         raise InputError(f"dt = {dt} s was not run; choose from {', '.join(map(str, steps))}")
-    return dt
+    return real(dt)
 
 
 @dataclass(frozen=True)
@@ -240,6 +250,8 @@ def literal(text: str) -> str:
 def begin(axes):
     """Return the axes to draw into: the given ones, or those of a new figure."""
     if axes is not None:
+        if not (callable(getattr(axes, "plot", None)) and hasattr(axes, "figure")):
+            raise InputError(f"axes is {shown(axes)}; it must be axes of matplotlib to draw into")
         return axes
     return new_figure(figsize=(8, 4)).subplots()
 

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, versions
 from vitree.results.recording import Recording
@@ -52,7 +53,7 @@ def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
     InputError
         If the file cannot be written.
     """
-    path, found = Path(path), columns(traj)
+    path, found = path_of(path), columns(traj)
     with replacing(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
@@ -123,7 +124,7 @@ def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
     """
     if not len(traj):
         raise InputError("the trajectory has no records, and NetCDF cannot hold an empty one; record some steps")
-    path, dataset = Path(path), to_xarray(traj)
+    path, dataset = path_of(path), to_xarray(traj)
     # NetCDF reads a dimension of length zero as an unlimited one.
     dataset = dataset.drop_dims([name for name, size in dataset.sizes.items() if not size])
     with replacing(path) as stream:
@@ -140,6 +141,6 @@ def to_json(traj: Recording, path: str | os.PathLike) -> Path:
     names = ("model_name", "method", "steps", "seconds", "settings", "monitors")
     content = {name: getattr(traj, name) for name in names} | {"versions": versions()}
     content["columns"] = {name: {"unit": unit, "values": x} for name, (x, unit) in columns(traj).items()}
-    path = Path(path)
+    path = path_of(path)
     write_text(path, json.dumps(no_nan(plain(content)), allow_nan=False))
     return path

@@ -13,6 +13,7 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
+from vitree.arguments import path_of
 from vitree.errors import InputError
 from vitree.results.drawing import Drawing
 from vitree.results.film import Film
@@ -64,7 +65,7 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     InputError
         If the file cannot be written.
     """
-    path = Path(path)
+    path = path_of(path)
     header = {name: getattr(run, name) for name in _header_names()}
     header |= {"format": FORMAT, "kind": "vitree trajectory", "units": UNITS, **versions()}
     if (known := about(run)) is not None:
@@ -88,7 +89,7 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
     InputError
         If the file is missing, damaged, of another kind or of a later format.
     """
-    path = Path(path)
+    path = path_of(path)
     remedy = "give a run, as 'vitree simulate' or Trajectory.save writes it"
     try:
         with open(path, "rb") as stream:

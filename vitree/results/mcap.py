@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.filming import film_of
 from vitree.results.recording import Recording
@@ -70,7 +71,7 @@ def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
         raise MissingExtraError("mcap", "mcap", "writing an MCAP file") from None
     if len(traj) and not traj.t.min() >= 0:
         raise InputError(f"MCAP has no negative times, but the run has t = {traj.t.min():g} s; start it with t0=0")
-    path = Path(path)
+    path = path_of(path)
     with replacing(path) as stream:
         writer = Writer(stream)
         writer.start(library="vitree")

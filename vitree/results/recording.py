@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
 from vitree.model.system import System
 from vitree.results.plain import plain, read_only
@@ -70,27 +71,39 @@ class Recording:
     about: dict[str, Any] | None = None
 
     def __post_init__(self):
+        for name in NAMES:
+            object.__setattr__(self, name, several(getattr(self, name), f"trajectory.{name}", "a sequence of names"))
+        if self.system is not None:
+            of_kind(self.system, System, "trajectory.system", "a System, or None")
+        for name in ("model_name", "method"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a text")
+        for name in COUNTS:
+            if (count := whole(getattr(self, name))) is None:
+                raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a whole number")
+            object.__setattr__(self, name, count)
         n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
         for name in ("constraint", "multipliers"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full((n, m), np.nan))
         for name, shape in shapes(n, nq, nv, m).items():
-            array = np.asarray(getattr(self, name), dtype=int if name == "iterations" else float)
+            array = numbers_of(getattr(self, name), f"trajectory.{name}")
+            array = array.astype(int) if name == "iterations" else array
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
             object.__setattr__(self, name, array)
-        checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
+        try:
+            checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
+        except Exception as error:  # whatever a value's own methods raise
+            raise InputError(f"trajectory.checkpoint must be bytes in a row: {told(error)}") from None
         if checkpoint.ndim != 1:
             raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
         object.__setattr__(self, "checkpoint", checkpoint)
-        monitors = {name: np.asarray(rows) for name, rows in (self.monitors or {}).items()}
+        given = mapping(self.monitors, "trajectory.monitors", "a mapping of names to arrays")
+        monitors = {name: numbers_of(rows, f"the monitor {name}") for name, rows in given.items()}
         object.__setattr__(self, "monitors", monitors)
         self._freeze()
-        for name in NAMES:
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in COUNTS:
-            object.__setattr__(self, name, int(getattr(self, name)))
-        object.__setattr__(self, "seconds", float(self.seconds))
+        object.__setattr__(self, "seconds", float(entries(self.seconds, (), "trajectory.seconds")))
         object.__setattr__(self, "settings", plain(self.settings))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -115,7 +128,12 @@ class Recording:
 
     def __getitem__(self, index):
         if isinstance(index, slice | np.ndarray | list):
-            parts = {name: getattr(self, name)[index] for name in shapes()}
+            try:
+                parts = {name: getattr(self, name)[index] for name in shapes()}
+            except (IndexError, TypeError, ValueError) as error:
+                raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {error}") from None
+            if parts["t"].ndim != 1:
+                raise InputError(f"a trajectory is indexed by indices in a row, not by {shown(index)}")
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
             film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
@@ -126,6 +144,8 @@ class Recording:
                 f"a trajectory is indexed by a whole number, a slice or an array of indices, "
                 f"not by {index!r}; use .at(t) for a time"
             ) from None
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"a trajectory of {len(self)} records has no {shown(index)}")
         return State(*(getattr(self, name)[index] for name in State._fields))
 
     def at(self, t: float) -> State:
@@ -139,6 +159,7 @@ class Recording:
         if not len(self):
             raise InputError("the trajectory has no records")
         low, high = float(np.min(self.t)), float(np.max(self.t))
+        t = real(t)
         slack = 1e-9 * max(abs(low), abs(high))
         if not low - slack <= t <= high + slack:  # NaN lands here too
             raise InputError(f"t = {t} s was not recorded; choose from {low:g} to {high:g} s")

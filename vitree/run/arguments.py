@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, real
+from vitree.arguments import as_numbers, axes_of, real
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
 from vitree.results.recording import Recording
@@ -96,7 +96,7 @@ class Schedule:
             If either is wrong, or the two do not fit.
         """
         dt: Any = given.dt
-        if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and np.ndim(dt)):
+        if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and axes_of(dt) > 0):
             if adaptive:
                 raise InputError(
                     named("dt", given.dt) + " must be one number, the step at rest, with " + keyword("adapt", "method")

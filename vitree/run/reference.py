@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import real
 from vitree.errors import ConvergenceError, InputError
 from vitree.model.system import System
 from vitree.results.series import NAN, distance, shared
@@ -82,7 +83,9 @@ class Reference:
     """
 
     def __init__(self, source, tolerance: float, dts: list[float]):
-        self.source, self.tolerance = source, tolerance
+        if not 0 < real(tolerance) < 1:
+            raise InputError(Argument("reference_tolerance", tolerance) + " must be a number between 0 and 1")
+        self.source, self.tolerance = source, real(tolerance)
         self.error = NAN
         self.notes: tuple[str, ...] = ()
         # a step that divides another has the other's times among its own

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from vitree.arguments import all_finite, as_numbers
+from vitree.arguments import all_finite, as_numbers, axes_of
 from vitree.errors import ModelError
 from vitree.wording import named
 
@@ -73,7 +73,7 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
     ModelError
         If it is not symmetric, or has an eigenvalue that is not positive.
     """
-    given = np.ndim(value) if not isinstance(value, str) else 0
+    given = axes_of(value)
     if given == 0:
         A = array(value, (), what) * np.eye(size)
     elif given == 1:
@@ -85,7 +85,7 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
         i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
         entries = f"entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}"
         raise ModelError(named(what, value) + f" is not symmetric: {entries}")
-    A = 0.5 * (A + A.T)
+    A = 0.5 * A + 0.5 * A.T
     least = float(np.linalg.eigvalsh(A)[0])
     if least <= 0 if definite else least < -1e-12 * largest:
         accepted = "positive" if definite else "positive or zero"

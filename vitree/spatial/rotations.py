@@ -19,7 +19,7 @@ def proper_rotation(value, what: str) -> np.ndarray:
         raise ModelError(f"the rotation of {what} has {error}; give a rotation matrix (3, 3)") from None
     if (
         R.shape != (3, 3)
-        or not np.isfinite(R).all()
+        or not np.abs(R).max() < 2
         or np.abs(R @ R.T - np.eye(3)).max() > UNIT_TOLERANCE
         or np.linalg.det(R) < 0
     ):

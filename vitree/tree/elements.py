@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import plain_scalar, real
+from vitree.arguments import of_kind, plain_scalar, real, several, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import direction, finite, vector
@@ -98,7 +98,7 @@ def _primitive(value, rotation: bool, axis: int, limits: dict) -> Element:
             return Fixed(rotation=rotation_about(unit, number))
         return Fixed(position=tuple(number * unit))
     raise ModelError(
-        f"a primitive transform takes a name (of a coordinate) or a finite number (a constant), not {value!r}"
+        f"a primitive transform takes a name (of a coordinate) or a finite number (a constant), not {shown(value)}"
     )
 
 
@@ -159,6 +159,14 @@ def rz(value: str | float, **limits: Any) -> Element:
     return _primitive(value, True, 2, limits)
 
 
+def _pair(twist: Any, name: str) -> tuple[Any, Any]:
+    """The two parts of a twist."""
+    parts = several(twist, "twist", f'a pair (angular, linear) of "{name}"')
+    if len(parts) != 2:
+        raise ModelError(f'the twist of "{name}" has {len(parts)} parts; it must have two, (angular, linear)')
+    return parts[0], parts[1]
+
+
 def screw(
     name: str,
     axis: ArrayLike | None = None,
@@ -197,7 +205,7 @@ def screw(
     if (axis is None) == (twist is None):
         raise ModelError(f'screw "{name}": give either axis= (with point=, pitch=) or twist=')
     if twist is not None:
-        w, v = (vector(part, f'twist of "{name}"') for part in twist)
+        w, v = (vector(part, f'twist of "{name}"') for part in _pair(twist, name))
         length = math.sqrt(w.dot(w)) or math.sqrt(v.dot(v))
         if abs(length - 1.0) > UNIT_TOLERANCE:
             raise ModelError(
@@ -263,7 +271,8 @@ def fixed(
     ModelError
         If a vector is not three finite numbers, or the matrix not a rotation.
     """
-    R = rotation_rpy(*vector(rpy, "rpy").tolist()) if rotation is None else proper_rotation(rotation, name or "fixed")
+    what = "fixed" if name is None else name
+    R = rotation_rpy(*vector(rpy, "rpy").tolist()) if rotation is None else proper_rotation(rotation, what)
     return Fixed(name, rotation=R, position=tuple(vector(xyz, "xyz").tolist()))
 
 
@@ -307,8 +316,16 @@ def body(
     if rotation is not None:
         R = proper_rotation(rotation, f'inertia axes of "{name}"')
         tensor = R @ tensor @ R.T
-    place = tuple(vector(com, f'com of "{name}"').tolist())
-    return Body(name, mass=mass, com=place, inertia=tensor, geometry=tuple(geometry))
+    at = tuple(vector(com, f'com of "{name}"').tolist())
+    return Body(name, mass=mass, com=at, inertia=tensor, geometry=_shapes(geometry, name))
+
+
+def _shapes(geometry: Any, name: str) -> tuple[Geometry, ...]:
+    """The shapes of a body."""
+    shapes = several(geometry, "geometry", f'a sequence of Geometry of "{name}"')
+    for shape in shapes:
+        of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
+    return shapes
 
 
 def part_of(element: Coordinate, joint: str, kind: str) -> Coordinate:

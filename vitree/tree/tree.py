@@ -121,10 +121,10 @@ class Tree:
         UnknownNameError
             If there is no frame of that name.
         """
-        for _, at in self.world.walk():
+        for _, at in self.world.walk() if isinstance(name, str) else ():
             if at.name == name or any(b.name == name for b in at.bodies):
                 return at
-        for _, at in self.world.walk():
+        for _, at in self.world.walk() if isinstance(name, str) else ():
             if at.element.name == name:
                 return at
         names = sorted(set().union(*self._names.values()))

@@ -60,7 +60,7 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
     InputError
         If ``inertia`` is not one of the two.
     """
-    if inertia not in REPAIRS:
+    if not isinstance(inertia, str) or inertia not in REPAIRS:
         raise InputError(
             Argument("inertia", inertia) + ' is not a way to repair; choose from "repair", "geometry"', choices=REPAIRS
         )

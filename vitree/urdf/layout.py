@@ -58,7 +58,7 @@ def find_layout(
     UnknownNameError
         If there is no link ``root``.
     """
-    if root is not None and root not in links:
+    if root is not None and not (isinstance(root, str) and root in links):
         raise UnknownNameError("link", root, links, about=Argument("root", root))
     ends = {name: ends_of(joint) for name, joint in joints.items()}
     above: dict[str, tuple[str, str]] = {}

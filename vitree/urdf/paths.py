@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from vitree.arguments import path_of, several
 from vitree.errors import InputError
-from vitree.wording import Argument, keyword
+from vitree.wording import keyword
 
 #: Folders by package name, or folders that hold packages.
 Packages = Mapping[str, str | os.PathLike] | Iterable[str | os.PathLike] | str | os.PathLike
@@ -231,17 +232,15 @@ def _given(packages: Packages | None) -> tuple[dict[str, Path], list[Path]]:
     """Folders by name, and all folders."""
     if isinstance(packages, str | os.PathLike):
         packages = [packages]
-    try:
-        named = {name: _folder(path) for name, path in packages.items()} if isinstance(packages, Mapping) else {}
-        given = list(named.values()) if named else [_folder(path) for path in packages or ()]
-    except TypeError:
-        text = Argument("packages", packages) + " must be a mapping {name: folder}, or a list of folders"
-        raise InputError(text) from None
-    return named, given
+    if isinstance(packages, Mapping):
+        named = {name: _folder(path) for name, path in packages.items()}
+        return named, list(named.values())
+    given = () if packages is None else several(packages, "packages", "a mapping {name: folder}, or a list of folders")
+    return {}, [_folder(path) for path in given]
 
 
 def _folder(path: str | os.PathLike) -> Path:
-    folder = os.path.abspath(os.path.expanduser(path))
+    folder = os.path.abspath(os.path.expanduser(path_of(path, "packages")))
     if not os.path.isdir(folder):
         raise InputError(keyword("packages") + f" names {path}, which is not a folder")
     return Path(folder)

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -14,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import path_of, real, shown, told, whole
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
 from vitree.mechanism.constraints import Coupling
@@ -69,16 +69,18 @@ class Options:
 
     def __post_init__(self):
         for option, choices in CHOICES.items():
-            if (value := getattr(self, option)) not in choices:
+            if not isinstance(value := getattr(self, option), str) or value not in choices:
                 raise InputError(
                     Argument(option, value) + " is not known; choose from " + ", ".join(f'"{x}"' for x in choices),
                     choices=choices,
                 )
-        if not (isinstance(self.density, Real) and 0 < self.density < np.inf):
+        if not 0 < real(self.density) < np.inf:
             raise InputError(Argument("density", self.density) + " must be a finite number above zero")
+        object.__setattr__(self, "density", real(self.density))
         for option in ("max_bytes", "max_depth"):
-            if not (isinstance(value := getattr(self, option), Integral) and value > 0):
+            if (whole(value := getattr(self, option)) or 0) < 1:
                 raise InputError(Argument(option, value) + " must be a whole number above zero")
+            object.__setattr__(self, option, whole(value))
 
 
 def load_urdf(
@@ -316,14 +318,14 @@ def _open(source, max_bytes: int) -> tuple[str, bytes, str | None, Path | None]:
         name = name if path is None else path.name
         try:
             data = source.read(max_bytes + 1)
-        except (OSError, ValueError) as error:  # closed; text that is not in its encoding
-            raise Source.failure(name, f"the file cannot be read: {error}") from None
+        except Exception as error:  # closed; text that is not in its encoding; whatever its own methods raise
+            raise Source.failure(name, f"the file cannot be read: {told(error)}") from None
         return (name, *_encoded(data), path)
     if isinstance(source, bytes | bytearray) or (isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] == "<"):
         return ("<text>", *_encoded(source), None)
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"a robot file must be a path, a text, bytes or a file object, not {source!r}")
-    path = Path(os.path.expanduser(source))
+        raise InputError(f"a robot file must be a path, a text, bytes or a file object, not {shown(source)}")
+    path = Path(os.path.expanduser(path_of(source, "source")))
     name = path.name or str(source)
     try:
         with open(path, "rb") as stream:

@@ -12,6 +12,7 @@ import threading
 from importlib import import_module, metadata, resources
 from pathlib import Path
 
+from vitree.arguments import path_of, shown
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, UrdfError, VitreeError
 from vitree.urdf.paths import Places
 from vitree.urdf.xacro import expand, expand_xacro, is_xacro
@@ -160,8 +161,8 @@ def find_robot(name: str | os.PathLike) -> Path:
     a file beside the xacro file. It is trusted as the package is, whose modules name the commit to clone.
     """
     if not isinstance(name, str | os.PathLike):
-        raise InputError(f"a robot must be a name or a path, not {name!r}")
-    path = Path(os.path.expanduser(name))
+        raise InputError(f"a robot must be a name or a path, not {shown(name)}")
+    path = Path(os.path.expanduser(path_of(name, "name")))
     if os.path.isfile(path):
         return path
     robots = list_robots()

@@ -6,12 +6,12 @@ import math
 import os
 import re
 from collections import defaultdict
-from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
+from vitree.arguments import path_of, plain_scalar
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import Flat, Geometry
@@ -78,6 +78,8 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     """
     if not isinstance(model, Model | Tree):
         raise InputError(f"write_urdf takes a Model or a Tree, not {model!r}")
+    if not isinstance(plain_scalar(lossy), bool):
+        raise InputError(Argument("lossy", lossy) + " must be True or False")
     flat = (Model(model.flatten()) if isinstance(model, Tree) else model).full.flat
     mimics, others = _follows(flat)
     _require_expressible(flat, others, lossy)
@@ -85,7 +87,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
     if path is not None:
-        write_text(Path(path).expanduser(), text)
+        write_text(os.path.expanduser(path_of(path)), text)
     return text
 
 

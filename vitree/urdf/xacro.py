@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from vitree.arguments import mapping
 from vitree.errors import MissingExtraError, UnknownNameError, UrdfError
 from vitree.urdf.paths import Packages, Places, Resolved
 from vitree.urdf.xml import MAX_BYTES
@@ -88,8 +89,9 @@ def expand_xacro(
     """
     if not os.path.isfile(path):
         raise UrdfError(f"{Path(path).name}: there is no such file ({path}); check the path")
-    text, said, asked = expand(path, Places(path, packages), arguments or {}, trust)
-    for name in arguments or {}:
+    arguments = mapping(arguments, "xacro", "a mapping of names of arguments to values")
+    text, said, asked = expand(path, Places(path, packages), arguments, trust)
+    for name in arguments:
         if name not in asked:
             about = Argument("xacro", arguments, style="name")
             raise UnknownNameError(f"xacro argument of {Path(path).name} called", name, sorted(asked), about=about)

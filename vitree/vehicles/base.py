@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import of_kind, several
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.system import System, set_once
@@ -44,7 +45,9 @@ class Vehicle(System):
     def __init__(self, name: str, input_names: Iterable[str], geometry: Iterable[Geometry], parts: dict[str, Any]):
         self._name = str(name)
         self.input_names = tuple(map(str, input_names))
-        self.geometry: tuple[Geometry, ...] = tuple(geometry)
+        self.geometry: tuple[Geometry, ...] = several(geometry, "geometry", "a sequence of Geometry")
+        for shape in self.geometry:
+            of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
         if len(set(self.input_names)) < len(self.input_names):
             raise ModelError(f'two inputs of "{name}" have the same name: {", ".join(self.input_names)}')
         content = [(key, _content(value)) for key, value in sorted(parts.items())]

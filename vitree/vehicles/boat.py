@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.spatial.checks import array, not_negative, positive, symmetric
@@ -142,6 +143,7 @@ class Boat(RigidVehicle):
         return q
 
 
+@np.errstate(over="ignore", invalid="ignore")  # infinite parts are refused
 def boat(*, length: float = 4.0, width: float = 1.6, height: float = 0.8, keel: float = 0.35, mass: float = 1200.0,
          inertia: ArrayLike | None = None, added_mass: ArrayLike = (0.05, 0.4, 0.8),
          added_inertia: ArrayLike = (0.2, 0.3, 0.2), density: float = 1000.0, gravity: float = 9.81,
@@ -260,7 +262,10 @@ def _hull(edges: tuple, keel: float, mass: float, water: Water, name: str) -> Hu
     sizes = np.array([positive(x, f'the {what} of "{name}"')
                       for x, what in zip(edges, ("length", "width", "height"), strict=True)])  # fmt: skip
     bottom = -float(array(keel, (), f'the keel of "{name}"'))
-    draft = mass / (water.density * sizes[0] * sizes[1])
+    with np.errstate(over="ignore"):
+        draft = mass / (water.density * sizes[0] * sizes[1])
+    if not 0 < draft < np.inf:
+        raise ModelError(f'the draft of "{name}" is {draft:g} m: its sizes, mass or the density are too large or small')
     if draft >= sizes[2]:
         most = water.density * sizes.prod()
         raise ModelError(f'"{name}" sinks: it is {mass:g} kg, and its hull displaces {most:g} kg')
@@ -273,9 +278,10 @@ def _shares(given, what: str, whose: str) -> np.ndarray:
 
 
 def _counts(value, size: int, what: str) -> tuple[int, ...]:
-    if len(value) != size or not all(isinstance(n, int) and n >= 1 for n in value):
-        raise ModelError(f"{what} are {value!r}; give {size} whole numbers, at least 1")
-    return tuple(value)
+    counts = [whole(n) for n in value] if isinstance(value, Sequence | np.ndarray) and np.ndim(value) else []
+    if len(counts) != size or not all(n is not None and n >= 1 for n in counts):
+        raise ModelError(f"{what} are {shown(value)}; give {size} whole numbers, at least 1")
+    return tuple(n for n in counts if n is not None)
 
 
 def _shapes(hull: Hull, places: np.ndarray) -> tuple[Geometry, ...]:

@@ -80,7 +80,8 @@ class Space:
 
     @staticmethod
     def validate(c: np.ndarray, name: str) -> np.ndarray:
-        length = np.linalg.norm(c[3:])
+        with np.errstate(over="ignore"):  # infinite is not one either
+            length = np.linalg.norm(c[3:])
         if abs(length - 1) > 1e-6:
             raise InputError(f"{name} has a quaternion (x, y, z, w) of length {length:.9g}; it must be 1: normalise it")
         return np.concatenate((c[:3], c[3:] / length))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import _vehicles
-from vitree.arguments import Asked
+from vitree.arguments import Asked, entries, mapping
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.model import Model
@@ -96,7 +96,7 @@ class RigidVehicle(Vehicle):
                                  f"gravity: give mass=")  # fmt: skip
             mass = M[0, 0]
         self.mass = not_negative(mass, f'the mass of "{name}"')
-        controls = dict(controls or {})
+        controls = mapping(controls, "controls", "a mapping of names of inputs to wrenches")
         self.columns = np.array(
             [array(w, (6,), f'the wrench of the input "{k}"') for k, w in controls.items()]
         ).reshape(-1, 6)
@@ -220,8 +220,10 @@ class RigidVehicle(Vehicle):
             If the number of inputs is wrong.
         """
         q, v = self.validate_configuration(q), self._checked(v, 6, "v")
-        u = array(inputs if len(inputs) else np.zeros(len(self.input_names)), (len(self.input_names),), "inputs")
-        still, slope = self.core.wrench(float(t), q, u)
+        none = isinstance(inputs, tuple | list) and not inputs
+        u = array(np.zeros(len(self.input_names)) if none else inputs, (len(self.input_names),), "inputs")
+        t = float(entries(t, (), "t"))
+        still, slope = self.core.wrench(t, q, u)
         xi = np.concatenate((v[3:], v[:3]))
         total = still + slope @ xi
         force = self._asked("force", self.force, (6,))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree.arguments import entries
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.system import METHODS_OF
@@ -347,10 +348,11 @@ class NonholonomicVehicle(Vehicle):
             for name, rate in rates.items():
                 if name not in self.shape_names:
                     raise InputError(f'{self.name!r} has no shape coordinate "{name}"; they are {self.shape_names}')
-                u[self.shape_names.index(name)] = rate
-        elif len(rates):
+                u[self.shape_names.index(name)] = entries(rate, (), f'the rate of "{name}"')
+        elif not (isinstance(rates, tuple | list) and not rates):
             u[:] = self._checked(rates, len(r), "rates")
-        lam = self._checked(glide, e.shape[1], "glide") if len(glide) else np.zeros(e.shape[1])
+        still = isinstance(glide, tuple | list) and not glide
+        lam = np.zeros(e.shape[1]) if still else self._checked(glide, e.shape[1], "glide")
         v = np.empty(self.nv)
         v[self.algebra] = np.concatenate((u, e @ lam - self.connection(r) @ u))
         return v
@@ -379,19 +381,18 @@ class NonholonomicVehicle(Vehicle):
             )
 
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
-        """Return the configuration (nq,) [m or rad] that a displacement leads to, unchecked.
+        """Return the configuration (nq,) [m or rad] that a displacement leads to.
 
         In the plane the displacement is along the mean heading.
         """
-        q, s = np.asarray(q, float), len(self.shape_names)
-        step = np.asarray(dq, float)[self.algebra]
+        q, s = self._checked(q, self.nq, "q"), len(self.shape_names)
+        step = self._checked(dq, self.nv, "dq")[self.algebra]
         return np.concatenate((q[:s] + step[:s], self.pose.integrate(q[s:], step[s:])))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
-        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``; unchecked."""
+        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
         s, dq = len(self.shape_names), np.empty(self.nv)
-        q0 = np.asarray(q0, float)
-        q1 = np.asarray(q1, float)
+        q0, q1 = self._checked(q0, self.nq, "q0"), self._checked(q1, self.nq, "q1")
         dq[self.algebra] = np.concatenate((q1[:s] - q0[:s], self.pose.difference(q0[s:], q1[s:])))
         return dq
 

@@ -88,16 +88,14 @@ cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const
 
 cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
                       Pose* pose, vt_real* h, vt_real* Dh) noexcept nogil:
-    # h: (count,), Dh: (count, nv) by body displacements; Dh may be NULL. Those written in Python are filled in by
-    # who asked
-    cdef int c, k
+    # h: (count,), Dh: (count, nv) by body displacements, zero where it is given; Dh may be NULL. Those written in Python
+    # are filled in by who asked
+    cdef int c
     cdef vt_real* row = NULL
     forward_kinematics(m, q, pose)
     for c in range(count):
         if Dh != NULL:
             row = Dh + c * m.nv
-            for k in range(m.nv):
-                row[k] = vt_set1(0.0)
         if list[c].kind == USER:
             h[c] = vt_set1(0.0)
         elif list[c].kind == COUPLING:

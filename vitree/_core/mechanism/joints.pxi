@@ -609,9 +609,9 @@ cdef void lt_turn_velocity(const vt_model* m, const vt_real* d, vt_real* v) noex
             joint_project_own(b, u, tmul(quat_matrix(exp_quat(w)), l), v)
 
 
-cdef void lt_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcept nogil:
-    # a row (nv,) by body displacements at node 2 becomes one by y
+cdef void lt_end_row(const vt_model* m, const vt_real* y, int first, int end, vt_real* row) noexcept nogil:
+    # a row (nv,) by displacements at node 2 of the bodies from first to end becomes one by y
     cdef int i
-    for i in range(m.nbody):
+    for i in range(first, end):
         if joint_multi(&m.body[i]):
             joint_increment_row(&m.body[i], y, row)

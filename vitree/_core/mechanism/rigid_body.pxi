@@ -139,7 +139,7 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
     # wrench: NULL, or (torque, force) on each body about its origin, world axes. Locked joints have acc = 0.
     aba_motion(m, q, v, wrench, x)
     aba_inertias(m, tau, x)
-    aba_accelerations(m, gravity, tau, acc, x)
+    aba_accelerations(m, gravity, tau, 0, m.nbody, acc, x)
 
 
 cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* v, const vt_real* wrench,
@@ -214,8 +214,8 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, AbaBody* x)
         hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
 
 
-cdef inline void aba_accelerations(const vt_model* m, const double* gravity, const vt_real* tau, vt_real* acc,
-                                   AbaBody* x) noexcept nogil:
+cdef inline void aba_accelerations(const vt_model* m, const double* gravity, const vt_real* tau, int first, int end,
+                                   vt_real* acc, AbaBody* x) noexcept nogil:
     # root to leaves: accelerations; gravity is one upwards
     cdef int i
     cdef const vt_body* b
@@ -223,7 +223,7 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
     cdef AbaBody* up
     cdef Vec3 dw, a
     cdef vt_real r
-    for i in range(m.nbody):
+    for i in range(first, end):
         b = &m.body[i]
         s = &x[i]
         # carried along by the parent
@@ -245,22 +245,24 @@ cdef inline void aba_accelerations(const vt_model* m, const double* gravity, con
         s.a = a
 
 
-cdef void aba_response(const vt_model* m, const vt_real* tau, vt_real* acc, AbaBody* x) noexcept nogil:
-    # acc = M^-1 tau, where x is of an `aba` at the same q: its inertias are kept, its velocity terms are zero
+cdef void aba_response(const vt_model* m, const vt_real* tau, int first, int end, vt_real* acc,
+                       AbaBody* x) noexcept nogil:
+    # acc = M^-1 tau of the bodies from first to end, which hang together with no others; x is of an `aba` at the same
+    # q: its inertias are kept, its velocity terms are zero
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
     cdef Vec3 n, f
     cdef vt_real r
     cdef double none[3]
-    for i in range(m.nbody):
+    for i in range(first, end):
         s = &x[i]
         s.I.bn = zero3()
         s.I.bf = zero3()
         s.zw = zero3()
         s.za = zero3()
     # leaves to root: the parent feels bias + U D^-1 u
-    for i in range(m.nbody - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         b = &m.body[i]
         s = &x[i]
         if not joint_multi(b):
@@ -273,7 +275,7 @@ cdef void aba_response(const vt_model* m, const vt_real* tau, vt_real* acc, AbaB
         if b.parent >= 0:
             hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
     none[:] = [0.0, 0.0, 0.0]
-    aba_accelerations(m, none, tau, acc, x)
+    aba_accelerations(m, none, tau, first, end, acc, x)
 
 
 # ---- mass matrix --------------------------------------------------------------------------------

@@ -580,13 +580,15 @@ cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_r
         j = b.parent
 
 
-cdef void lt_solve(const LinearTimeStep* step, const vt_real* r, vt_real* d) noexcept nogil:
-    # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step
-    lt_solve_inwards(step, r, d)
-    lt_solve_outwards(step, d)
+cdef void lt_solve(const LinearTimeStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
+    # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step; of the bodies from first to
+    # end, which hang together with no others
+    lt_solve_inwards(step, r, first, end, d)
+    lt_solve_outwards(step, first, end, d)
 
 
-cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, vt_real* d) noexcept nogil:
+cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, int first, int end,
+                                  vt_real* d) noexcept nogil:
     # leaves to root: u = D^-1 (-h r - S1^T F), and the parent gets F + U u
     cdef const vt_model* m = step.m
     cdef const Gains* g
@@ -595,10 +597,10 @@ cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, 
     cdef Mat3 R
     cdef Vec3 n, f
     cdef int i
-    for i in range(m.nbody):
+    for i in range(first, end):
         step.solve[i].n = zero3()
         step.solve[i].f = zero3()
-    for i in range(m.nbody - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         b = &m.body[i]
         s = &step.solve[i]
         R = step.node[i].R
@@ -639,7 +641,7 @@ cdef inline void lt_solve_multi(const vt_body* b, double h, const MultiGains* g,
     f[0] = load3(&a[3])
 
 
-cdef inline void lt_solve_outwards(const LinearTimeStep* step, vt_real* d) noexcept nogil:
+cdef inline void lt_solve_outwards(const LinearTimeStep* step, int first, int end, vt_real* d) noexcept nogil:
     # root to leaves: d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
     cdef const vt_model* m = step.m
     cdef const Trial* trial
@@ -649,7 +651,7 @@ cdef inline void lt_solve_outwards(const LinearTimeStep* step, vt_real* d) noexc
     cdef Vec3 w, v
     cdef vt_real u
     cdef int i
-    for i in range(m.nbody):
+    for i in range(first, end):
         b = &m.body[i]
         trial = &step.trial[i]
         R = step.node[i].R

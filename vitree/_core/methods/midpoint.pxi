@@ -256,12 +256,12 @@ cdef inline void mid_row(const vt_model* m, const MidMulti* multi, bint ends, do
             row[b.iv] = share * row[b.iv]
 
 
-cdef void mid_end_row(const vt_model* m, const vt_real* y, vt_real* row) noexcept nogil:
-    # a row (nv,) by body displacements at q2 becomes one by y
+cdef void mid_end_row(const vt_model* m, const vt_real* y, int first, int end, vt_real* row) noexcept nogil:
+    # a row (nv,) by displacements at q2 of the bodies from first to end becomes one by y
     cdef int i
     cdef const vt_body* b
     cdef Vec3 n, f, w, v
-    for i in range(m.nbody):
+    for i in range(first, end):
         b = &m.body[i]
         if joint_multi(b):
             joint_expand(b, y, &w, &v)
@@ -660,15 +660,15 @@ cdef inline void mid_jacobian_path(const MidStep* step, int i, int at, Twelve u,
             J[at * m.nv + b.iv + k] = dot12(&l, &g.Gam[k])
 
 
-cdef void mid_solve(const MidStep* step, const vt_real* r, vt_real* d) noexcept nogil:
-    # the increment d of y with (dr/dy) d = -r
+cdef void mid_solve(const MidStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
+    # the increment d of y with (dr/dy) d = -r, of the bodies from first to end, which hang together with no others
     cdef const vt_model* m = step.m
     cdef int i, up
     cdef MidSolve* e
     # leaves to root: rb = r - R.b, and the parent gets b + u D^-1 rb
-    for i in range(m.nbody):
+    for i in range(first, end):
         zero12(&step.work[i].b)
-    for i in range(m.nbody - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         e = &step.work[i]
         if joint_multi(&m.body[i]):
             mid_solve_multi(&m.body[i], r, e, &step.multi[m.body[i].multi])
@@ -679,7 +679,7 @@ cdef void mid_solve(const MidStep* step, const vt_real* r, vt_real* d) noexcept 
         if up >= 0:
             hand_down12(&e.b, step.body[i].t, &step.work[up].b)
     # root to leaves: d = D^-1 (rb - l.x), with x of the parent, and x + Gam d is the body's
-    for i in range(m.nbody):
+    for i in range(first, end):
         e = &step.work[i]
         up = m.body[i].parent
         zero12(&e.x)

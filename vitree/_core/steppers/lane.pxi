@@ -50,12 +50,13 @@ cdef struct Holonomic:          # h(q) = 0
     double* Dh2                 # at node 2
     double* push                # (count,) multipliers of accelerations and velocities
     double* response            # (count, nv) M^-1 Dh^T
-    double* schur               # (count, count) Dh M^-1 Dh^T
+    double* schur               # the islands' Dh M^-1 Dh^T, of at most (count, count)
     int* order                  # (count,) its pivots
     int* columns                # (nv,) where a row has entries
     double* lam                 # (count,) multipliers of the step: impulses at node 1
     double* tangent             # (count,) what makes the start's momentum tangent to the constraints
     double* force               # (count,) multipliers as forces at the last step's start
+    double* found               # (count,) multipliers of accelerations and velocities, island by island
 
 
 cdef int holonomic_make(Holonomic* x, Memory memory, int count, int nv) except -1:
@@ -66,6 +67,7 @@ cdef int holonomic_make(Holonomic* x, Memory memory, int count, int nv) except -
     x.columns = <int*>memory.scratch(nv * sizeof(int))
     x.lam = memory.kept_reals(count)
     x.tangent, x.force = memory.scratch_reals(count), memory.scratch_reals(count)
+    x.found = memory.scratch_reals(count)
     return 0
 
 
@@ -103,7 +105,8 @@ cdef struct Newton:
     double* v                   # (nv,) velocity and acceleration that guesses are made of
     double* a
     double* z                   # (rows,) corrections of the multipliers, and R d
-    double* A                   # (rows, rows) the Schur complement; rows = count + extra
+    double* w                   # (rows,) the same, island by island
+    double* A                   # the islands' Schur complements, of at most (rows, rows); rows = count + extra
     int* order                  # (rows,) its pivots
     double* past                # Broyden's corrections, and their squared lengths
     double* past_size
@@ -117,7 +120,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int rows, Py_ssize_t broy
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
-    x.z, x.A = memory.scratch_reals(rows), memory.scratch_reals(rows * rows)
+    x.z, x.w, x.A = memory.scratch_reals(rows), memory.scratch_reals(rows), memory.scratch_reals(rows * rows)
     x.order = <int*>memory.scratch(rows * sizeof(int))
     x.past, x.past_size = memory.scratch_reals(broyden), memory.scratch_reals(broyden)
     return 0
@@ -191,6 +194,8 @@ cdef struct Shared:
     int nload
     const vt_constraint* constraint
     int count                   # of constraints
+    Islands islands             # of constraints
+    Islands coupled             # of them and of rows by which loads couple the joints
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints

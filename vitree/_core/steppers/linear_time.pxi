@@ -117,11 +117,9 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef void by_velocities(self, double* y) noexcept nogil:
         lt_straighten(self.shared.m, y)
 
-    cdef void by_increments(self, double* rows, int count) noexcept nogil:
-        cdef int c
+    cdef void by_increments(self, int first, int end, double* row) noexcept nogil:
         if self.shared.m.nmulti:
-            for c in range(count):
-                lt_end_row(self.shared.m, self.lane.newton.y, rows + c * self.nv)
+            lt_end_row(self.shared.m, self.lane.newton.y, first, end, row)
 
     # ---- a step --------------------------------------------------------------------------------------
 
@@ -193,9 +191,11 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double* J = self.lane.operator.J
         cdef Signs signs
+        cdef int k
         if self.shared.choices.solver == NEWTON:
             lt_jacobian(step, J)
-            self.by_increments(J, self.nv)
+            for k in range(self.nv):
+                self.by_increments(0, self.shared.m.nbody, J + k * self.nv)
             return self.factor_dense()
         lt_factor(step, &signs)
         self.lane.operator.sound[0] = soundness(&signs)
@@ -210,9 +210,9 @@ cdef class LinearTimeStepper(ComposedStepper):
         step.increment = self.lane.newton.y
         lt_factor(step, &signs)
 
-    cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
+    cdef void apply_inverse(self, const double* r, int first, int end, double* d) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.rest if self.shared.choices.solver == RIQN else self.own.trial)
-        lt_solve(step, r, d)
+        lt_solve(step, r, first, end, d)
 
     cdef int finish(self) noexcept nogil:
         # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle) - r

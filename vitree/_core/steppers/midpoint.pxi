@@ -280,11 +280,11 @@ cdef class MidpointStepper(ComposedStepper):
     cdef void linearise_at_rest(self) noexcept nogil:
         memset(self.lane.operator.R, 0, self.shared.choices.extra * self.nv * sizeof(double))
 
-    cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
+    cdef void apply_inverse(self, const double* r, int first, int end, double* d) noexcept nogil:
         cdef MidStep* step = self.at()
         cdef int k
         if self.shared.choices.solver != RIQN:
-            mid_solve(step, r, d)
+            mid_solve(step, r, first, end, d)
             return
         # d = -h M^-1 r
         aba(self.shared.m, NO_GRAVITY, self.lane.state.q, self.shared.zeros, r, NULL, d, self.lane.bodies.aba)
@@ -315,11 +315,9 @@ cdef class MidpointStepper(ComposedStepper):
             except BaseException as error:
                 self.fail(error)
 
-    cdef void by_increments(self, double* rows, int count) noexcept nogil:
-        cdef int c
+    cdef void by_increments(self, int first, int end, double* row) noexcept nogil:
         if self.shared.m.nmulti:
-            for c in range(count):
-                mid_end_row(self.shared.m, self.lane.newton.y, rows + c * self.nv)
+            mid_end_row(self.shared.m, self.lane.newton.y, first, end, row)
 
     # ---- node 2 ------------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ cdef class ModelStepper(Stepper):
         bodies_make(&self.lane.bodies, self.memory, m)
         prescribed_make(&self.lane.prescribed, self.memory, m.nv)
         holonomic_make(&self.lane.held, self.memory, s.count, m.nv)
+        self.divide(0, False)
 
     def set_motion(self, rows):
         """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
@@ -312,6 +313,12 @@ cdef class ModelStepper(Stepper):
 
     cdef void constrain_at(self, const double* q, double* h, double* Dh) noexcept nogil:
         # poses, h and Dh at q
+        cdef const Island* on
+        cdef int c
+        if Dh != NULL:
+            for c in range(self.shared.count):
+                on = self.island(c)
+                memset(Dh + c * self.nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
         constraints(self.shared.m, self.shared.constraint, self.shared.count, q, self.lane.bodies.pose, h, Dh)
         if self.shared.user_constrains:
             self.written_constraints(q, h, Dh)
@@ -320,25 +327,51 @@ cdef class ModelStepper(Stepper):
         # x += M^-1 Dh^T lam with (Dh M^-1 Dh^T) lam = goal - Dh x; NaN where the constraints depend on each other.
         # M is that of the `aba` before
         cdef Holonomic* held = &self.lane.held
-        cdef int c, e, k, entries, n = self.nv, count = self.shared.count
+        cdef int k
+        for k in range(self.shared.islands.count):
+            if not self.reach_on(&self.shared.islands.at[k], Dh, goal, x):
+                x[0] = NAN
+                return
+        for k in range(self.shared.count):
+            held.push[self.shared.islands.member[k]] = held.found[k]
+
+    cdef bint reach_on(self, const Island* on, const double* Dh, const double* goal, double* x) noexcept nogil:
+        # the same on an island; whether it could be done
+        cdef Holonomic* held = &self.lane.held
+        cdef const int* member = self.shared.islands.member + on.row
+        cdef int c, e, k, entries, n = self.nv, width = on.v_end - on.v, rows = on.row_end - on.row
+        cdef double* found = held.found + on.row
+        cdef double* schur = held.schur + on.block
         cdef const double* row
-        for c in range(count):
-            aba_response(self.shared.m, Dh + c * n, held.response + c * n, self.lane.bodies.aba)
-        for c in range(count):
-            row = Dh + c * n
-            entries = nonzeros(row, n, held.columns)
-            held.push[c] = goal[c] - inner_at(row, x, held.columns, entries)
-            for e in range(count):
-                held.schur[c * count + e] = inner_at(row, held.response + e * n, held.columns, entries)
-        if not all_finite(held.push, count) or lu_factor(held.schur, count, held.order) != OK:
-            if self.lane.now.cause == OK and all_finite(held.schur, count * count):
+        for c in range(rows):
+            aba_response(self.shared.m, Dh + member[c] * n, on.body, on.body_end, held.response + member[c] * n,
+                         self.lane.bodies.aba)
+        for c in range(rows):
+            row = Dh + member[c] * n + on.v
+            entries = nonzeros(row, width, held.columns)
+            found[c] = goal[member[c]] - inner_at(row, x + on.v, held.columns, entries)
+            for e in range(rows):
+                schur[c * rows + e] = inner_at(row, held.response + member[e] * n + on.v, held.columns, entries)
+        if not all_finite(found, rows) or lu_factor(schur, rows, held.order) != OK:
+            if self.lane.now.cause == OK and all_finite(schur, rows * rows):
                 self.lane.now.cause = DEPENDENT
-            x[0] = NAN
-            return
-        lu_solve(held.schur, count, held.order, held.push)
-        for c in range(count):
-            for k in range(n):
-                x[k] += held.push[c] * held.response[c * n + k]
+            return False
+        lu_solve(schur, rows, held.order, found)
+        for c in range(rows):
+            row = held.response + member[c] * n
+            for k in range(on.v, on.v_end):
+                x[k] += found[c] * row[k]
+        return True
+
+    cdef int divide(self, int extra, bint whole) except -1:
+        # the islands of the constraints, and of `extra` rows of loads behind them
+        cdef Shared* s = &self.shared
+        islands_make(&s.islands, self.memory, s.m, s.constraint, s.count, 0, whole or extra)
+        islands_make(&s.coupled, self.memory, s.m, s.constraint, s.count, extra, whole or extra)
+        return 0
+
+    cdef const Island* island(self, int row) noexcept nogil:
+        return &self.shared.coupled.at[self.shared.coupled.of[row]]
 
     cdef void velocity(self, const double* q, const double* p, double* out) noexcept nogil:
         # M v = p + Dh^T nu with Dh v = 0 and prescribed rates

@@ -58,6 +58,8 @@ cdef class VariationalStepper(ModelStepper):
         cdef Py_ssize_t broyden
         self.choose(options)
         rows = self.shared.count + c.extra
+        if c.extra or c.solver == RIQN or self.dense():
+            self.divide(c.extra, True)
         broyden = (<Py_ssize_t>c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
         lane.progress = progress_make(self.memory)
         newton_make(&lane.newton, self.memory, n, rows, broyden)
@@ -163,8 +165,8 @@ cdef class VariationalStepper(ModelStepper):
         # the same by M(q1)/h
         pass
 
-    cdef void apply_inverse(self, const double* r, double* d) noexcept nogil:
-        # d with (dr/dy) d = -r
+    cdef void apply_inverse(self, const double* r, int first, int end, double* d) noexcept nogil:
+        # d with (dr/dy) d = -r, of the bodies from first to end, which hang together with no others
         pass
 
     cdef void reach_node(self, const double* y, double* q2) noexcept nogil:
@@ -179,8 +181,8 @@ cdef class VariationalStepper(ModelStepper):
         # of the step's impulse, that of the first node
         return 0.5
 
-    cdef void by_increments(self, double* rows, int count) noexcept nogil:
-        # rows (count, nv) by displacements at node 2 become rows by increments
+    cdef void by_increments(self, int first, int end, double* row) noexcept nogil:
+        # a row (nv,) by displacements at node 2, of the bodies from first to end, becomes one by increments
         pass
 
     cdef void by_velocities(self, double* y) noexcept nogil:
@@ -349,6 +351,7 @@ cdef class VariationalStepper(ModelStepper):
         # r(y) + Dh(q1)^T lam, and h(q2); returns the largest entry of the first
         cdef Newton* x = &self.lane.newton
         cdef Holonomic* held = &self.lane.held
+        cdef const Island* on
         cdef int c, k
         cdef double e
         if self.shared.choices.implicit and self.shared.schedule.calls_user:
@@ -367,7 +370,8 @@ cdef class VariationalStepper(ModelStepper):
             self.reach_node(x.y, self.lane.state.q2)
             self.constrain_at(self.lane.state.q2, held.h, held.Dh2)
             for c in range(self.shared.count):
-                for k in range(self.nv):
+                on = self.island(c)
+                for k in range(on.v, on.v_end):
                     x.r[k] += held.lam[c] * held.Dh1[c * self.nv + k]
         self.clear_locked(x.r)
         return self.weighted(largest(x.r, self.nv)) if isfinite(e) else e
@@ -434,20 +438,22 @@ cdef class VariationalStepper(ModelStepper):
             status = self.linearise()
             if status != OK:
                 return status
-        for k in range(count):
-            self.solve(self.lane.held.Dh1 + k * n, op.response + k * n)
-        for k in range(self.shared.choices.extra):
-            self.solve(op.C + k * n, op.response + (count + k) * n)
+        for k in range(count + self.shared.choices.extra):
+            self.solve(self.lane.held.Dh1 + k * n if k < count else op.C + (k - count) * n, self.island(k),
+                       op.response + k * n)
         self.lane.progress.factorisations += 1
         self.lane.economy.have = True
         self.lane.economy.age = 0
         return OK
 
-    cdef void solve(self, const double* r, double* d) noexcept nogil:
-        # J d = r by the operator at hand; prescribed coordinates do not move
+    cdef void solve(self, const double* r, const Island* on, double* d) noexcept nogil:
+        # J d = r by the operator at hand, on an island or, with NULL, everywhere; prescribed coordinates do not move
         self.lane.progress.solves += 1
         if not self.dense():
-            self.apply_inverse(r, d)
+            if on == NULL:
+                self.apply_inverse(r, 0, self.shared.m.nbody, d)
+            else:
+                self.apply_inverse(r, on.body, on.body_end, d)
             return
         memcpy(d, r, self.nv * sizeof(double))
         self.clear_locked(d)
@@ -479,57 +485,83 @@ cdef class VariationalStepper(ModelStepper):
         #     (J - C^T R) d = r + Dh1^T dlam,  Dh2 d = -h,    d = J^-1 r + (responses)^T z
         cdef Newton* x = &self.lane.newton
         cdef Operator* op = self.lane.operator
-        cdef int c, k, sign, n = self.nv, rows = self.shared.count + self.shared.choices.extra
-        self.solve(x.r, x.d)
+        cdef int k, status
+        self.solve(x.r, NULL, x.d)
         x.now.sound = op.sound[0] >= x.now.required
-        if not rows:
-            return OK
-        self.schur_complement()
-        if lu_factor(x.A, rows, x.order) != OK:
-            return DEPENDENT if self.shared.count else NOT_CONVERGED
-        sign = lu_sign(x.A, rows, x.order)
-        lu_solve(x.A, rows, x.order, x.z)
-        # where nothing moves A is -h Dh M^-1 Dh^T for the constraints and 1 for the loads
-        if sign != self.sign_at_rest(self.shared.count) and sign != self.sign_between_nodes():
-            x.now.sound = False
-        for c in range(rows):
-            for k in range(n):
-                x.d[k] += x.z[c] * op.response[c * n + k]
+        for k in range(self.shared.coupled.count):
+            status = self.multiply_on(&self.shared.coupled.at[k])
+            if status != OK:
+                return status
+        for k in range(self.shared.count + self.shared.choices.extra):
+            x.z[self.shared.coupled.member[k]] = x.w[k]
         return OK
 
-    cdef int sign_between_nodes(self) noexcept nogil:
-        # the sign of det(-h Dh2 Dh1^T), or 0: another than at rest where the step passes a singular configuration
+    cdef int multiply_on(self, const Island* on) noexcept nogil:
+        # w, the part of z on an island, and d
+        cdef Newton* x = &self.lane.newton
+        cdef double* A = x.A + on.block
+        cdef double* w = x.w + on.row
+        cdef const double* response
+        cdef int c, k, sign, held, rows = on.row_end - on.row
+        held = self.schur_complement(on)
+        if lu_factor(A, rows, x.order) != OK:
+            return DEPENDENT if self.shared.count else NOT_CONVERGED
+        sign = lu_sign(A, rows, x.order)
+        lu_solve(A, rows, x.order, w)
+        # where nothing moves A is -h Dh M^-1 Dh^T for the constraints and 1 for the loads
+        if sign != self.sign_at_rest(held) and sign != self.sign_between_nodes(on, held):
+            x.now.sound = False
+        for c in range(rows):
+            response = self.lane.operator.response + self.shared.coupled.member[on.row + c] * self.nv
+            for k in range(on.v, on.v_end):
+                x.d[k] += w[c] * response[k]
+        return OK
+
+    cdef int sign_between_nodes(self, const Island* on, int count) noexcept nogil:
+        # the sign of det(-h Dh2 Dh1^T) of an island, or 0: another than at rest where the step passes a singular
+        # configuration
         cdef Newton* x = &self.lane.newton
         cdef Holonomic* held = &self.lane.held
-        cdef int c, e, n = self.nv, count = self.shared.count
+        cdef const int* member = self.shared.coupled.member + on.row
+        cdef double* A = x.A + on.block
+        cdef int c, e, n = self.nv, width = on.v_end - on.v
         for c in range(count):
             for e in range(count):
-                x.A[c * count + e] = inner(held.Dh2 + c * n, held.Dh1 + e * n, n)
-        if lu_factor(x.A, count, x.order) != OK:
+                A[c * count + e] = inner(held.Dh2 + member[c] * n + on.v, held.Dh1 + member[e] * n + on.v, width)
+        if lu_factor(A, count, x.order) != OK:
             return 0
-        return lu_sign(x.A, count, x.order) * self.sign_at_rest(count)
+        return lu_sign(A, count, x.order) * self.sign_at_rest(count)
 
-    cdef void schur_complement(self) noexcept nogil:
-        # A z = right side: Dh2 (response) z = -h - Dh2 d for the multipliers, (1 - R (response)) z = R d for the loads
+    cdef int schur_complement(self, const Island* on) noexcept nogil:
+        # A w = right side on an island: Dh2 (response) w = -h - Dh2 d for the multipliers, (1 - R (response)) w = R d for
+        # the loads, which come last. Returns the number of multipliers
         cdef Newton* x = &self.lane.newton
         cdef Operator* op = self.lane.operator
         cdef Holonomic* held = &self.lane.held
-        cdef int c, e, entries, n = self.nv, count = self.shared.count, rows = count + self.shared.choices.extra
+        cdef const int* member = self.shared.coupled.member + on.row
+        cdef int c, e, k, entries, multipliers = 0, n = self.nv, count = self.shared.count, rows = on.row_end - on.row
         cdef double* row
-        if count:
-            # in place: the next residual makes Dh2 anew
-            self.by_increments(held.Dh2, count)
+        cdef double* A = x.A + on.block
+        cdef double* w = x.w + on.row
         for c in range(rows):
-            row = held.Dh2 + c * n if c < count else op.R + (c - count) * n
-            entries = nonzeros(row, n, held.columns)
+            k = member[c]
+            if k < count:
+                # in place: the next residual makes Dh2 anew
+                row = held.Dh2 + k * n
+                self.by_increments(on.body, on.body_end, row)
+                multipliers += 1
+            else:
+                row = op.R + (k - count) * n
+            entries = nonzeros(row + on.v, on.v_end - on.v, held.columns)
             for e in range(rows):
-                x.A[c * rows + e] = inner_at(row, op.response + e * n, held.columns, entries)
-            x.z[c] = inner_at(row, x.d, held.columns, entries)
-            if c < count:
-                x.z[c] = -held.h[c] - x.z[c]
+                A[c * rows + e] = inner_at(row + on.v, op.response + member[e] * n + on.v, held.columns, entries)
+            w[c] = inner_at(row + on.v, x.d + on.v, held.columns, entries)
+            if k < count:
+                w[c] = -held.h[k] - w[c]
             else:
                 for e in range(rows):
-                    x.A[c * rows + e] = (1.0 if e == c else 0.0) - x.A[c * rows + e]
+                    A[c * rows + e] = (1.0 if e == c else 0.0) - A[c * rows + e]
+        return multipliers
 
     cdef void broyden(self, int k) noexcept nogil:
         # Broyden's rank-one updates of the first operator, applied to its correction d
@@ -727,7 +759,8 @@ cdef class VariationalStepper(ModelStepper):
 
     cdef int substep(self, bint leading) noexcept nogil:
         # a step of the method, accepted. leading: it starts where the whole step does
-        cdef int status = self.prepare()
+        cdef const Island* on
+        cdef int k, status = self.prepare()
         if status != OK:
             return status
         status = self.attempt()
@@ -743,7 +776,10 @@ cdef class VariationalStepper(ModelStepper):
         if leading:
             self.multipliers_as_forces()
         self.learn()
-        memcpy(self.lane.held.Dh1, self.lane.held.Dh2, self.shared.count * self.nv * sizeof(double))
+        for k in range(self.shared.count):
+            on = self.island(k)
+            memcpy(self.lane.held.Dh1 + k * self.nv + on.v, self.lane.held.Dh2 + k * self.nv + on.v,
+                   (on.v_end - on.v) * sizeof(double))
         self.lane.progress.opening = False
         self.pass_on()
         self.accept()

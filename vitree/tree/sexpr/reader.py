@@ -7,11 +7,11 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from vitree.arguments import path_of
 from vitree.errors import VitreeError
 from vitree.mechanism import loads
 from vitree.model.model import Model
@@ -224,6 +224,8 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
     ------
     ModelError
         If it cannot be read; the text names file, line and column.
+    InputError
+        If the source is neither a path nor a text.
 
     Notes
     -----
@@ -231,7 +233,7 @@ def read_sexpr(source: str | os.PathLike) -> Tree:
     """
     if isinstance(source, str) and source.lstrip().startswith(("(", ")", ";")):
         return Reader(source, "<text>").tree()
-    path = Path(source)
+    path = path_of(source, "source")
     try:
         return Reader(path.read_text(encoding="utf-8"), path.name).tree()
     except (OSError, UnicodeDecodeError) as error:

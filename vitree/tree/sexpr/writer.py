@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.arguments import of_kind
 from vitree.errors import ModelError
 from vitree.mechanism import constraints
 from vitree.model.written import Written
@@ -132,7 +133,10 @@ def write_sexpr(tree: Tree) -> str:
     ModelError
         If the notation has no words for a part of the tree: a load or constraint written in Python, a name with a
         quotation mark.
+    InputError
+        If it is no Tree.
     """
+    of_kind(tree, Tree, "tree", "a Tree")
     lines = [f"(mechanical-system (name {_written(tree.name)}) (gravity {' '.join(map(_written, tree.gravity))})"]
 
     # frames still to be written, and None where a frame that is done closes its parenthesis

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from vitree._core import _vehicles
+from vitree.arguments import mapping
 from vitree.errors import InputError
 from vitree.integrators import scipy_ode
 from vitree.integrators.base import Integrator
@@ -177,9 +178,9 @@ def named(*kinds: type[Integrator]) -> dict[str, type[Integrator]]:
 
 
 def _refuse(model, wrenches, prescribed) -> None:
-    if wrenches:
+    if mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each"):
         raise InputError(f'"{model.name}" takes no wrenches; give inputs= or torque=, or make the vehicle with force=')
-    if prescribed:
+    if mapping(prescribed, "prescribed", "a mapping of names of joints to motions"):
         raise InputError(f'"{model.name}" has no coordinates to prescribe')
 
 
