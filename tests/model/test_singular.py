@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from loaded_models import random_tree
-from random_models import random_state
+from random_models import random_flat, random_state
 
 import vitree as vt
-from vitree.mechanism.regular import LEAST_AT, always_regular
+from vitree.mechanism import regular
+from vitree.mechanism.regular import LEAST_AT, always_regular, why_singular
 from vitree.urdf.robots import example_robots, suggest_base
 
 try:
@@ -172,6 +174,27 @@ def test_robots_whose_joints_all_move_mass_are_not_asked_again():
         if always_regular(flat):
             M = vt.Model(flat).crba(q)
             assert np.linalg.eigvalsh(M)[0] > LEAST_AT * 1e-3 * np.linalg.eigvalsh(M)[-1]
+
+
+def test_the_search_for_joints_without_inertia_is_left_out_only_where_it_finds_none(monkeypatch):
+    """Also with bodies that take inertia from the joints above them, and in long chains."""
+    flats = [made(elements).flat for elements, *_ in SINGULAR.values()]
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        for flat in (random_tree(seed)[0], random_flat(rng, nbody=6)):
+            inertia = flat.inertia.copy()
+            inertia[rng.integers(len(inertia))] *= -1
+            mass = flat.mass * rng.integers(0, 2, len(inertia))
+            flats += [flat, replace(flat, inertia=inertia), replace(flat, mass=mass)]
+    for count in (3, 300):
+        flats.append(made([x for k in range(count) for x in (vt.rx(f"j{k}"), vt.tz(1.0), lump(f"l{k}"))]).flat)
+    with np.errstate(all="ignore"):
+        short = [why_singular(flat) for flat in flats]
+        left_out = sum(regular.share_alone(flat) > regular.LEAST for flat in flats)
+    monkeypatch.setattr(regular, "share_alone", lambda flat: 0.0)
+    with np.errstate(all="ignore"):
+        assert short == [why_singular(flat) for flat in flats]
+    assert 20 < left_out < len(flats) and {why is None for why in short} == {True, False}
 
 
 def test_a_failed_step_at_a_singular_configuration_does_not_say_halve():

@@ -46,7 +46,7 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
 
 def _check_xacro(file: Source) -> None:
     """Stop at xacro; only warn of xacro in shapes and in elements that are ignored."""
-    if not any(mark in file.text for mark in ("xacro:", "$", "&")):  # an entity may stand for a mark
+    if not any(mark in file.text for mark in ("<xacro:", "${", "$(", "&")):  # a reference may stand for a mark
         return
     stack = [(file.root, "error")]
     while stack:

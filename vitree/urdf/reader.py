@@ -357,12 +357,14 @@ def _ask_parser(file: Source, joints: Mapping[str, ElementTree.Element]) -> None
     from urdf_parser_py import urdf
     from urdf_parser_py.xml_reflection import core
 
-    forms = {_form(joint): (name, joint) for name, joint in reversed([*joints.items()])}
+    forms: dict[tuple, tuple[str, ElementTree.Element]] = {}
+    for name, joint in joints.items():
+        forms.setdefault(_form(joint), (name, joint))
     complaints: list[str] = []
     with _parser_lock:
         usual, core.on_error = core.on_error, complaints.append
         try:
-            for name, joint in reversed(forms.values()):
+            for name, joint in forms.values():
                 urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint"))
         except Exception as error:
             complaints.append(str(error))
