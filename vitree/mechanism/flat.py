@@ -217,7 +217,8 @@ _WORDS = {"b": "truth values", "iu": "whole numbers"}
 
 def _freeze(x: Flat | Geometry) -> None:
     """Make the arrays of a dataclass read-only copies; pickles do not remember that arrays are read-only."""
-    vars(x).update({name: frozen(value) for name, value in vars(x).items()})
+    arrays = {name: value for name, value in vars(x).items() if isinstance(value, np.ndarray | tuple)}
+    vars(x).update({name: frozen(value) for name, value in arrays.items()})
 
 
 @dataclass(eq=False, repr=False)
