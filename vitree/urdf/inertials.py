@@ -111,16 +111,17 @@ def _read(node: Node, what: str, repair: bool) -> Inertial:
     largest = max(map(abs, (xx, xy, xz, yy, yz, zz)))
     if min(xx, yy, zz) < -1e-9 * largest - 1e-12 * abs(found.mass):
         faults = ("moment-negative",)
-    nearest = nearest_inertia(found.tensor) if faults else found.tensor
+    nearest = nearest_inertia(found.tensor) if faults and repair else found.tensor
     for rule in faults:
         fault = {
             "moment-negative": "has a negative moment on its diagonal",
             "inertia-negative": "has a negative principal moment",
             "inertia-triangle": "has a principal moment above the sum of the others",
         }[rule]
-        old, new = _moments(found.tensor), _moments(nearest)
-        say((rule, f"the inertia of {what} {fault} ({old} kg m^2), which is impossible", f"{old} -> {new}"))
-    found.tensor = nearest if repair else found.tensor
+        old = _moments(found.tensor)
+        change = f"{old} -> {_moments(nearest)}" if repair else ""
+        say((rule, f"the inertia of {what} {fault} ({old} kg m^2), which is impossible", change))
+    found.tensor = nearest
     return found
 
 
