@@ -573,7 +573,7 @@ def times(smoke: bool) -> str:
             readers[name] = start()[0]
     robots = sorted({str(path) for path in example_robots().values()})[: 3 if smoke else None]
     seconds = {path: took for path in robots if (took := least(readers, path, 1 if smoke else ROUNDS))}
-    text = head("milliseconds", *readers, *(f"vitree's share of {name}" for name in readers if name != "vitree"))
+    text = head("milliseconds", *readers, *(f"vitree / {name}" for name in readers if name != "vitree"))
     for what, share in (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75)):
         text += row(f"{len(seconds)} robots, {what}", *times_of([*seconds.values()], [*readers], share))
     with tempfile.TemporaryDirectory() as folder:
@@ -588,7 +588,7 @@ def times_of(seconds: Sequence[Mapping[str, float]], names: Sequence[str], share
     cells = []
     for name in names:
         found = [1e3 * each[name] for each in seconds if name in each]
-        cells.append(f"{np.quantile(found, share):.3g}" if found else "")
+        cells.append(f"{np.quantile(found, share):,.4g}" if found else "")
     for name in names[1:]:
         found = [each["vitree"] / each[name] for each in seconds if name in each]
         cells.append(f"{np.quantile(found, share):.3g}" if found else "")
