@@ -2,11 +2,13 @@
 
     python benchmarks/readers.py [--smoke] [--write docs/urdf.md]
     python benchmarks/readers.py --checks [--write docs/urdf.md]
+    python benchmarks/readers.py --times [--smoke] [--write docs/urdf.md]
 
 The files are those of tests/urdf_faults, and hostile ones made here. The readers are vitree and every other one that is
 installed (pip install urdf-parser-py yourdfpy pin mujoco drake dartpy pybullet). Each file is read in a process of its
 own, with ten seconds and 3 GB. With --checks the script prints the table of vitree's own rules instead, which needs no
-other reader.
+other reader. With --times it prints how long vitree, Pinocchio and MuJoCo take for the robots of example-robot-data and
+for a chain of 3,000 links, in one process.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ import peers
 
 from vitree.findings import Finding
 from vitree.urdf import check_urdf
+from vitree.urdf.robots import example_robots
 from vitree.urdf.rules import RULES
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +51,10 @@ SMOKE = {"accepted_plain", "mass_with_unit", "decimal_comma", "axis_zero", "cut_
 Found = dict[str, Any]
 #: Marks of the table of checks in the page.
 CHECKS = "<!-- checks -->\n", "<!-- end of checks -->"
+#: The same of the table of times.
+TIMES = "<!-- times -->\n", "<!-- end of times -->"
+#: Rounds in which readers take turns, and loads of a file by a reader in each.
+ROUNDS, LOADS = 10, 3
 
 
 # ---- the readers: each is imported in its own process, and loads by its documented call and its defaults -------------
@@ -555,11 +562,78 @@ def extremes(versions: Iterable[str], smoke: bool) -> str:
     return text
 
 
+# ---- times -----------------------------------------------------------------------------------------------------------
+
+
+def times(smoke: bool) -> str:
+    """The table of the times in which files without fault load."""
+    readers = {"vitree": read_vitree()[0]}
+    for name, start in (("Pinocchio", read_pinocchio), ("MuJoCo", read_mujoco)):
+        with contextlib.suppress(ImportError):
+            readers[name] = start()[0]
+    robots = sorted({str(path) for path in example_robots().values()})[: 3 if smoke else None]
+    seconds = {path: took for path in robots if (took := least(readers, path, 1 if smoke else ROUNDS))}
+    text = head("milliseconds", *readers, *(f"vitree / {name}" for name in readers if name != "vitree"))
+    for what, share in (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75)):
+        text += row(f"{len(seconds)} robots, {what}", *times_of([*seconds.values()], [*readers], share))
+    with tempfile.TemporaryDirectory() as folder:
+        what, path = [*hostile(Path(folder), smoke).items()][-1]
+        chain = least({name: load for name, load in readers.items() if name != "MuJoCo"}, str(path), 1 if smoke else 3)
+        text += row(what, *times_of([chain], [*readers], 0.5))
+    return text
+
+
+def times_of(seconds: Sequence[Mapping[str, float]], names: Sequence[str], share: float) -> list[str]:
+    """Cells of a row: quantiles of the milliseconds of each reader, and of vitree's time over that of the others."""
+    cells = []
+    for name in names:
+        found = [1e3 * each[name] for each in seconds if name in each]
+        cells.append(f"{np.quantile(found, share):,.4g}" if found else "")
+    for name in names[1:]:
+        found = [each["vitree"] / each[name] for each in seconds if name in each]
+        cells.append(f"{np.quantile(found, share):.3g}" if found else "")
+    return cells
+
+
+def least(readers: Mapping[str, Callable], path: str, rounds: int) -> dict[str, float]:
+    """Return the least seconds in which each reader loads a file, in turns; of none that vitree refuses."""
+    seconds: dict[str, float] = {}
+    refused: set[str] = set()
+    with silence():
+        for _ in range(rounds):
+            for name, load in readers.items():
+                for _ in range(0 if name in refused else LOADS):
+                    start = time.perf_counter()
+                    try:
+                        load(path)
+                    except Exception:  # of any reader's own kind
+                        refused.add(name)
+                        break
+                    seconds[name] = min(seconds.get(name, np.inf), time.perf_counter() - start)
+    return {} if "vitree" in refused else {name: each for name, each in seconds.items() if name not in refused}
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Keep what compiled readers write to stderr from the terminal."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+            yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 if __name__ == "__main__":
     if "--work" in sys.argv:
         work()
     elif "--checks" in sys.argv:
         sys.argv.remove("--checks")
         pages.run(__doc__, checks, CHECKS)
+    elif "--times" in sys.argv:
+        sys.argv.remove("--times")
+        pages.run(__doc__, times, TIMES)
     else:
         pages.run(__doc__, tables)

@@ -37,6 +37,8 @@ def as_numbers(value: Any) -> np.ndarray:
     """
     if type(value) is np.ndarray and value.dtype == _FLOAT and value.flags.c_contiguous and value.flags.aligned:
         return value
+    if (type(value) is tuple or type(value) is list) and {*map(type, value)} == {float}:
+        return np.array(value)
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError("masked entries: it is a masked array; give value.filled(...), or the entries that count")
     value = list(value) if isinstance(value, Iterator) else value

@@ -416,6 +416,28 @@ def test_regular_mass_matrices_pass(case):
     assert np.linalg.cond(reference.crba(flat, q)) < 1e14
 
 
+def test_turns_about_coordinate_axes_are_those_about_any_axis():
+    rng = np.random.default_rng(6)
+    special = (0.0, -0.0, np.pi / 2, -np.pi, 1e-16, 1.5 * np.pi, 1e-300, 1e9)
+    for _ in range(300):
+        rpy = [float(rng.choice(special)) if rng.random() < 0.5 else float(3 * rng.normal()) for _ in range(3)]
+        turns = [rotation_about(np.eye(3)[k], rpy[k]) for k in (2, 1, 0) if rpy[k]]
+        product = np.eye(3)
+        for turn in turns:
+            product = product @ turn
+        assert rotation_rpy(*rpy).tobytes() == product.tobytes(), rpy
+
+
+def test_a_chain_with_a_name_that_is_taken_leaves_no_name_behind():
+    tree = Tree()
+    tree.world.add(rx("a"), body("b", 1.0))
+    again = [*pairs.planar("p"), frame("c"), body("b", 1.0)]
+    for chain in ([rx("c"), body("d", 1.0), rx("a")], [rx("c"), rx("c")], again):
+        with pytest.raises(ModelError, match="already"):
+            tree.world.add(*chain)
+    tree.world.add(rx("c"), body("d", 1.0), *pairs.planar("p"), frame("f"), body("p_x", 1.0))
+
+
 def test_random_regular_trees_pass():
     for seed in range(20):
         assert why_singular(random_flat(np.random.default_rng(seed), nbody=10, massless=bool(seed % 2))) is None

@@ -333,3 +333,22 @@ def test_a_mesh_that_cannot_be_read_is_an_error_where_its_volume_is_asked_for(tm
                     .replace("</inertial>", f"</inertial>{mesh}"))  # fmt: skip
     report = check_urdf(path, inertia="geometry")
     assert "inertia-from-shapes" in {f.id for f in report.of("error")}
+
+
+def test_the_parser_is_asked_of_each_form_of_joint(monkeypatch):
+    from urdf_parser_py import urdf
+
+    asked = []
+    read = urdf.Joint.from_xml
+
+    def note(node, path):
+        asked.append(node.get("name"))
+        return read(node, path)
+
+    monkeypatch.setattr(urdf.Joint, "from_xml", note)
+    load_urdf(chain(30))
+    assert asked == ["j0"]
+    asked.clear()
+    other = "<dynamics damping='0.1'/><parent link='l4'/>"
+    load_urdf(chain(30).replace("<parent link='l4'/>", other))
+    assert asked == ["j0", "j4"]

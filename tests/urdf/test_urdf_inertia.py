@@ -11,7 +11,7 @@ import vitree as vt
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.spatial.inertia import inertia_tensor
-from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
+from vitree.urdf.inertia import _surely_possible, inertia_faults, nearest_inertia, shapes_inertia
 
 
 def random_tensor(rng):
@@ -77,6 +77,25 @@ def test_a_negative_diagonal_is_a_fault_however_small():
 def test_zeros_with_round_off_are_those_of_a_point():
     assert inertia_faults(1.0, np.diag([-1e-20, 0.0, 1e-18])) == ()
     assert inertia_faults(0.0, np.zeros((3, 3))) == ()
+
+
+def test_the_quick_check_of_an_inertia_passes_possible_ones_alone():
+    rng = np.random.default_rng(3)
+    passed = []
+    for _ in range(3000):
+        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        moments = rng.normal(size=3) * 10.0 ** rng.uniform(-6, 6) + rng.choice([0.0, 1.0, 1e6])
+        if rng.random() < 0.5:  # near the edge
+            moments[2] = moments[0] + moments[1] + rng.choice([-1, 1]) * 10 ** rng.uniform(-12, 0) * abs(moments).max()
+        tensor = turn @ np.diag(moments) @ turn.T
+        tensor = 0.5 * (tensor + tensor.T)
+        least, middle, largest = np.linalg.eigvalsh(tensor)
+        passed.append(_surely_possible(*tensor.ravel().tolist()))
+        if passed[-1]:
+            assert largest - middle - least <= 1e-6 * largest and least >= -1e-6 * largest
+        elif least > 0:
+            assert largest - middle - least >= -1e-6 * largest
+    assert 300 < sum(passed) < 2700
 
 
 # ---- the nearest --------------------------------------------------------------------------------------

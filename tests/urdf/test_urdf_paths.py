@@ -268,3 +268,80 @@ def test_a_package_file_that_cannot_be_read_gives_the_folders_name(tmp_path):
     for text in (b"", b"\xff\xfe<name>", b"<package><name></name></package>", b"<name>" * 100_000):
         (pkg / "package.xml").write_bytes(text)
         assert found("package://pkg/meshes/a b.stl", None, tmp_path / "src")
+
+
+def test_what_is_known_of_folders_changes_no_answer(tmp_path):
+    """Places that have resolved all else answer as new ones do, in every order."""
+    pkg, other = package(tmp_path / "ws" / "pkg"), package(tmp_path / "ws" / "other")
+    (tmp_path / "out").mkdir()
+    for file in (tmp_path / "out" / "x.stl", pkg / "meshes" / "b.stl", pkg / "x.stl"):
+        file.touch()
+    (pkg / "meshes" / "away.stl").symlink_to(tmp_path / "out" / "x.stl")
+    (pkg / "meshes" / "near.stl").symlink_to("b.stl")
+    (pkg / "meshes" / "round").symlink_to("round")
+    (pkg / "out").symlink_to(tmp_path / "out")
+    (pkg / "again").symlink_to(other / "meshes")
+    (pkg / "meshes" / "folder.stl").mkdir()
+    folders = ("", "meshes/", "meshes/./", "out/", "out/../", "again/", "../", "nowhere/", "meshes/b.stl/",
+               "meshes/round/", "../other/meshes/", "../pkg/")  # fmt: skip
+    names = ("b.stl", "x.stl", "a b.stl", "a%20b.stl", "away.stl", "near.stl", "folder.stl", "round", "", ".", "..",
+             "pkg", "y" * 300)  # fmt: skip
+    starts = ("package://pkg/", "../", f"file://{pkg}/", "model://no/")
+    references = [start + folder + name for folder in folders for name in names for start in starts]
+    for robot, packages in (
+        (pkg / "urdf" / "r.urdf", None),
+        (pkg / "urdf" / "r.urdf", [tmp_path / "out"]),
+        (None, {"pkg": pkg}),
+    ):
+        alone = {reference: resolve(reference, robot, packages) for reference in references}
+        assert {answer.problem is None for answer in alone.values()} == {True, False}
+        for order in (references, references[::-1]):
+            places = Places(robot, packages)
+            assert {reference: places.resolve(reference) for reference in order} == alone
+            assert {reference: places.resolve(reference) for reference in references} == alone
+
+
+def test_folders_are_looked_at_once(tmp_path, monkeypatch):
+    pkg = package(tmp_path / "ws" / "pkg")
+    for k in range(100):
+        (pkg / "meshes" / f"{k}.stl").touch()
+    counts = dict.fromkeys(("realpath", "lstat", "stat"), 0)
+
+    def counted(module, name):
+        function = getattr(module, name)
+
+        def count(*arguments, **options):
+            counts[name] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(module, name, count)
+
+    for module, name in ((os.path, "realpath"), (os, "lstat"), (os, "stat")):
+        counted(module, name)
+
+    def looks(count: int, shapes: int, start: str = "package://pkg/meshes/") -> dict[str, int]:
+        """Calls for a robot of so many shapes of so many meshes."""
+        for name in counts:
+            counts[name] = 0
+        places = Places(pkg / "urdf" / "r.urdf")
+        for k in range(shapes):
+            assert places.resolve(f"{start}{k % count}.stl").problem is None
+        return dict(counts)
+
+    for start in ("package://pkg/meshes/", "../meshes/", str(pkg / "meshes") + "/"):
+        few, shapes, meshes = looks(10, 10, start), looks(10, 1000, start), looks(100, 100, start)
+        assert shapes == few
+        assert meshes == few | {"lstat": few["lstat"] + 90}  # whether the file is there, and no link
+
+
+def test_nothing_is_known_of_the_load_before(tmp_path):
+    pkg = package(tmp_path / "ws" / "pkg")
+    robot, mesh = pkg / "urdf" / "r.urdf", pkg / "meshes" / "new.stl"
+    reference = "package://pkg/meshes/new.stl"
+    assert problem(reference, robot).startswith("missing")
+    mesh.touch()
+    assert found(reference, robot) == mesh
+    mesh.unlink()
+    (tmp_path / "secret.stl").touch()
+    mesh.symlink_to(tmp_path / "secret.stl")
+    assert problem(reference, robot).startswith("escapes")

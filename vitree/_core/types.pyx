@@ -8,8 +8,13 @@ import numpy as np
 
 cdef class CoreModel:
     def __cinit__(self, flat, const int[::1] iq, const int[::1] iv, int nq, int nv):
-        cdef int n = len(flat.kind), i, j, k
+        cdef int n = len(flat.kind), i, j, k, row, column
         cdef vt_body* b
+        cdef double square
+        cdef const double[:, :, :] E = flat.E, inertia = flat.inertia
+        cdef const double[:, :] p = flat.p, com = flat.com
+        cdef const double[:] mass = flat.mass, pitch = flat.pitch
+        cdef const int[:] kind = flat.kind, parent = flat.parent
         self.m.nbody, self.m.nq, self.m.nv = n, nq, nv
         self.m.body = <vt_body*>calloc(max(n, 1), sizeof(vt_body))
         self.m.damping = <double*>calloc(max(nv, 1), sizeof(double))
@@ -26,29 +31,30 @@ cdef class CoreModel:
             self.m.g[k] = flat.gravity[k]
         for i in range(n):
             b = &self.m.body[i]
-            b.kind, b.parent, b.iq, b.iv = flat.kind[i], flat.parent[i], iq[i], iv[i]
+            b.kind, b.parent, b.iq, b.iv = kind[i], parent[i], iq[i], iv[i]
             b.nv = (iv[i + 1] if i + 1 < n else nv) - b.iv
             for j in range(3):
                 for k in range(3):
-                    b.E[3 * j + k] = flat.E[i, k, j]
-                b.p[j] = flat.p[i, j]
-                b.com[j] = flat.com[i, j]
-                b.h[j] = flat.mass[i] * flat.com[i, j]
+                    b.E[3 * j + k] = E[i, k, j]
+                b.p[j] = p[i, j]
+                b.com[j] = com[i, j]
+                b.h[j] = mass[i] * com[i, j]
             b.multi = self.m.nmulti
             self.m.nmulti += b.nv > 1
             if b.nv > 1 and np.any(flat.friction[b.iv : b.iv + b.nv]):
                 raise ValueError("ball and free joints have no friction; set it to zero")
-            b.pitch = flat.pitch[i]
+            b.pitch = pitch[i]
             b.locked = flat.kinematic[iv[i]]
             self.m.nlocked += b.locked
-            b.mass = flat.mass[i]
-            c = flat.com[i]
-            about_com = flat.inertia[i]
-            b.inert = b.mass != 0.0 or np.any(about_com)
-            about_origin = about_com + b.mass * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
-            for k, (row, column) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
-                b.Ic[k] = about_com[row, column]
-                b.Io[k] = about_origin[row, column]
+            b.mass = mass[i]
+            b.inert = b.mass != 0.0 or np.any(flat.inertia[i])
+            square = np.dot(flat.com[i], flat.com[i])
+            k = 0
+            for row in range(3):
+                for column in range(row, 3):
+                    b.Ic[k] = inertia[i, row, column]
+                    b.Io[k] = b.Ic[k] + b.mass * (square * (row == column) - com[i, row] * com[i, column])
+                    k += 1
 
     def __dealloc__(self):
         free(self.m.body)

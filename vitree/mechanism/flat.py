@@ -206,8 +206,8 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     for name, low, high in (("kind", 0, len(KINDS)), ("parent", -1, bodies), ("frame_body", -1, len(bodies))):
         if not ((low <= found[name]) & (found[name] < high)).all():
             raise ModelError(f"{name} has numbers out of range: a body comes after its parent, and the world is -1")
-    starts = np.repeat(found["kind"], np.clip(KIND_NV[found["kind"]], 0, None))
-    if len(starts) == len(found["friction"]) and found["friction"][np.isin(starts, (BALL, FREE))].any():
+    starts = np.repeat(found["kind"], KIND_NV[found["kind"]])
+    if len(starts) == len(found["friction"]) and found["friction"][(starts == BALL) | (starts == FREE)].any():
         raise ModelError("ball and free joints have no friction; set it to zero")
     return found
 
@@ -217,7 +217,8 @@ _WORDS = {"b": "truth values", "iu": "whole numbers"}
 
 def _freeze(x: Flat | Geometry) -> None:
     """Make the arrays of a dataclass read-only copies; pickles do not remember that arrays are read-only."""
-    vars(x).update({name: frozen(value) for name, value in vars(x).items()})
+    arrays = {name: value for name, value in vars(x).items() if isinstance(value, np.ndarray | tuple)}
+    vars(x).update({name: frozen(value) for name, value in arrays.items()})
 
 
 @dataclass(eq=False, repr=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NV, PRISMATIC, Flat
-from vitree.spatial.inertia import point_inertia
-from vitree.spatial.rotations import hat, rotation_about
+from vitree.spatial.rotations import hat, rotation_rpy
 
 #: Least inertia that a joint feels, relative to the inertia that it carries.
 LEAST = 1e-12
@@ -29,58 +28,93 @@ def why_singular(flat: Flat) -> str | None:
     ----------
     Featherstone 2008, ch. 7 (articulated-body inertia).
     """
+    if _all_possible(flat) and share_alone(flat) > LEAST:
+        return None
     rng = np.random.default_rng(0)
-    count = len(flat.kind)
-    felt = np.array([_spatial_inertia(*body) for body in zip(flat.mass, flat.com, flat.inertia, strict=True)])
+    kinds, parents = flat.kind.tolist(), flat.parent.tolist()
+    starts = np.cumsum([0, *KIND_NV[flat.kind]]).tolist()
+    subspaces = {key: _subspace(*key) for key in {*zip(kinds, flat.pitch.tolist(), strict=True)}}
+    places = [_place(*key, rng) for key in zip(kinds[::-1], flat.pitch[::-1].tolist(), strict=True)][::-1]
+    X = _child_from_parent(flat, np.array([R for R, _ in places]), np.array([p for _, p in places]))
+    felt = _spatial_inertia(flat.mass, flat.com, flat.inertia)
     carried = felt.copy()
-    for i in reversed(range(count)):
-        S, R, p = _joint(int(flat.kind[i]), float(flat.pitch[i]), rng)
+    for i in reversed(range(len(kinds))):
+        S, squares = subspaces[kinds[i], float(flat.pitch[i])]
         # sizes of a rotation and of a translation, in roots of kinetic energy
-        turning, moving = np.trace(carried[i, :3, :3]), carried[i, 5, 5]
-        locked = flat.kinematic[int(KIND_NV[flat.kind[:i]].sum())]
+        turning, moving = carried[i, :3, :3].trace(), carried[i, 5, 5]
+        locked = flat.kinematic[starts[i]]
         if not locked and not (turning > 0 or moving > 0):
             return (
                 f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
                 f"give a body below the joint a mass, or make the joint fixed"
             )
-        scale = np.sqrt((S[:3] ** 2).sum(axis=0) * turning + (S[3:] ** 2).sum(axis=0) * moving)
+        scale = np.sqrt(squares[0] * turning + squares[1] * moving)
         U = felt[i] @ S
         D = S.T @ U
         if not locked and _least(D, scale) <= LEAST:
             return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
-        k = int(flat.parent[i])
+        k = parents[i]
         if k >= 0:
-            X = _child_from_parent(flat.E[i] @ R, flat.p[i] + flat.E[i] @ p)
-            left = X.T @ (felt[i] if locked else felt[i] - U @ np.linalg.solve(D, U.T)) @ X
+            left = felt[i] if locked else felt[i] - U @ (U.T * (1.0 / D) if len(D) == 1 else np.linalg.solve(D, U.T))
+            left = X[i].T @ left @ X[i]
             # made symmetric: without this, rounding grows threefold from body to body
             felt[k] += 0.5 * (left + left.T)
-            carried[k] += X.T @ carried[i] @ X
+            carried[k] += X[i].T @ carried[i] @ X[i]
     return None
+
+
+def share_alone(flat: Flat) -> float:
+    """Return a bound of the inertia that each joint feels, in every configuration, relative to what it moves.
+
+    A joint feels at least the inertia of its own body, and moves at most the mass below it at its full reach. The bound
+    is zero where this does not decide, as with a massless body between two hinges, or a slide below a hinge.
+    """
+    least = np.inf
+    mass, spin, reach = flat.mass.tolist(), flat.inertia.trace(axis1=1, axis2=2).tolist(), _lengths(flat.com)
+    away, kinds, parents = _lengths(flat.p), flat.kind.tolist(), flat.parent.tolist()
+    for i in reversed(range(len(mass))):
+        kind, parent = kinds[i], parents[i]
+        share = _share(flat, i, kind, spin[i] + 2 * mass[i] * reach[i] ** 2, mass[i])
+        if not share > LEAST:
+            return 0.0
+        least = min(least, share)
+        if parent >= 0:
+            mass[parent] += mass[i]
+            spin[parent] += spin[i]
+            reach[parent] = max(reach[parent], FAR if kind in (PRISMATIC, HELICAL, FREE) else reach[i] + away[i])
+    return least
 
 
 def always_regular(flat: Flat) -> bool:
     """Return whether the mass matrix is regular in every configuration because each joint moves a body that has mass.
 
-    A joint feels at least the inertia of its own body, and moves at most the mass below it at its full reach. False
-    where this does not decide, as with a massless body between two hinges, or a slide below a hinge.
+    False where this does not decide; see :func:`share_alone`.
     """
-    count, rng = len(flat.kind), np.random.default_rng(0)
-    mass, spin, reach = (np.array(x, dtype=float) for x in (flat.mass, np.zeros(count), np.zeros(count)))
-    for i in reversed(range(count)):
-        kind, parent = int(flat.kind[i]), int(flat.parent[i])
-        spin[i] += np.trace(flat.inertia[i])
-        reach[i] = max(reach[i], float(np.linalg.norm(flat.com[i])))
-        S = _joint(kind, float(flat.pitch[i]), rng)[0]
-        scale = (S[:3] ** 2).sum(axis=0) * (spin[i] + 2 * mass[i] * reach[i] ** 2) + (S[3:] ** 2).sum(axis=0) * mass[i]
-        own = S.T @ _spatial_inertia(flat.mass[i], flat.com[i], flat.inertia[i]) @ S
-        if not _least(own, np.sqrt(scale)) > LEAST_AT:
-            return False
-        if parent >= 0:
-            mass[parent] += mass[i]
-            spin[parent] += spin[i]
-            slides = kind in (PRISMATIC, HELICAL, FREE)
-            reach[parent] = max(reach[parent], FAR if slides else reach[i] + float(np.linalg.norm(flat.p[i])))
-    return True
+    return share_alone(flat) > LEAST_AT
+
+
+def _share(flat: Flat, i: int, kind: int, turning: float, moving: float) -> float:
+    """Smallest eigenvalue of the inertia of a joint's own body, relative to what turns and moves with it at most."""
+    mass, com, inertia = flat.mass[i], flat.com[i], flat.inertia[i]
+    if kind in (BALL, FREE):
+        scales = np.sqrt([turning] * 3 + [moving] * 3 if kind == FREE else [turning] * 3)
+        own_all = _spatial_inertia(mass, com, inertia)[: len(scales), : len(scales)]
+        return _least(own_all, scales)
+    pitch = 1.0 if kind == PRISMATIC else float(flat.pitch[i])
+    own, scale = pitch * pitch * float(mass), pitch * pitch * moving
+    if kind != PRISMATIC:
+        x, y, _ = com.tolist()
+        own, scale = own + float(inertia[2, 2] + mass * (x * x + y * y)), scale + turning
+    return own / scale if scale > 0 else 0.0
+
+
+def _all_possible(flat: Flat) -> bool:
+    """Say whether no body has a negative mass or principal moment: then none takes inertia from a joint above."""
+    return bool((flat.mass >= 0).all() and (np.linalg.eigvalsh(flat.inertia) >= 0).all())
+
+
+def _lengths(vectors: np.ndarray) -> list[float]:
+    return np.sqrt((vectors * vectors).sum(axis=1)).tolist()
 
 
 def why_singular_at(flat: Flat, pivots: np.ndarray) -> str | None:
@@ -128,33 +162,40 @@ def _reason(name: str, alone: bool) -> str:
     )
 
 
-def _spatial_inertia(mass: float, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """Inertia (6, 6) about the core frame's origin, for twists (angular, linear)."""
+def _spatial_inertia(mass: np.ndarray, com: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """Inertias (..., 6, 6) about the core frames' origins, for twists (angular, linear)."""
+    m = mass[..., None, None]
     c = hat(com)
-    out = np.zeros((6, 6))
-    out[:3, :3], out[:3, 3:], out[3:, :3] = inertia + point_inertia(mass, com), mass * c, -mass * c
-    out[3, 3] = out[4, 4] = out[5, 5] = mass
+    out = np.zeros((*mass.shape, 6, 6))
+    out[..., :3, :3], out[..., :3, 3:], out[..., 3:, :3] = inertia - m * c @ c, m * c, -m * c
+    out[..., 3:, 3:] = m * np.eye(3)
     return out
 
 
-def _joint(kind: int, pitch: float, rng: np.random.Generator):
-    """Motion subspace (6, nv) of a joint, and one of its rotations and positions."""
+def _subspace(kind: int, pitch: float) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Motion subspace (6, nv) of a joint, and the squares of its angular and linear parts, (nv,) each."""
+    S = np.eye(6)[:, : 6 if kind == FREE else 3]
+    if kind not in (BALL, FREE):
+        S = np.zeros((6, 1))
+        S[2], S[5] = (0.0, 1.0) if kind == PRISMATIC else (1.0, pitch if kind == HELICAL else 0.0)
+    return S, ((S[:3] ** 2).sum(axis=0), (S[3:] ** 2).sum(axis=0))
+
+
+def _place(kind: int, pitch: float, rng: np.random.Generator) -> tuple[np.ndarray, list[float]]:
+    """One of the rotations and positions of a joint."""
     if kind in (BALL, FREE):
         Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-        return np.eye(6)[:, : 6 if kind == FREE else 3], Q * np.linalg.det(Q), np.zeros(3)
+        return Q * np.linalg.det(Q), [0.0, 0.0, 0.0]
     angle = rng.uniform(0.3, 2.8)
-    S = np.zeros((6, 1))
-    S[5 if kind == PRISMATIC else 2] = 1.0
     if kind == PRISMATIC:
-        return S, np.eye(3), np.array([0, 0, angle])
-    if kind == HELICAL:
-        S[5] = pitch
-    return S, rotation_about(np.array([0.0, 0.0, 1.0]), angle), np.array([0, 0, pitch * angle])
+        return np.eye(3), [0.0, 0.0, angle]
+    return rotation_rpy(0.0, 0.0, angle), [0.0, 0.0, pitch * angle]
 
 
-def _child_from_parent(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Matrix (6, 6) that takes a twist of the parent to the child's frame."""
-    X = np.zeros((6, 6))
-    X[:3, :3] = X[3:, 3:] = R.T
-    X[3:, :3] = -R.T @ hat(p)
+def _child_from_parent(flat: Flat, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Matrices (nbody, 6, 6) that take a twist of the parent to the child's frame."""
+    turned = (flat.E @ R).swapaxes(1, 2)
+    X = np.zeros((len(R), 6, 6))
+    X[:, :3, :3] = X[:, 3:, 3:] = turned
+    X[:, 3:, :3] = -turned @ hat(flat.p + (flat.E @ p[..., None])[..., 0])
     return X

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from vitree.arguments import all_finite, as_numbers, axes_of
@@ -11,7 +13,9 @@ from vitree.wording import named
 
 def finite(value, what: str) -> float:
     """Return a float, or raise a ModelError that names it."""
-    number = _numbers_of(value, (), "a number", "the " + named(what, value))
+    if type(value) is float and math.isfinite(value):
+        return value
+    number = _numbers_of(value, (), "a number", what, "the ")
     if not np.isfinite(number):
         raise ModelError("the " + named(what, value) + f" is {float(number)}; it must be finite")
     return float(number)
@@ -19,7 +23,10 @@ def finite(value, what: str) -> float:
 
 def vector(value, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
-    entries = _numbers_of(value, (3,), "three numbers", "the " + named(what, value))
+    if (type(value) is tuple or type(value) is list) and len(value) == 3 and {*map(type, value)} == {float}:
+        if math.isfinite(value[0] + value[1] + value[2]):
+            return np.array(value)
+    entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
         raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three finite numbers")
     return entries.copy()
@@ -28,11 +35,13 @@ def vector(value, what: str) -> np.ndarray:
 def direction(value, what: str) -> np.ndarray:
     """Return a unit (3,) array along a vector that is not zero."""
     array = vector(value, what)
-    largest = np.abs(array).max()
-    if largest == 0:
+    sizes = sorted(map(abs, array.tolist()))
+    if sizes[2] == 0:
         raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
-    array = array / largest
-    return array / np.linalg.norm(array)
+    array /= sizes[2]
+    if sizes[1]:
+        array /= math.sqrt(array.dot(array))
+    return array
 
 
 def positive(value, what: str) -> float:
@@ -88,28 +97,28 @@ def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
     needed = f"an array of shape {shape}" if shape else "a number"
-    result = _numbers_of(value, shape, needed, named(what, value)).copy()
+    result = _numbers_of(value, shape, needed, what).copy()
     if not all_finite(result):
         raise ModelError(named(what, value) + f" is {np.array2string(result)}; it must be {needed}, finite")
     result.setflags(write=False)
     return result
 
 
-def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str) -> np.ndarray:
+def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: str = "") -> np.ndarray:
     """Return real numbers of a shape, which may be the array given."""
     try:
         result = as_numbers(value)
     except TypeError as error:
-        raise ModelError(what + f" is {value!r}; it must be {needed}: it has {error}") from None
+        raise ModelError(article + named(what, value) + f" is {value!r}; it must be {needed}: it has {error}") from None
     if result.shape != shape:
-        raise ModelError(what + f" is {value!r}; it must be {needed}")
+        raise ModelError(article + named(what, value) + f" is {value!r}; it must be {needed}")
     return result
 
 
 def frozen(value):
     """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
-    if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(frozen(part) for part in value)
+    if type(value) is tuple:
+        return tuple(map(frozen, value)) if any(isinstance(part, np.ndarray | tuple) for part in value) else value
     if not isinstance(value, np.ndarray):
         return value
     if value.flags.writeable or value.base is not None:

@@ -30,6 +30,9 @@ def proper_rotation(value, what: str) -> np.ndarray:
 
 def hat(w: np.ndarray) -> np.ndarray:
     """Return the matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
+    if w.ndim == 1:
+        x, y, z = w.tolist()
+        return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], w.dtype)
     M = np.zeros((*w.shape, 3), w.dtype)
     x, y, z = np.moveaxis(w, -1, 0)
     M[..., 2, 1], M[..., 0, 2], M[..., 1, 0] = x, y, z
@@ -40,26 +43,42 @@ def hat(w: np.ndarray) -> np.ndarray:
 def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return the rotation (3, 3) about a unit axis (Rodrigues)."""
     K = hat(np.asarray(axis, dtype=float))
-    # exact at quarter turns, where sin and cos of a rounded angle are not quite 0 or 1
-    s, c = (0.0 if abs(f) < 1e-15 else f for f in (np.sin(angle), np.cos(angle)))
+    s, c = _sine_and_cosine(angle)
     return np.eye(3) + s * K + (1 - c) * K @ K
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
-    R = np.eye(3)
+    R = None
     for k, angle in ((2, yaw), (1, pitch), (0, roll)):
         if angle:
-            R = R @ rotation_about(np.eye(3)[k], angle)
-    return R
+            turn = _about_axis(k, angle)
+            R = turn if R is None else R @ turn
+    return np.eye(3) if R is None else R
+
+
+def _about_axis(k: int, angle: float) -> np.ndarray:
+    """Return the rotation (3, 3) about a coordinate axis, as :func:`rotation_about` does."""
+    s, c = _sine_and_cosine(angle)
+    c, minus = 1 - (1 - c), 0.0 - s
+    if k == 2:
+        return np.array([[c, minus, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    if k == 1:
+        return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [minus, 0.0, c]])
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, minus], [0.0, s, c]])
+
+
+def _sine_and_cosine(angle: float) -> list[float]:
+    """Return both, exact at quarter turns, where those of a rounded angle are not quite 0 or 1."""
+    return [0.0 if abs(f) < 1e-15 else float(f) for f in (np.sin(angle), np.cos(angle))]
 
 
 def turn_z_to(axis: np.ndarray) -> np.ndarray:
     """Return the least rotation (3, 3) that takes z to a unit axis; exact for coordinate axes."""
     x, y, c = axis
+    if x == 0 and y == 0:
+        return np.array([[1.0, 0.0, 0.0], [0.0, c, 0.0], [0.0, 0.0, c]])
     s = np.hypot(x, y)
-    if s == 0:
-        return np.diag([1.0, c, c])
     u, w = x / s, y / s  # z x axis is (-w, u, 0) s
     return np.array([[c + (1 - c) * w * w, (c - 1) * u * w, x], [(c - 1) * u * w, c + (1 - c) * u * u, y], [-x, -y, c]])
 

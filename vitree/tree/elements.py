@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -205,21 +206,21 @@ def screw(
         raise ModelError(f'screw "{name}": give either axis= (with point=, pitch=) or twist=')
     if twist is not None:
         w, v = (vector(part, f'twist of "{name}"') for part in _pair(twist, name))
-        length = np.linalg.norm(w) or np.linalg.norm(v)
+        length = math.sqrt(w.dot(w)) or math.sqrt(v.dot(v))
         if abs(length - 1.0) > UNIT_TOLERANCE:
             raise ModelError(
                 f'the twist of "{name}" is not a unit twist (length {length:.6g}); divide it by {length:.6g}'
                 if length
                 else f'the twist of "{name}" is zero; give it a direction'
             )
-        return _coordinate(
-            name, limits, twist=(*w / length, *v / length), axis=tuple((w if np.any(w) else v) / length)
-        )
+        turning, moving = (w / length).tolist(), (v / length).tolist()
+        return _coordinate(name, limits, twist=(*turning, *moving), axis=tuple(turning if any(turning) else moving))
     w = direction(axis, f'axis of "{name}"')
     at, v = vector(point, f'point of "{name}"'), finite(pitch, f'pitch of "{name}"') * w
     if at.any():
         v = np.cross(at, w) + v
-    return _coordinate(name, limits, twist=(*w, *v), axis=tuple(w))
+    along = w.tolist()
+    return _coordinate(name, limits, twist=(*along, *v.tolist()), axis=tuple(along))
 
 
 def ball(name: str, **limits: Any) -> Coordinate:
@@ -271,8 +272,8 @@ def fixed(
         If a vector is not three finite numbers, or the matrix not a rotation.
     """
     what = "fixed" if name is None else name
-    R = rotation_rpy(*vector(rpy, "rpy")) if rotation is None else proper_rotation(rotation, what)
-    return Fixed(name, rotation=R, position=tuple(vector(xyz, "xyz")))
+    R = rotation_rpy(*vector(rpy, "rpy").tolist()) if rotation is None else proper_rotation(rotation, what)
+    return Fixed(name, rotation=R, position=tuple(vector(xyz, "xyz").tolist()))
 
 
 def frame(name: str) -> Fixed:
@@ -315,7 +316,7 @@ def body(
     if rotation is not None:
         R = proper_rotation(rotation, f'inertia axes of "{name}"')
         tensor = R @ tensor @ R.T
-    at = tuple(vector(com, f'com of "{name}"'))
+    at = tuple(vector(com, f'com of "{name}"').tolist())
     return Body(name, mass=mass, com=at, inertia=tensor, geometry=_shapes(geometry, name))
 
 

@@ -44,12 +44,13 @@ def _core_frame(element: Coordinate):
     """Kind, pitch, and the core frame's rotation and origin in the frame before the joint."""
     if element.kind in SEVERAL:
         return KINDS.index(element.kind), 0.0, np.eye(3), np.zeros(3)
-    w, v = np.array(element.twist[:3]), np.array(element.twist[3:])
-    if not np.any(w):
+    w, v = element.twist[:3], element.twist[3:]
+    if not any(w):
         return PRISMATIC, 0.0, turn_z_to(v), np.zeros(3)
-    pitch = float(w @ v)
+    if not any(v):
+        return REVOLUTE, 0.0, turn_z_to(w), np.zeros(3)
+    pitch, origin = float(np.dot(w, v)), np.cross(w, v)
     pitch = 0.0 if abs(pitch) < 1e-15 else pitch
-    origin = np.cross(w, v) if np.any(v) else np.zeros(3)
     return (HELICAL if pitch else REVOLUTE), pitch, turn_z_to(w), origin
 
 
@@ -103,7 +104,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
         places[id(at)] = here
         for body in at.bodies:
             links.append((body.name, _link_above(at.parent), body, here))
-            geometry += [replace(shape, frame=body.name) for shape in body.geometry]
+            geometry += [x if x.frame == body.name else replace(x, frame=body.name) for x in body.geometry]
             if here.body >= 0:
                 attached[here.body].append((body, here))
     if not rows:
@@ -147,10 +148,12 @@ def _merged(bodies) -> tuple[float, np.ndarray, np.ndarray]:
         for body, at in bodies
         if body.mass > 0 or (body.inertia is not None and np.any(body.inertia))
     ]
+    if len(parts) == 1:
+        mass, com, inertia = parts[0]
+        inertia = inertia + 0.0  # no -0.0
+        return float(mass), com if mass > 0 else np.zeros(3), 0.5 * (inertia + inertia.T)
     mass = sum(m for m, _, _ in parts)
     com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass if mass > 0 else np.zeros(3)
-    if len(parts) == 1 and mass > 0:
-        com = parts[0][1]
     inertia = np.zeros((3, 3))
     for m, c, about_com in parts:
         inertia += about_com + point_inertia(m, c - com)
@@ -178,6 +181,8 @@ def _link_below(at: Frame) -> str | None:
 
 def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.inf) -> tuple[float, ...]:
     """A value for each coordinate of a joint: one number for all, or one each; finite where ``low`` is zero."""
+    if count == 1 and type(value) is float and (0 <= value < np.inf or (low < 0 and value == value)):
+        return (value,)
     least = f", finite and not below {low:g}" if np.isfinite(low) else ""
     try:
         numbers = as_numbers(value)

@@ -17,6 +17,9 @@ from vitree.tree.frames import Frame, describe
 
 #: Lines of a tree that are printed, and levels by which they are indented.
 MOST_LINES, MOST_LEVELS = 200, 40
+#: Kinds of names, and those of which each may not have one. A joint and a link may share a name, which is then that of
+#: the link's frame.
+_TAKEN = {"joint": ("joint", "frame"), "link": ("link", "frame"), "frame": ("joint", "link", "frame")}
 
 
 def _line(depth: int, at: Frame) -> str:
@@ -73,9 +76,9 @@ class Tree:
 
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and keep them, all or none."""
-        new: dict[str, list[str]] = {kind: [] for kind in self._names}
         # a joint of several coordinates has a name of its own
-        new["joint"] += dict.fromkeys(e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None)
+        several = dict.fromkeys(e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None)
+        new = [("joint", name) for name in several]
         for element in chain:
             kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
             if element.name is None and kind != "frame":
@@ -84,19 +87,15 @@ class Tree:
                 continue
             if not isinstance(element.name, str) or not element.name:
                 raise ModelError(f"the name {element.name!r} of a {kind} must be a text that is not empty")
-            new[kind].append(element.name)
-        # a joint and a link may share a name, which is then that of the link's frame; nothing else may
-        taken = {"joint": ("joint", "frame"), "link": ("link", "frame"), "frame": ("joint", "link", "frame")}
-        seen: dict[str, set[str]] = {kind: set() for kind in self._names}
-        for kind, names in new.items():
-            for name in names:
-                if any(name in self._names[other] or name in seen[other] for other in taken[kind]):
-                    raise ModelError(
-                        f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}'
-                    )
-                seen[kind].add(name)
-        for kind, names in new.items():
-            self._names[kind].update(names)
+            new.append((kind, element.name))
+        new.sort(key=lambda each: list(_TAKEN).index(each[0]))
+        for k, (kind, name) in enumerate(new):
+            if [other for other in _TAKEN[kind] if name in self._names[other]]:
+                for other, claimed in new[:k]:
+                    self._names[other].remove(claimed)
+                text = f'there is already a joint, link or frame "{name}" in "{self.name}"; rename this {kind}'
+                raise ModelError(text)
+            self._names[kind].add(name)
 
     def constrain(self, *constraints: Any) -> None:
         """Add ``*constraints`` of :mod:`vitree.mechanism.constraints`, or lists of them.

@@ -1,9 +1,10 @@
-"""From the elements of a robot file, parsed by urdf_parser_py, to a Tree."""
+"""From the checked elements of a robot file to a Tree."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from xml.etree.ElementTree import Element as Node
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import direction
 from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Coordinate, Element, Fixed, body, fixed, free
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
-from vitree.urdf.checks import listed
-from vitree.urdf.layout import Layout
-from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE
+from vitree.urdf.checks import listed, values
+from vitree.urdf.inertials import Inertial
+from vitree.urdf.layout import Layout, ends_of
+from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE, USED
 from vitree.urdf.xml import Source
 
 #: The kind of the constraints of a joint that closes a loop, by the type of the joint.
@@ -35,14 +37,26 @@ def moves(tree: Tree) -> bool:
     return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
 
 
-def _pose(origin) -> dict[str, Any]:
-    """Arguments of ``fixed`` for an origin."""
-    return {"xyz": origin.xyz or (0, 0, 0), "rpy": origin.rpy or (0, 0, 0)} if origin is not None else {}
+def _origin(joint: Node, name: str | None = None) -> Fixed:
+    """The constant transform to a joint, and the name of the place where it leads."""
+    origin = joint.find("origin")
+    xyz, rpy = ([0.0] * 3 if origin is None or origin.get(key) is None else values(origin, key)
+                for key in ("xyz", "rpy"))  # fmt: skip
+    return Fixed(name, rotation_rpy(*rpy), tuple(xyz))
 
 
-def _mimic(mimic) -> tuple[str, float, float]:
-    """Leader, multiplier and offset."""
-    return mimic.joint, 1.0 if mimic.multiplier is None else mimic.multiplier, mimic.offset or 0.0
+def _axis(joint: Node) -> list[float]:
+    axis = joint.find("axis") if "axis" in USED[joint.get("type", "")] else None
+    return [1.0, 0.0, 0.0] if axis is None else values(axis, "xyz")
+
+
+def _mimic(joint: Node) -> tuple[str, float, float] | None:
+    """Leader, multiplier and offset of a joint that names a leader."""
+    mimic = joint.find("mimic")
+    leader = None if mimic is None else mimic.get("joint")
+    if mimic is None or not leader:
+        return None
+    return leader, values(mimic, "multiplier", 1.0)[0], values(mimic, "offset")[0] or 0.0
 
 
 def _limit(value: float) -> float:
@@ -66,10 +80,21 @@ def reversed_elements(elements: list[Element]) -> list[Element]:
 
 
 class Builder:
-    """Adds links and joints to a tree, and notes in the report how it has read them."""
+    """Adds links and joints to a tree, and notes in the report how it has read them.
 
-    def __init__(self, file: Source, tree: Tree, links, joints, robot, layout: Layout):
-        self.file, self.tree, self.links, self.robot, self.layout = file, tree, links, robot, layout
+    Parameters
+    ----------
+    file : Source
+    tree : Tree
+    links, joints : dict of str to Element
+    inertials : dict
+        Of the links.
+    layout : Layout
+    """
+
+    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout):
+        self.file, self.tree, self.links, self.layout = file, tree, links, layout
+        self.inertials: dict[str, Inertial | None] = inertials
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
         self.places: dict[str, Frame] = {}
@@ -81,7 +106,7 @@ class Builder:
             link, at = stack.pop()
             here = self.places[link] = self._add(at, [self._body(link, shapes[link])], link)
             for joint, child in self.layout.below[link]:
-                elements = self._elements(self.robot.joint_map[joint])
+                elements = self._elements(joint, self.joints[joint])
                 if joint in self.layout.turned:
                     elements = reversed_elements(elements)
                 stack.append((child, self._add(here, elements, joint)))
@@ -95,18 +120,18 @@ class Builder:
         if not self._is_world(root):
             return root, self._add(world, floats, root)
         only, child = self.layout.below[root][0] if len(self.layout.below[root]) == 1 else ("", "")
-        joint = None if only in self.layout.turned else self.robot.joint_map.get(only)
-        if joint is not None and joint.type == "floating":
+        joint = None if only in self.layout.turned else self.joints.get(only)
+        if joint is not None and joint.get("type") == "floating":
             self.file.say("world", f'the link "{root}" is the world: its joint "{only}" is the root joint')
             return root, world
-        if joint is None or joint.type != "fixed":
+        if joint is None or joint.get("type") != "fixed":
             self.file.say("world-root", f'the root link "{root}" floats', self.links[root])
             return root, self._add(world, floats, root)
         self.file.say("world", f'the link "{root}" is the world: the root joint takes the place of the joint "{only}"')
         self.places[root] = here = self._add(world, [self._body(root, shapes[root])], root)
         # the frame of the weld goes with the link, as without a root joint
         named = [] if only in self.links else [Fixed(only)]
-        return child, self._add(here, [fixed(**_pose(joint.origin)), *floats, *named], root)
+        return child, self._add(here, [_origin(joint), *floats, *named], root)
 
     def _root_joint(self, base: str) -> list[Element]:
         name = ROOT_JOINT
@@ -115,27 +140,26 @@ class Builder:
         return [free(name)] if base == "free" else euler(name)
 
     def _is_world(self, link: str) -> bool:
-        inertial = self.robot.link_map[link].inertial
+        inertial = self.inertials[link]
         return link == "world" and (inertial is None or inertial.mass == 0)
 
     def couple(self) -> None:
         """Add a constraint for each joint that mimics another."""
-        for joint in self._moving():
-            if joint.mimic is not None and joint.mimic.joint in self.joints:
-                self.tree.constrain(gear(joint.name, *_mimic(joint.mimic)))
+        for name, mimic in self._followers():
+            self.tree.constrain(gear(name, *mimic))
 
     def close_loops(self) -> None:
         """Add the constraints of joints that close loops, without those that the mechanism implies."""
         rows: list[tuple[str, Any]] = []
         for name in self.layout.closing:
-            joint, frame = self.robot.joint_map[name], name
+            joint, frame = self.joints[name], name
+            parent, child = ends_of(joint)
+            kind = joint.get("type", "")
             while frame in self.links or (frame != name and frame in self.joints):
                 frame = f"{frame}_"
-            self._add(self.places[joint.parent], [fixed(frame, **_pose(joint.origin))], name)
+            self._add(self.places[parent], [_origin(joint, frame)], name)
             try:
-                held = joint_constraints(
-                    CLOSED_BY.get(joint.type, joint.type), frame, joint.child, joint.axis or (1.0, 0.0, 0.0)
-                )
+                held = joint_constraints(CLOSED_BY.get(kind, kind), frame, child, _axis(joint))
             except ModelError as error:
                 raise self.file.fail("loop", f'joint "{name}": {error}', self.joints[name]) from None
             rows += [(name, row) for row in held]
@@ -163,72 +187,73 @@ class Builder:
             raise self.file.fail("name-clash", str(error), node, remedy="") from None
 
     def _body(self, name: str, shapes: list[Geometry]):
-        inertial = self.robot.link_map[name].inertial
+        inertial = self.inertials[name]
         if inertial is None:
             return body(name, 0.0, geometry=shapes)
-        pose = _pose(inertial.origin)
-        R = rotation_rpy(*pose["rpy"])
+        R = rotation_rpy(*inertial.rpy)
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
-        plain = body(name, inertial.mass, com=pose["xyz"], geometry=shapes)
-        return replace(plain, inertia=R @ np.array(inertial.inertia.to_matrix()) @ R.T)
+        return Body(name, inertial.mass, tuple(inertial.xyz), R @ inertial.tensor @ R.T, tuple(shapes))
 
-    def _elements(self, joint) -> list[Element]:
-        if joint.type == "fixed":
+    def _elements(self, name: str, joint: Node) -> list[Element]:
+        kind = joint.get("type", "")
+        if kind == "fixed":
             # a link of the same name owns the frame
-            return [fixed(None if joint.name in self.links else joint.name, **_pose(joint.origin))]
-        place = fixed(**_pose(joint.origin))
-        if joint.type == "floating":
-            return [place, free(joint.name)]
-        axis = direction(joint.axis or (1.0, 0.0, 0.0), f'axis of joint "{joint.name}"')
-        if joint.type == "planar":
-            return [place, *planar(joint.name, axis)]
-        return [place, self._hinge_or_slide(joint, axis)]
+            return [_origin(joint, None if name in self.links else name)]
+        if kind == "floating":
+            return [_origin(joint), free(name)]
+        axis = direction(_axis(joint), f'axis of joint "{name}"')
+        if kind == "planar":
+            return [_origin(joint), *planar(name, axis)]
+        make = prismatic if kind == "prismatic" else revolute
+        return [_origin(joint), make(name, axis, **self._data(joint))]
 
-    def _hinge_or_slide(self, joint, axis) -> Coordinate:
+    @staticmethod
+    def _data(joint: Node) -> dict[str, Any]:
+        """Limits, damping, friction and leader of a joint of one coordinate."""
         data: dict[str, Any] = {}
-        limit = joint.limit
+        limit, dynamics, mimic = joint.find("limit"), joint.find("dynamics"), _mimic(joint)
         if limit is not None:
-            data |= {key: _limit(value) for key in ("velocity", "effort") if (value := getattr(limit, key)) >= 0}
-            if joint.type != "continuous" and limit.lower <= limit.upper:
-                data |= {"lower": _limit(limit.lower), "upper": _limit(limit.upper)}
-        if joint.dynamics is not None:
-            data |= {key: value for key in ("damping", "friction") if (value := getattr(joint.dynamics, key))}
-        if joint.mimic is not None:
-            data["mimic"] = _mimic(joint.mimic)
-        make = prismatic if joint.type == "prismatic" else revolute
-        return make(joint.name, axis, **data)
+            at_most = {key: values(limit, key, np.inf)[0] for key in ("velocity", "effort")}
+            data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
+            lower, upper = values(limit, "lower")[0], values(limit, "upper")[0]
+            if joint.get("type") != "continuous" and lower <= upper:
+                data |= {"lower": _limit(lower), "upper": _limit(upper)}
+        if dynamics is not None:
+            data |= {key: value for key in ("damping", "friction") if (value := values(dynamics, key)[0])}
+        if mimic is not None:
+            data["mimic"] = mimic
+        return data
 
-    def _moving(self) -> list:
-        """Joints of one coordinate."""
-        return [
-            joint
-            for joint in self.robot.joints
-            if joint.type in ONE_COORDINATE and joint.name in self.joints and joint.name not in self.layout.closing
-        ]
+    def _of(self, *types: str) -> dict[str, Node]:
+        """Joints of these types that do not close loops."""
+        return {
+            name: joint
+            for name, joint in self.joints.items()
+            if joint.get("type") in types and name not in self.layout.closing
+        }
+
+    def _followers(self) -> list[tuple[str, tuple[str, float, float]]]:
+        """Joints that mimic another one of the tree, and how."""
+        found = ((name, _mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
+        return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
     def note(self, mimic: str) -> None:
         """Note in the report how joints and limits were read."""
-        moving = self._moving()
         follow = {
             "reduced": "mimic joints follow, without a coordinate of their own",
             "constraints": "mimic joints follow by constraints",
             "independent": "mimic joints move on their own",
         }[mimic]
-        merged = [
-            joint.name
-            for joint in self.robot.joints
-            if joint.type == "fixed" and joint.name in self.joints and joint.name not in self.layout.closing
-        ]
         for rule, text, names in (
-            ("fixed-joints", "fixed joints: the links that they connect move as one body", merged),
+            ("fixed-joints", "fixed joints: the links that they connect move as one body", self._of("fixed")),
             ("turned", "joints turned round on the way to the root", self.layout.turned),
             ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping and friction",
              self.layout.closing),
-            ("mimic-joints", follow, [j.name for j in moving if j.mimic is not None and j.mimic.joint in self.joints]),
+            ("mimic-joints", follow, [name for name, _ in self._followers()]),
         ):  # fmt: skip
             if names:
                 self.file.say(rule, f"{text}: {listed(names)}")
-        if any(j.limit is not None for j in moving):
+        if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", "joint limits are kept as data, not enforced")
         others = {node.tag for node in self.file.root if node.tag in EXTENSIONS}
         if others:

@@ -46,6 +46,8 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
 
 def _check_xacro(file: Source) -> None:
     """Stop at xacro; only warn of xacro in shapes and in elements that are ignored."""
+    if not any(mark in file.text for mark in ("<xacro:", "${", "$(", "&")):  # a reference may stand for a mark
+        return
     stack = [(file.root, "error")]
     while stack:
         node, severity = stack.pop()
@@ -83,16 +85,15 @@ def _check_name(file: Source, node: Node, what: str) -> None:
 
 def _check_known(file: Source, node: Node, tag: Tag, what: str, top: bool = False) -> None:
     """Name elements and attributes that URDF does not have, or not so often."""
-    place = what if top or node.tag in ("link", "joint") else f"the <{node.tag}> of {what}"
     for attribute in node.keys():
         if attribute not in tag.attributes and not attribute.startswith("xmlns") and ":" not in attribute:
-            file.say("unknown-attribute", f'"{attribute}" of {place} is not known', node)
+            file.say("unknown-attribute", f'"{attribute}" of {_place(node, what)} is not known', node)
     seen: set[str] = set()
     for child in node:
         known = tag.children.get(child.tag)
         if known is None:
             if not (child.tag in EXTENSIONS or child.tag.startswith("xacro:")):
-                file.say("unknown-element", f"<{child.tag}> in {place} is not known", child)
+                file.say("unknown-element", f"<{child.tag}> in {_place(node, what)} is not known", child)
             continue
         if child.tag in seen and child.tag not in tag.many:
             read = node.tag in ("link", "inertial") or child.tag in USED.get(node.get("type", ""), ())
@@ -101,6 +102,10 @@ def _check_known(file: Source, node: Node, tag: Tag, what: str, top: bool = Fals
         seen.add(child.tag)
         if not top:
             _check_known(file, child, known, what)
+
+
+def _place(node: Node, what: str) -> str:
+    return what if node.tag in ("robot", "link", "joint") else f"the <{node.tag}> of {what}"
 
 
 def _check_mechanics(file: Source, node: Node, tag: Tag, what: str, used: Iterable[str]) -> None:

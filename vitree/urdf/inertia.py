@@ -39,6 +39,8 @@ def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
         "inertia-negative" if a principal moment is negative; otherwise "inertia-triangle" if one
         exceeds the sum of the other two; empty for a possible inertia.
     """
+    if _surely_possible(*np.asarray(tensor).ravel().tolist()):
+        return ()
     moments = np.linalg.eigvalsh(tensor)
     largest = np.abs(moments).max()
     point = POINT * max(mass, 0.0)
@@ -46,6 +48,14 @@ def inertia_faults(mass: float, tensor) -> tuple[str, ...]:
     if moments[0] < -slack or np.diagonal(tensor).min() < -DIAGONAL * largest - point:
         return ("inertia-negative",)
     return ("inertia-triangle",) if moments[2] - moments[1] - moments[0] > slack else ()
+
+
+def _surely_possible(xx, xy, xz, _, yy, yz, __, ___, zz) -> bool:
+    """Say whether the second moments of mass, tr(I)/2 1 - I, are positive definite: so are their leading minors."""
+    half = 0.5 * (xx + yy + zz)
+    a, b, c = half - xx, half - yy, half - zz
+    minor = a * b - xy * xy
+    return a > 0 and minor > 0 and c * minor + xy * xz * yz * -2 - a * yz * yz - b * xz * xz > 0
 
 
 def nearest_inertia(tensor) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from xml.etree.ElementTree import Element as Node
 
 import numpy as np
@@ -23,30 +22,23 @@ ROWS, COLUMNS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
 
 
 @dataclass
-class _Inertial:
-    """The inertia of a link in a file, and its faults: rule, text, change."""
+class Inertial:
+    """The inertia of a link: mass [kg], tensor (3, 3) [kg m^2] about the COM, and the place of its axes; its faults.
+
+    ``xyz`` (3,) [m] and ``rpy`` (3,) [rad] are in the link's frame. A fault is a rule, a text and a change.
+    """
 
     mass: float = 0.0
     tensor: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
-    xyz: Any = (0.0, 0.0, 0.0)
-    rpy: Any = (0.0, 0.0, 0.0)
+    xyz: Sequence[float] = (0.0, 0.0, 0.0)
+    rpy: Sequence[float] = (0.0, 0.0, 0.0)
     faults: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def attributes(self) -> dict[str, dict[str, str]]:
-        """Return elements and their attributes; the text of a number reads back as the same number."""
-        entries = self.tensor[ROWS, COLUMNS]
-        return {
-            "origin": {"xyz": " ".join(repr(float(x)) for x in self.xyz),
-                       "rpy": " ".join(repr(float(x)) for x in self.rpy)},
-            "mass": {"value": repr(float(self.mass))},
-            "inertia": {key: repr(float(x)) for key, x in zip(MOMENTS, entries, strict=True)},
-        }  # fmt: skip
 
 
 def settle_inertial(
     file: Source, name: str, link: Node, shapes: Sequence[Geometry], policy: str, density: float
-) -> dict[str, dict[str, str]] | None:
-    """Return the elements of the <inertial> of a link and their attributes; None where it has none.
+) -> Inertial | None:
+    """Return the inertia with which a link is simulated; None where it has none.
 
     Parameters
     ----------
@@ -61,7 +53,7 @@ def settle_inertial(
         Of the shapes, for "geometry".
     """
     node = link.find("inertial")
-    found = _Inertial() if node is None else _read(node, f'link "{name}"', policy in ("repair", "geometry"))
+    found = Inertial() if node is None else _read(node, f'link "{name}"', policy in ("repair", "geometry"))
     taken = None
     if policy == "geometry" and (node is None or found.faults):
         place = link if node is None else node
@@ -84,14 +76,14 @@ def settle_inertial(
         else:
             file.say(rule, text, node, severity="repair" if change else severity, remedy=change)
     if taken is not None:
-        return taken.attributes()
-    return None if node is None else found.attributes()
+        return taken
+    return None if node is None else found
 
 
-def _read(node: Node, what: str, repair: bool) -> _Inertial:
+def _read(node: Node, what: str, repair: bool) -> Inertial:
     """Read an <inertial>, or with ``repair`` the inertia that it is repaired to."""
     origin, mass, inertia = (node.find(tag) for tag in ("origin", "mass", "inertia"))
-    found = _Inertial()
+    found = Inertial()
     say = found.faults.append
     if origin is not None:
         found.xyz, found.rpy = (values(origin, key) if origin.get(key) is not None else [0.0] * 3
@@ -111,33 +103,35 @@ def _read(node: Node, what: str, repair: bool) -> _Inertial:
     missing = [key for key in MOMENTS if inertia.get(key) is None]
     if missing:
         say(("inertia-partial", f"the <inertia> of {what} has no {', '.join(missing)}", "missing -> 0"))
-    if not np.any(found.tensor):
+    if not (xx or xy or xz or yy or yz or zz):
         return found
     if found.mass == 0 and not found.faults:
         say(("mass-zero", f"the mass of {what} is zero, its inertia is not", ""))
     faults: tuple[str, ...] = inertia_faults(found.mass, found.tensor)
-    if np.diag(found.tensor).min() < -1e-9 * np.abs(found.tensor).max() - 1e-12 * abs(found.mass):
+    largest = max(map(abs, (xx, xy, xz, yy, yz, zz)))
+    if min(xx, yy, zz) < -1e-9 * largest - 1e-12 * abs(found.mass):
         faults = ("moment-negative",)
-    nearest = nearest_inertia(found.tensor) if faults else found.tensor
+    nearest = nearest_inertia(found.tensor) if faults and repair else found.tensor
     for rule in faults:
         fault = {
             "moment-negative": "has a negative moment on its diagonal",
             "inertia-negative": "has a negative principal moment",
             "inertia-triangle": "has a principal moment above the sum of the others",
         }[rule]
-        old, new = _moments(found.tensor), _moments(nearest)
-        say((rule, f"the inertia of {what} {fault} ({old} kg m^2), which is impossible", f"{old} -> {new}"))
-    found.tensor = nearest if repair else found.tensor
+        old = _moments(found.tensor)
+        change = f"{old} -> {_moments(nearest)}" if repair else ""
+        say((rule, f"the inertia of {what} {fault} ({old} kg m^2), which is impossible", change))
+    found.tensor = nearest
     return found
 
 
-def _from_shapes(shapes: Sequence[Geometry], density: float, mass: float) -> _Inertial | None:
+def _from_shapes(shapes: Sequence[Geometry], density: float, mass: float) -> Inertial | None:
     """The inertia of the collision shapes; of the visual ones where the former have no volume."""
     for role in ("collision", "visual"):
         solid = [shape for shape in shapes if shape.role == role]
         of_shapes = shapes_inertia(solid, density, mass if mass > 0 else None) if solid else None
         if of_shapes is not None:
-            return _Inertial(of_shapes[0], np.asarray(of_shapes[2]), of_shapes[1])
+            return Inertial(of_shapes[0], np.asarray(of_shapes[2]), of_shapes[1].tolist())
     return None
 
 

@@ -60,7 +60,7 @@ def find_layout(
     """
     if root is not None and not (isinstance(root, str) and root in links):
         raise UnknownNameError("link", root, links, about=Argument("root", root))
-    ends = {name: _ends(joint) for name, joint in joints.items()}
+    ends = {name: ends_of(joint) for name, joint in joints.items()}
     above: dict[str, tuple[str, str]] = {}
     closing: dict[str, None] = {}
     for name, (parent, child) in ends.items():
@@ -99,7 +99,8 @@ def find_layout(
     return _without_others(file, layout, links, ends) if len(roots) > 1 else layout
 
 
-def _ends(joint: Node) -> tuple[str, str]:
+def ends_of(joint: Node) -> tuple[str, str]:
+    """Return the names of the parent and the child of a checked joint."""
     parent, child = (joint.find(end) for end in ("parent", "child"))
     assert parent is not None and child is not None
     return parent.get("link", ""), child.get("link", "")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -69,13 +71,21 @@ class Places:
     lead into the folders of ``packages`` too, and nowhere else; ".." and symbolic links are followed first. The
     robot's own package is the nearest folder above the robot file with a package.xml. Without one it is the parent of
     the robot's folder; if the parent is a user's home or above a home, it is the robot's folder alone.
+
+    A folder is looked at once, however many references lead to it, so places are made anew for each load.
     """
 
     def __init__(self, robot: str | os.PathLike | None, packages: Packages | None = None):
         self.named, self.given = _given(packages)
         # a linked robot file has two folders
         files = () if robot is None else dict.fromkeys((os.path.abspath(robot), os.path.realpath(robot)))
-        self.near = [(Path(file).parent, home_of(Path(file).parent)) for file in files]
+        # what is known of references, package names and folders: all but the last part of a path is looked at once
+        self._resolved: dict[str, Resolved] = {}
+        self._searched: dict[str, tuple[list[Path], Iterator[Path]]] = {}
+        self._declared, self._real = functools.cache(_declared), functools.cache(_real)
+        self._below = functools.cache(lambda folder, text: (folder / text, _real(folder / text)))
+        self._of_package, self._of_robot = functools.cache(self._in_package_of), functools.cache(self._in_robot)
+        self.near = [(Path(file).parent, home_of(Path(file).parent, self._declared)) for file in files]
         self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
         self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
         self.trusted = [_real(folder) for folder in self.given]
@@ -92,6 +102,11 @@ class Places:
             robot file; if the robot is a text, at the folders of ``packages``. A backslash counts as a slash. If no
             file has such a name, "%20" and the like are decoded.
         """
+        if reference not in self._resolved:
+            self._resolved[reference] = self._resolve(reference)
+        return self._resolved[reference]
+
+    def _resolve(self, reference: str) -> Resolved:
         scheme, rest = _split(reference)
         if scheme not in ("", "file", "package", "model"):
             return Resolved(reference, f"missing: {scheme}:// is not opened; give a file, package:// or model://")
@@ -100,12 +115,19 @@ class Places:
         for text in dict.fromkeys((rest, unquote(rest))):
             found, problem = look(text) if _can_be_a_path(text) else (None, "missing: no file can have this name")
             if found is not None:
-                return Resolved(str(found))
+                return Resolved(found)
             problems.append(problem)
         return Resolved(reference, min(problems))  # "escapes" before "missing"
 
     def packages(self, name: str) -> Iterator[Path]:
         """Yield the folders in which a package may be; the first that exists counts."""
+        known, more = self._searched.setdefault(name, ([], self._search(name)))
+        yield from known
+        for folder in more:
+            known.append(folder)
+            yield folder
+
+    def _search(self, name: str) -> Iterator[Path]:
         if name in self.named:
             yield self.named[name]
         elif name not in ("", ".", "..") and not set(name) & set("/\\\0"):
@@ -115,59 +137,83 @@ class Places:
             for folder in self.workspaces:
                 yield from self._in_folder(folder, name, links=True)
 
-    def _path(self, text: str) -> tuple[Path | None, str]:
+    def _path(self, text: str) -> tuple[str | None, str]:
         problem: str = "missing: the robot is a text, which has no folder; name one by " + keyword("packages")
         for folder in [folder for folder, _ in self.near] or self.given:
-            real = _real(folder / text)
-            if not (_inside(real, [*self.homes, *self.trusted]) or self._in_known_package(real)):
+            place, above, name, is_file = self._at(folder, text)
+            if not (self._of_robot(above) or above / name in (*self.homes, *self.trusted)):
                 problem = "escapes the robot's package; name the folder it is in by " + keyword("packages")
-            elif os.path.isfile(real):
-                return folder / text, ""
+            elif is_file:
+                return place, ""
             else:
                 problem = "missing"
         return None, problem
 
-    def _in_package(self, text: str) -> tuple[Path | None, str]:
-        name, _, rest = text.lstrip("/").partition("/")  # package:///name/... is found in files, too
-        problem: str = f'missing: no package "{name}" is found; name its folder by ' + keyword("packages")
-        for folder in self.packages(name):
-            place = folder / rest.lstrip("/")
-            real = _real(place)
-            # the install folder of a build may hold links to the package's source folder
-            if not _inside(real, [_real(folder), *self.trusted]) and name not in map(_declared, real.parents):
-                problem = f'escapes the package "{name}" ({folder})'
-            elif os.path.isfile(real):
+    def _in_package(self, text: str) -> tuple[str | None, str]:
+        package, _, rest = text.lstrip("/").partition("/")  # package:///name/... is found in files, too
+        problem = ""
+        for folder in self.packages(package):
+            place, above, name, is_file = self._at(folder, rest.lstrip("/"))
+            if not (self._of_package(package, folder, above) or above / name in (self._real(folder), *self.trusted)):
+                problem = f'escapes the package "{package}" ({folder})'
+            elif is_file:
                 return place, ""
             elif not problem.startswith("escapes"):
-                problem = f'missing: the package "{name}" ({folder}) has no such file'
-        return None, problem
+                problem = f'missing: the package "{package}" ({folder}) has no such file'
+        return None, problem or f'missing: no package "{package}" is found; name its folder by ' + keyword("packages")
 
-    def _in_known_package(self, real: Path) -> bool:
-        """Say whether package:// also leads to a file."""
-        for above in real.parents:
-            name = _declared(above)
-            if name and any(_real(folder) == above for folder in self.packages(name)):
+    def _at(self, folder: Path, text: str) -> tuple[str, Path, str, bool]:
+        """Return the place that a text means in a folder, its real folder and name, and whether a file is there."""
+        name = text[text.rfind("/") + 1 :]
+        if name not in ("", ".", ".."):
+            place, above = self._below(folder, text[: len(text) - len(name)])
+            try:
+                mode = os.lstat(f"{above}/{name}").st_mode
+            except OSError:
+                mode = 0
+            if not stat.S_ISLNK(mode):
+                return os.path.join(place, name), above, name, stat.S_ISREG(mode)
+        real = _real(folder / text)
+        return str(folder / text), real.parent, real.name, os.path.isfile(real)
+
+    def _in_package_of(self, name: str, folder: Path, real: Path) -> bool:
+        """Say whether the files of a real folder belong to a package."""
+        # the install folder of a build may hold links to the package's source folder
+        roots = (self._real(folder), *self.trusted)
+        return _inside(real, roots) or name in map(self._declared, (real, *real.parents))
+
+    def _in_robot(self, real: Path) -> bool:
+        """Say whether the files of a real folder belong to the robot, or package:// leads to them, too."""
+        if _inside(real, (*self.homes, *self.trusted)):
+            return True
+        for above in (real, *real.parents):
+            name = self._declared(above)
+            if name and any(self._real(folder) == above for folder in self.packages(name)):
                 return True
         return False
 
     def _above(self, name: str) -> Iterator[Path]:
         for folder, home in self.near:
             for above in (folder, *folder.parents):
-                declared = _declared(above)
+                declared = self._declared(above)
                 if declared == name or (above.name == name and (declared or above.is_relative_to(home))):
                     yield above
-                if _holds(above if _declared(above / name) else home, above / name):
+                if self._holds(above if self._declared(above / name) else home, above / name):
                     yield above / name
 
     def _in_folder(self, folder: Path, name: str, links: bool) -> Iterator[Path]:
-        if name in (folder.name, _declared(folder)):
+        if name in (folder.name, self._declared(folder)):
             yield folder
-        if _holds(folder, folder / name) or (links and _declared(folder / name)):
+        if self._holds(folder, folder / name) or (links and self._declared(folder / name)):
             yield folder / name
         if folder not in self._indices:
             self._indices[folder] = _index(folder, links)
         if name in self._indices[folder]:
             yield self._indices[folder][name]
+
+    def _holds(self, root: Path, folder: Path) -> bool:
+        """Say whether a folder exists and, links followed, is in the root."""
+        return os.path.isdir(folder) and _inside(self._real(folder), [self._real(root)])
 
 
 def _split(reference: str) -> tuple[str, str]:
@@ -205,10 +251,10 @@ def _listed(variable: str) -> list[str]:
     return [entry for entry in os.environ.get(variable, "").split(os.pathsep) if os.path.isabs(entry)]
 
 
-def home_of(folder: Path) -> Path:
+def home_of(folder: Path, declared: Callable[[Path], str | None] | None = None) -> Path:
     """Return the folder in which the files of a robot in a folder must be; see :class:`Places`."""
     for above in (folder, *folder.parents):
-        if _declared(above):
+        if (declared or _declared)(above):
             return above
     user = Path(os.path.expanduser("~"))
     shared = folder.parent in (Path(folder.anchor), Path("/home"), user, *user.parents)
@@ -250,11 +296,6 @@ def _index(folder: Path, links: bool) -> dict[str, Path]:
             below += [place / name for name in names]
         level = below
     return packages
-
-
-def _holds(root: Path, folder: Path) -> bool:
-    """Say whether a folder exists and, links followed, is in the root."""
-    return os.path.isdir(folder) and _inside(_real(folder), [_real(root)])
 
 
 def _can_be_a_path(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reading robot files: check the text, parse it with urdf_parser_py, make a Tree of it."""
+"""Reading robot files: check the text, ask urdf_parser_py, make a Tree of it."""
 
 from __future__ import annotations
 
@@ -290,9 +290,9 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
         "warning" if options.mimic == "independent" else "error",
     )
     file.stop()
-    robot = _parse(file, inertials, joints)
+    _ask_parser(file, joints)
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, robot, layout)
+    builder = Builder(file, tree, links, joints, inertials, layout)
     try:
         with np.errstate(all="ignore"):
             builder.build(options.base, shapes)
@@ -348,24 +348,24 @@ def _encoded(data) -> tuple[bytes, str | None]:
     raise InputError(f"read() of a robot file must return a text or bytes, not {data!r}")
 
 
-def _parse(file: Source, inertials, joints):
-    """Let urdf_parser_py read kinematics and inertia; return its robot.
+def _ask_parser(file: Source, joints: Mapping[str, ElementTree.Element]) -> None:
+    """Let urdf_parser_py, the reference parser, read a joint of each form; keep its complaints as findings.
 
-    It fails on much other content of files, which is kept from it, and it is kept from writing to stderr. It takes
-    links and joints one by one, since it is slow with many at once.
+    Joints of one form have the same type, elements and attributes; their numbers have been checked. The parser fails on
+    much other content of files, which is kept from it, and it is kept from writing to stderr.
     """
     from urdf_parser_py import urdf
     from urdf_parser_py.xml_reflection import core
 
-    robot = urdf.Robot(name=file.root.get("name") or "robot")
+    forms: dict[tuple, tuple[str, ElementTree.Element]] = {}
+    for name, joint in joints.items():
+        forms.setdefault(_form(joint), (name, joint))
     complaints: list[str] = []
     with _parser_lock:
         usual, core.on_error = core.on_error, complaints.append
         try:
-            for name, inertial in inertials.items():
-                robot.add_link(urdf.Link.from_xml(_clean_link(name, inertial), core.Path("link")))
-            for name, joint in joints.items():
-                robot.add_joint(urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint")))
+            for name, joint in forms.values():
+                urdf.Joint.from_xml(_clean_joint(name, joint), core.Path("joint"))
         except Exception as error:
             complaints.append(str(error))
         finally:
@@ -373,16 +373,11 @@ def _parse(file: Source, inertials, joints):
     for complaint in complaints:
         file.say("parser", f"urdf_parser_py: {complaint}")
     file.stop()
-    return robot
 
 
-def _clean_link(name: str, inertial) -> ElementTree.Element:
-    node = ElementTree.Element("link", name=name)
-    if inertial is not None:
-        copy = ElementTree.SubElement(node, "inertial")
-        for tag, attributes in inertial.items():
-            ElementTree.SubElement(copy, tag, attributes)
-    return node
+def _form(joint: ElementTree.Element) -> tuple:
+    """Return the type of a joint, and the names of its elements and of their attributes that are not empty."""
+    return joint.get("type"), *((part.tag, *(key for key, value in part.items() if value)) for part in joint)
 
 
 def _clean_joint(name: str, joint) -> ElementTree.Element:

@@ -240,15 +240,17 @@ class Source:
         if text is None:
             self.say("attribute-missing", f'the <{node.tag}> of {what} has no "{attribute}"', node, severity=severity)
             return None
-        must = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what} must be ' + (
-            "a number" if count == 1 else f"{count} numbers"
-        )
-        words = text.split()
         try:
             if "_" in text or not text.isascii():
                 raise ValueError
-            values = [float(word) for word in words]
+            values = list(map(float, text.split()))
+            if len(values) == count and not [x for x in values if not abs(x) <= LARGEST]:
+                return values
         except ValueError:
+            values = None
+        needed = "a number" if count == 1 else f"{count} numbers"
+        must = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what} must be {needed}'
+        if values is None:
             if "," in text:
                 remedy = "write a decimal point, and spaces between numbers"
             self.say("number", must, node, severity=severity, remedy=remedy)
