@@ -24,6 +24,7 @@ import faulthandler
 import inspect
 import io
 import json
+import math
 import os
 import pickle
 import random
@@ -335,14 +336,14 @@ def child(options: argparse.Namespace) -> None:
         os.ftruncate(last, len(raw))
 
     runs(), comparisons(), problems()
-    count, called = 0, set()
+    count, total, called = 0, 0, set()
     with (folder / "findings").open("a") as found, (folder / "counts").open("a") as counts:
         try:
-            while time.time() < options.until:
+            while time.time() < options.until and total < options.calls:
                 name = rng.choice(often if rng.random() < 0.15 else names)
                 faulthandler.dump_traceback_later(options.limit, exit=True)
                 finding = call(known[name], rng.randrange(10**9), work, note)
-                count, called = count + 1, called | {name}
+                count, total, called = count + 1, total + 1, called | {name}
                 if finding:
                     found.write(json.dumps(finding) + "\n")
                     found.flush()
@@ -365,9 +366,11 @@ def parent(options: argparse.Namespace) -> int:
     until, findings, seed, deaths = time.time() + options.seconds, [], options.seed, 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        while time.time() < until and deaths < 50:
+        code = 1
+        while code and time.time() < until and deaths < 50:
             command = [sys.executable, __file__, "--child", temporary, "--until", str(until), "--seed", str(seed),
-                       "--limit", str(options.limit), "--only", options.only or ""]  # fmt: skip
+                       "--limit", str(options.limit), "--only", options.only or "",
+                       "--calls", str(options.calls)]  # fmt: skip
             with (folder / "stderr").open("w") as errors:
                 code = subprocess.run(command + ["--sanitized"] * options.sanitized, stdout=subprocess.DEVNULL,
                                       stderr=errors, env=os.environ | {"MPLBACKEND": "Agg"}).returncode  # fmt: skip
@@ -403,6 +406,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--calls", type=float, default=math.inf, help="most calls, so that a seed makes the same ones")
     parser.add_argument("--only", help="names that contain this")
     parser.add_argument("--repeat", metavar="NAME:NUMBER", help="make one call again and show its traceback")
     parser.add_argument("--list", action="store_true", help="print the names")

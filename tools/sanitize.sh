@@ -3,18 +3,19 @@
 # tests and tools/fuzz_calls.py with it. A report of a sanitizer ends the process that it is of, and so the script.
 #
 #     tools/sanitize.sh                           # the tests, and ten minutes of the fuzzer
-#     tools/sanitize.sh --no-suite --seconds 60   # as .ci/run has it
+#     tools/sanitize.sh --no-suite --seconds 90 --seed 1 --calls 4000   # as .ci/run has it: the same calls each time
 #
 # The copy stays in build/sanitized, so that a second run compiles only what has changed. PYTHON names another Python
 # than that of .venv-test; it needs the packages of the extra "test".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=600 suite=yes seed=$(date +%s)
+seconds=600 suite=yes seed=$(date +%s) calls=inf
 while [ $# -gt 0 ]; do
     case $1 in
         --seconds) seconds=$2; shift 2 ;;
         --seed) seed=$2; shift 2 ;;
+        --calls) calls=$2; shift 2 ;;
         --no-suite) suite=no; shift ;;
         *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
     esac
@@ -53,4 +54,4 @@ if [ $suite = yes ]; then
     # only one number of lanes is compiled
     checked -m pytest -q -m 'not slow' -k 'not every_width and not an_ulp' -p no:cacheprovider
 fi
-checked tools/fuzz_calls.py --seconds "$seconds" --seed "$seed" --sanitized --limit 120
+checked tools/fuzz_calls.py --seconds "$seconds" --seed "$seed" --calls "$calls" --sanitized --limit 120

@@ -544,3 +544,8 @@ def test_an_integrator_runs_whole_steps(method, steps):
     records = Records(np.zeros(9), rows, rows.copy(), np.zeros(9, np.intc), np.zeros(9), np.zeros((9, 0)))
     with pytest.raises(vt.InputError, match="whole numbers"):
         made.run(records, steps, 1, None)
+
+
+def test_a_comparison_takes_numbers_of_other_libraries():
+    result = vt.compare(MODEL, ["linear-time", "rk4"], Q, duration=Foreign(0.1), dt=Foreign(0.01), reference=None)
+    assert [run.steps for run in result.trajectories.values()] == [10, 10]

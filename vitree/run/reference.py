@@ -43,7 +43,7 @@ class Runner:
     def __init__(self, model: System, shared: RunArguments, progress: Callable[[int, int, str], Any] | None):
         self.model, self.shared, self.progress = model, shared, progress
         self.q0: np.ndarray = np.asarray(shared.q0)
-        self.duration = float(shared.duration or np.nan)
+        self.duration = (np.nan if shared.duration is None else real(shared.duration)) or np.nan
         self.stage = self.stages = 0
 
     def __call__(self, method: str, what: str, dt: float, **options: Any) -> Trajectory:
