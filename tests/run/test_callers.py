@@ -549,3 +549,12 @@ def test_an_integrator_runs_whole_steps(method, steps):
 def test_a_comparison_takes_numbers_of_other_libraries():
     result = vt.compare(MODEL, ["linear-time", "rk4"], Q, duration=Foreign(0.1), dt=Foreign(0.01), reference=None)
     assert [run.steps for run in result.trajectories.values()] == [10, 10]
+
+
+@pytest.mark.parametrize("force", [-1e60, -1e308])
+@pytest.mark.parametrize("method", ["scipy-rk45", "scipy-radau", "scipy-bdf", "scipy-lsoda"])
+def test_solvers_that_no_longer_come_on_are_stopped(method, force):
+    """They took a million steps within the first dt, or raised errors of SciPy's linear algebra."""
+    with pytest.raises(vt.ConvergenceError, match=f"{method}: stopped at t = "):
+        vt.simulate(MODEL, Q, duration=0.01, dt=1e-3, method=method,
+                    wrenches={MODEL.link_names[-1]: [0, 0, 0, 0, 0, force]})  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import all_finite, real
-from vitree.errors import ConvergenceError, InputError
+from vitree.arguments import all_finite, real, told
+from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.integrators.base import LARGEST, Integrator, Records, progress_of
 from vitree.integrators.options import option
 from vitree.model.finite import coincident
@@ -20,6 +20,8 @@ from vitree.wording import keyword, named
 
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
+#: Steps after which a solver must have come on by this share of a dt.
+SOME_TRIES, LEAST_ADVANCE = 10_000, 1e-6
 
 
 class SciPy(Integrator):
@@ -91,6 +93,15 @@ class SciPy(Integrator):
             time=float(t), residual=np.nan, iterations=0,
         )  # fmt: skip
 
+    def _stepped_by(self, solver: Any) -> str | None:
+        """Let SciPy's solver take a step; return its message."""
+        try:
+            return solver.step()
+        except VitreeError:
+            raise
+        except ValueError as error:  # of SciPy's linear algebra, where numbers overflow
+            raise self._stopped(solver.t, f"SciPy's solver raised {told(error)}") from error
+
     def _rate_of(self, t, y):
         q, v = self._normalised(y[: self.model.nq]), y[self.model.nq :].copy()
         prescribed = None
@@ -119,10 +130,10 @@ class SciPy(Integrator):
                 self._rate, self.t, np.concatenate((self.q, self.v)), self.t + last * self.dt,
                 rtol=self.rtol, atol=self.atol, max_step=self.max_step,
             )  # fmt: skip
-            done = tries = 0
+            done, tries, mark = 0, 0, self.t
             while done < last:
                 began = time.perf_counter()
-                message = solver.step()
+                message = self._stepped_by(solver)
                 records.seconds += time.perf_counter() - began
                 if solver.status == "failed" or not np.isfinite(solver.y).all():
                     raise ConvergenceError(
@@ -133,8 +144,11 @@ class SciPy(Integrator):
                     )  # fmt: skip
                 reached = last if solver.status == "finished" else self._reached(solver.t, every)
                 tries = 0 if reached > done else tries + 1
-                if tries == MOST_TRIES * every:
+                stuck = tries % SOME_TRIES == SOME_TRIES - 1 and solver.t - mark < LEAST_ADVANCE * every * self.dt
+                if stuck or tries == MOST_TRIES * every:
                     raise self._stopped(solver.t, f"the solver took {tries} steps within {every * self.dt:g} s")
+                if tries % SOME_TRIES == 0:
+                    mark = solver.t
                 if reached > done:
                     marks = np.arange(done + every, reached + 1, every)
                     self._record(records, solver.dense_output(), marks)
