@@ -558,3 +558,12 @@ def test_solvers_that_no_longer_come_on_are_stopped(method, force):
     with pytest.raises(vt.ConvergenceError, match=f"{method}: stopped at t = "):
         vt.simulate(MODEL, Q, duration=0.01, dt=1e-3, method=method,
                     wrenches={MODEL.link_names[-1]: [0, 0, 0, 0, 0, force]})  # fmt: skip
+
+
+def test_ragged_counts_and_arrays_of_words_are_refused_by_name():
+    work_precision = pytest.importorskip("vitree.plot").work_precision
+    with pytest.raises(vt.VitreeError, match="columns"):
+        vt.vehicles.boat(columns=[[6.0, 4.0], 1.0])
+    found = vt.compare(MODEL, ["rk4"], Q, duration=0.02, dt=0.01, reference=None)
+    with pytest.raises(vt.InputError, match="per="):
+        work_precision(found, per=np.array([None, "a"], dtype=object))

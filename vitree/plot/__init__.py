@@ -272,7 +272,7 @@ def work_precision(source, axes=None, *, per="second"):
     per : {"second", "step"}
         Whether the time is that of a second of the motion [s], or of a step [us].
     """
-    if per not in ("second", "step"):
+    if not isinstance(per, str) or per not in ("second", "step"):
         raise InputError(f'per={per!r} must be "second" or "step"')
     sources, index = parts.comparisons_of("work_precision", source, several=True), 0
     axes = parts.begin(axes)

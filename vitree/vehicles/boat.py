@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import shown, whole
+from vitree.arguments import axes_of, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.spatial.checks import array, not_negative, positive, symmetric
@@ -278,7 +278,7 @@ def _shares(given, what: str, whose: str) -> np.ndarray:
 
 
 def _counts(value, size: int, what: str) -> tuple[int, ...]:
-    counts = [whole(n) for n in value] if isinstance(value, Sequence | np.ndarray) and np.ndim(value) else []
+    counts = [whole(n) for n in value] if isinstance(value, Sequence | np.ndarray) and axes_of(value) else []
     if len(counts) != size or not all(n is not None and n >= 1 for n in counts):
         raise ModelError(f"{what} are {shown(value)}; give {size} whole numbers, at least 1")
     return tuple(n for n in counts if n is not None)
