@@ -51,7 +51,8 @@ import pathlib, vitree._core._x1 as core
 assert pathlib.Path(core.__file__).is_relative_to('$copy'), core.__file__
 assert 'libasan' in pathlib.Path('/proc/self/maps').read_text()"
 if [ $suite = yes ]; then
-    # only one number of lanes is compiled
-    checked -m pytest -q -m 'not slow' -k 'not every_width and not an_ulp' -p no:cacheprovider
+    # only one number of lanes is compiled; the sanitizer takes more memory than a process that has given up may have
+    checked -m pytest -n auto --dist loadfile --no-loadscope-reorder -p no:cacheprovider -m 'not slow' \
+        -k 'not every_width and not an_ulp and not given_up'
 fi
 checked tools/fuzz_calls.py --seconds "$seconds" --seed "$seed" --calls "$calls" --sanitized --limit 120

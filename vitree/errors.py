@@ -66,7 +66,7 @@ class UnknownNameError(VitreeError, LookupError):
     """
 
     def __init__(self, kind: str, name: object, choices: Iterable[str], *, about: Argument | None = None):
-        choices = list(choices)
+        choices = [str(choice) for choice in choices]
         text = f'no {kind} "{name}"'
         close = difflib.get_close_matches(str(name), choices, n=1)
         if close:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import itertools
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -567,3 +568,27 @@ def test_ragged_counts_and_arrays_of_words_are_refused_by_name():
     found = vt.compare(MODEL, ["rk4"], Q, duration=0.02, dt=0.01, reference=None)
     with pytest.raises(vt.InputError, match="per="):
         work_precision(found, per=np.array([None, "a"], dtype=object))
+
+
+def test_solvers_that_stand_still_are_stopped_soon():
+    """LSODA took ten thousand steps of 1e-103 s where a boat is a googol too fast, half a minute on a slow machine."""
+    boat = vt.vehicles.boat()
+    fast = np.array([0, 0, 0, 1e100, 1e-4, 1e-3])
+    with pytest.raises(vt.ConvergenceError, match="took 999 steps"):
+        vt.simulate(boat, boat.neutral(), fast, duration=0.01, dt=1e-3, method="scipy-lsoda")
+
+
+def test_numbers_of_more_digits_are_written_as_others():
+    """A torque of long doubles ended a comparison's settings in a RecursionError."""
+    torque = np.array([0.25, 0.5], dtype=np.longdouble)
+    found = vt.compare(MODEL, ["linear-time", "rk4"], Q, torque=torque, duration=0.02, dt=0.01, reference=None)
+    assert json.loads(json.dumps(found.settings))["torque"] == [0.25, 0.5]
+
+
+def test_names_that_are_no_words_are_refused_by_name():
+    plot = pytest.importorskip("vitree.plot")
+    run = vt.simulate(MODEL, Q, duration=0.02, dt=0.01)
+    with pytest.raises(vt.VitreeError, match='must be "q", "v" or "p"'):
+        plot.phase(run, MODEL.joint_names[0], against=np.zeros(6))
+    with pytest.raises(vt.UnknownNameError, match="choose from None"):
+        raise vt.UnknownNameError("joint", "a", [None])

@@ -21,7 +21,7 @@ from vitree.wording import keyword, named
 #: Most steps of a solver within one dt: the motion is then faster than can be followed.
 MOST_TRIES = 1_000_000
 #: Steps after which a solver must have come on by this share of a dt.
-SOME_TRIES, LEAST_ADVANCE = 10_000, 1e-6
+SOME_TRIES, LEAST_ADVANCE = 1_000, 1e-6
 
 
 class SciPy(Integrator):

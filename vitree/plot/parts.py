@@ -211,7 +211,7 @@ def of_steps(run: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def names_of(run: Recording, of: str) -> tuple[str, ...]:
     """Return the names of the entries of q, v or p."""
-    if of not in ("q", "v", "p"):
+    if not (isinstance(of, str) and of in ("q", "v", "p")):
         raise InputError(f'{of!r} must be "q", "v" or "p"')
     return run.q_names if of == "q" else run.v_names
 

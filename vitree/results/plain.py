@@ -15,7 +15,9 @@ def plain(value: Any) -> Any:
     """Turn a value into types that JSON knows: arrays to lists, unknown objects to their repr."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.longdouble):
+        return float(value)  # NumPy's tolist leaves it as it is
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.char != "G":
         return plain(value.tolist())
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
