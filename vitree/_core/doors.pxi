@@ -253,7 +253,7 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
             rows.gather(k)
             for j in range(count * m.nv):
                 bd[j] = vt_set1(0.0)
-            constraints(m, list.list, count, bq, pose, bh, bd)
+            constraints(m, list.list, count, bq, pose, bh, bd, NULL, NULL)
             rows.scatter(k)
 
 
@@ -293,7 +293,8 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
                 bp[k] = bp[k] + 0.5 * h * (weight[k] + bf[k])
             lt_trial(&step, &least)
             lt_residual(&step, bp, bo)
-            lt_factor(&step, &signs)
+            signs_begin(&signs)
+            lt_factor(&step, 0, m.nbody, &signs)
             lt_solve(&step, bo, 0, m.nbody, bo + nv)
             lt_advance_q(m, bq, by, q2)
             lt_node(m, q2, split, node)

@@ -29,41 +29,48 @@ cdef inline void add_wrench_row(const vt_model* m, const Pose* pose, int body, V
         i = b.parent
 
 
-cdef inline void coupling(const vt_constraint* e, const vt_real* q, vt_real* h, vt_real* row) noexcept nogil:
+cdef struct Hold:           # what a constraint does for a unit multiplier: wrenches about the origins of its bodies,
+    Vec3 na                 # world axes, and forces on coordinates of its own
+    Vec3 fa
+    Vec3 nb
+    Vec3 fb
+    vt_real on_a
+    vt_real on_b
+
+
+cdef inline void coupling(const vt_constraint* e, const vt_real* q, vt_real* h, Hold* hold) noexcept nogil:
     # h = factor_a q_a + factor_b q_b - value
     h[0] = e.factor_a * q[e.iq_a] + e.factor_b * q[e.iq_b] - e.value
-    if row != NULL:
-        row[e.iv_a] = vt_set1(e.factor_a)
-        row[e.iv_b] = vt_set1(e.factor_b)
+    hold.on_a = vt_set1(e.factor_a)
+    hold.on_b = vt_set1(e.factor_b)
 
 
-cdef inline void profile(const vt_constraint* e, const vt_real* q, vt_real* h, vt_real* row) noexcept nogil:
+cdef inline void profile(const vt_constraint* e, const vt_real* q, vt_real* h, Hold* hold) noexcept nogil:
     # h = q_a - table(q_b)
     cdef vt_real value, slope, curve
     table_values(&e.table, q[e.iq_b], &value, &slope, &curve)
     h[0] = q[e.iq_a] - value
-    if row != NULL:
-        row[e.iv_a] = vt_set1(1.0)
-        row[e.iv_b] = -slope
+    hold.on_a = vt_set1(1.0)
+    hold.on_b = -slope
 
 
-cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const vt_real* q, const Pose* pose,
-                                vt_real* h, vt_real* row) noexcept nogil:
+cdef inline void between_bodies(const vt_constraint* e, const vt_real* q, const Pose* pose, vt_real* h,
+                                Hold* hold) noexcept nogil:
     # AXES: d.x - value, d and x directions of the bodies. DISTANCE: |a - b| - value - factor_a q_a. POINTS: d.(a - b) -
-    # value. Dh by the wrenches of a unit multiplier: the force d at both points, and the couple that turns d
+    # value. They hold by the force d at both points, and the couple that turns d
     cdef Mat3 Ra, Rb
     cdef Vec3 arm_a, arm_b, a, b, x, d, couple
     cdef vt_real length
     place(pose, e.body_a, e.point_a, &Ra, &arm_a, &a)
     place(pose, e.body_b, e.point_b, &Rb, &arm_b, &b)
+    hold.on_a = vt_set1(0.0)
+    hold.on_b = vt_set1(0.0)
     if e.kind == AXES:
         d = mul(Ra, constant3(e.direction))
         x = mul(Rb, constant3(e.other))
         h[0] = dot(d, x) - e.value
-        if row != NULL:
-            couple = cross(d, x)
-            add_wrench_row(m, pose, e.body_a, couple, zero3(), row)
-            add_wrench_row(m, pose, e.body_b, neg(couple), zero3(), row)
+        hold.na = cross(d, x)
+        hold.nb = neg(hold.na)
         return
     x = sub(a, b)
     couple = zero3()
@@ -72,8 +79,7 @@ cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const
         h[0] = length - e.value
         if e.iv_a >= 0:
             h[0] = h[0] - e.factor_a * q[e.iq_a]
-            if row != NULL:
-                row[e.iv_a] = vt_set1(-e.factor_a)
+            hold.on_a = vt_set1(-e.factor_a)
         d = scale(vt_set1(1.0) / length, x)
     else:
         d = constant3(e.direction)
@@ -81,26 +87,46 @@ cdef inline void between_bodies(const vt_model* m, const vt_constraint* e, const
             d = mul(Ra, d)
             couple = cross(d, x)
         h[0] = dot(d, x) - e.value
-    if row != NULL:
-        add_wrench_row(m, pose, e.body_a, add(cross(arm_a, d), couple), d, row)
-        add_wrench_row(m, pose, e.body_b, cross(arm_b, neg(d)), neg(d), row)
+    hold.fa = d
+    hold.fb = neg(d)
+    hold.na = add(cross(arm_a, d), couple)
+    hold.nb = cross(arm_b, hold.fb)
+
+
+cdef inline void hold_row(const vt_model* m, const vt_constraint* e, const Pose* pose, const Hold* hold,
+                          vt_real* row) noexcept nogil:
+    # row, zero before: the generalised force of a unit multiplier
+    if e.iv_a >= 0:
+        row[e.iv_a] = hold.on_a
+    if e.iv_b >= 0:
+        row[e.iv_b] = hold.on_b
+    if e.kind == COUPLING or e.kind == PROFILE:
+        return
+    add_wrench_row(m, pose, e.body_a, hold.na, hold.fa, row)
+    add_wrench_row(m, pose, e.body_b, hold.nb, hold.fb, row)
 
 
 cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
-                      Pose* pose, vt_real* h, vt_real* Dh) noexcept nogil:
-    # h: (count,), Dh: (count, nv) by body displacements, zero where it is given; Dh may be NULL. Those written in Python
-    # are filled in by who asked
+                      Pose* pose, vt_real* h, vt_real* Dh, Hold* hold, const int* apart) noexcept nogil:
+    # h: (count,), Dh: (count, nv) by body displacements, zero where it is given; Dh may be NULL. hold: (count,), or NULL.
+    # apart: (count,) says of which constraints no row is asked for, or NULL. Those written in Python are filled in by who
+    # asked
     cdef int c
-    cdef vt_real* row = NULL
+    cdef Hold own
+    cdef Hold* at = &own
     forward_kinematics(m, q, pose)
     for c in range(count):
-        if Dh != NULL:
-            row = Dh + c * m.nv
+        if hold != NULL:
+            at = &hold[c]
         if list[c].kind == USER:
             h[c] = vt_set1(0.0)
-        elif list[c].kind == COUPLING:
-            coupling(&list[c], q, &h[c], row)
+            continue
+        at.na = at.fa = at.nb = at.fb = zero3()
+        if list[c].kind == COUPLING:
+            coupling(&list[c], q, &h[c], at)
         elif list[c].kind == PROFILE:
-            profile(&list[c], q, &h[c], row)
+            profile(&list[c], q, &h[c], at)
         else:
-            between_bodies(m, &list[c], q, pose, &h[c], row)
+            between_bodies(&list[c], q, pose, &h[c], at)
+        if Dh != NULL and (apart == NULL or not apart[c]):
+            hold_row(m, &list[c], pose, at, Dh + c * m.nv)

@@ -377,17 +377,16 @@ cdef inline Vec3 second_arm(const LinearTimeStep* step, int i) noexcept nogil:
     return add(step.node[i].t, sub(step.trial[i].move, step.trial[step.m.body[i].parent].move))
 
 
-cdef void lt_factor(const LinearTimeStep* step, Signs* signs) noexcept nogil:
+cdef void lt_factor(const LinearTimeStep* step, int first, int end, Signs* signs) noexcept nogil:
     # eliminate the joints of the residual's derivative (times h), leaves to root: with A of the subtree, U = A S2,
-    # W = D^-1 S1^T A and D = S1^T A S2, the parent gets A - U W. signs: of the D, which are positive where nothing
-    # moves
+    # W = D^-1 S1^T A and D = S1^T A S2, the parent gets A - U W. Of the bodies from first to end, which hang together
+    # with no others. signs: notes those of the D, which are positive where nothing moves
     cdef const vt_model* m = step.m
     cdef Solve* s
     cdef int i, up
-    signs_begin(signs)
-    for i in range(m.nbody):
+    for i in range(first, end):
         step.solve[i].A = zero_block()
-    for i in range(m.nbody - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         s = &step.solve[i]
         up = m.body[i].parent
         if m.body[i].inert:
@@ -520,6 +519,46 @@ cdef void lt_eliminate_multi(const LinearTimeStep* step, int i, Signs* signs) no
     s.A.nv = out_of_axes(&A[3], R1, R2)
     s.A.fw = out_of_axes(&A[18], R1, R2)
     s.A.fv = out_of_axes(&A[21], R1, R2)
+
+
+cdef struct FrontBody:      # a body in an elimination that constraints take part in; world axes, about its origin
+    Block A                 # its wrench at node 1 by its displacement at node 2, with those of all that hangs on it
+    Vec3 t1                 # from the parent's origin at nodes 1 and 2
+    Vec3 t2
+    Mat3 R1                 # its axes
+    Mat3 R2
+    vt_real extra[6]        # what the joint adds to its pivots
+
+
+cdef void lt_front_body(const LinearTimeStep* step, int i, FrontBody* x, bint whole) noexcept nogil:
+    # whole: with A and extra
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b = &m.body[i]
+    cdef const Trial* z = &step.trial[i]
+    cdef int k
+    x.R1 = step.node[i].R
+    x.R2.x = turned(z, x.R1.x)
+    x.R2.y = turned(z, x.R1.y)
+    x.R2.z = turned(z, x.R1.z)
+    x.t1 = step.node[i].t
+    x.t2 = second_arm(step, i) if b.parent >= 0 else x.t1
+    if not whole:
+        return
+    x.A = zero_block()
+    if b.inert:
+        lt_body_block(step, i, &x.A)
+    for k in range(6):
+        x.extra[k] = vt_set1(0.0)
+    if not joint_multi(b):
+        x.extra[0] = joint_dissipation(step, b)
+
+
+cdef inline vt_real joint_dissipation(const LinearTimeStep* step, const vt_body* b) noexcept nogil:
+    # (h/2) (damping + slope of friction) of a joint of one coordinate
+    cdef vt_real D = vt_set1(0.5 * step.h * step.m.damping[b.iv])
+    if step.m.rubbing:
+        D = D + 0.5 * step.h * friction_slope(step.m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
+    return D
 
 
 cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:

@@ -10,6 +10,7 @@ cdef struct Island:
     int row             # its part of `member`
     int row_end
     int block           # where its matrix starts among those of all islands
+    FrontPlan* plan     # how it is eliminated in the order of its joints, or NULL: by its dense matrix
 
 
 cdef struct Islands:
@@ -17,13 +18,15 @@ cdef struct Islands:
     Island* at
     int* member         # (rows,) the rows, island by island
     int* of             # (rows,) the island of a row
+    int* apart          # (rows,) whether it has a plan
+    int* range          # (2 range_count,) the bodies that are in no island with a plan: from the first to behind the last
+    int range_count
 
 
 cdef int islands_make(Islands* x, Memory memory, const vt_model* m, const vt_constraint* list, int count, int extra,
                       bint whole) except -1:
     # count: constraints, in `list`; extra: rows behind them, of loads, for which there is `whole`: one island of all
     cdef int i, k, row, block = 0, rows = count + extra
-    cdef const vt_constraint* e
     cdef Island* on
     root = []
     for i in range(m.nbody):
@@ -34,6 +37,7 @@ cdef int islands_make(Islands* x, Memory memory, const vt_model* m, const vt_con
     x.count = len(joined)
     x.at = <Island*>memory.given(x.count * sizeof(Island))
     x.member, x.of = <int*>memory.given(rows * sizeof(int)), <int*>memory.given(rows * sizeof(int))
+    x.apart = <int*>memory.given(rows * sizeof(int))
     row = 0
     for k, (roots, members) in enumerate(joined):
         on = &x.at[k]
@@ -45,6 +49,38 @@ cdef int islands_make(Islands* x, Memory memory, const vt_model* m, const vt_con
         for i in members:
             x.member[row], x.of[i] = i, k
             row += 1
+        order = None if whole else front_order(m, list, members, body_of, on.body, on.body_end)
+        if order is not None:
+            on.plan = <FrontPlan*>memory.given(sizeof(FrontPlan))
+            front_plan_make(on.plan, memory, order)
+            for i in members:
+                x.apart[i] = True
+    ranges_make(x, memory, m.nbody)
+    return 0
+
+
+cdef int ranges_make(Islands* x, Memory memory, int nbody) except -1:
+    cdef int k, body = 0
+    x.range, x.range_count = <int*>memory.given(2 * (x.count + 1) * sizeof(int)), 0
+    for start, end in sorted([(x.at[k].body, x.at[k].body_end) for k in range(x.count) if x.at[k].plan != NULL]
+                             + [(nbody, nbody)]):
+        if start > body:
+            x.range[2 * x.range_count], x.range[2 * x.range_count + 1] = body, start
+            x.range_count += 1
+        body = end
+    return 0
+
+
+cdef int islands_without_plans(Islands* x, const Islands* of, Memory memory, int rows, int nbody) except -1:
+    # the same islands, all with dense matrices
+    cdef int k
+    x[0] = of[0]
+    x.apart = <int*>memory.given(rows * sizeof(int))
+    x.at = <Island*>memory.given(x.count * sizeof(Island))
+    for k in range(x.count):
+        x.at[k] = of.at[k]
+        x.at[k].plan = NULL
+    ranges_make(x, memory, nbody)
     return 0
 
 

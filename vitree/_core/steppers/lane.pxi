@@ -48,6 +48,8 @@ cdef struct Holonomic:          # h(q) = 0
     double* h                   # (count,)
     double* Dh1                 # (count, nv) at node 1
     double* Dh2                 # at node 2
+    Hold* hold1                 # (count,) the same of the constraints, before their rows, at nodes 1 and 2
+    Hold* hold2
     double* push                # (count,) multipliers of accelerations and velocities
     double* response            # (count, nv) M^-1 Dh^T
     double* schur               # the islands' Dh M^-1 Dh^T, of at most (count, count)
@@ -62,12 +64,43 @@ cdef struct Holonomic:          # h(q) = 0
 cdef int holonomic_make(Holonomic* x, Memory memory, int count, int nv) except -1:
     x.h, x.push = memory.scratch_reals(count), memory.scratch_reals(count)
     x.Dh1, x.Dh2 = memory.kept_reals(count * nv), memory.scratch_reals(count * nv)
+    x.hold1, x.hold2 = <Hold*>memory.kept(count * sizeof(Hold)), <Hold*>memory.scratch(count * sizeof(Hold))
     x.response, x.schur = memory.scratch_reals(count * nv), memory.scratch_reals(count * count)
     x.order = <int*>memory.scratch(count * sizeof(int))
     x.columns = <int*>memory.scratch(nv * sizeof(int))
     x.lam = memory.kept_reals(count)
     x.tangent, x.force = memory.scratch_reals(count), memory.scratch_reals(count)
     x.found = memory.scratch_reals(count)
+    return 0
+
+
+cdef struct Fronts:             # of the islands that have a plan
+    FrontBody* body             # (nbody,)
+    FrontWork* work             # (islands,)
+    FrontFactors* rest          # (islands,) of M and Dh
+    FrontFactors* factors       # (islands,) of a step, of each substep; NULL where steps do not use plans
+    double* none                # (nv,) zeros
+
+
+cdef int fronts_make(Fronts* x, Memory memory, const Islands* islands, const vt_model* m) except -1:
+    cdef int k
+    x.body = <FrontBody*>memory.scratch(m.nbody * sizeof(FrontBody))
+    x.work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
+    x.rest = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
+    x.none = memory.given_reals(m.nv)
+    for k in range(islands.count):
+        if islands.at[k].plan != NULL:
+            front_work_make(&x.work[k], memory, islands.at[k].plan, m.nbody)
+            front_factors_make(&x.rest[k], memory, islands.at[k].plan, 0)
+    return 0
+
+
+cdef int fronts_of_steps(Fronts* x, Memory memory, const Islands* islands, int stages) except -1:
+    cdef int k
+    x.factors = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
+    for k in range(islands.count):
+        if islands.at[k].plan != NULL:
+            front_factors_make(&x.factors[k], memory, islands.at[k].plan, stages)
     return 0
 
 
@@ -211,6 +244,7 @@ cdef struct Lane:
     Bodies bodies
     Prescribed prescribed
     Holonomic held
+    Fronts fronts
     Newton newton
     Progress* progress
     Guess* guess                # of the substep at hand

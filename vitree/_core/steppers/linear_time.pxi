@@ -43,6 +43,9 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
 
+    cdef bint plans(self):
+        return True
+
     cdef LinearTimeStep* at(self, Trial* trial) noexcept nogil:
         # what the kernels work on, in the substep at hand
         cdef LinearTimeStep* step = &self.own.kernel
@@ -197,9 +200,76 @@ cdef class LinearTimeStepper(ComposedStepper):
             for k in range(self.nv):
                 self.by_increments(0, self.shared.m.nbody, J + k * self.nv)
             return self.factor_dense()
-        lt_factor(step, &signs)
+        signs_begin(&signs)
+        for k in range(self.shared.coupled.range_count):
+            lt_factor(step, self.shared.coupled.range[2 * k], self.shared.coupled.range[2 * k + 1], &signs)
         self.lane.operator.sound[0] = soundness(&signs)
         return OK
+
+    # ---- islands that have a plan --------------------------------------------------------------------------
+
+    cdef void place_fronts(self, const Island* on, bint whole) noexcept nogil:
+        # their bodies at both nodes; whole: with their matrices
+        cdef LinearTimeStep* step = self.at(self.own.trial)
+        cdef int i
+        for i in range(on.body, on.body_end):
+            lt_front_body(step, i, &self.lane.fronts.body[i], whole)
+
+    cdef int linearise_by_plans(self) noexcept nogil:
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef Holonomic* held = &self.lane.held
+        cdef const Island* on
+        cdef FrontFactors to
+        cdef Signs signs
+        cdef int k
+        signs_begin(&signs)
+        for k in range(self.shared.coupled.count):
+            on = &self.shared.coupled.at[k]
+            if on.plan == NULL:
+                continue
+            to = front_factors_of(&fronts.factors[k], on.plan, self.lane.newton.stage)
+            self.place_fronts(on, True)
+            if front_factor(on.plan, &fronts.work[k], &to, self.shared.m, fronts.body, self.shared.constraint,
+                            self.shared.coupled.member + on.row, held.hold1, held.hold2, &signs) != OK:
+                return DEPENDENT
+        self.lane.operator.sound[0] = min(self.lane.operator.sound[0], soundness(&signs))
+        return OK
+
+    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
+        # mu = h times the correction of the multipliers
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef const Island* on
+        cdef const int* member
+        cdef FrontFactors by
+        cdef double* mu = self.lane.newton.w
+        cdef double h = self.lane.now.h
+        cdef int i, k, c
+        for k in range(self.shared.coupled.count):
+            on = &self.shared.coupled.at[k]
+            if on.plan == NULL:
+                continue
+            member = self.shared.coupled.member + on.row
+            by = front_factors_of(&fronts.factors[k], on.plan, self.lane.newton.stage)
+            self.place_fronts(on, False)
+            memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
+            front_solve(on.plan, &fronts.work[k], &by, self.shared.m, fronts.body, r, -h, self.lane.held.h, member, d, mu)
+            for i in range(on.body, on.body_end):
+                if joint_multi(&self.shared.m.body[i]):
+                    joint_increment_change(&self.shared.m.body[i], self.lane.newton.y, d)
+            for c in range(on.row_end - on.row):
+                z[member[c]] = mu[c] / h
+
+    cdef void hold_by_plans(self, double* r) noexcept nogil:
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef const Island* on
+        cdef int k
+        for k in range(self.shared.coupled.count):
+            on = &self.shared.coupled.at[k]
+            if on.plan != NULL:
+                self.place_fronts(on, False)
+                add_held(self.shared.m, self.shared.constraint, self.lane.held.hold1, self.shared.coupled.member + on.row,
+                         on.row_end - on.row, self.lane.held.lam, on.body, on.body_end, fronts.body,
+                         fronts.work[k].hung, r)
 
     cdef void linearise_at_rest(self) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.rest)
@@ -208,7 +278,8 @@ cdef class LinearTimeStepper(ComposedStepper):
         step.increment = self.shared.zeros
         lt_trial(step, &least)
         step.increment = self.lane.newton.y
-        lt_factor(step, &signs)
+        signs_begin(&signs)
+        lt_factor(step, 0, step.m.nbody, &signs)
 
     cdef void apply_inverse(self, const double* r, int first, int end, double* d) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.rest if self.shared.choices.solver == RIQN else self.own.trial)

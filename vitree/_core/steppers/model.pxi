@@ -306,20 +306,21 @@ cdef class ModelStepper(Stepper):
         constraint_accelerations(&at, self.shared.constraint, self.shared.count, b.bias, c.push)
         if self.shared.user_constrains:
             self.written_accelerations(q, v, c.push)
-        self.constrain_at(q, c.h, c.Dh1)
+        self.constrain_at(q, c.h, c.Dh1, c.hold1)
         for k in range(self.shared.count):
             c.h[k] = -c.push[k]
         self.reach(c.Dh1, c.h, out)
 
-    cdef void constrain_at(self, const double* q, double* h, double* Dh) noexcept nogil:
-        # poses, h and Dh at q
+    cdef void constrain_at(self, const double* q, double* h, double* Dh, Hold* hold) noexcept nogil:
+        # poses, h and what the constraints do at q: their rows Dh where these are needed
         cdef const Island* on
         cdef int c
-        if Dh != NULL:
-            for c in range(self.shared.count):
+        for c in range(self.shared.count):
+            if not self.shared.coupled.apart[c]:
                 on = self.island(c)
                 memset(Dh + c * self.nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
-        constraints(self.shared.m, self.shared.constraint, self.shared.count, q, self.lane.bodies.pose, h, Dh)
+        constraints(self.shared.m, self.shared.constraint, self.shared.count, q, self.lane.bodies.pose, h, Dh, hold,
+                    self.shared.coupled.apart)
         if self.shared.user_constrains:
             self.written_constraints(q, h, Dh)
 
@@ -329,7 +330,8 @@ cdef class ModelStepper(Stepper):
         cdef Holonomic* held = &self.lane.held
         cdef int k
         for k in range(self.shared.islands.count):
-            if not self.reach_on(&self.shared.islands.at[k], Dh, goal, x):
+            if not (self.reach_on(&self.shared.islands.at[k], Dh, goal, x) if self.shared.islands.at[k].plan == NULL
+                    else self.reach_by_plan(k, goal, x)):
                 x[0] = NAN
                 return
         for k in range(self.shared.count):
@@ -363,11 +365,50 @@ cdef class ModelStepper(Stepper):
                 x[k] += found[c] * row[k]
         return True
 
+    cdef bint reach_by_plan(self, int island, const double* goal, double* x) noexcept nogil:
+        # the same on an island that has a plan, with no Dh
+        cdef const Island* on = &self.shared.islands.at[island]
+        cdef const int* member = self.shared.islands.member + on.row
+        cdef const vt_model* m = self.shared.m
+        cdef Holonomic* held = &self.lane.held
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef FrontWork* work = &fronts.work[island]
+        cdef double* found = held.found + on.row
+        cdef double* lack = held.schur
+        cdef double* d = self.lane.bodies.inertial
+        cdef int c, k, rows = on.row_end - on.row
+        cdef Signs signs
+        bodies_at_rest(m, self.lane.bodies.pose, on.body, on.body_end, fronts.body)
+        constraint_rates(m, self.shared.constraint, held.hold1, member, rows, on.body, on.body_end, fronts.body, x,
+                         work.x, found)
+        for c in range(rows):
+            found[c] = goal[member[c]] - found[c]
+        if not all_finite(found, rows):
+            return False
+        signs_begin(&signs)
+        if front_factor(on.plan, work, &fronts.rest[island], m, fronts.body, self.shared.constraint, member, held.hold1,
+                        held.hold1, &signs) != OK:
+            if self.lane.now.cause == OK:
+                self.lane.now.cause = DEPENDENT
+            return False
+        for c in range(rows):
+            lack[member[c]] = -found[c]
+        memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
+        front_solve(on.plan, work, &fronts.rest[island], m, fronts.body, fronts.none, 0.0, lack, member, d, found)
+        for c in range(rows):
+            found[c] = -found[c]
+        for k in range(on.v, on.v_end):
+            x[k] += d[k]
+        return True
+
     cdef int divide(self, int extra, bint whole) except -1:
         # the islands of the constraints, and of `extra` rows of loads behind them
         cdef Shared* s = &self.shared
         islands_make(&s.islands, self.memory, s.m, s.constraint, s.count, 0, whole or extra)
-        islands_make(&s.coupled, self.memory, s.m, s.constraint, s.count, extra, whole or extra)
+        s.coupled = s.islands
+        if extra:
+            islands_make(&s.coupled, self.memory, s.m, s.constraint, s.count, extra, True)
+        fronts_make(&self.lane.fronts, self.memory, &s.islands, s.m)
         return 0
 
     cdef const Island* island(self, int row) noexcept nogil:
@@ -385,6 +426,6 @@ cdef class ModelStepper(Stepper):
         else:
             aba(m, NO_GRAVITY, q, self.shared.zeros, p, NULL, out, self.lane.bodies.aba)
         if self.shared.count:
-            self.constrain_at(q, held.h, held.Dh1)
+            self.constrain_at(q, held.h, held.Dh1, held.hold1)
             memset(held.h, 0, self.shared.count * sizeof(double))
             self.reach(held.Dh1, held.h, out)

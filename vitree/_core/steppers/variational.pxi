@@ -60,6 +60,10 @@ cdef class VariationalStepper(ModelStepper):
         rows = self.shared.count + c.extra
         if c.extra or c.solver == RIQN or self.dense():
             self.divide(c.extra, True)
+        if self.plans():
+            fronts_of_steps(&lane.fronts, self.memory, &self.shared.coupled, c.stages)
+        elif not c.extra:
+            islands_without_plans(&self.shared.coupled, &self.shared.islands, self.memory, rows, self.shared.m.nbody)
         broyden = (<Py_ssize_t>c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
         lane.progress = progress_make(self.memory)
         newton_make(&lane.newton, self.memory, n, rows, broyden)
@@ -133,6 +137,10 @@ cdef class VariationalStepper(ModelStepper):
         # whether corrections are made with a dense matrix
         return self.shared.choices.solver == NEWTON
 
+    cdef bint plans(self):
+        # whether islands that have a plan are solved by it
+        return False
+
     cdef int prepare(self) noexcept nogil:
         # node 1: what does not depend on y
         return OK
@@ -167,6 +175,18 @@ cdef class VariationalStepper(ModelStepper):
 
     cdef void apply_inverse(self, const double* r, int first, int end, double* d) noexcept nogil:
         # d with (dr/dy) d = -r, of the bodies from first to end, which hang together with no others
+        pass
+
+    cdef int linearise_by_plans(self) noexcept nogil:
+        # the same of the islands that have a plan
+        return OK
+
+    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
+        # d and z, the corrections, on these islands
+        pass
+
+    cdef void hold_by_plans(self, double* r) noexcept nogil:
+        # r += Dh(q1)^T lam on these islands
         pass
 
     cdef void reach_node(self, const double* y, double* q2) noexcept nogil:
@@ -365,14 +385,16 @@ cdef class VariationalStepper(ModelStepper):
             return self.weighted(e)
         if self.shared.count:
             if not self.lane.progress.have_Dh:
-                self.constrain_at(self.lane.state.q, held.h, held.Dh1)
+                self.constrain_at(self.lane.state.q, held.h, held.Dh1, held.hold1)
                 self.lane.progress.have_Dh = True
             self.reach_node(x.y, self.lane.state.q2)
-            self.constrain_at(self.lane.state.q2, held.h, held.Dh2)
+            self.constrain_at(self.lane.state.q2, held.h, held.Dh2, held.hold2)
             for c in range(self.shared.count):
                 on = self.island(c)
-                for k in range(on.v, on.v_end):
-                    x.r[k] += held.lam[c] * held.Dh1[c * self.nv + k]
+                if on.plan == NULL:
+                    for k in range(on.v, on.v_end):
+                        x.r[k] += held.lam[c] * held.Dh1[c * self.nv + k]
+            self.hold_by_plans(x.r)
         self.clear_locked(x.r)
         return self.weighted(largest(x.r, self.nv)) if isfinite(e) else e
 
@@ -436,9 +458,13 @@ cdef class VariationalStepper(ModelStepper):
             self.lane.operator.sound[0] = SAME
         else:
             status = self.linearise()
+            if status == OK:
+                status = self.linearise_by_plans()
             if status != OK:
                 return status
         for k in range(count + self.shared.choices.extra):
+            if self.island(k).plan != NULL:
+                continue
             self.solve(self.lane.held.Dh1 + k * n if k < count else op.C + (k - count) * n, self.island(k),
                        op.response + k * n)
         self.lane.progress.factorisations += 1
@@ -448,10 +474,12 @@ cdef class VariationalStepper(ModelStepper):
 
     cdef void solve(self, const double* r, const Island* on, double* d) noexcept nogil:
         # J d = r by the operator at hand, on an island or, with NULL, everywhere; prescribed coordinates do not move
+        cdef int k
         self.lane.progress.solves += 1
         if not self.dense():
             if on == NULL:
-                self.apply_inverse(r, 0, self.shared.m.nbody, d)
+                for k in range(self.shared.coupled.range_count):
+                    self.apply_inverse(r, self.shared.coupled.range[2 * k], self.shared.coupled.range[2 * k + 1], d)
             else:
                 self.apply_inverse(r, on.body, on.body_end, d)
             return
@@ -489,11 +517,14 @@ cdef class VariationalStepper(ModelStepper):
         self.solve(x.r, NULL, x.d)
         x.now.sound = op.sound[0] >= x.now.required
         for k in range(self.shared.coupled.count):
+            if self.shared.coupled.at[k].plan != NULL:
+                continue
             status = self.multiply_on(&self.shared.coupled.at[k])
             if status != OK:
                 return status
         for k in range(self.shared.count + self.shared.choices.extra):
             x.z[self.shared.coupled.member[k]] = x.w[k]
+        self.apply_by_plans(x.r, x.d, x.z)
         return OK
 
     cdef int multiply_on(self, const Island* on) noexcept nogil:
@@ -777,6 +808,9 @@ cdef class VariationalStepper(ModelStepper):
         self.learn()
         for k in range(self.shared.count):
             on = self.island(k)
+            self.lane.held.hold1[k] = self.lane.held.hold2[k]
+            if on.plan != NULL:
+                continue
             memcpy(self.lane.held.Dh1 + k * self.nv + on.v, self.lane.held.Dh2 + k * self.nv + on.v,
                    (on.v_end - on.v) * sizeof(double))
         self.lane.progress.opening = False

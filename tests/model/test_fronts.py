@@ -1,0 +1,190 @@
+"""Islands that are solved for joint by joint: the corrections, accelerations and runs are those of the dense way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from directions import ALL, check_direction, stepper_of
+from random_models import random_flat, random_state
+
+import vitree as vt
+from vitree._core import scalar
+
+PIN = [(1, 0, 0), (0, 0, 1)]
+
+@pytest.fixture(autouse=True)
+def always_by_plans(monkeypatch):
+    """As if the dense way cost more at any size."""
+
+    class Cheap(scalar().FrontOrder):
+        def __init__(self, *args):
+            super().__init__(*args)
+            Cheap.made.append(self)
+            self.cost = -np.inf
+
+    Cheap.made = []
+    monkeypatch.setattr(scalar(), "LEAST_FRONT_ROWS", 1)
+    monkeypatch.setattr(scalar(), "FrontOrder", Cheap)
+    return Cheap.made
+
+
+def scissor(segments, angle=0.9):
+    """Crossed links of 1 m and 1 kg that hang from a pivot and a slider: two chains, pinned to each other."""
+    tree = vt.Tree("scissor")
+    slider = tree.world.add(vt.tx("x"), vt.body("slider", 1.0))
+    start = {"x": np.cos(angle)}
+    for side, at in (("a", tree.world), ("b", slider)):
+        before = 0.0
+        for k in range(segments):
+            at = at.add(vt.ry(f"{side}{k}"), vt.tx(0.5), vt.body(f"{side}_link{k}", 1.0)).add(vt.tx(0.5))
+            absolute = angle if (side == "a") == (k % 2 == 0) else np.pi - angle
+            start[f"{side}{k}"], before = absolute - before, absolute
+    for k in range(segments):
+        tree.constrain(vt.point_constraint(f"a_link{k}", f"b_link{k}", PIN))
+    model = tree.compile()
+    return model, np.array([start[name] for name in model.joint_names])
+
+
+def without_plans(monkeypatch):
+    monkeypatch.setattr(scalar(), "LEAST_FRONT_ROWS", 10**9)
+
+
+def random_tied(rng, bodies, ties, kinds=ALL, base="fixed", **more):
+    """A random tree, and constraints of every kind between its links; they do not hold."""
+    flat = random_flat(rng, bodies, kinds, base=base, **more)
+    single = [joint.name for joint in flat.joints if joint.v_slice.stop - joint.v_slice.start == 1]
+    links = [*flat.link_names, "world"] if hasattr(flat, "link_names") else [joint.child for joint in flat.joints]
+    table = (np.linspace(-3, 3, 7), rng.normal(size=7))
+    constraints = []
+    for k in range(ties):
+        a, b = (str(name) for name in rng.choice(links, 2, replace=False))
+        axes = [rng.normal(size=3) for _ in range(2)]
+        one = [vt.Distance(a, b, 0.7), vt.PointConstraint(a, b, axes[0]), vt.AxisConstraint(a, b, *axes)][k % 3]
+        if k % 5 == 3 and len(single) > 1:
+            x, y = (str(name) for name in rng.choice(single, 2, replace=False))
+            one = [vt.gear(x, y, -1.7), vt.Distance(a, b, x), vt.Cam(x, y, *table)][k // 5 % 3]
+        constraints.append(one)
+    return vt.Model(replace(flat, constraints=tuple(constraints)))
+
+
+def regular(model, q):
+    """Whether the constraints are independent of each other; never nearly so."""
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    s = np.linalg.svd(model.constraint_rows(q[None])[1][0][:, free], compute_uv=False)
+    assert not 1e-14 < s.min() / s.max() < 1e-4
+    return s.min() > 1e-10 * s.max()
+
+
+def drawn(seed, base, **more):
+    """A random model with constraints, and a state."""
+    rng = np.random.default_rng(seed)
+    model = random_tied(rng, 4 + seed // 2, 2 + seed // 4, base=base, **more)
+    return model, *random_state(model.flat, rng), rng
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_corrections_are_those_of_the_dense_matrix(base, seed, always_by_plans):
+    model, q, v, _ = drawn(seed, base)
+    if regular(model, q):
+        check_direction(model, q, v, None, seed)
+    else:
+        with pytest.raises(ArithmeticError):
+            check_direction(model, q, v, None, seed)
+    assert always_by_plans
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_accelerations_are_those_of_the_dense_way(base, seed, monkeypatch, always_by_plans):
+    """Of random trees with damping, on joints of one coordinate, and with prescribed joints."""
+    model, q, v, rng = drawn(seed, base)
+    single = np.concatenate([[joint.v_slice.stop - joint.v_slice.start == 1] * (joint.v_slice.stop - joint.v_slice.start)
+                             for joint in model.joints])  # fmt: skip
+    kinematic = single & (rng.uniform(size=model.nv) < 0.2 * (seed % 2))
+    model = vt.Model(replace(model.flat, damping=single * rng.uniform(size=model.nv), kinematic=kinematic))
+    if not regular(model, q):
+        with pytest.raises(vt.ConvergenceError, match="depend on each other"):
+            model.forward_dynamics(q, v)
+        return
+    prescribed = {name: 0.3 for name in model.kinematic_names}
+    found = model.forward_dynamics(q, v, prescribed=prescribed)
+    assert always_by_plans
+    without_plans(monkeypatch)
+    exact = model.forward_dynamics(q, v, prescribed=prescribed)
+    for one, other in zip(found, exact, strict=True):
+        assert np.abs(one - other).max(initial=0.0) <= 1e-8 * np.abs(other).max(initial=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "recursive-newton"}, {"solver": "frozen"}, {"solver": "broyden"},
+                                     {"order": 4}, {"kinetic": "split"}], ids=str)  # fmt: skip
+def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_by_plans):
+    model, q = scissor(6)
+    run = vt.simulate(model, q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
+    assert always_by_plans
+    without_plans(monkeypatch)
+    exact = vt.simulate(model, q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
+    assert np.abs(run.q - exact.q).max() < 1e-8 and np.abs(run.constraint).max() < 1e-12
+    assert np.abs(run.multipliers - exact.multipliers)[1:].max() < 1e-4 * np.abs(exact.multipliers[1:]).max()
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_a_scissor_resumes_to_the_last_bit(order):
+    model, q = scissor(5)
+    whole = vt.simulate(model, q, duration=0.1, dt=2e-3, order=order)
+    half = vt.simulate(model, q, duration=0.05, dt=2e-3, order=order)
+    rest = vt.simulate(model, duration=0.05, resume=half)
+    assert np.array_equal(whole.q[-1], rest.q[-1]) and np.array_equal(whole.p[-1], rest.p[-1])
+
+
+def test_few_bodies_of_a_scissor_are_open_at_a_time(always_by_plans):
+    for segments in (5, 10, 40):
+        model, q = scissor(segments)
+        stepper_of(model, None)
+        order = always_by_plans[-1]
+        assert order.slots <= 3 and order.places <= 6
+        assert len(order.events) <= 20 * segments
+
+
+def test_few_legs_of_a_platform_are_open_at_a_time(always_by_plans):
+    """Six legs of a universal joint and a slider, fixed to a floating platform by their tips."""
+    tree = vt.Tree("platform")
+    plate = tree.world.add(vt.free("plate"), vt.body("top", 2.0, inertia=(0.2, 0.2, 0.3)))
+    for k in range(6):
+        at, off = 2 * np.pi * k / 6, 0.3 * (-1) ** k
+        plate.add(vt.tx(0.5 * np.cos(at)), vt.ty(0.5 * np.sin(at)), vt.frame(f"corner{k}"))
+        leg = tree.world.add(vt.tx(np.cos(at + off)), vt.ty(np.sin(at + off)), vt.rx(f"a{k}"), vt.ry(f"b{k}"),
+                             vt.body(f"leg{k}", 1.0, com=(0, 0, 0.3), inertia=(0.05, 0.05, 0.01)))  # fmt: skip
+        leg.add(vt.tz(f"s{k}"), vt.body(f"rod{k}", 0.5, inertia=(0.02, 0.02, 0.01)), vt.frame(f"tip{k}"))
+        for axis in np.eye(3):
+            tree.constrain(vt.PointConstraint(f"tip{k}", f"corner{k}", tuple(axis)))
+    model = tree.compile()
+    q = model.neutral()
+    q[model.joint("plate").q_slice.start + 2] = 1.0
+    q[[model.joint(f"s{k}").q_slice.start for k in range(6)]] = 1.0
+    q = vt.satisfy_constraints(model, q)
+    check_direction(model, q, np.zeros(model.nv), None)
+    assert always_by_plans[-1].slots <= 4
+    run = vt.simulate(model, q, duration=0.2, dt=2e-3)
+    assert np.abs(run.constraint).max() < 1e-12
+
+
+def test_few_constraints_are_solved_for_densely(monkeypatch):
+    """A plan is made where it costs less: of long scissors, not of a single loop."""
+    monkeypatch.undo()
+    made = []
+
+    class Noted(scalar().FrontOrder):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(scalar(), "FrontOrder", Noted)
+    model, q = scissor(2)
+    small = vt.simulate(model, q, duration=0.02, dt=2e-3)
+    assert not made
+    model, q = scissor(20)
+    vt.simulate(model, q, duration=0.02, dt=2e-3)
+    assert made and small.steps == 10
