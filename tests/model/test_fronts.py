@@ -101,8 +101,8 @@ def test_corrections_are_those_of_the_dense_matrix(base, seed, always_by_plans):
 def test_accelerations_are_those_of_the_dense_way(base, seed, monkeypatch, always_by_plans):
     """Of random trees with damping, on joints of one coordinate, and with prescribed joints."""
     model, q, v, rng = drawn(seed, base)
-    single = np.concatenate([[joint.v_slice.stop - joint.v_slice.start == 1] * (joint.v_slice.stop - joint.v_slice.start)
-                             for joint in model.joints])  # fmt: skip
+    sizes = [joint.v_slice.stop - joint.v_slice.start for joint in model.joints]
+    single = np.repeat(np.equal(sizes, 1), sizes)
     kinematic = single & (rng.uniform(size=model.nv) < 0.2 * (seed % 2))
     model = vt.Model(replace(model.flat, damping=single * rng.uniform(size=model.nv), kinematic=kinematic))
     if not regular(model, q):
@@ -141,7 +141,7 @@ def test_a_scissor_resumes_to_the_last_bit(order):
 
 def test_few_bodies_of_a_scissor_are_open_at_a_time(always_by_plans):
     for segments in (5, 10, 40):
-        model, q = scissor(segments)
+        model, _ = scissor(segments)
         stepper_of(model, None)
         order = always_by_plans[-1]
         assert order.slots <= 3 and order.places <= 6
