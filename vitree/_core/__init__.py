@@ -61,4 +61,7 @@ def scalar():
     Both builds give the same bits.
     """
     name = "_x1_avx512" if _cpu.runs(8) and importlib.util.find_spec(f"{__name__}._x1_avx512") else "_x1"
-    return importlib.import_module(f"{__name__}.{name}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    if width() > 1:
+        module.take_bodies_of(lanes(min(width(), 4)).bodies_abreast())
+    return module

@@ -8,6 +8,7 @@
 #define VT_LANE_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include "coefficients.h"
@@ -81,6 +82,26 @@ VT_INLINE vt_real vt_abs(vt_real a)
     return (vt_real)((vt_mask)a & (((vt_mask){0}) + INT64_MAX));
 }
 #endif
+
+/* a lane each from places of that distance, and back */
+VT_INLINE vt_real vt_gather(const double *a, ptrdiff_t stride)
+{
+#if VT_WIDTH == 1
+    (void)stride;
+    return *a;
+#elif VT_WIDTH == 2
+    return (vt_real){a[0], a[stride]};
+#elif VT_WIDTH == 4
+    return (vt_real){a[0], a[stride], a[2 * stride], a[3 * stride]};
+#else
+    return (vt_real){a[0], a[stride], a[2 * stride], a[3 * stride],
+                     a[4 * stride], a[5 * stride], a[6 * stride], a[7 * stride]};
+#endif
+}
+VT_INLINE void vt_scatter(vt_real x, double *a, ptrdiff_t stride)
+{
+    for (int k = 0; k < VT_WIDTH; k++) a[k * stride] = vt_get(x, k);
+}
 
 VT_INLINE vt_real vt_max(vt_real a, vt_real b) { return vt_select(vt_lt(a, b), b, a); }
 /* the larger of two sizes; a NaN on either side comes through */

@@ -24,7 +24,7 @@ cdef struct Node:       # a body at a node; world axes
     Sym3 I              # inertia about the COM
 
 
-cdef struct Trial:      # a body's motion over a trial step; world axes
+cdef struct Trial:      # a body's motion over a trial step; world axes. Numbers of a lane and nothing else
     Quat D              # turns node 1's axes into node 2's
     Mat3 M              # D - 1
     Vec3 move           # displacement of the body's origin
@@ -32,15 +32,14 @@ cdef struct Trial:      # a body's motion over a trial step; world axes
     Vec3 p
     Vec3 f              # dLd/dp
     Vec3 g              # dLd/dw
-    Vec3 n              # torque about the COM at node 2
-    vt_real sine        # of half a rotating joint's increment
-    vt_real cosine
     vt_real g0          # (theta/2) cot(theta/2)
     vt_real gamma
     vt_real kappa
     vt_real kappa1
     Vec3 N              # sum over the subtree, about the body's origin at the node in question
     Vec3 F
+    vt_real sine        # of half a rotating joint's increment
+    vt_real cosine
 
 
 cdef struct Gains:      # the eliminated joint of a body, in body axes (node 1 for U, node 2 for W)
@@ -139,8 +138,7 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
     cdef Quat D, turn
     cdef Vec3 move
     # half angles first: independent of each other, so that their latencies overlap
-    for i in range(m.nbody):
-        joint_half_turn(&m.body[i], step.increment, &trial[i].sine, &trial[i].cosine)
+    lt_half_turns(m, step.increment, trial)
     least[0] = vt_set1(1.0)
     for i in range(m.nbody):
         b = &m.body[i]
@@ -161,57 +159,65 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
     lt_momenta(m, node, step.split, trial)
 
 
+cdef inline void lt_half_turns(const vt_model* m, const vt_real* y, Trial* trial) noexcept nogil:
+    cdef int i
+    if shared_out(m):
+        abreast.half_turns(m, <const double*>y, <double*>trial)
+        return
+    for i in range(m.nbody):
+        joint_half_turn(&m.body[i], y, &trial[i].sine, &trial[i].cosine)
+
+
 cdef inline void lt_momenta(const vt_model* m, const Node* x, bint split, Trial* z) noexcept nogil:
     # each body's own momentum, from its motion
     cdef int i
     cdef const vt_body* b
-    cdef Trial* s
-    cdef Quat D
-    cdef Vec3 Iw
-    cdef vt_real mass, ratio, ss, psi, psi1, wp, pp
+    if shared_out(m):
+        abreast.momenta(m, <const double*>x, <double*>z, split)
+        return
     for i in range(m.nbody):
         b = &m.body[i]
-        s = &z[i]
-        if not b.inert:
-            s.f = zero3()
-            s.n = zero3()
-            s.N = zero3()
-            s.F = zero3()
-            continue
-        mass = vt_set1(b.mass)
-        D = s.D
+        if b.inert:
+            lt_momentum(&x[i], vt_set1(b.mass), constant_sym(b.Ic), split, &z[i])
+        else:
+            lt_no_momentum(&z[i])
 
-        # displacement of the COM, rotation vector and the functions of its length
-        s.p = add(s.move, mul(s.M, x[i].c))
-        ratio = vt_half_angle_ratio(D.x * D.x + D.y * D.y + D.z * D.z, D.w)
-        s.w = scale(2.0 * ratio, quat_vec(D))
-        s.g0 = ratio * D.w
-        if split:
-            # f = m p,  g = R Ic R^T w
-            s.gamma = vt_gamma(dot(s.w, s.w), s.g0)
-            s.f = scale(mass, s.p)
-            s.g = mul(x[i].R, symmul(constant_sym(b.Ic), tmul(x[i].R, s.w)))
-            lt_own_wrench(x[i].c, s)
-            continue
-        ss = dot(s.w, s.w)
+
+cdef inline void lt_no_momentum(Trial* s) noexcept nogil:
+    s.f = zero3()
+    s.N = zero3()
+    s.F = zero3()
+
+
+cdef inline void lt_momentum(const Node* x, vt_real mass, Sym3 Ic, bint split, Trial* s) noexcept nogil:
+    # of a body, from D, M and move
+    cdef Quat D = s.D
+    cdef vt_real ratio, ss, psi, psi1, wp, pp
+
+    # displacement of the COM, rotation vector and the functions of its length
+    s.p = add(s.move, mul(s.M, x.c))
+    ratio = vt_half_angle_ratio(D.x * D.x + D.y * D.y + D.z * D.z, D.w)
+    s.w = scale(2.0 * ratio, quat_vec(D))
+    s.g0 = ratio * D.w
+    ss = dot(s.w, s.w)
+    if split:
+        # f = m p,  g = R Ic R^T w
+        s.gamma = vt_gamma(ss, s.g0)
+        s.f = scale(mass, s.p)
+        s.g = mul(x.R, symmul(Ic, tmul(x.R, s.w)))
+    else:
+        # f = m (psi p + kappa (w.p) w),  g = I w + m (psi' p.p + kappa' (w.p)^2) w/2 + m kappa (w.p) p
         vt_log_coefficients(ss, s.g0, &s.gamma, &s.kappa, &s.kappa1)
         psi = 1.0 - s.kappa * ss
         psi1 = 2.0 * psi * s.gamma
-
-        # f = m (psi p + kappa (w.p) w),  g = I w + m (psi' p.p + kappa' (w.p)^2) w/2 + m kappa (w.p) p
         wp = dot(s.w, s.p)
         pp = dot(s.p, s.p)
         s.f = add(scale(mass * psi, s.p), scale(mass * s.kappa * wp, s.w))
-        Iw = symmul(x[i].I, s.w)
-        s.g = add(axpy(0.5 * mass * (psi1 * pp + s.kappa1 * (wp * wp)), s.w, Iw),
+        s.g = add(axpy(0.5 * mass * (psi1 * pp + s.kappa1 * (wp * wp)), s.w, symmul(x.I, s.w)),
                   scale(mass * s.kappa * wp, s.p))
-        lt_own_wrench(x[i].c, s)
 
-
-cdef inline void lt_own_wrench(Vec3 c, Trial* s) noexcept nogil:
     # about the COM n = dlog_{-w} g; about the origin at node 1, the arm c + p
-    s.n = dlog_so3(neg(s.w), s.gamma, s.g)
-    s.N = add(s.n, cross(add(c, s.p), s.f))
+    s.N = add(dlog_so3(neg(s.w), s.gamma, s.g), cross(add(x.c, s.p), s.f))
     s.F = s.f
 
 
