@@ -4,19 +4,24 @@
 
 ctypedef void (*HalfTurns)(const vt_model* m, const double* y, double* trial) noexcept nogil
 ctypedef void (*Momenta)(const vt_model* m, const double* node, double* trial, bint split) noexcept nogil
+ctypedef void (*TurnGains)(int first, int end, const double* node, const double* trial, const double* gains,
+                           double* solve) noexcept nogil
+ctypedef void (*Middles)(const vt_model* m, double* body) noexcept nogil
 
 cdef struct Abreast:    # what a module of more lanes does for one of one lane
     int lanes           # zero: nothing
     HalfTurns half_turns
     Momenta momenta
+    TurnGains turn_gains
+    Middles middles
 
 cdef Abreast abreast    # of the module that helps this one
 cdef Abreast offered    # what this module does for others
 
 
-cdef inline bint shared_out(const vt_model* m) noexcept nogil:
-    # whether a model's bodies fill the lanes of the module that helps
-    return VT_WIDTH == 1 and abreast.lanes > 0 and m.nbody >= abreast.lanes
+cdef inline bint shared_out(int count) noexcept nogil:
+    # whether so many bodies fill the lanes of the module that helps
+    return VT_WIDTH == 1 and abreast.lanes > 0 and count >= abreast.lanes
 
 
 def take_bodies_of(size_t address):

@@ -58,6 +58,11 @@ cdef struct MultiGains: # the same for a joint of several coordinates; rows and 
 
 cdef struct Solve:      # intermediate results of the elimination and of the back-substitution
     Block A             # wrench at node 1 by displacement at node 2, about the body's origin there
+    Vec3 Un             # the gains in world axes
+    Vec3 Uf
+    Vec3 Wn
+    Vec3 Wf
+    Vec3 z2             # the joint's axis at node 2
     Vec3 n              # wrench of the subtree, in lt_weight and in lt_solve
     Vec3 f
     Vec3 w              # displacement of the body
@@ -161,7 +166,7 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
 
 cdef inline void lt_half_turns(const vt_model* m, const vt_real* y, Trial* trial) noexcept nogil:
     cdef int i
-    if shared_out(m):
+    if shared_out(m.nbody):
         abreast.half_turns(m, <const double*>y, <double*>trial)
         return
     for i in range(m.nbody):
@@ -172,7 +177,7 @@ cdef inline void lt_momenta(const vt_model* m, const Node* x, bint split, Trial*
     # each body's own momentum, from its motion
     cdef int i
     cdef const vt_body* b
-    if shared_out(m):
+    if shared_out(m.nbody):
         abreast.momenta(m, <const double*>x, <double*>z, split)
         return
     for i in range(m.nbody):
@@ -589,19 +594,40 @@ cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_r
 cdef void lt_solve(const LinearTimeStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
     # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step; of the bodies from first to
     # end, which hang together with no others
+    lt_turn_gains(step, first, end)
     lt_solve_inwards(step, r, first, end, d)
     lt_solve_outwards(step, first, end, d)
+
+
+cdef inline void lt_turn_gains(const LinearTimeStep* step, int first, int end) noexcept nogil:
+    # the gains of one coordinate in world axes, as the bodies stand
+    cdef int i
+    if shared_out(end - first):
+        abreast.turn_gains(first, end, <const double*>step.node, <const double*>step.trial, <const double*>step.gains,
+                           <double*>step.solve)
+        return
+    for i in range(first, end):
+        lt_turn_gain(step.node[i].R, step.trial[i].M, &step.gains[i], &step.solve[i])
+
+
+cdef inline void lt_turn_gain(Mat3 R, Mat3 M, const Gains* g, Solve* s) noexcept nogil:
+    s.Un = mul(R, g.Un)
+    s.Uf = mul(R, g.Uf)
+    s.Wn = mul(R, g.Wn)
+    s.Wn = add(s.Wn, mul(M, s.Wn))
+    s.Wf = mul(R, g.Wf)
+    s.Wf = add(s.Wf, mul(M, s.Wf))
+    s.z2 = add(R.z, mul(M, R.z))
 
 
 cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, int first, int end,
                                   vt_real* d) noexcept nogil:
     # leaves to root: u = D^-1 (-h r - S1^T F), and the parent gets F + U u
     cdef const vt_model* m = step.m
-    cdef const Gains* g
     cdef const vt_body* b
     cdef Solve* s
-    cdef Mat3 R
     cdef Vec3 n, f
+    cdef vt_real u
     cdef int i
     for i in range(first, end):
         step.solve[i].n = zero3()
@@ -609,20 +635,16 @@ cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, 
     for i in range(end - 1, first - 1, -1):
         b = &m.body[i]
         s = &step.solve[i]
-        R = step.node[i].R
-        n = s.n
-        f = s.f
-        joint_project(b, R, n, f, d)
         if joint_multi(b):
+            joint_project(b, step.node[i].R, s.n, s.f, d)
             lt_solve_multi(b, step.h, &step.multi[b.multi], r, d, s, &n, &f)
-            n = add(s.n, mul(R, n))
-            f = add(s.f, mul(R, f))
+            n = add(s.n, mul(step.node[i].R, n))
+            f = add(s.f, mul(step.node[i].R, f))
         else:
-            g = &step.gains[i]
-            s.u[0] = g.Dinv * (-step.h * r[b.iv] - d[b.iv])
-            if b.parent >= 0:
-                n = add(n, scale(s.u[0], mul(R, g.Un)))
-                f = add(f, scale(s.u[0], mul(R, g.Uf)))
+            u = step.gains[i].Dinv * (-step.h * r[b.iv] - joint_pairing(b, step.node[i].R.z, s.n, s.f))
+            s.u[0] = u
+            n = axpy(u, s.Un, s.n)
+            f = axpy(u, s.Uf, s.f)
         if b.parent >= 0:
             hand_down(n, f, step.node[i].t, &step.solve[b.parent].n, &step.solve[b.parent].f)
 
@@ -649,18 +671,14 @@ cdef inline void lt_solve_multi(const vt_body* b, double h, const MultiGains* g,
 
 cdef inline void lt_solve_outwards(const LinearTimeStep* step, int first, int end, vt_real* d) noexcept nogil:
     # root to leaves: d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
-    cdef const vt_model* m = step.m
-    cdef const Trial* trial
-    cdef const Gains* g
     cdef const vt_body* b
-    cdef Mat3 R
+    cdef Solve* s
     cdef Vec3 w, v
     cdef vt_real u
     cdef int i
     for i in range(first, end):
-        b = &m.body[i]
-        trial = &step.trial[i]
-        R = step.node[i].R
+        b = &step.m.body[i]
+        s = &step.solve[i]
         w = zero3()
         v = zero3()
         if b.parent >= 0:
@@ -668,14 +686,13 @@ cdef inline void lt_solve_outwards(const LinearTimeStep* step, int first, int en
         if joint_multi(b):
             lt_move_multi(step, i, &w, &v, d)
         else:
-            g = &step.gains[i]
-            u = step.solve[i].u[0]
+            u = s.u[0]
             if b.parent >= 0:
-                u = u - dot(g.Wn, tmul(R, turned_back(trial, w))) - dot(g.Wf, tmul(R, turned_back(trial, v)))
+                u = u - dot(s.Wn, w) - dot(s.Wf, v)
             d[b.iv] = u
-            joint_add(b, turned(trial, R.z), u, &w, &v)
-        step.solve[i].w = w
-        step.solve[i].v = v
+            joint_add(b, s.z2, u, &w, &v)
+        s.w = w
+        s.v = v
 
 
 cdef inline void lt_move_multi(const LinearTimeStep* step, int i, Vec3* w, Vec3* v, vt_real* d) noexcept nogil:
