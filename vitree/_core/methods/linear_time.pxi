@@ -308,12 +308,13 @@ cdef inline void lt_body_block(const LinearTimeStep* step, int i, Block* A) noex
     # A += derivative of a body's momentum at node 1 by its displacement at node 2, about the body's origin
     cdef const Node* x = &step.node[i]
     cdef const Trial* z = &step.trial[i]
+    cdef Vec3 first = add(x.c, z.p), second = add(x.c, mul(z.M, x.c))
     cdef Block K
     if step.split:
-        lt_split_block(&step.m.body[i], x, z, &K)
-    else:
-        lt_twist_block(step.m.body[i].mass, x, z, &K)
-    add_block(A, &K, add(x.c, z.p), add(x.c, mul(z.M, x.c)))
+        lt_add_split_block(&step.m.body[i], x, z, first, second, A)
+        return
+    lt_twist_block(step.m.body[i].mass, x, z, &K)
+    add_block(A, &K, first, second)
 
 
 cdef inline Mat3 log_derivative(Vec3 w, vt_real gamma, vt_real ss) noexcept nogil:
@@ -330,14 +331,29 @@ cdef inline Mat3 torque_derivative(const Trial* z, vt_real gamma1, Mat3 L, Mat3 
     return outer(gamma1, cross(z.w, wg), z.w, nw)
 
 
-cdef inline void lt_split_block(const vt_body* b, const Node* x, const Trial* z, Block* K) noexcept nogil:
-    # the same about the COM: df/dp = m 1, dg/dw = I; the torque changes by -f^ where the COM moves
-    cdef vt_real ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
-    cdef Mat3 L = log_derivative(z.w, z.gamma, ss), zero = zero33()
-    K.nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, constant_sym(b.Ic)))), L)
-    K.nv = hat(neg(z.f))
-    K.fw = zero
-    K.fv = plus_diagonal(zero, vt_set1(b.mass))
+cdef inline Mat3 two_hats(Vec3 a, Vec3 b) noexcept nogil:
+    # hat(a) hat(b) = b a^T - (a.b) 1
+    cdef Mat3 r
+    r.x = vec3(-(a.y * b.y) - a.z * b.z, a.x * b.y, a.x * b.z)
+    r.y = vec3(a.y * b.x, -(a.x * b.x) - a.z * b.z, a.y * b.z)
+    r.z = vec3(a.z * b.x, a.z * b.y, -(a.x * b.x) - a.y * b.y)
+    return r
+
+
+cdef inline void lt_add_split_block(const vt_body* b, const Node* x, const Trial* z, Vec3 first, Vec3 second,
+                                    Block* A) noexcept nogil:
+    # about the COM df/dp = m 1, dg/dw = I, and the torque changes by -f^ where the COM moves; about a point that both
+    # arms lead to:
+    #     nw = dn/dw + f^ second^ - m first^ second^,  nv = m first^ - f^,  fw = -m second^,  fv = m 1
+    cdef vt_real mass = vt_set1(b.mass), ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
+    cdef Mat3 L = log_derivative(z.w, z.gamma, ss), nw
+    cdef Vec3 moment = scale(-mass, second)
+    nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, constant_sym(b.Ic)))), L)
+    nw = add3(sub3(nw, two_hats(neg(z.f), second)), two_hats(first, moment))
+    A.nw = add3(A.nw, nw)
+    A.nv = add3(A.nv, hat(sub(scale(mass, first), z.f)))
+    A.fw = add3(A.fw, hat(moment))
+    A.fv = plus_diagonal(A.fv, mass)
 
 
 cdef inline void lt_twist_block(double m, const Node* x, const Trial* z, Block* K) noexcept nogil:
