@@ -10,6 +10,7 @@ ctypedef void (*Middles)(const vt_model* m, double* body) noexcept nogil
 
 cdef struct Abreast:    # what a module of more lanes does for one of one lane
     int lanes           # zero: nothing
+    size_t layout       # of the structs that both modules know
     HalfTurns half_turns
     Momenta momenta
     TurnGains turn_gains
@@ -25,6 +26,10 @@ cdef inline bint shared_out(int count) noexcept nogil:
 
 
 def take_bodies_of(size_t address):
-    """Take the help of another module; ``address`` is what its ``bodies_abreast`` returned."""
+    """Take the help of another module; ``address`` is what its ``bodies_abreast`` returned, or 0 for no help."""
     global abreast
-    abreast = (<Abreast*>address)[0]
+    abreast.lanes = 0
+    if address:
+        if (<Abreast*>address).layout != offered.layout:
+            raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
+        abreast = (<Abreast*>address)[0]

@@ -106,6 +106,8 @@ cdef void middles_abreast(const vt_model* m, double* body) noexcept nogil:
 
 offered.lanes, offered.half_turns, offered.momenta = VT_WIDTH, half_turns_abreast, momenta_abreast
 offered.turn_gains, offered.middles = turn_gains_abreast, middles_abreast
+offered.layout = (sizeof(Node) + 100 * sizeof(Trial) + 10000 * (sizeof(Gains) + 100 * sizeof(Solve))
+                  + 1000 * sizeof(MidBody)) // sizeof(vt_real) + sizeof(vt_body)
 
 
 def bodies_abreast():

@@ -314,6 +314,21 @@ cdef inline void add12(vt_real s, const Twelve* a, Twelve* b) noexcept nogil:
         b.part[j] = axpy(s, a.part[j], b.part[j])
 
 
+cdef inline vt_real mid_takes(const vt_body* b, const Twelve* R, const Twelve* x) noexcept nogil:
+    # R.x of one coordinate: a turn takes nothing of gravity's force
+    cdef vt_real r = dot(R.part[0], x.part[0]) + dot(R.part[1], x.part[1]) + dot(R.part[2], x.part[2])
+    return r if joint_rotates(b) else r + dot(R.part[3], x.part[3])
+
+
+cdef inline void mid_moves(const vt_body* b, vt_real d, const Twelve* Gam, Twelve* x) noexcept nogil:
+    # x += Gam d of one coordinate: a turn does not move the origin
+    x.part[0] = axpy(d, Gam.part[0], x.part[0])
+    if not joint_rotates(b):
+        x.part[1] = axpy(d, Gam.part[1], x.part[1])
+    x.part[2] = axpy(d, Gam.part[2], x.part[2])
+    x.part[3] = axpy(d, Gam.part[3], x.part[3])
+
+
 cdef inline void zero12(Twelve* a) noexcept nogil:
     cdef int j
     for j in range(4):
@@ -686,7 +701,7 @@ cdef void mid_solve(const MidStep* step, const vt_real* r, int first, int end, v
         if joint_multi(&m.body[i]):
             mid_solve_multi(&m.body[i], r, e, &step.multi[m.body[i].multi])
         else:
-            e.rb = r[m.body[i].iv] - dot12(&e.R, &e.b)
+            e.rb = r[m.body[i].iv] - mid_takes(&m.body[i], &e.R, &e.b)
             if m.body[i].parent >= 0:
                 add12(e.Dinv * e.rb, &e.u, &e.b)
         up = m.body[i].parent
@@ -704,7 +719,7 @@ cdef void mid_solve(const MidStep* step, const vt_real* r, int first, int end, v
             mid_move_multi(&m.body[i], &step.multi[m.body[i].multi], e, d)
         else:
             d[m.body[i].iv] = e.Dinv * (e.rb - dot12(&e.l, &e.x))
-            add12(d[m.body[i].iv], &e.Gam, &e.x)
+            mid_moves(&m.body[i], d[m.body[i].iv], &e.Gam, &e.x)
 
 
 cdef void mid_solve_multi(const vt_body* b, const vt_real* r, MidSolve* e, MidMulti* g) noexcept nogil:
