@@ -3,9 +3,11 @@
     python benchmarks/instructions.py [--smoke] [--save counts.json] [--against counts.json]
 
 Prints a line each for a step of linear-time and midpoint and a call of rnea, aba and crba, on the chain of ten and,
-where example-robot-data is installed, on a floating Talos. Only the counted calls are collected: a small library, made
-with the C compiler and valgrind's header, zeroes the counter before them and writes it after them. ``--against`` prints
-the ratio to figures that ``--save`` wrote, of another version say; count both with builds of the same compiler flags.
+where example-robot-data is installed, on a floating Talos; and for the steps of the marionette of Johnson & Murphey
+2008, which swings on six strings (constraints) of lengths at rest. Only the counted calls are collected: a small
+library, made with the C compiler and valgrind's header, zeroes the counter before them and writes it after them.
+``--against`` prints the ratio to figures that ``--save`` wrote, of another version say; count both with builds of the
+same compiler flags.
 
 Valgrind runs no AVX-512: the build of one lane with these registers is not counted.
 """
@@ -29,12 +31,14 @@ import vitree as vt
 from vitree._core import lanes
 from vitree.integrators.base import Records
 
-ROBOTS = ("chain10", "talos")
 STEPS = ("linear-time", "midpoint")
 KERNELS = ("rnea", "aba", "crba")
+CASES = {"chain10": (*STEPS, *KERNELS), "talos": (*STEPS, *KERNELS), "marionette": STEPS}
 ROWS = 100  # states in one call from Python
 COUNT = 200  # steps
-CHAIN = pathlib.Path(__file__).parents[1] / "urdf" / "chain10.urdf"
+TREE = pathlib.Path(__file__).parents[1]
+CHAIN = TREE / "urdf" / "chain10.urdf"
+SYSTEMS = TREE / "examples" / "papers" / "johnson_murphey_2009"
 SWITCH = """
 #include <valgrind/callgrind.h>
 void begin(void) { CALLGRIND_ZERO_STATS; }
@@ -43,23 +47,30 @@ void end(void) { CALLGRIND_DUMP_STATS; }
 
 
 def load(robot: str):
-    """Return the model of that name."""
-    return vt.load_urdf(CHAIN) if robot == "chain10" else vt.load_urdf(vt.find_robot(robot), base="free")
+    """Return the model of that name, and a configuration."""
+    if robot == "marionette":
+        sys.path.insert(0, str(SYSTEMS))
+        import systems
+
+        return systems.marionette()
+    model = vt.load_urdf(CHAIN) if robot == "chain10" else vt.load_urdf(vt.find_robot(robot), base="free")
+    return model, model.neutral()
 
 
 def prepared(robot: str, what: str):
     """Return a function that does what is counted."""
-    model, rng = load(robot), np.random.default_rng(0)
+    (model, q0), rng = load(robot), np.random.default_rng(0)
     if what in STEPS:
-        q, v = model.neutral(), rng.uniform(-1, 1, model.nv)
+        # strings hold no velocity that is drawn
+        q, v = q0, np.zeros(model.nv) if model.constraints else rng.uniform(-1, 1, model.nv)
         integrator = vt.METHODS[what](model, 1e-3)
         integrator.start(0.0, q, model.momentum_from_velocity(q, v))
         records = Records(np.empty(9), np.empty((9, model.nq)), np.empty((9, model.nv)), np.empty(9, np.intc),
-                          np.empty(9), np.empty((9, 0)))  # fmt: skip
+                          np.empty(9), np.empty((9, len(model.constraints))))  # fmt: skip
         # the first steps have no past to extrapolate from
         integrator.stepper.run(50, 50, records)
         return lambda: integrator.stepper.run(COUNT, COUNT, records)
-    q = np.array([model.integrate(model.neutral(), x) for x in rng.uniform(-1, 1, (ROWS, model.nv))])
+    q = np.array([model.integrate(q0, x) for x in rng.uniform(-1, 1, (ROWS, model.nv))])
     v, a, out = (rng.normal(size=(ROWS, model.nv)) for _ in range(3))
     gravity = np.array(model.gravity, float)
     door = getattr(lanes(1), f"batch_{what}")
@@ -110,20 +121,20 @@ def main() -> None:
     if shutil.which("valgrind") is None or shutil.which("cc") is None:
         print("valgrind or the C compiler is missing: nothing is counted (of Debian: apt install valgrind gcc)")
         return
-    robots, base = list(ROBOTS), json.loads(arguments.against.read_text()) if arguments.against else {}
+    cases, base = dict(CASES), json.loads(arguments.against.read_text()) if arguments.against else {}
     try:
         vt.find_robot("talos")
     except vt.VitreeError as error:
         print(f"without Talos: {error}")
-        robots.remove("talos")
+        del cases["talos"]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         library = pathlib.Path(folder) / "switch.so"
         source = library.with_suffix(".c")
         source.write_text(SWITCH)
         subprocess.run(["cc", "-O1", "-fPIC", "-shared", str(source), "-o", str(library)], check=True)
-        for robot in robots[:1] if arguments.smoke else robots:
-            for name, count in counted(robot, ("rnea",) if arguments.smoke else (*STEPS, *KERNELS), library).items():
+        for robot, whats in {"chain10": ("rnea",)}.items() if arguments.smoke else cases.items():
+            for name, count in counted(robot, whats, library).items():
                 ratio = f"{count / base[name]:8.4f}" if name in base else ""
                 print(f"{name:22s}{count:12.0f} instructions{ratio}", flush=True)
                 figures[name] = count

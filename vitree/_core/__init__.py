@@ -23,6 +23,11 @@ from vitree._core import _cpu
 WIDTHS = (1, 2, 4, 8)
 
 
+def widths() -> list[int]:
+    """Return the numbers of lanes that were built and that this CPU runs."""
+    return [w for w in WIDTHS if _cpu.runs(w) and importlib.util.find_spec(f"{__name__}._x{w}")]
+
+
 @cache
 def width() -> int:
     """Return the number of lanes used for batches: the widest built that this CPU runs.
@@ -34,7 +39,7 @@ def width() -> int:
     InputError
         If VITREE_WIDTH is not a width that was built and that this machine runs.
     """
-    usable = [w for w in WIDTHS if _cpu.runs(w) and importlib.util.find_spec(f"{__name__}._x{w}")]
+    usable = widths()
     wanted = os.environ.get("VITREE_WIDTH")
     if wanted is None:
         return usable[-1]
@@ -58,7 +63,11 @@ def wide():
 def scalar():
     """Return the compiled module of one lane, in the build whose registers this CPU has.
 
-    Both builds give the same bits.
+    Another module, of at most as many lanes as batches use, takes some of a state's bodies for lanes: four of them do
+    best, beyond that memory is in the way. All choices give the same bits.
     """
     name = "_x1_avx512" if _cpu.runs(8) and importlib.util.find_spec(f"{__name__}._x1_avx512") else "_x1"
-    return importlib.import_module(f"{__name__}.{name}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    helps = max(w for w in widths() if w <= min(width(), 4))
+    module.take_bodies_of(lanes(helps).bodies_abreast() if helps > 1 else 0)
+    return module

@@ -1,6 +1,7 @@
 # Everything that is compiled once for each width.
 cimport cython
 from libc.math cimport INFINITY, floor
+from libc.string cimport memset
 
 from vitree._core.types cimport *
 
@@ -13,7 +14,9 @@ include "mechanism/rigid_body.pxi"
 include "mechanism/tables.pxi"
 include "mechanism/constraints.pxi"
 include "mechanism/friction.pxi"
+include "methods/abreast.pxi"
 include "methods/linear_time.pxi"
 include "methods/midpoint.pxi"
+include "methods/bodies.pxi"
 include "sizes.pxi"
 include "doors.pxi"

@@ -8,6 +8,7 @@
 #define VT_LANE_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include "coefficients.h"
@@ -81,6 +82,57 @@ VT_INLINE vt_real vt_abs(vt_real a)
     return (vt_real)((vt_mask)a & (((vt_mask){0}) + INT64_MAX));
 }
 #endif
+
+/* Structs of `count` doubles, one a lane and `stride` doubles apart, from memory and back. */
+#if VT_WIDTH == 4 && defined(__GNUC__) && !defined(__clang__)
+typedef double vt_row __attribute__((vector_size(32), aligned(8), may_alias));
+/* four numbers of four lanes: rows become columns */
+VT_INLINE void vt_transpose(vt_real *a, vt_real *b, vt_real *c, vt_real *d)
+{
+    const vt_mask even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, low = {0, 1, 4, 5}, high = {2, 3, 6, 7};
+    vt_real p = __builtin_shuffle(*a, *b, even), q = __builtin_shuffle(*a, *b, odd);
+    vt_real r = __builtin_shuffle(*c, *d, even), s = __builtin_shuffle(*c, *d, odd);
+    *a = __builtin_shuffle(p, r, low);
+    *b = __builtin_shuffle(q, s, low);
+    *c = __builtin_shuffle(p, r, high);
+    *d = __builtin_shuffle(q, s, high);
+}
+#define VT_TRANSPOSES 1
+#endif
+
+VT_INLINE void vt_gather(const double *a, ptrdiff_t stride, vt_real *to, int count)
+{
+    int i = 0, k;
+#ifdef VT_TRANSPOSES
+    for (; i + 4 <= count; i += 4) {
+        vt_real r0 = *(const vt_row *)(a + i), r1 = *(const vt_row *)(a + stride + i);
+        vt_real r2 = *(const vt_row *)(a + 2 * stride + i), r3 = *(const vt_row *)(a + 3 * stride + i);
+        vt_transpose(&r0, &r1, &r2, &r3);
+        to[i] = r0;
+        to[i + 1] = r1;
+        to[i + 2] = r2;
+        to[i + 3] = r3;
+    }
+#endif
+    for (; i < count; i++)
+        for (k = 0; k < VT_WIDTH; k++) vt_put(&to[i], k, a[k * stride + i]);
+}
+VT_INLINE void vt_scatter(const vt_real *from, double *a, ptrdiff_t stride, int count)
+{
+    int i = 0, k;
+#ifdef VT_TRANSPOSES
+    for (; i + 4 <= count; i += 4) {
+        vt_real r0 = from[i], r1 = from[i + 1], r2 = from[i + 2], r3 = from[i + 3];
+        vt_transpose(&r0, &r1, &r2, &r3);
+        *(vt_row *)(a + i) = r0;
+        *(vt_row *)(a + stride + i) = r1;
+        *(vt_row *)(a + 2 * stride + i) = r2;
+        *(vt_row *)(a + 3 * stride + i) = r3;
+    }
+#endif
+    for (; i < count; i++)
+        for (k = 0; k < VT_WIDTH; k++) a[k * stride + i] = vt_get(from[i], k);
+}
 
 VT_INLINE vt_real vt_max(vt_real a, vt_real b) { return vt_select(vt_lt(a, b), b, a); }
 /* the larger of two sizes; a NaN on either side comes through */

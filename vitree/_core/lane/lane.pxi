@@ -7,6 +7,8 @@ cdef extern from "lane.h" nogil:
     vt_real vt_set1(double a) noexcept
     double vt_get(vt_real a, int lane) noexcept
     void vt_put(vt_real* a, int lane, double x) noexcept
+    void vt_gather(const double* a, Py_ssize_t stride, vt_real* to, int count) noexcept
+    void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
     vt_mask vt_lt(vt_real a, vt_real b) noexcept
     vt_mask vt_le(vt_real a, vt_real b) noexcept
     vt_real vt_select(vt_mask m, vt_real a, vt_real b) noexcept

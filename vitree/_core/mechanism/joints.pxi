@@ -18,6 +18,11 @@ cdef inline bint joint_multi(const vt_body* b) noexcept nogil:
     return VT_UNLIKELY(b.kind >= BALL)
 
 
+cdef inline bint joint_rotates(const vt_body* b) noexcept nogil:
+    # one coordinate, and it does not move the origin: half of its twist is zeros
+    return b.kind == REVOLUTE
+
+
 cdef inline bint joint_floats(const vt_body* b) noexcept nogil:
     # several coordinates, and some of them move the origin
     return VT_UNLIKELY(b.kind >= FREE)

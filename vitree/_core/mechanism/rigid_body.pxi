@@ -311,11 +311,16 @@ cdef inline void crba_column(const vt_model* m, int i, int k, Vec3 n, Vec3 f, co
     cdef vt_real r
     while j >= 0:
         b = &m.body[j]
-        for l in range(joint_nv(b)):
-            joint_column(b, pose[j].R, l, &w, &v)
-            r = dot(w, n) + dot(v, f)
-            M[(b.iv + l) * m.nv + column] = r
-            M[column * m.nv + b.iv + l] = r
+        if joint_rotates(b):
+            r = dot(pose[j].R.z, n)
+            M[b.iv * m.nv + column] = r
+            M[column * m.nv + b.iv] = r
+        else:
+            for l in range(joint_nv(b)):
+                joint_column(b, pose[j].R, l, &w, &v)
+                r = dot(w, n) + dot(v, f)
+                M[(b.iv + l) * m.nv + column] = r
+                M[column * m.nv + b.iv + l] = r
         n = add(n, cross(pose[j].t, f))
         j = b.parent
 

@@ -24,7 +24,7 @@ cdef struct Node:       # a body at a node; world axes
     Sym3 I              # inertia about the COM
 
 
-cdef struct Trial:      # a body's motion over a trial step; world axes
+cdef struct Trial:      # a body's motion over a trial step; world axes. Numbers of a lane and nothing else
     Quat D              # turns node 1's axes into node 2's
     Mat3 M              # D - 1
     Vec3 move           # displacement of the body's origin
@@ -32,15 +32,14 @@ cdef struct Trial:      # a body's motion over a trial step; world axes
     Vec3 p
     Vec3 f              # dLd/dp
     Vec3 g              # dLd/dw
-    Vec3 n              # torque about the COM at node 2
-    vt_real sine        # of half a rotating joint's increment
-    vt_real cosine
     vt_real g0          # (theta/2) cot(theta/2)
     vt_real gamma
     vt_real kappa
     vt_real kappa1
     Vec3 N              # sum over the subtree, about the body's origin at the node in question
     Vec3 F
+    vt_real sine        # of half a rotating joint's increment
+    vt_real cosine
 
 
 cdef struct Gains:      # the eliminated joint of a body, in body axes (node 1 for U, node 2 for W)
@@ -59,6 +58,11 @@ cdef struct MultiGains: # the same for a joint of several coordinates; rows and 
 
 cdef struct Solve:      # intermediate results of the elimination and of the back-substitution
     Block A             # wrench at node 1 by displacement at node 2, about the body's origin there
+    Vec3 Un             # the gains in world axes
+    Vec3 Uf
+    Vec3 Wn
+    Vec3 Wf
+    Vec3 z2             # the joint's axis at node 2
     Vec3 n              # wrench of the subtree, in lt_weight and in lt_solve
     Vec3 f
     Vec3 w              # displacement of the body
@@ -139,8 +143,7 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
     cdef Quat D, turn
     cdef Vec3 move
     # half angles first: independent of each other, so that their latencies overlap
-    for i in range(m.nbody):
-        joint_half_turn(&m.body[i], step.increment, &trial[i].sine, &trial[i].cosine)
+    lt_half_turns(m, step.increment, trial)
     least[0] = vt_set1(1.0)
     for i in range(m.nbody):
         b = &m.body[i]
@@ -161,57 +164,65 @@ cdef void lt_trial(const LinearTimeStep* step, vt_real* least) noexcept nogil:
     lt_momenta(m, node, step.split, trial)
 
 
+cdef inline void lt_half_turns(const vt_model* m, const vt_real* y, Trial* trial) noexcept nogil:
+    cdef int i
+    if shared_out(m.nbody):
+        abreast.half_turns(m, <const double*>y, <double*>trial)
+        return
+    for i in range(m.nbody):
+        joint_half_turn(&m.body[i], y, &trial[i].sine, &trial[i].cosine)
+
+
 cdef inline void lt_momenta(const vt_model* m, const Node* x, bint split, Trial* z) noexcept nogil:
     # each body's own momentum, from its motion
     cdef int i
     cdef const vt_body* b
-    cdef Trial* s
-    cdef Quat D
-    cdef Vec3 Iw
-    cdef vt_real mass, ratio, ss, psi, psi1, wp, pp
+    if shared_out(m.nbody):
+        abreast.momenta(m, <const double*>x, <double*>z, split)
+        return
     for i in range(m.nbody):
         b = &m.body[i]
-        s = &z[i]
-        if not b.inert:
-            s.f = zero3()
-            s.n = zero3()
-            s.N = zero3()
-            s.F = zero3()
-            continue
-        mass = vt_set1(b.mass)
-        D = s.D
+        if b.inert:
+            lt_momentum(&x[i], vt_set1(b.mass), constant_sym(b.Ic), split, &z[i])
+        else:
+            lt_no_momentum(&z[i])
 
-        # displacement of the COM, rotation vector and the functions of its length
-        s.p = add(s.move, mul(s.M, x[i].c))
-        ratio = vt_half_angle_ratio(D.x * D.x + D.y * D.y + D.z * D.z, D.w)
-        s.w = scale(2.0 * ratio, quat_vec(D))
-        s.g0 = ratio * D.w
-        if split:
-            # f = m p,  g = R Ic R^T w
-            s.gamma = vt_gamma(dot(s.w, s.w), s.g0)
-            s.f = scale(mass, s.p)
-            s.g = mul(x[i].R, symmul(constant_sym(b.Ic), tmul(x[i].R, s.w)))
-            lt_own_wrench(x[i].c, s)
-            continue
-        ss = dot(s.w, s.w)
+
+cdef inline void lt_no_momentum(Trial* s) noexcept nogil:
+    s.f = zero3()
+    s.N = zero3()
+    s.F = zero3()
+
+
+cdef inline void lt_momentum(const Node* x, vt_real mass, Sym3 Ic, bint split, Trial* s) noexcept nogil:
+    # of a body, from D, M and move
+    cdef Quat D = s.D
+    cdef vt_real ratio, ss, psi, psi1, wp, pp
+
+    # displacement of the COM, rotation vector and the functions of its length
+    s.p = add(s.move, mul(s.M, x.c))
+    ratio = vt_half_angle_ratio(D.x * D.x + D.y * D.y + D.z * D.z, D.w)
+    s.w = scale(2.0 * ratio, quat_vec(D))
+    s.g0 = ratio * D.w
+    ss = dot(s.w, s.w)
+    if split:
+        # f = m p,  g = R Ic R^T w
+        s.gamma = vt_gamma(ss, s.g0)
+        s.f = scale(mass, s.p)
+        s.g = mul(x.R, symmul(Ic, tmul(x.R, s.w)))
+    else:
+        # f = m (psi p + kappa (w.p) w),  g = I w + m (psi' p.p + kappa' (w.p)^2) w/2 + m kappa (w.p) p
         vt_log_coefficients(ss, s.g0, &s.gamma, &s.kappa, &s.kappa1)
         psi = 1.0 - s.kappa * ss
         psi1 = 2.0 * psi * s.gamma
-
-        # f = m (psi p + kappa (w.p) w),  g = I w + m (psi' p.p + kappa' (w.p)^2) w/2 + m kappa (w.p) p
         wp = dot(s.w, s.p)
         pp = dot(s.p, s.p)
         s.f = add(scale(mass * psi, s.p), scale(mass * s.kappa * wp, s.w))
-        Iw = symmul(x[i].I, s.w)
-        s.g = add(axpy(0.5 * mass * (psi1 * pp + s.kappa1 * (wp * wp)), s.w, Iw),
+        s.g = add(axpy(0.5 * mass * (psi1 * pp + s.kappa1 * (wp * wp)), s.w, symmul(x.I, s.w)),
                   scale(mass * s.kappa * wp, s.p))
-        lt_own_wrench(x[i].c, s)
 
-
-cdef inline void lt_own_wrench(Vec3 c, Trial* s) noexcept nogil:
     # about the COM n = dlog_{-w} g; about the origin at node 1, the arm c + p
-    s.n = dlog_so3(neg(s.w), s.gamma, s.g)
-    s.N = add(s.n, cross(add(c, s.p), s.f))
+    s.N = add(dlog_so3(neg(s.w), s.gamma, s.g), cross(add(x.c, s.p), s.f))
     s.F = s.f
 
 
@@ -297,12 +308,13 @@ cdef inline void lt_body_block(const LinearTimeStep* step, int i, Block* A) noex
     # A += derivative of a body's momentum at node 1 by its displacement at node 2, about the body's origin
     cdef const Node* x = &step.node[i]
     cdef const Trial* z = &step.trial[i]
+    cdef Vec3 first = add(x.c, z.p), second = add(x.c, mul(z.M, x.c))
     cdef Block K
     if step.split:
-        lt_split_block(&step.m.body[i], x, z, &K)
-    else:
-        lt_twist_block(step.m.body[i].mass, x, z, &K)
-    add_block(A, &K, add(x.c, z.p), add(x.c, mul(z.M, x.c)))
+        lt_add_split_block(&step.m.body[i], x, z, first, second, A)
+        return
+    lt_twist_block(step.m.body[i].mass, x, z, &K)
+    add_block(A, &K, first, second)
 
 
 cdef inline Mat3 log_derivative(Vec3 w, vt_real gamma, vt_real ss) noexcept nogil:
@@ -319,14 +331,29 @@ cdef inline Mat3 torque_derivative(const Trial* z, vt_real gamma1, Mat3 L, Mat3 
     return outer(gamma1, cross(z.w, wg), z.w, nw)
 
 
-cdef inline void lt_split_block(const vt_body* b, const Node* x, const Trial* z, Block* K) noexcept nogil:
-    # the same about the COM: df/dp = m 1, dg/dw = I; the torque changes by -f^ where the COM moves
-    cdef vt_real ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
-    cdef Mat3 L = log_derivative(z.w, z.gamma, ss), zero = zero33()
-    K.nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, constant_sym(b.Ic)))), L)
-    K.nv = hat(neg(z.f))
-    K.fw = zero
-    K.fv = plus_diagonal(zero, vt_set1(b.mass))
+cdef inline Mat3 two_hats(Vec3 a, Vec3 b) noexcept nogil:
+    # hat(a) hat(b) = b a^T - (a.b) 1
+    cdef Mat3 r
+    r.x = vec3(-(a.y * b.y) - a.z * b.z, a.x * b.y, a.x * b.z)
+    r.y = vec3(a.y * b.x, -(a.x * b.x) - a.z * b.z, a.y * b.z)
+    r.z = vec3(a.z * b.x, a.z * b.y, -(a.x * b.x) - a.y * b.y)
+    return r
+
+
+cdef inline void lt_add_split_block(const vt_body* b, const Node* x, const Trial* z, Vec3 first, Vec3 second,
+                                    Block* A) noexcept nogil:
+    # about the COM df/dp = m 1, dg/dw = I, and the torque changes by -f^ where the COM moves; about a point that both
+    # arms lead to:
+    #     nw = dn/dw + f^ second^ - m first^ second^,  nv = m first^ - f^,  fw = -m second^,  fv = m 1
+    cdef vt_real mass = vt_set1(b.mass), ss = dot(z.w, z.w), gamma1 = vt_gamma1(ss, z.g0, z.gamma)
+    cdef Mat3 L = log_derivative(z.w, z.gamma, ss), nw
+    cdef Vec3 moment = scale(-mass, second)
+    nw = mul3(torque_derivative(z, gamma1, L, full(rotate_sym(x.R, constant_sym(b.Ic)))), L)
+    nw = add3(sub3(nw, two_hats(neg(z.f), second)), two_hats(first, moment))
+    A.nw = add3(A.nw, nw)
+    A.nv = add3(A.nv, hat(sub(scale(mass, first), z.f)))
+    A.fw = add3(A.fw, hat(moment))
+    A.fv = plus_diagonal(A.fv, mass)
 
 
 cdef inline void lt_twist_block(double m, const Node* x, const Trial* z, Block* K) noexcept nogil:
@@ -622,19 +649,40 @@ cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_r
 cdef void lt_solve(const LinearTimeStep* step, const vt_real* r, int first, int end, vt_real* d) noexcept nogil:
     # the increment d of y with (dr/dy) d = -r, or near it if the gains are of another step; of the bodies from first to
     # end, which hang together with no others
+    lt_turn_gains(step, first, end)
     lt_solve_inwards(step, r, first, end, d)
     lt_solve_outwards(step, first, end, d)
+
+
+cdef inline void lt_turn_gains(const LinearTimeStep* step, int first, int end) noexcept nogil:
+    # the gains of one coordinate in world axes, as the bodies stand
+    cdef int i
+    if shared_out(end - first):
+        abreast.turn_gains(first, end, <const double*>step.node, <const double*>step.trial, <const double*>step.gains,
+                           <double*>step.solve)
+        return
+    for i in range(first, end):
+        lt_turn_gain(step.node[i].R, step.trial[i].M, &step.gains[i], &step.solve[i])
+
+
+cdef inline void lt_turn_gain(Mat3 R, Mat3 M, const Gains* g, Solve* s) noexcept nogil:
+    s.Un = mul(R, g.Un)
+    s.Uf = mul(R, g.Uf)
+    s.Wn = mul(R, g.Wn)
+    s.Wn = add(s.Wn, mul(M, s.Wn))
+    s.Wf = mul(R, g.Wf)
+    s.Wf = add(s.Wf, mul(M, s.Wf))
+    s.z2 = add(R.z, mul(M, R.z))
 
 
 cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, int first, int end,
                                   vt_real* d) noexcept nogil:
     # leaves to root: u = D^-1 (-h r - S1^T F), and the parent gets F + U u
     cdef const vt_model* m = step.m
-    cdef const Gains* g
     cdef const vt_body* b
     cdef Solve* s
-    cdef Mat3 R
     cdef Vec3 n, f
+    cdef vt_real u
     cdef int i
     for i in range(first, end):
         step.solve[i].n = zero3()
@@ -642,20 +690,16 @@ cdef inline void lt_solve_inwards(const LinearTimeStep* step, const vt_real* r, 
     for i in range(end - 1, first - 1, -1):
         b = &m.body[i]
         s = &step.solve[i]
-        R = step.node[i].R
-        n = s.n
-        f = s.f
-        joint_project(b, R, n, f, d)
         if joint_multi(b):
+            joint_project(b, step.node[i].R, s.n, s.f, d)
             lt_solve_multi(b, step.h, &step.multi[b.multi], r, d, s, &n, &f)
-            n = add(s.n, mul(R, n))
-            f = add(s.f, mul(R, f))
+            n = add(s.n, mul(step.node[i].R, n))
+            f = add(s.f, mul(step.node[i].R, f))
         else:
-            g = &step.gains[i]
-            s.u[0] = g.Dinv * (-step.h * r[b.iv] - d[b.iv])
-            if b.parent >= 0:
-                n = add(n, scale(s.u[0], mul(R, g.Un)))
-                f = add(f, scale(s.u[0], mul(R, g.Uf)))
+            u = step.gains[i].Dinv * (-step.h * r[b.iv] - joint_pairing(b, step.node[i].R.z, s.n, s.f))
+            s.u[0] = u
+            n = axpy(u, s.Un, s.n)
+            f = axpy(u, s.Uf, s.f)
         if b.parent >= 0:
             hand_down(n, f, step.node[i].t, &step.solve[b.parent].n, &step.solve[b.parent].f)
 
@@ -682,18 +726,14 @@ cdef inline void lt_solve_multi(const vt_body* b, double h, const MultiGains* g,
 
 cdef inline void lt_solve_outwards(const LinearTimeStep* step, int first, int end, vt_real* d) noexcept nogil:
     # root to leaves: d = u - W x, with x the displacement of the parent, and x + S2 d is the body's
-    cdef const vt_model* m = step.m
-    cdef const Trial* trial
-    cdef const Gains* g
     cdef const vt_body* b
-    cdef Mat3 R
+    cdef Solve* s
     cdef Vec3 w, v
     cdef vt_real u
     cdef int i
     for i in range(first, end):
-        b = &m.body[i]
-        trial = &step.trial[i]
-        R = step.node[i].R
+        b = &step.m.body[i]
+        s = &step.solve[i]
         w = zero3()
         v = zero3()
         if b.parent >= 0:
@@ -701,14 +741,13 @@ cdef inline void lt_solve_outwards(const LinearTimeStep* step, int first, int en
         if joint_multi(b):
             lt_move_multi(step, i, &w, &v, d)
         else:
-            g = &step.gains[i]
-            u = step.solve[i].u[0]
+            u = s.u[0]
             if b.parent >= 0:
-                u = u - dot(g.Wn, tmul(R, turned_back(trial, w))) - dot(g.Wf, tmul(R, turned_back(trial, v)))
+                u = u - dot(s.Wn, w) - dot(s.Wf, v)
             d[b.iv] = u
-            joint_add(b, turned(trial, R.z), u, &w, &v)
-        step.solve[i].w = w
-        step.solve[i].v = v
+            joint_add(b, s.z2, u, &w, &v)
+        s.w = w
+        s.v = v
 
 
 cdef inline void lt_move_multi(const LinearTimeStep* step, int i, Vec3* w, Vec3* v, vt_real* d) noexcept nogil:

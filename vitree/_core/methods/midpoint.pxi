@@ -101,15 +101,25 @@ cdef void mid_forward(const MidStep* step, const vt_real* q1, vt_real* qm) noexc
             rate = inverse * step.increment[b.iv]
             joint_column(b, s.R, 0, &w, &v)
             s.w = axpy(rate, w, s.w)
-            s.v = axpy(rate, v, s.v)
+            if not joint_rotates(b):
+                s.v = axpy(rate, v, s.v)
 
-        # momentum f = m (v + w x c), n = I w + c x f; weight m g
-        s.c = mul(s.R, constant3(b.com))
-        s.I = rotate_sym(s.R, constant_sym(b.Ic))
-        s.f = scale(vt_set1(b.mass), add(s.v, cross(s.w, s.c)))
-        s.n = add(symmul(s.I, s.w), cross(s.c, s.f))
-        s.gf = scale(vt_set1(b.mass), constant3(m.g))
-        s.gn = cross(s.c, s.gf)
+    if shared_out(m.nbody):
+        abreast.middles(m, <double*>step.body)
+        return
+    for i in range(m.nbody):
+        b = &m.body[i]
+        mid_momentum(vt_set1(b.mass), constant3(b.com), constant_sym(b.Ic), constant3(m.g), &step.body[i])
+
+
+cdef inline void mid_momentum(vt_real mass, Vec3 com, Sym3 Ic, Vec3 gravity, MidBody* s) noexcept nogil:
+    # of a body: momentum f = m (v + w x c), n = I w + c x f; weight m g
+    s.c = mul(s.R, com)
+    s.I = rotate_sym(s.R, Ic)
+    s.f = scale(mass, add(s.v, cross(s.w, s.c)))
+    s.n = add(symmul(s.I, s.w), cross(s.c, s.f))
+    s.gf = scale(mass, gravity)
+    s.gn = cross(s.c, s.gf)
 
 
 cdef inline void before_joint(const MidStep* step, int i, Vec3* w, Vec3* v) noexcept nogil:
@@ -150,8 +160,11 @@ cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogi
         else:
             # by the column of S, as mid_factor takes it: joint_project rounds a helical joint's terms differently
             joint_column(b, s.R, 0, &w, &v)
-            step.L_rate[b.iv] = dot(w, s.n) + dot(v, s.f)
-            step.L_q[b.iv] = dot(w, n) + dot(v, f)
+            step.L_rate[b.iv] = dot(w, s.n)
+            step.L_q[b.iv] = dot(w, n)
+            if not joint_rotates(b):
+                step.L_rate[b.iv] = step.L_rate[b.iv] + dot(v, s.f)
+                step.L_q[b.iv] = step.L_q[b.iv] + dot(v, f)
         if b.parent >= 0:
             up = &step.body[b.parent]
             hand_down(s.n, s.f, s.t, &up.n, &up.f)
@@ -299,6 +312,21 @@ cdef inline void add12(vt_real s, const Twelve* a, Twelve* b) noexcept nogil:
     cdef int j
     for j in range(4):
         b.part[j] = axpy(s, a.part[j], b.part[j])
+
+
+cdef inline vt_real mid_takes(const vt_body* b, const Twelve* R, const Twelve* x) noexcept nogil:
+    # R.x of one coordinate: a turn takes nothing of gravity's force
+    cdef vt_real r = dot(R.part[0], x.part[0]) + dot(R.part[1], x.part[1]) + dot(R.part[2], x.part[2])
+    return r if joint_rotates(b) else r + dot(R.part[3], x.part[3])
+
+
+cdef inline void mid_moves(const vt_body* b, vt_real d, const Twelve* Gam, Twelve* x) noexcept nogil:
+    # x += Gam d of one coordinate: a turn does not move the origin
+    x.part[0] = axpy(d, Gam.part[0], x.part[0])
+    if not joint_rotates(b):
+        x.part[1] = axpy(d, Gam.part[1], x.part[1])
+    x.part[2] = axpy(d, Gam.part[2], x.part[2])
+    x.part[3] = axpy(d, Gam.part[3], x.part[3])
 
 
 cdef inline void zero12(Twelve* a) noexcept nogil:
@@ -673,8 +701,9 @@ cdef void mid_solve(const MidStep* step, const vt_real* r, int first, int end, v
         if joint_multi(&m.body[i]):
             mid_solve_multi(&m.body[i], r, e, &step.multi[m.body[i].multi])
         else:
-            e.rb = r[m.body[i].iv] - dot12(&e.R, &e.b)
-            add12(e.Dinv * e.rb, &e.u, &e.b)
+            e.rb = r[m.body[i].iv] - mid_takes(&m.body[i], &e.R, &e.b)
+            if m.body[i].parent >= 0:
+                add12(e.Dinv * e.rb, &e.u, &e.b)
         up = m.body[i].parent
         if up >= 0:
             hand_down12(&e.b, step.body[i].t, &step.work[up].b)
@@ -690,7 +719,7 @@ cdef void mid_solve(const MidStep* step, const vt_real* r, int first, int end, v
             mid_move_multi(&m.body[i], &step.multi[m.body[i].multi], e, d)
         else:
             d[m.body[i].iv] = e.Dinv * (e.rb - dot12(&e.l, &e.x))
-            add12(d[m.body[i].iv], &e.Gam, &e.x)
+            mid_moves(&m.body[i], d[m.body[i].iv], &e.Gam, &e.x)
 
 
 cdef void mid_solve_multi(const vt_body* b, const vt_real* r, MidSolve* e, MidMulti* g) noexcept nogil:

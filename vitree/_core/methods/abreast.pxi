@@ -1,0 +1,35 @@
+# Bodies of one state, several at a time. What needs no parent is the same for all bodies: kernels of one lane give it to
+# a module of more lanes, which takes a body for a lane. Every lane has the bits of one lane alone, so that results do not
+# depend on it.
+
+ctypedef void (*HalfTurns)(const vt_model* m, const double* y, double* trial) noexcept nogil
+ctypedef void (*Momenta)(const vt_model* m, const double* node, double* trial, bint split) noexcept nogil
+ctypedef void (*TurnGains)(int first, int end, const double* node, const double* trial, const double* gains,
+                           double* solve) noexcept nogil
+ctypedef void (*Middles)(const vt_model* m, double* body) noexcept nogil
+
+cdef struct Abreast:    # what a module of more lanes does for one of one lane
+    int lanes           # zero: nothing
+    size_t layout       # of the structs that both modules know
+    HalfTurns half_turns
+    Momenta momenta
+    TurnGains turn_gains
+    Middles middles
+
+cdef Abreast abreast    # of the module that helps this one
+cdef Abreast offered    # what this module does for others
+
+
+cdef inline bint shared_out(int count) noexcept nogil:
+    # whether so many bodies fill the lanes of the module that helps
+    return VT_WIDTH == 1 and abreast.lanes > 0 and count >= abreast.lanes
+
+
+def take_bodies_of(size_t address):
+    """Take the help of another module; ``address`` is what its ``bodies_abreast`` returned, or 0 for no help."""
+    global abreast
+    abreast.lanes = 0
+    if address:
+        if (<Abreast*>address).layout != offered.layout:
+            raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
+        abreast = (<Abreast*>address)[0]
