@@ -1,0 +1,536 @@
+# Methods of a model on one state, each in one call: the checks of the arguments, the kernel, the check of the result.
+#
+# Only the common case is answered: exact arrays of finite doubles in order, and a result that is finite. The answer to
+# all else is None, and the method in Python converts the arguments or says what is wrong with them.
+#
+# The interpreter's lock is held throughout for a small model: its kernel takes less time than to let the lock go. So all
+# calls share one piece of memory. No Python runs between the first write to it and the last read.
+
+cimport numpy as cnp
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdlib cimport malloc
+from libc.stdint cimport uintptr_t
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    """
+    #undef I    /* of C's complex numbers, which NumPy brings; here it is an inertia */
+    """
+    ctypedef struct PyArray_ArrFuncs:
+        void (*dotfunc)(void*, cnp.npy_intp, void*, cnp.npy_intp, void*, cnp.npy_intp, void*) noexcept nogil
+    PyArray_ArrFuncs* PyDataType_GetArrFuncs(cnp.PyArray_Descr*) nogil
+
+cdef cnp.dtype DOUBLE = np.dtype(float)
+cdef object matmul = np.matmul
+cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
+
+#: Bodies above which the lock is let go.
+cdef int SMALL = 64
+#: How far from unit length a quaternion may be, and how far one that is taken as it is.
+cdef double QUATERNION_TOLERANCE = 1e-6, QUATERNION_EXACT = 4e-16
+
+cdef char* shared_room = NULL
+cdef size_t shared_size = 0
+
+
+cdef enum Which:
+    VALIDATE
+    INTEGRATE
+    DIFFERENCE
+    BODY_POSES
+    FRAME_POSES
+    FRAME_POSE
+    FRAME_JACOBIAN
+    RNEA
+    ABA
+    CRBA
+    MOMENTA
+    VELOCITIES
+    KINETIC_ENERGY
+    POTENTIAL_ENERGY
+    LAGRANGIAN
+    MOMENTUM
+    CENTER_OF_MASS
+    FORWARD_DYNAMICS
+    STATIC_FORCE
+
+
+# Of each method: its number, and its arguments: q and v for arrays of nq and nv numbers (V if it may be left out), n the
+# name of a frame, x the name of axes. Arguments behind those, and of other names, are not answered.
+cdef dict METHODS = {
+    "validate_configuration": (VALIDATE, b"q"),
+    "integrate": (INTEGRATE, b"qv"),
+    "difference": (DIFFERENCE, b"qq"),
+    "body_poses": (BODY_POSES, b"q"),
+    "frame_poses": (FRAME_POSES, b"q"),
+    "frame_pose": (FRAME_POSE, b"nq"),
+    "frame_jacobian": (FRAME_JACOBIAN, b"nqx"),
+    "rnea": (RNEA, b"qvv"),
+    "aba": (ABA, b"qvv"),
+    "crba": (CRBA, b"q"),
+    "momentum_from_velocity": (MOMENTA, b"qv"),
+    "velocity_from_momentum": (VELOCITIES, b"qv"),
+    "kinetic_energy": (KINETIC_ENERGY, b"qv"),
+    "potential_energy": (POTENTIAL_ENERGY, b"q"),
+    "lagrangian": (LAGRANGIAN, b"qv"),
+    "momentum": (MOMENTUM, b"qv"),
+    "center_of_mass": (CENTER_OF_MASS, b"q"),
+    "forward_dynamics": (FORWARD_DYNAMICS, b"qvV"),
+    "static_force": (STATIC_FORCE, b"q"),
+}
+
+
+# ---- arguments --------------------------------------------------------------------------------------
+
+cdef inline bint finite_numbers(const double* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    cdef int bad = 0
+    for k in range(n):
+        bad |= not fabs(x[k]) <= DBL_MAX
+    return not bad
+
+
+cdef inline const double* numbers(PyObject* x, Py_ssize_t size) noexcept:
+    # those of an exact array of so many finite doubles in order; else NULL
+    cdef cnp.PyArrayObject* a = <cnp.PyArrayObject*>x
+    cdef const double* at
+    if not cnp.PyArray_CheckExact(<object>x):
+        return NULL
+    if (cnp.PyArray_NDIM(<cnp.ndarray>x) != 1 or cnp.PyArray_DIM(<cnp.ndarray>x, 0) != size
+            or cnp.PyArray_TYPE(<cnp.ndarray>x) != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>x)):
+        return NULL
+    at = <const double*>cnp.PyArray_DATA(<cnp.ndarray>x)
+    return at if finite_numbers(at, size) else NULL
+
+
+def plain(x, Py_ssize_t size):
+    """Return whether x is an exact array of so many finite doubles, in order."""
+    return numbers(<PyObject*>x, size) != NULL
+
+
+cdef inline double length4(const double* x) noexcept:
+    # as np.linalg.norm has it, to the last bit
+    cdef double square
+    NUMPY.dotfunc(<void*>x, sizeof(double), <void*>x, sizeof(double), &square, 4, <void*>NULL)
+    return vt_sqrt(square)
+
+
+cdef inline cnp.ndarray new_array(int axes, cnp.npy_intp a, cnp.npy_intp b=0, cnp.npy_intp c=0):
+    cdef cnp.npy_intp size[3]
+    size[0], size[1], size[2] = a, b, c
+    return cnp.PyArray_SimpleNew(axes, size, cnp.NPY_DOUBLE)
+
+
+cdef inline double* data(cnp.ndarray x) noexcept:
+    return <double*>cnp.PyArray_DATA(x)
+
+
+cdef inline void* piece(char** room, size_t size) noexcept nogil:
+    # on a cache line of its own
+    cdef uintptr_t at = (<uintptr_t>room[0] + 63) & ~(<uintptr_t>63)
+    room[0] = <char*>(at + size)
+    return <void*>at
+
+
+# ---- a model ----------------------------------------------------------------------------------------
+
+@cython.final
+cdef class Calls:
+    """What the calls on a model need of it.
+
+    ``frames``: names to rows of ``places``, which are (bodies (n,), rotations (n, 3, 3), positions (n, 3)) of the frames.
+    """
+
+    cdef CoreModel core
+    cdef LoadList loads
+    cdef bint written               # has loads or constraints in Python
+    cdef int regular                # whether its mass matrix is, always; -1: not known yet
+    cdef size_t size                # bytes of memory for a call
+    cdef dict frames
+    cdef list frame_body
+    cdef cnp.ndarray frame_E        # (n, 3, 3)
+    cdef cnp.ndarray frame_p        # (n, 3)
+    cdef cnp.ndarray local          # (n, 4, 4), or None before it is needed
+    cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
+    cdef ModelStepper resting       # ... of static_force
+
+    def __cinit__(self, CoreModel core, dict frames, places, LoadList loads, bint written):
+        cdef const vt_model* m = &core.m
+        self.core, self.frames, self.loads, self.written, self.regular = core, frames, loads, written, -1
+        bodies, E, p = places
+        self.frame_body = np.asarray(bodies).tolist()
+        self.frame_E = np.array(E, dtype=float, order="C").reshape(-1, 3, 3)
+        self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
+        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 2 * m.nv + 18 * m.nbody) + m.nbody * (
+            sizeof(Pose) + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
+
+    cdef char* room(self) except NULL:
+        # memory that is this call's until the lock is let go
+        global shared_room, shared_size
+        cdef char* more
+        if self.size > shared_size:
+            more = <char*>realloc(shared_room, self.size)
+            if more == NULL:
+                raise MemoryError
+            shared_room, shared_size = more, self.size
+        return shared_room
+
+    # ---- quaternions
+
+    cdef int turned(self, const double* q) noexcept:
+        # whether quaternions of q are not exactly of unit length; -1 if one is far from it
+        cdef const vt_model* m = &self.core.m
+        cdef const vt_body* b
+        cdef int i, found = 0
+        cdef double off
+        if m.nq == m.nv:
+            return 0
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if b.kind == BALL or b.kind == FREE:
+                off = fabs(length4(q + b.iq + (3 if b.kind == FREE else 0)) - 1.0)
+                if off > QUATERNION_TOLERANCE:
+                    return -1
+                found |= off > QUATERNION_EXACT
+        return found
+
+    cdef double* straightened(self, const double* q, char** room) noexcept:
+        # a copy with quaternions of unit length
+        cdef const vt_model* m = &self.core.m
+        cdef const vt_body* b
+        cdef double* made = <double*>piece(room, m.nq * sizeof(double))
+        cdef double* x
+        cdef double norm
+        cdef int i, k
+        memcpy(made, q, m.nq * sizeof(double))
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if b.kind == BALL or b.kind == FREE:
+                x = made + b.iq + (3 if b.kind == FREE else 0)
+                norm = length4(x)
+                if fabs(norm - 1.0) > QUATERNION_EXACT:
+                    for k in range(4):
+                        x[k] = x[k] / norm
+        return made
+
+    cdef int is_regular(self, model) except -1:
+        if self.regular < 0:
+            self.regular = model.singular is None and bool(model._regular)
+        return self.regular
+
+    # ---- frames
+
+    cdef int make_local(self) except -1:
+        # the pose of each frame on its body
+        if self.local is None:
+            local = np.zeros((len(self.frame_body), 4, 4))
+            local[:, :3, :3], local[:, :3, 3], local[:, 3, 3] = self.frame_E, self.frame_p, 1.0
+            self.local = local
+        return 0
+
+    cdef object one_frame(self, cnp.ndarray bodies, int k):
+        cdef int body = self.frame_body[k]
+        self.make_local()
+        local = self.local[k]
+        return local.copy() if body < 0 else matmul(bodies[body], local)
+
+    cdef object all_frames(self, cnp.ndarray bodies):
+        cdef Py_ssize_t k = 0, body, n = len(self.frame_body)
+        cdef cnp.ndarray own = new_array(3, n, 4, 4), placed, one
+        cdef dict found = {}
+        cdef double* at = data(own)
+        cdef const double* X = data(bodies)
+        self.make_local()
+        for k in range(n):
+            body = self.frame_body[k]
+            memcpy(at + 16 * k, X + 16 * body if body >= 0 else data(self.local) + 16 * k, 16 * sizeof(double))
+        placed = matmul(own, self.local)
+        if not finite_numbers(data(placed), 16 * n):
+            return None
+        for name, row in self.frames.items():
+            k = row
+            one = new_array(2, 4, 4)
+            memcpy(data(one), (data(placed) if self.frame_body[k] >= 0 else data(self.local)) + 16 * k,
+                   16 * sizeof(double))
+            found[name] = one
+        return found
+
+    cdef object in_frame(self, cnp.ndarray J, int k):
+        # the rows of a Jacobian in the axes of the frame on its body, from those of the body
+        cdef cnp.ndarray out = new_array(2, 6, self.core.m.nv)
+        shape = (2, 3, self.core.m.nv)
+        matmul(self.frame_E[k].T, J.reshape(shape), out.reshape(shape))
+        return out
+
+
+# ---- kernels ----------------------------------------------------------------------------------------
+
+cdef inline void poses_of(const vt_model* m, const double* q, Pose* pose, double* out) noexcept nogil:
+    # out: (nbody, 4, 4)
+    cdef int i
+    cdef double* X
+    forward_kinematics(m, q, pose)
+    for i in range(m.nbody):
+        X = out + 16 * i
+        put_matrix(pose[i].R, X, 4)
+        X[3], X[7], X[11] = pose[i].o.x, pose[i].o.y, pose[i].o.z
+        X[12] = X[13] = X[14] = 0.0
+        X[15] = 1.0
+
+
+cdef struct Job:                # what a kernel is asked for
+    int which
+    const double* q
+    const double* b             # the second argument, NULL for zeros
+    const double* c             # the third
+    int body
+    const double* point
+    bint local
+    const vt_load* load         # of the potentials
+    int loads
+    double* out
+
+
+cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef size_t size = (m.nv + 6 * m.nbody) * sizeof(double)
+    cdef double* zeros = <double*>piece(&room, size)
+    cdef void* bodies = piece(&room, 0)
+    cdef const double* q = job.q
+    cdef double* out = job.out
+    if job.which == INTEGRATE:
+        integrate(m, q, job.b, out)
+    elif job.which == DIFFERENCE:
+        difference(m, q, job.b, out)
+    elif job.which == BODY_POSES:
+        poses_of(m, q, pose, out)
+    elif job.which == FRAME_JACOBIAN:
+        jacobian(m, q, job.body, job.point, job.local, out, pose)
+    elif job.which == RNEA:
+        rnea(m, m.g, q, job.b, job.c, out, <RneaBody*>bodies)
+    elif job.which == ABA:
+        aba(m, m.g, q, job.b, job.c, NULL, out, <AbaBody*>bodies)
+    elif job.which == CRBA:
+        crba(m, q, out, <CrbaBody*>bodies, pose)
+    else:
+        memset(zeros, 0, size)
+        if job.which == MOMENTA:
+            rnea(m, NO_GRAVITY, q, zeros, job.b, out, <RneaBody*>bodies)
+        elif job.which == VELOCITIES:
+            aba(m, NO_GRAVITY, q, zeros, job.b, NULL, out, <AbaBody*>bodies)
+        else:
+            energy(m, q, zeros if job.b == NULL else job.b, out, pose, <VelocityBody*>bodies)
+            if job.loads:
+                out[1] += load_potential(job.load, job.loads, q, pose, zeros)
+
+
+# ---- a method ---------------------------------------------------------------------------------------
+
+@cython.final
+cdef class Call:
+    """A method of a model by its name, with the names of its arguments.
+
+    ``made``: the kind of named tuple that it returns, if it does.
+    """
+
+    cdef int which
+    cdef int count                  # of the arguments that are answered
+    cdef const char* kinds
+    cdef bytes owner
+    cdef tuple names
+    cdef object made
+
+    def __cinit__(self, str name, tuple names, made=None):
+        self.which, self.owner = METHODS[name]
+        self.kinds, self.count = self.owner, len(self.owner)
+        self.names, self.made = names[: self.count], made
+        if len(self.names) != self.count:
+            raise ValueError(f"{name} has fewer arguments than its call")
+
+    def answer(self, model, tuple given, dict more):
+        """Return the result of the method for arguments and keywords, or None: the method in Python has to say it."""
+        cdef Calls calls = model._calls
+        cdef PyObject* slot[4]
+        cdef PyObject* found
+        cdef const double* x[4]
+        cdef Py_ssize_t n = PyTuple_GET_SIZE(given), k, keywords = 0
+        cdef int turned = 0, frame = -1, j, one
+        cdef bint local = False
+        cdef const vt_model* m
+        if calls is None or n > self.count:
+            return None
+        m = &calls.core.m
+        for j in range(self.count):
+            slot[j] = PyTuple_GET_ITEM(given, j) if j < n else NULL
+        if more:
+            for j in range(n, self.count):
+                slot[j] = PyDict_GetItem(more, self.names[j])
+                keywords += slot[j] != NULL
+            if keywords != len(more):
+                return None
+        for j in range(self.count):
+            x[j] = NULL
+            if slot[j] == NULL or (<object>slot[j] is None and self.kinds[j] == c"V"):
+                if self.kinds[j] == c"V" or self.kinds[j] == c"x":
+                    continue
+                return None
+            if self.kinds[j] == c"q":
+                x[j] = numbers(slot[j], m.nq)
+                if x[j] == NULL:
+                    return None
+                one = calls.turned(x[j])
+                if one < 0:
+                    return None
+                turned |= one << j
+            elif self.kinds[j] == c"n":
+                if type(<object>slot[j]) is not str:
+                    return None
+                found = PyDict_GetItem(calls.frames, <object>slot[j])
+                if found == NULL:
+                    return None
+                frame = <object>found
+            elif self.kinds[j] == c"x":
+                if type(<object>slot[j]) is not str:
+                    return None
+                local = <str>slot[j] == "local"
+                if not local and <str>slot[j] != "world":
+                    return None
+            else:
+                x[j] = numbers(slot[j], m.nv)
+                if x[j] == NULL:
+                    return None
+        if self.which == FORWARD_DYNAMICS or self.which == STATIC_FORCE:
+            return self.of_field(model, calls, x, turned)
+        return self.of_kernel(model, calls, x, turned, frame, local)
+
+    cdef object of_kernel(self, model, Calls calls, const double** x, int turned, int frame, bint local):
+        cdef const vt_model* m = &calls.core.m
+        cdef cnp.ndarray out = None
+        cdef double energies[11]
+        cdef double point[3]
+        cdef const double* p
+        cdef Job job
+        cdef Py_ssize_t size, k
+        cdef int which = self.which
+        cdef char* room
+        cdef char* own = NULL
+        # the array of the result, before any memory is written
+        job.which, job.body, job.local = which, -1, local
+        if which == BODY_POSES or which == FRAME_POSES or which == FRAME_POSE:
+            job.which = BODY_POSES
+            out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
+        elif which == FRAME_JACOBIAN:
+            job.body = calls.frame_body[frame]
+            p = data(calls.frame_p) + 3 * frame
+            point[0], point[1], point[2] = p[0], p[1], p[2]
+            job.point = &point[0]
+            out, size = new_array(2, 6, m.nv), 6 * m.nv
+        elif which == CRBA:
+            out, size = new_array(2, m.nv, m.nv), m.nv * m.nv
+        elif which == INTEGRATE or which == VALIDATE:
+            out, size = new_array(1, m.nq), m.nq
+        elif which >= KINETIC_ENERGY:
+            if calls.written:
+                return None
+            size = 11
+        else:
+            if (which == ABA or which == VELOCITIES) and not calls.is_regular(model):
+                return None
+            out, size = new_array(1, m.nv), m.nv
+        job.out = &energies[0] if out is None else data(out)
+        job.load, job.loads = calls.loads.list, calls.loads.count
+        k = 1 if which == FRAME_JACOBIAN or which == FRAME_POSE else 0
+        job.q, job.b, job.c = x[k], x[1] if self.count > 1 else NULL, x[2] if self.count > 2 else NULL
+        if m.nbody > SMALL:
+            own = room = <char*>malloc(calls.size)
+            if room == NULL:
+                raise MemoryError
+        else:
+            room = calls.room()
+        if turned & 1 << k:
+            job.q = calls.straightened(job.q, &room)
+        if which == DIFFERENCE and turned & 2:
+            job.b = calls.straightened(job.b, &room)
+        if which == VALIDATE:
+            memcpy(job.out, job.q, m.nq * sizeof(double))
+        elif own == NULL:
+            run_kernel(m, &job, room)
+        else:
+            with nogil:
+                run_kernel(m, &job, room)
+        free(own)
+        if which < KINETIC_ENERGY:
+            if not finite_numbers(job.out, size):
+                return None
+            if which == FRAME_POSE:
+                out = calls.one_frame(out, frame)
+                return out if finite_numbers(data(out), 16) else None
+            if which == FRAME_POSES:
+                return calls.all_frames(out)
+            if local:
+                out = calls.in_frame(out, frame)
+                return out if finite_numbers(data(out), size) else None
+            return out
+        if which == KINETIC_ENERGY or which == POTENTIAL_ENERGY or which == LAGRANGIAN:
+            if which == KINETIC_ENERGY:
+                energies[1] = energies[0]
+            elif which == LAGRANGIAN:
+                energies[1] = energies[0] - energies[1]
+            return energies[1] if finite_numbers(&energies[1], 1) else None
+        p = &energies[2] if which == MOMENTUM else &energies[8]
+        size = 6 if which == MOMENTUM else 3
+        if not finite_numbers(p, size):
+            return None
+        out = new_array(1, size)
+        memcpy(data(out), p, size * sizeof(double))
+        return out
+
+    cdef object of_field(self, model, Calls calls, const double** x, int turned):
+        # accelerations with all that the model has
+        cdef const vt_model* m = &calls.core.m
+        cdef ModelStepper field
+        cdef cnp.ndarray a, pushes, M
+        cdef const double* q = x[0]
+        cdef const double* v
+        cdef char* room
+        cdef bint rests = self.which == STATIC_FORCE
+        cdef Job job
+        if calls.written or m.nbody > SMALL or not calls.is_regular(model):
+            return None
+        field = calls.resting if rests else calls.moving
+        if field is None:
+            field = model._field_at_rest() if rests else model._field()
+            if rests:
+                calls.resting = field
+            else:
+                calls.moving = field
+        a, pushes = new_array(1, m.nv), new_array(1, field.shared.count)
+        M = new_array(2, m.nv, m.nv) if rests else None
+        room = calls.room()
+        if turned:
+            q = calls.straightened(q, &room)
+        v = x[1]
+        if rests:
+            v = field.shared.zeros
+        field.lane.now.cause = OK
+        memset(field.lane.prescribed.a, 0, m.nv * sizeof(double))
+        memset(field.lane.drive.tau, 0, m.nv * sizeof(double))
+        if not rests and x[2] != NULL:
+            memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
+        field.acceleration(0.0, q, v, data(a))
+        memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
+        if not finite_numbers(data(a), m.nv):
+            return None
+        if not rests:
+            return tuple.__new__(self.made, (a, pushes))
+        job.which, job.out = CRBA, data(M)
+        # the mass matrix is that of the method crba, which looks at the quaternions again
+        job.q = calls.straightened(q, &room) if turned else q
+        run_kernel(m, &job, room)
+        if not finite_numbers(data(M), m.nv * m.nv):
+            return None
+        a = matmul(M, a)
+        return a if finite_numbers(data(a), m.nv) else None
