@@ -36,6 +36,13 @@ cdef char* shared_room = NULL
 cdef size_t shared_size = 0
 
 
+cdef enum Regular:
+    UNKNOWN
+    ALWAYS
+    MOSTLY                      # or not known to be always
+    NEVER
+
+
 cdef enum Which:
     VALIDATE
     INTEGRATE
@@ -142,12 +149,14 @@ cdef class Calls:
     """What the calls on a model need of it.
 
     ``frames``: names to rows of ``places``, which are (bodies (n,), rotations (n, 3, 3), positions (n, 3)) of the frames.
+    ``shares``: of inertia, as ``mechanism/regular.py`` has them, above which a mass matrix is regular.
     """
 
     cdef CoreModel core
     cdef LoadList loads
     cdef bint written               # has loads or constraints in Python
-    cdef int regular                # whether its mass matrix is, always; -1: not known yet
+    cdef Regular regular            # whether its mass matrix is
+    cdef double felt, moved         # shares of inertia (`pivots`) above which it is, in one configuration
     cdef size_t size                # bytes of memory for a call
     cdef dict frames
     cdef list frame_body
@@ -157,15 +166,16 @@ cdef class Calls:
     cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
     cdef ModelStepper resting       # ... of static_force
 
-    def __cinit__(self, CoreModel core, dict frames, places, LoadList loads, bint written):
+    def __cinit__(self, CoreModel core, dict frames, places, shares, LoadList loads, bint written):
         cdef const vt_model* m = &core.m
-        self.core, self.frames, self.loads, self.written, self.regular = core, frames, loads, written, -1
+        self.core, self.frames, self.loads, self.written = core, frames, loads, written
+        self.regular, self.felt, self.moved = UNKNOWN, shares[0], shares[1]
         bodies, E, p = places
         self.frame_body = np.asarray(bodies).tolist()
         self.frame_E = np.array(E, dtype=float, order="C").reshape(-1, 3, 3)
         self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
-        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 2 * m.nv + 18 * m.nbody) + m.nbody * (
-            sizeof(Pose) + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
+        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 5 * m.nv + 6 * m.nbody) + m.nbody * (
+            sizeof(Pose) + sizeof(Articulated) + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
 
     cdef char* room(self) except NULL:
         # memory that is this call's until the lock is let go
@@ -216,10 +226,24 @@ cdef class Calls:
                         x[k] = x[k] / norm
         return made
 
-    cdef int is_regular(self, model) except -1:
-        if self.regular < 0:
-            self.regular = model.singular is None and bool(model._regular)
+    cdef Regular regular_of(self, model) except? UNKNOWN:
+        if self.regular == UNKNOWN:
+            self.regular = NEVER if model.singular is not None else ALWAYS if model._regular else MOSTLY
         return self.regular
+
+    cdef bint regular_at(self, const double* q, char* room) noexcept nogil:
+        # whether the mass matrix is regular at q, as Model.singular_at has it
+        cdef const vt_model* m = &self.core.m
+        cdef double* zeros = <double*>piece(&room, m.nv * sizeof(double))
+        cdef double* share = <double*>piece(&room, 2 * m.nv * sizeof(double))
+        cdef AbaBody* body = <AbaBody*>piece(&room, m.nbody * sizeof(AbaBody))
+        cdef int k
+        memset(zeros, 0, m.nv * sizeof(double))
+        pivots(m, q, zeros, share, body, <Articulated*>piece(&room, 0))
+        for k in range(m.nv):
+            if not (share[k] > self.felt and share[m.nv + k] > self.moved):
+                return False
+        return True
 
     # ---- frames
 
@@ -417,6 +441,8 @@ cdef class Call:
         cdef int which = self.which
         cdef char* room
         cdef char* own = NULL
+        cdef Regular regular = ALWAYS
+        cdef bint found = True
         # the array of the result, before any memory is written
         job.which, job.body, job.local = which, -1, local
         if which == BODY_POSES or which == FRAME_POSES or which == FRAME_POSE:
@@ -437,8 +463,10 @@ cdef class Call:
                 return None
             size = 11
         else:
-            if (which == ABA or which == VELOCITIES) and not calls.is_regular(model):
-                return None
+            if which == ABA or which == VELOCITIES:
+                regular = calls.regular_of(model)
+                if regular == NEVER:
+                    return None
             out, size = new_array(1, m.nv), m.nv
         job.out = &energies[0] if out is None else data(out)
         job.load, job.loads = calls.loads.list, calls.loads.count
@@ -457,11 +485,17 @@ cdef class Call:
         if which == VALIDATE:
             memcpy(job.out, job.q, m.nq * sizeof(double))
         elif own == NULL:
-            run_kernel(m, &job, room)
+            found = regular == ALWAYS or calls.regular_at(job.q, room)
+            if found:
+                run_kernel(m, &job, room)
         else:
             with nogil:
-                run_kernel(m, &job, room)
+                found = regular == ALWAYS or calls.regular_at(job.q, room)
+                if found:
+                    run_kernel(m, &job, room)
         free(own)
+        if not found:
+            return None
         if which < KINETIC_ENERGY:
             if not finite_numbers(job.out, size):
                 return None
@@ -498,7 +532,8 @@ cdef class Call:
         cdef char* room
         cdef bint rests = self.which == STATIC_FORCE
         cdef Job job
-        if calls.written or m.nbody > SMALL or not calls.is_regular(model):
+        cdef Regular regular = ALWAYS if rests else calls.regular_of(model)
+        if calls.written or m.nbody > SMALL or regular == NEVER:
             return None
         field = calls.resting if rests else calls.moving
         if field is None:
@@ -512,6 +547,8 @@ cdef class Call:
         room = calls.room()
         if turned:
             q = calls.straightened(q, &room)
+        if regular != ALWAYS and not calls.regular_at(q, room):
+            return None
         v = x[1]
         if rests:
             v = field.shared.zeros

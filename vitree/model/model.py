@@ -20,7 +20,7 @@ from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
-from vitree.mechanism.regular import always_regular, why_singular, why_singular_at
+from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
 from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
@@ -157,8 +157,8 @@ class Model(System):
         self.written = self._written_of(flat.loads, flat.constraints)
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
-            places = flat.frame_body, flat.frame_E, flat.frame_p
-            self._calls = core.Calls(self.core, self._frames, places, self.load_list, self.written is not None)
+            places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
+            self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list, self.written is not None)
 
     def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
