@@ -40,7 +40,7 @@ QUATERNION_TOLERANCE = 1e-6
 FACES = 0.1
 #: What methods ask of the model. Compiled code asks its own, and leaves the models alone that have it otherwise.
 BYPASSED = ("validate_configuration", "_checked", "require_regular", "singular_at", "_regular", "nq", "nv", "nbody",
-            "neutral", "zero_velocity", "pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "energies", "_energies",
+            "zero_velocity", "pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "energies", "_energies",
             "momenta", "velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
 #: Kinds of the joints, one after another, by which a root moves freely in space.
 _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
