@@ -22,9 +22,9 @@ cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyArray_ArrFuncs:
         void (*dotfunc)(void*, cnp.npy_intp, void*, cnp.npy_intp, void*, cnp.npy_intp, void*) noexcept nogil
     PyArray_ArrFuncs* PyDataType_GetArrFuncs(cnp.PyArray_Descr*) nogil
+    object PyArray_MatrixProduct2(object, object, cnp.PyArrayObject*)
 
 cdef cnp.dtype DOUBLE = np.dtype(float)
-cdef object matmul = np.matmul
 cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
 
 #: Bodies above which the lock is let go.
@@ -92,12 +92,21 @@ cdef dict METHODS = {
 
 # ---- arguments --------------------------------------------------------------------------------------
 
-cdef inline bint finite_numbers(const double* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t k
-    cdef int bad = 0
-    for k in range(n):
-        bad |= not fabs(x[k]) <= DBL_MAX
-    return not bad
+cdef extern from *:
+    """
+    /* Whether no number is NaN or infinite: one more than the largest exponent spills into the sign. Compilers make
+       vectors of this, which they do not of comparisons. */
+    static inline int vt_all_finite(const double *x, Py_ssize_t n) {
+        uint64_t bits, spilt = 0;
+        Py_ssize_t k;
+        for (k = 0; k < n; k++) {
+            memcpy(&bits, x + k, sizeof bits);
+            spilt |= (bits & UINT64_C(0x7ff0000000000000)) + UINT64_C(0x0010000000000000);
+        }
+        return !(spilt >> 63);
+    }
+    """
+    bint finite_numbers "vt_all_finite"(const double* x, Py_ssize_t n) noexcept nogil
 
 
 cdef inline const double* numbers(PyObject* x, Py_ssize_t size) noexcept:
@@ -160,9 +169,10 @@ cdef class Calls:
     cdef size_t size                # bytes of memory for a call
     cdef dict frames
     cdef list frame_body
-    cdef cnp.ndarray frame_E        # (n, 3, 3)
+    cdef object frame_E             # (n, 3, 3)
     cdef cnp.ndarray frame_p        # (n, 3)
-    cdef cnp.ndarray local          # (n, 4, 4), or None before it is needed
+    cdef list frame_turn            # the transposed rotations (3, 3), or None before they are needed
+    cdef list frame_X               # poses on the bodies (4, 4); the same
     cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
     cdef ModelStepper resting       # ... of static_force
 
@@ -170,9 +180,8 @@ cdef class Calls:
         cdef const vt_model* m = &core.m
         self.core, self.frames, self.loads, self.written = core, frames, loads, written
         self.regular, self.felt, self.moved = UNKNOWN, shares[0], shares[1]
-        bodies, E, p = places
+        bodies, self.frame_E, p = places
         self.frame_body = np.asarray(bodies).tolist()
-        self.frame_E = np.array(E, dtype=float, order="C").reshape(-1, 3, 3)
         self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
         self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 5 * m.nv + 6 * m.nbody) + m.nbody * (
             sizeof(Pose) + sizeof(Articulated) + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
@@ -247,47 +256,44 @@ cdef class Calls:
 
     # ---- frames
 
-    cdef int make_local(self) except -1:
-        # the pose of each frame on its body
-        if self.local is None:
-            local = np.zeros((len(self.frame_body), 4, 4))
-            local[:, :3, :3], local[:, :3, 3], local[:, 3, 3] = self.frame_E, self.frame_p, 1.0
-            self.local = local
+    cdef int place_frames(self) except -1:
+        # the arrays that matrix products take
+        if self.frame_X is None:
+            X = np.zeros((len(self.frame_body), 4, 4))
+            X[:, :3, :3], X[:, :3, 3], X[:, 3, 3] = self.frame_E, self.frame_p, 1.0
+            self.frame_turn, self.frame_X = [E.T for E in self.frame_E], list(X)
         return 0
 
-    cdef object one_frame(self, cnp.ndarray bodies, int k):
-        cdef int body = self.frame_body[k]
-        self.make_local()
-        local = self.local[k]
-        return local.copy() if body < 0 else matmul(bodies[body], local)
+    cdef object frame_pose(self, const double* bodies, int k, cnp.ndarray body):
+        # body: room for a pose (4, 4)
+        cdef cnp.ndarray out = new_array(2, 4, 4)
+        cdef int on = self.frame_body[k]
+        if on < 0:
+            memcpy(data(out), data(<cnp.ndarray>self.frame_X[k]), 16 * sizeof(double))
+        else:
+            memcpy(data(body), bodies + 16 * on, 16 * sizeof(double))
+            PyArray_MatrixProduct2(body, self.frame_X[k], <cnp.PyArrayObject*>out)
+        return out if finite_numbers(data(out), 16) else None
 
-    cdef object all_frames(self, cnp.ndarray bodies):
-        cdef Py_ssize_t k = 0, body, n = len(self.frame_body)
-        cdef cnp.ndarray own = new_array(3, n, 4, 4), placed, one
+    cdef object frame_poses(self, const double* bodies):
+        cdef cnp.ndarray body = new_array(2, 4, 4)
         cdef dict found = {}
-        cdef double* at = data(own)
-        cdef const double* X = data(bodies)
-        self.make_local()
-        for k in range(n):
-            body = self.frame_body[k]
-            memcpy(at + 16 * k, X + 16 * body if body >= 0 else data(self.local) + 16 * k, 16 * sizeof(double))
-        placed = matmul(own, self.local)
-        if not finite_numbers(data(placed), 16 * n):
-            return None
-        for name, row in self.frames.items():
-            k = row
-            one = new_array(2, 4, 4)
-            memcpy(data(one), (data(placed) if self.frame_body[k] >= 0 else data(self.local)) + 16 * k,
-                   16 * sizeof(double))
-            found[name] = one
+        for name, k in self.frames.items():
+            found[name] = pose = self.frame_pose(bodies, k, body)
+            if pose is None:
+                return None
         return found
 
     cdef object in_frame(self, cnp.ndarray J, int k):
         # the rows of a Jacobian in the axes of the frame on its body, from those of the body
-        cdef cnp.ndarray out = new_array(2, 6, self.core.m.nv)
-        shape = (2, 3, self.core.m.nv)
-        matmul(self.frame_E[k].T, J.reshape(shape), out.reshape(shape))
-        return out
+        cdef cnp.npy_intp[2] size = [3, self.core.m.nv]
+        cdef cnp.ndarray out = new_array(2, 6, size[1])
+        cdef int half
+        for half in range(2):
+            rows = cnp.PyArray_SimpleNewFromData(2, size, cnp.NPY_DOUBLE, data(J) + 3 * half * size[1])
+            made = cnp.PyArray_SimpleNewFromData(2, size, cnp.NPY_DOUBLE, data(out) + 3 * half * size[1])
+            PyArray_MatrixProduct2(self.frame_turn[k], rows, <cnp.PyArrayObject*>made)
+        return out if finite_numbers(data(out), 6 * size[1]) else None
 
 
 # ---- kernels ----------------------------------------------------------------------------------------
@@ -303,6 +309,18 @@ cdef inline void poses_of(const vt_model* m, const double* q, Pose* pose, double
         X[3], X[7], X[11] = pose[i].o.x, pose[i].o.y, pose[i].o.z
         X[12] = X[13] = X[14] = 0.0
         X[15] = 1.0
+
+
+cdef inline void place_path(const vt_model* m, const double* q, int body, Pose* pose, int* path) noexcept nogil:
+    # the poses of the bodies from the root to one; path: (nbody,)
+    cdef int n = 0
+    while body >= 0:
+        path[n] = body
+        body = m.body[body].parent
+        n += 1
+    while n:
+        n -= 1
+        pose_body(m, path[n], q, pose)
 
 
 cdef struct Job:                # what a kernel is asked for
@@ -332,7 +350,8 @@ cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nog
     elif job.which == BODY_POSES:
         poses_of(m, q, pose, out)
     elif job.which == FRAME_JACOBIAN:
-        jacobian(m, q, job.body, job.point, job.local, out, pose)
+        place_path(m, q, job.body, pose, <int*>bodies)
+        jacobian_columns(m, job.body, job.point, job.local, out, pose)
     elif job.which == RNEA:
         rnea(m, m.g, q, job.b, job.c, out, <RneaBody*>bodies)
     elif job.which == ABA:
@@ -447,8 +466,10 @@ cdef class Call:
         job.which, job.body, job.local = which, -1, local
         if which == BODY_POSES or which == FRAME_POSES or which == FRAME_POSE:
             job.which = BODY_POSES
+            calls.place_frames()
             out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
         elif which == FRAME_JACOBIAN:
+            calls.place_frames()
             job.body = calls.frame_body[frame]
             p = data(calls.frame_p) + 3 * frame
             point[0], point[1], point[2] = p[0], p[1], p[2]
@@ -500,14 +521,10 @@ cdef class Call:
             if not finite_numbers(job.out, size):
                 return None
             if which == FRAME_POSE:
-                out = calls.one_frame(out, frame)
-                return out if finite_numbers(data(out), 16) else None
+                return calls.frame_pose(data(out), frame, new_array(2, 4, 4))
             if which == FRAME_POSES:
-                return calls.all_frames(out)
-            if local:
-                out = calls.in_frame(out, frame)
-                return out if finite_numbers(data(out), size) else None
-            return out
+                return calls.frame_poses(data(out))
+            return calls.in_frame(out, frame) if local else out
         if which == KINETIC_ENERGY or which == POTENTIAL_ENERGY or which == LAGRANGIAN:
             if which == KINETIC_ENERGY:
                 energies[1] = energies[0]
@@ -569,7 +586,7 @@ cdef class Call:
         run_kernel(m, &job, room)
         if not finite_numbers(data(M), m.nv * m.nv):
             return None
-        a = matmul(M, a)
+        a = PyArray_MatrixProduct2(M, a, NULL)
         return a if finite_numbers(data(a), m.nv) else None
 
 

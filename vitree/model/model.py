@@ -584,7 +584,7 @@ class Model(System):
         core.batch_jacobian(self.core, q[None], body, point, axes == "local", out.reshape(1, -1))
         if axes == "local":
             E = self.flat.frame_E[k]
-            out[:3], out[3:] = E.T @ out[:3], E.T @ out[3:]
+            out[:3], out[3:] = np.dot(E.T, out[:3]), np.dot(E.T, out[3:])
         return out
 
     @in_one_call
@@ -753,7 +753,7 @@ class Model(System):
         """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
         field = self._field_at_rest()
         q = self.validate_configuration(q)
-        return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
+        return np.dot(self.crba(q), field.acceleration_at(0.0, q, self.zero_velocity())[0])
 
     def _field(self, tau=None, inputs=None):
         """What has the accelerations under everything."""
