@@ -3,13 +3,14 @@
     python benchmarks/calls.py [--smoke]
 
 The calls of a row take turns, and the least of many turns counts. The kernel is that of the same build, in a compiled
-loop over many states; "above" is the call's time above it. Pinocchio's aba and crba are timed in both of its conventions,
-and the quicker counts. Its poses are matrices, as vitree's are: a call that leaves them in its data, where Python cannot
-read them as arrays, is the row "bodies, left in data". MuJoCo's rows have the stages that a new state needs, its state
-written from Python included; its Jacobian is of a body, and its kinematics leaves poses in its data.
+loop over many states; "above" is the call's time above it. The empty function that each call is made in is not taken
+off. Pinocchio's aba and crba are timed in both of its conventions, and the quicker counts. Its poses are matrices, as
+vitree's are: "bodies, left in data" is the call that leaves them where Python cannot read them as arrays. MuJoCo's rows
+have the stages that a new state needs, and the state is written from Python. Its aba is the whole of mj_forward, its
+Jacobian is of a body, and its kinematics leaves poses in its data. Frames are the last link on the longest path.
 
-A torque callback's time is that of a step of a run with the callback, above the same run without, and above the callback
-itself called from Python.
+A torque callback's time is that of a step of a run with the callback, above the same run without, and above the
+callback called from Python.
 """
 
 from __future__ import annotations
@@ -31,9 +32,19 @@ core = scalar()
 
 def robots() -> dict[str, tuple[str, bool]]:
     """Name -> (URDF text, whether its base is free)."""
-    small = {name: vt.find_robot(file).read_text() for name, file in (("pendulum", "double_pendulum"), ("arm6", "arm6"))}
+    small = {"pendulum": "double_pendulum", "arm6": "arm6"}
+    texts = {name: peers.without_damping(vt.find_robot(robot).read_text()) for name, robot in small.items()}
     large = {name: given for name, given in peers.robots().items() if name != "chain10"}
-    return {name: (peers.without_damping(text), False) for name, text in small.items()} | large
+    return {name: (text, False) for name, text in texts.items()} | large
+
+
+def farthest(model: vt.Model) -> str:
+    """The link with most bodies between it and the world."""
+    flat, depth = model.flat, []
+    for parent in flat.parent:
+        depth.append(1 + (depth[parent] if parent >= 0 else 0))
+    on = {name: int(flat.frame_body[model.frame_names.index(name)]) for name in flat.link_names}
+    return max((name for name in on if on[name] >= 0), key=lambda name: depth[on[name]])
 
 
 def in_turn(calls: dict, repeats: int, seconds: float) -> dict[str, float]:
@@ -60,7 +71,7 @@ def own_calls(model: vt.Model) -> dict:
     rng = np.random.default_rng(0)
     q, r = (model.integrate(model.neutral(), x) for x in rng.uniform(-1, 1, (2, model.nv)))
     v, a = rng.uniform(-1, 1, (2, model.nv))
-    frame = model.link_names[-1]
+    frame = farthest(model)
     return {
         "rnea": lambda: model.rnea(q, v, a),
         "aba": lambda: model.aba(q, v, a),
@@ -90,7 +101,7 @@ def kernels(model: vt.Model) -> dict:
         np.empty((STATES, columns)) for columns in (model.nv, model.nv**2, 12 * model.nbody, 6 * model.nv, 11, model.nq)
     )
     c, g = model.core, model.gravity
-    k = model.frame_names.index(model.link_names[-1])
+    k = model.frame_names.index(farthest(model))
     body, point = int(model.flat.frame_body[k]), np.ascontiguousarray(model.flat.frame_p[k])
     energy = lambda: core.batch_energy(c, q, v, energies)  # noqa: E731
     poses_of = lambda: core.batch_poses(c, q, poses)  # noqa: E731
@@ -109,7 +120,7 @@ def kernels(model: vt.Model) -> dict:
     }  # fmt: skip
 
 
-def pinocchio_calls(text: str, free: bool) -> dict:
+def pinocchio_calls(text: str, free: bool, name: str) -> dict:
     """The same of Pinocchio; several of a row of which the quickest counts have a number behind the name."""
     import pinocchio as pin
 
@@ -118,7 +129,7 @@ def pinocchio_calls(text: str, free: bool) -> dict:
     rng = np.random.default_rng(0)
     q, r = (pin.integrate(model, pin.neutral(model), x) for x in rng.uniform(-1, 1, (2, model.nv)))
     v, a = rng.uniform(-1, 1, (2, model.nv))
-    frame = len(model.frames) - 1
+    frame = model.getFrameId(name)
 
     def bodies():
         pin.forwardKinematics(model, data, q)
@@ -160,7 +171,7 @@ def pinocchio_calls(text: str, free: bool) -> dict:
     }
 
 
-def mujoco_calls(text: str, free: bool) -> dict:
+def mujoco_calls(text: str, free: bool, name: str) -> dict:
     """The same of MuJoCo, where it has them."""
     import mujoco
 
@@ -171,6 +182,7 @@ def mujoco_calls(text: str, free: bool) -> dict:
     mujoco.mj_forward(model, data)
     q, force = data.qpos.copy(), np.zeros(model.nv)
     turning, moving = np.zeros((3, model.nv)), np.zeros((3, model.nv))
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name)
 
     def kinematics():
         data.qpos = q
@@ -191,7 +203,7 @@ def mujoco_calls(text: str, free: bool) -> dict:
         data.qpos = q
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
-        mujoco.mj_jacBody(model, data, turning, moving, model.nbody - 1)
+        mujoco.mj_jacBody(model, data, turning, moving, body)
 
     return {"rnea": rnea, "aba": forward, "forward_dynamics": forward, "bodies, left in data": kinematics,
             "frame_jacobian": jacobian}  # fmt: skip
@@ -236,8 +248,9 @@ def main() -> None:
     for robot, (text, free) in robots().items():
         model = vt.load_urdf(text, base="free" if free else "fixed")
         parts = {
-            "kernel": kernels(model), "vitree": own_calls(model), "pinocchio": pinocchio_calls(text, free),
-            "mujoco": mujoco_calls(text, free),
+            "kernel": kernels(model), "vitree": own_calls(model),
+            "pinocchio": pinocchio_calls(text, free, farthest(model)),
+            "mujoco": mujoco_calls(text, free, farthest(model)),
         }  # fmt: skip
         rows = dict.fromkeys([*parts["vitree"], "bodies, left in data"])
         times: dict[str, dict[str, float]] = {part: {} for part in parts}

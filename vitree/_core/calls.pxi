@@ -3,8 +3,8 @@
 # Only the common case is answered: exact arrays of finite doubles in order, and a result that is finite. The answer to
 # all else is None, and the method in Python converts the arguments or says what is wrong with them.
 #
-# The interpreter's lock is held throughout for a small model: its kernel takes less time than to let the lock go. So all
-# calls share one piece of memory. No Python runs between the first write to it and the last read.
+# The interpreter holds its lock throughout for a small model: its kernel takes little longer than to let it go. So
+# all calls share one piece of memory. No Python runs between the first write to it and the last read.
 
 cimport numpy as cnp
 from cpython.dict cimport PyDict_GetItem
@@ -24,6 +24,7 @@ cdef extern from "numpy/arrayobject.h":
     PyArray_ArrFuncs* PyDataType_GetArrFuncs(cnp.PyArray_Descr*) nogil
     object PyArray_MatrixProduct2(object, object, cnp.PyArrayObject*)
 
+cdef object matmul = np.matmul
 cdef cnp.dtype DOUBLE = np.dtype(float)
 cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
 
@@ -65,8 +66,8 @@ cdef enum Which:
     STATIC_FORCE
 
 
-# Of each method: its number, and its arguments: q and v for arrays of nq and nv numbers (V if it may be left out), n the
-# name of a frame, x the name of axes. Arguments behind those, and of other names, are not answered.
+# Of each method: its number, and its arguments: q and v for arrays of nq and nv numbers (V if it may be left out), n
+# for the name of a frame, x for that of axes. Arguments behind those, and of other names, are not answered.
 cdef dict METHODS = {
     "validate_configuration": (VALIDATE, b"q"),
     "integrate": (INTEGRATE, b"qv"),
@@ -105,7 +106,18 @@ cdef extern from *:
         }
         return !(spilt >> 63);
     }
+
+    /* tuple.__new__, without the look-up */
+    static PyObject *vt_named_tuple(PyObject *kind, PyObject *parts) {
+        PyObject *made = NULL, *given = PyTuple_Pack(1, parts);
+        if (given != NULL) {
+            made = PyTuple_Type.tp_new((PyTypeObject *)kind, given, NULL);
+            Py_DECREF(given);
+        }
+        return made;
+    }
     """
+    object named_tuple "vt_named_tuple"(object kind, tuple parts)
     bint finite_numbers "vt_all_finite"(const double* x, Py_ssize_t n) noexcept nogil
 
 
@@ -157,7 +169,7 @@ cdef inline void* piece(char** room, size_t size) noexcept nogil:
 cdef class Calls:
     """What the calls on a model need of it.
 
-    ``frames``: names to rows of ``places``, which are (bodies (n,), rotations (n, 3, 3), positions (n, 3)) of the frames.
+    ``frames``: names to rows of ``places``: bodies (n,), rotations (n, 3, 3) and positions (n, 3) of the frames.
     ``shares``: of inertia, as ``mechanism/regular.py`` has them, above which a mass matrix is regular.
     """
 
@@ -172,7 +184,8 @@ cdef class Calls:
     cdef object frame_E             # (n, 3, 3)
     cdef cnp.ndarray frame_p        # (n, 3)
     cdef list frame_turn            # the transposed rotations (3, 3), or None before they are needed
-    cdef list frame_X               # poses on the bodies (4, 4); the same
+    cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies, and each of them; the same
+    cdef list frame_each
     cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
     cdef ModelStepper resting       # ... of static_force
 
@@ -184,7 +197,8 @@ cdef class Calls:
         self.frame_body = np.asarray(bodies).tolist()
         self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
         self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 5 * m.nv + 6 * m.nbody) + m.nbody * (
-            sizeof(Pose) + sizeof(Articulated) + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
+            sizeof(Pose) + sizeof(Articulated)
+            + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
 
     cdef char* room(self) except NULL:
         # memory that is this call's until the lock is let go
@@ -261,27 +275,37 @@ cdef class Calls:
         if self.frame_X is None:
             X = np.zeros((len(self.frame_body), 4, 4))
             X[:, :3, :3], X[:, :3, 3], X[:, 3, 3] = self.frame_E, self.frame_p, 1.0
-            self.frame_turn, self.frame_X = [E.T for E in self.frame_E], list(X)
+            self.frame_turn, self.frame_X, self.frame_each = [E.T for E in self.frame_E], X, list(X)
         return 0
 
-    cdef object frame_pose(self, const double* bodies, int k, cnp.ndarray body):
-        # body: room for a pose (4, 4)
-        cdef cnp.ndarray out = new_array(2, 4, 4)
+    cdef object frame_pose(self, const double* bodies, int k):
+        cdef cnp.ndarray out = new_array(2, 4, 4), body
         cdef int on = self.frame_body[k]
         if on < 0:
-            memcpy(data(out), data(<cnp.ndarray>self.frame_X[k]), 16 * sizeof(double))
+            memcpy(data(out), data(self.frame_X) + 16 * k, 16 * sizeof(double))
         else:
+            body = new_array(2, 4, 4)
             memcpy(data(body), bodies + 16 * on, 16 * sizeof(double))
-            PyArray_MatrixProduct2(body, self.frame_X[k], <cnp.PyArrayObject*>out)
+            PyArray_MatrixProduct2(body, self.frame_each[k], <cnp.PyArrayObject*>out)
         return out if finite_numbers(data(out), 16) else None
 
     cdef object frame_poses(self, const double* bodies):
-        cdef cnp.ndarray body = new_array(2, 4, 4)
+        # all products in one call of NumPy's, each as in frame_pose
+        cdef Py_ssize_t k, on, n = len(self.frame_body)
+        cdef cnp.ndarray body = new_array(3, n, 4, 4), placed, out
+        cdef const double* own = data(self.frame_X)
         cdef dict found = {}
-        for name, k in self.frames.items():
-            found[name] = pose = self.frame_pose(bodies, k, body)
-            if pose is None:
+        for k in range(n):
+            on = self.frame_body[k]
+            memcpy(data(body) + 16 * k, bodies + 16 * on if on >= 0 else own, 16 * sizeof(double))
+        placed = matmul(body, self.frame_X)
+        for name, row in self.frames.items():
+            k, out = row, new_array(2, 4, 4)
+            on = self.frame_body[k]
+            memcpy(data(out), (data(placed) if on >= 0 else own) + 16 * k, 16 * sizeof(double))
+            if not finite_numbers(data(out), 16):
                 return None
+            found[name] = out
         return found
 
     cdef object in_frame(self, cnp.ndarray J, int k):
@@ -384,9 +408,9 @@ cdef class Call:
     cdef const char* kinds
     cdef bytes owner
     cdef tuple names
-    cdef object made
+    cdef type made
 
-    def __cinit__(self, str name, tuple names, made=None):
+    def __cinit__(self, str name, tuple names, type made=None):
         self.which, self.owner = METHODS[name]
         self.kinds, self.count = self.owner, len(self.owner)
         self.names, self.made = names[: self.count], made
@@ -521,7 +545,7 @@ cdef class Call:
             if not finite_numbers(job.out, size):
                 return None
             if which == FRAME_POSE:
-                return calls.frame_pose(data(out), frame, new_array(2, 4, 4))
+                return calls.frame_pose(data(out), frame)
             if which == FRAME_POSES:
                 return calls.frame_poses(data(out))
             return calls.in_frame(out, frame) if local else out
@@ -579,7 +603,7 @@ cdef class Call:
         if not finite_numbers(data(a), m.nv):
             return None
         if not rests:
-            return tuple.__new__(self.made, (a, pushes))
+            return named_tuple(self.made, (a, pushes))
         job.which, job.out = CRBA, data(M)
         # the mass matrix is that of the method crba, which looks at the quaternions again
         job.q = calls.straightened(q, &room) if turned else q
