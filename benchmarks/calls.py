@@ -71,9 +71,11 @@ def own_calls(model: vt.Model) -> dict:
     rng = np.random.default_rng(0)
     q, r = (model.integrate(model.neutral(), x) for x in rng.uniform(-1, 1, (2, model.nv)))
     v, a = rng.uniform(-1, 1, (2, model.nv))
-    frame = farthest(model)
+    frame, zero = farthest(model), np.zeros(model.nv)
     return {
         "rnea": lambda: model.rnea(q, v, a),
+        "rnea, gravity alone": lambda: model.rnea(q, zero, zero),
+        "rnea, bias": lambda: model.rnea(q, v, zero),
         "aba": lambda: model.aba(q, v, a),
         "forward_dynamics": lambda: model.forward_dynamics(q, v, a),
         "crba": lambda: model.crba(q),
@@ -107,8 +109,9 @@ def kernels(model: vt.Model) -> dict:
     poses_of = lambda: core.batch_poses(c, q, poses)  # noqa: E731
     jacobian = lambda: core.batch_jacobian(c, q, body, point, False, jacobians)  # noqa: E731
     aba = lambda: core.batch_aba(c, g, q, v, a, vector)  # noqa: E731
+    rnea = lambda: core.batch_rnea(c, g, q, v, a, vector)  # noqa: E731
     return {
-        "rnea": lambda: core.batch_rnea(c, g, q, v, a, vector),
+        "rnea": rnea, "rnea, gravity alone": rnea, "rnea, bias": rnea,
         "aba": aba,
         "forward_dynamics": aba,
         "crba": lambda: core.batch_crba(c, q, matrix),
@@ -149,6 +152,8 @@ def pinocchio_calls(text: str, free: bool, name: str) -> dict:
     local, world = pin.Convention.LOCAL, pin.Convention.WORLD
     return {
         "rnea": lambda: pin.rnea(model, data, q, v, a),
+        "rnea, gravity alone": lambda: pin.computeGeneralizedGravity(model, data, q),
+        "rnea, bias": lambda: pin.nonLinearEffects(model, data, q, v),
         "aba": lambda: pin.aba(model, data, q, v, a, local),
         "aba 2": lambda: pin.aba(model, data, q, v, a, world),
         "forward_dynamics": lambda: pin.aba(model, data, q, v, a, local),

@@ -148,7 +148,7 @@ def call_of(name):
 
 def answered(model, name, given, more=None):
     """Whether compiled code answers."""
-    return call_of(name).answer(model, tuple(given), more or {}) is not None
+    return call_of(name).answer(model._calls, model, tuple(given), more or {}) is not None
 
 
 def arguments(name, values):

@@ -417,9 +417,11 @@ cdef class Call:
         if len(self.names) != self.count:
             raise ValueError(f"{name} has fewer arguments than its call")
 
-    def answer(self, model, tuple given, dict more):
-        """Return the result of the method for arguments and keywords, or None: the method in Python has to say it."""
-        cdef Calls calls = model._calls
+    def answer(self, Calls calls, model, tuple given, dict more):
+        """Return the result of the method for arguments and keywords, or None: the method in Python has to say it.
+
+        ``calls`` are those of the model, or None.
+        """
         cdef PyObject* slot[4]
         cdef PyObject* found
         cdef const double* x[4]

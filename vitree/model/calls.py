@@ -29,7 +29,7 @@ def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
 
     @functools.wraps(method)
     def called(self, *arguments, **more):
-        found = answer(self, arguments, more)
+        found = answer(self._calls, self, arguments, more)
         return method(self, *arguments, **more) if found is None else found
 
     return called  # type: ignore[return-value]
