@@ -586,6 +586,16 @@ def test_a_subclass_that_changes_a_method_has_its_own():
     assert in_bits(model.rnea(q, v, v)) == in_bits(plain.rnea(q, v, v) + 1.0)
 
 
+def test_frames_that_are_not_there():
+    """The core reads the bodies of frames as they are numbered."""
+    model = MODELS["arm6"]
+    one = [0], np.eye(3)[None], np.zeros((1, 3))
+    for frames, places in [({"a": 1}, one), ({"a": -1}, one), ({"a": 0}, ([6], *one[1:])), ({"a": 0}, ([-2], *one[1:])),
+                           ({"a": 0}, (*one[:2], np.zeros((0, 3))))]:  # fmt: skip
+        with pytest.raises(ValueError, match=r"frames of other bodies; there are 6|positions of frames of 0"):
+            core.Calls(model.core, frames, places, (0.0, 0.0), model.load_list, False)
+
+
 def test_names_of_calls_are_methods():
     with pytest.raises(KeyError):
         core.Call("project_velocity", ("q", "v"))

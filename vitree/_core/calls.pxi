@@ -191,11 +191,15 @@ cdef class Calls:
 
     def __cinit__(self, CoreModel core, dict frames, places, shares, LoadList loads, bint written):
         cdef const vt_model* m = &core.m
-        self.core, self.frames, self.loads, self.written = core, frames, loads, written
+        self.core, self.frames, self.loads, self.written = core, dict(frames), loads, written
         self.regular, self.felt, self.moved = UNKNOWN, shares[0], shares[1]
         bodies, self.frame_E, p = places
         self.frame_body = np.asarray(bodies).tolist()
         self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
+        rows = len(self.frame_body)
+        require_size(len(self.frame_p), rows, "positions of frames")
+        if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in self.frame_body]):
+            raise ValueError(f"frames of other bodies; there are {m.nbody}")
         self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 5 * m.nv + 6 * m.nbody) + m.nbody * (
             sizeof(Pose) + sizeof(Articulated)
             + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
