@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import numpy
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
@@ -47,10 +48,10 @@ def core(name, width=1, flags=(), suffix=".pyx"):
     return Extension(
         f"vitree._core.{name}",
         [(CORE / f"{name}{suffix}").as_posix()],
-        define_macros=[("VT_WIDTH", str(width))],
+        define_macros=[("VT_WIDTH", str(width)), ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
         extra_compile_args=[*WIDE_FLAGS[width], *flags],
         extra_link_args=["-Wl,-s"] if sys.platform == "linux" and not SYMBOLS else [],
-        include_dirs=[str(CORE / "lane")],
+        include_dirs=[str(CORE / "lane"), numpy.get_include()],
         depends=[*HEADERS, "setup.py"],
     )
 

@@ -1,2 +1,3 @@
 include "kernels.pxi"
 include "steppers.pxi"
+include "calls.pxi"

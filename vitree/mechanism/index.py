@@ -28,7 +28,7 @@ def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
     local = np.eye(4)
     local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
     body = int(flat.frame_body[frame])
-    return local if body < 0 else bodies[body] @ local
+    return local if body < 0 else np.dot(bodies[body], local)
 
 
 class Index:

@@ -20,8 +20,9 @@ from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
-from vitree.mechanism.regular import always_regular, why_singular, why_singular_at
+from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
+from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
@@ -37,6 +38,10 @@ core = scalar()
 QUATERNION_TOLERANCE = 1e-6
 #: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.
 FACES = 0.1
+#: What methods ask of the model. Compiled code asks its own, and leaves the models alone that have it otherwise.
+BYPASSED = ("validate_configuration", "_checked", "require_regular", "singular_at", "_regular", "nq", "nv", "nbody",
+            "zero_velocity", "pose_rows", "body_poses", "_frame", "_frame_pose", "crba", "energies", "_energies",
+            "momenta", "velocities", "_potentials", "_field", "_field_at_rest")  # fmt: skip
 #: Kinds of the joints, one after another, by which a root moves freely in space.
 _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) * 3)
 
@@ -150,6 +155,10 @@ class Model(System):
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list = lower_loads(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
+        kind = type(self)
+        if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
+            places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
+            self._calls = core.Calls(self.core, self._frames, places, shares, self.load_list, self.written is not None)
 
     def _written_of(self, loads: tuple, constraints: tuple) -> WrittenParts | None:
         """Those loads and constraints that are written in Python."""
@@ -442,6 +451,7 @@ class Model(System):
             q[i : i + 4] = x / np.linalg.norm(x)
         return q
 
+    @in_one_call
     def validate_configuration(self, q: ArrayLike, name: str = "q") -> np.ndarray:
         """Return a checked copy of one configuration (nq,) [m or rad]; ``name`` is what errors call it.
 
@@ -465,6 +475,7 @@ class Model(System):
                 q[i : i + 4] /= norm
         return q
 
+    @in_one_call
     @finite_result
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to.
@@ -490,6 +501,7 @@ class Model(System):
                 rate[iq] = v[iv]
         return rate
 
+    @in_one_call
     @finite_result
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
@@ -504,6 +516,7 @@ class Model(System):
 
     # ---- kinematics -----------------------------------------------------------------------------
 
+    @in_one_call
     @finite_result
     def body_poses(self, q: ArrayLike) -> np.ndarray:
         """Return the pose X_WB in the world of each moving body's core frame, (nbody, 4, 4) [m]."""
@@ -519,12 +532,14 @@ class Model(System):
         core.batch_poses(self.core, q, rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
+    @in_one_call
     @finite_result
     def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         """Return the pose in the world, (4, 4) [m], of every named frame."""
         bodies = self.body_poses(q)
         return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
 
+    @in_one_call
     @finite_result
     def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
         """Return the pose of the frame ``name`` in the world, (4, 4) [m].
@@ -540,6 +555,7 @@ class Model(System):
     def _frame_pose(self, k: int, bodies: np.ndarray) -> np.ndarray:
         return pose_of(self.flat, k, bodies)
 
+    @in_one_call
     @finite_result
     def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
         """Return the Jacobian (6, nv) of a frame's velocity by v [rad and m, per rad or m].
@@ -568,9 +584,10 @@ class Model(System):
         core.batch_jacobian(self.core, q[None], body, point, axes == "local", out.reshape(1, -1))
         if axes == "local":
             E = self.flat.frame_E[k]
-            out[:3], out[3:] = E.T @ out[:3], E.T @ out[3:]
+            out[:3], out[3:] = np.dot(E.T, out[:3]), np.dot(E.T, out[3:])
         return out
 
+    @in_one_call
     @finite_result
     def center_of_mass(self, q: ArrayLike) -> np.ndarray:
         """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
@@ -635,6 +652,7 @@ class Model(System):
 
     # ---- dynamics -------------------------------------------------------------------------------
 
+    @in_one_call
     @finite_result
     def lagrangian(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return kinetic minus potential energy [J]."""
@@ -671,6 +689,7 @@ class Model(System):
             by_qq = by_qq + self.written.hessian(q)
         return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
 
+    @functools.partial(in_one_call, made=Accelerations)
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -717,9 +736,7 @@ class Model(System):
             if name not in self.kinematic_names:
                 raise UnknownNameError("prescribed joint", name, self.kinematic_names)
             locked[self.joint(name).v_slice] = entries(a, (), f'the acceleration of "{name}"')
-        field = core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
-                             user=self.written, nu=len(self.input_names), inputs=u)  # fmt: skip
-        a, multipliers = field.acceleration_at(t, q, v, locked)
+        a, multipliers = self._field(tau, u).acceleration_at(t, q, v, locked)
         if not np.isfinite(a).all():
             given = {"q": q, "v": v, "tau": tau, "inputs": u}
             if (why := no_result(self, "forward_dynamics", given)) and isinstance(why, InputError):
@@ -730,14 +747,25 @@ class Model(System):
             )  # fmt: skip
         return Accelerations(a, multipliers)
 
+    @in_one_call
     @finite_result
     def static_force(self, q: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
-        kept = self._potentials()
-        field = core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
+        field = self._field_at_rest()
         q = self.validate_configuration(q)
-        return self.crba(q) @ field.acceleration_at(0.0, q, self.zero_velocity())[0]
+        return np.dot(self.crba(q), field.acceleration_at(0.0, q, self.zero_velocity())[0])
 
+    def _field(self, tau=None, inputs=None):
+        """What has the accelerations under everything."""
+        return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
+                                 user=self.written, nu=len(self.input_names), inputs=inputs)  # fmt: skip
+
+    def _field_at_rest(self):
+        """What has the accelerations under gravity and those loads that have a potential."""
+        kept = self._potentials()
+        return core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
+
+    @in_one_call
     @finite_result
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
@@ -754,6 +782,7 @@ class Model(System):
         core.batch_rnea(self.core, self._gravity, q[None], v[None], a[None], out[None])
         return out
 
+    @in_one_call
     @finite_result
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """Return the acceleration (nv,) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
@@ -769,6 +798,7 @@ class Model(System):
         core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
         return out
 
+    @in_one_call
     @finite_result
     def crba(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2].
@@ -782,6 +812,7 @@ class Model(System):
         core.batch_crba(self.core, q[None], out.reshape(1, -1))
         return out
 
+    @in_one_call
     @finite_result
     def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
         """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
@@ -789,16 +820,19 @@ class Model(System):
         self.require_regular(q)
         return self.velocities(q[None], self._checked(p, self.nv, "p")[None])[0]
 
+    @in_one_call
     @finite_result
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return the kinetic energy [J]."""
         return float(self._energies(q, v)[0])
 
+    @in_one_call
     @finite_result
     def potential_energy(self, q: ArrayLike) -> float:
         """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'."""
         return float(self._energies(q, None)[1])
 
+    @in_one_call
     @finite_result
     def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes."""

@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
+from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result
 from vitree.wording import named
 
+plain = scalar().plain
 #: Families of systems: the integrators of each by their names, the default first. Integrators add themselves.
 METHODS_OF: dict[str, dict[str, type[Any]]] = {}
 #: Methods that take rows of states: their arguments and whether a row of one has nq or nv entries.
@@ -53,6 +56,8 @@ class System(ABC):
     rows of states (n, nq), (n, nv) check the shapes alone, before the method of a subclass is called.
     """
 
+    #: what compiled code needs to answer methods in one call, if it can
+    _calls: Any = None
     #: where quaternions (x, y, z, w) start in q
     _quaternions: np.ndarray = np.zeros(0, dtype=int)
 
@@ -182,6 +187,8 @@ class System(ABC):
         return np.zeros(self.nv)
 
     def _checked(self, x: Any, size: int, name: str) -> np.ndarray:
+        if plain(x, size):
+            return x
         return entries(x, (size,), name, f", as {self.name!r} has it (nq={self.nq}, nv={self.nv})")
 
     def _rows(self, x: Any, size: int, name: str) -> np.ndarray:
@@ -229,6 +236,7 @@ class System(ABC):
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
+    @in_one_call
     @finite_result
     def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
         """Return the momentum (nv,) [kg m/s or kg m^2/s] of a velocity."""

@@ -21,12 +21,16 @@ cdef inline void place_body(const vt_body* b, const vt_real* q, const Mat3* up, 
         t[0] = mul(up[0], t[0])
 
 
+cdef inline void pose_body(const vt_model* m, int i, const vt_real* q, Pose* x) noexcept nogil:
+    cdef int up = m.body[i].parent
+    place_body(&m.body[i], q, &x[up].R if up >= 0 else NULL, &x[i].R, &x[i].t)
+    x[i].o = add(x[up].o, x[i].t) if up >= 0 else x[i].t
+
+
 cdef void forward_kinematics(const vt_model* m, const vt_real* q, Pose* x) noexcept nogil:
-    cdef int i, up
+    cdef int i
     for i in range(m.nbody):
-        up = m.body[i].parent
-        place_body(&m.body[i], q, &x[up].R if up >= 0 else NULL, &x[i].R, &x[i].t)
-        x[i].o = add(x[up].o, x[i].t) if up >= 0 else x[i].t
+        pose_body(m, i, q, x)
 
 
 # ---- inverse dynamics ---------------------------------------------------------------------------
@@ -507,10 +511,16 @@ cdef void jacobian(const vt_model* m, const vt_real* q, int body, const double* 
                    vt_real* J, Pose* pose) noexcept nogil:
     # J: (6, nv), rows (angular, linear) of the point (given in the core frame), in world axes or,
     # if local, in the core frame's
+    forward_kinematics(m, q, pose)
+    jacobian_columns(m, body, point, local, J, pose)
+
+
+cdef void jacobian_columns(const vt_model* m, int body, const double* point, int local, vt_real* J,
+                           const Pose* pose) noexcept nogil:
+    # the same from the poses of the bodies from the root to this one
     cdef int i, k, nv = m.nv
     cdef const vt_body* b
     cdef Vec3 w, v, r
-    forward_kinematics(m, q, pose)
     for i in range(6 * nv):
         J[i] = vt_set1(0.0)
     if body < 0:

@@ -1,0 +1,626 @@
+# Methods of a model on one state, each in one call: the checks of the arguments, the kernel, the check of the result.
+#
+# Only the common case is answered: exact arrays of finite doubles in order, and a result that is finite. The answer to
+# all else is None, and the method in Python converts the arguments or says what is wrong with them.
+#
+# The interpreter holds its lock throughout for a small model: its kernel takes little longer than to let it go. So
+# all calls share one piece of memory. No Python runs between the first write to it and the last read.
+
+cimport numpy as cnp
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdlib cimport malloc
+from libc.stdint cimport uintptr_t
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    """
+    #undef I    /* of C's complex numbers, which NumPy brings; here it is an inertia */
+    """
+    ctypedef struct PyArray_ArrFuncs:
+        void (*dotfunc)(void*, cnp.npy_intp, void*, cnp.npy_intp, void*, cnp.npy_intp, void*) noexcept nogil
+    PyArray_ArrFuncs* PyDataType_GetArrFuncs(cnp.PyArray_Descr*) nogil
+    object PyArray_MatrixProduct2(object, object, cnp.PyArrayObject*)
+
+cdef object matmul = np.matmul
+cdef cnp.dtype DOUBLE = np.dtype(float)
+cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
+
+#: Bodies above which the lock is let go.
+cdef int SMALL = 64
+#: How far from unit length a quaternion may be, and how far one that is taken as it is.
+cdef double QUATERNION_TOLERANCE = 1e-6, QUATERNION_EXACT = 4e-16
+
+cdef char* shared_room = NULL
+cdef size_t shared_size = 0
+
+
+cdef enum Regular:
+    UNKNOWN
+    ALWAYS
+    MOSTLY                      # or not known to be always
+    NEVER
+
+
+cdef enum Which:
+    VALIDATE
+    INTEGRATE
+    DIFFERENCE
+    BODY_POSES
+    FRAME_POSES
+    FRAME_POSE
+    FRAME_JACOBIAN
+    RNEA
+    ABA
+    CRBA
+    MOMENTA
+    VELOCITIES
+    KINETIC_ENERGY
+    POTENTIAL_ENERGY
+    LAGRANGIAN
+    MOMENTUM
+    CENTER_OF_MASS
+    FORWARD_DYNAMICS
+    STATIC_FORCE
+
+
+# Of each method: its number, and its arguments: q and v for arrays of nq and nv numbers (V if it may be left out), n
+# for the name of a frame, x for that of axes. Arguments behind those, and of other names, are not answered.
+cdef dict METHODS = {
+    "validate_configuration": (VALIDATE, b"q"),
+    "integrate": (INTEGRATE, b"qv"),
+    "difference": (DIFFERENCE, b"qq"),
+    "body_poses": (BODY_POSES, b"q"),
+    "frame_poses": (FRAME_POSES, b"q"),
+    "frame_pose": (FRAME_POSE, b"nq"),
+    "frame_jacobian": (FRAME_JACOBIAN, b"nqx"),
+    "rnea": (RNEA, b"qvv"),
+    "aba": (ABA, b"qvv"),
+    "crba": (CRBA, b"q"),
+    "momentum_from_velocity": (MOMENTA, b"qv"),
+    "velocity_from_momentum": (VELOCITIES, b"qv"),
+    "kinetic_energy": (KINETIC_ENERGY, b"qv"),
+    "potential_energy": (POTENTIAL_ENERGY, b"q"),
+    "lagrangian": (LAGRANGIAN, b"qv"),
+    "momentum": (MOMENTUM, b"qv"),
+    "center_of_mass": (CENTER_OF_MASS, b"q"),
+    "forward_dynamics": (FORWARD_DYNAMICS, b"qvV"),
+    "static_force": (STATIC_FORCE, b"q"),
+}
+
+
+# ---- arguments --------------------------------------------------------------------------------------
+
+cdef extern from *:
+    """
+    /* Whether no number is NaN or infinite: one more than the largest exponent spills into the sign. Compilers make
+       vectors of this, which they do not of comparisons. */
+    static inline int vt_all_finite(const double *x, Py_ssize_t n) {
+        uint64_t bits, spilt = 0;
+        Py_ssize_t k;
+        for (k = 0; k < n; k++) {
+            memcpy(&bits, x + k, sizeof bits);
+            spilt |= (bits & UINT64_C(0x7ff0000000000000)) + UINT64_C(0x0010000000000000);
+        }
+        return !(spilt >> 63);
+    }
+
+    /* tuple.__new__, without the look-up */
+    static PyObject *vt_named_tuple(PyObject *kind, PyObject *parts) {
+        PyObject *made = NULL, *given = PyTuple_Pack(1, parts);
+        if (given != NULL) {
+            made = PyTuple_Type.tp_new((PyTypeObject *)kind, given, NULL);
+            Py_DECREF(given);
+        }
+        return made;
+    }
+    """
+    object named_tuple "vt_named_tuple"(object kind, tuple parts)
+    bint finite_numbers "vt_all_finite"(const double* x, Py_ssize_t n) noexcept nogil
+
+
+cdef inline const double* numbers(PyObject* x, Py_ssize_t size) noexcept:
+    # those of an exact array of so many finite doubles in order; else NULL
+    cdef cnp.PyArrayObject* a = <cnp.PyArrayObject*>x
+    cdef const double* at
+    if not cnp.PyArray_CheckExact(<object>x):
+        return NULL
+    if (cnp.PyArray_NDIM(<cnp.ndarray>x) != 1 or cnp.PyArray_DIM(<cnp.ndarray>x, 0) != size
+            or cnp.PyArray_TYPE(<cnp.ndarray>x) != cnp.NPY_DOUBLE or not cnp.PyArray_ISCARRAY_RO(<cnp.ndarray>x)):
+        return NULL
+    at = <const double*>cnp.PyArray_DATA(<cnp.ndarray>x)
+    return at if finite_numbers(at, size) else NULL
+
+
+def plain(x, Py_ssize_t size):
+    """Return whether x is an exact array of so many finite doubles, in order."""
+    return numbers(<PyObject*>x, size) != NULL
+
+
+cdef inline double length4(const double* x) noexcept:
+    # as np.linalg.norm has it, to the last bit
+    cdef double square
+    NUMPY.dotfunc(<void*>x, sizeof(double), <void*>x, sizeof(double), &square, 4, <void*>NULL)
+    return vt_sqrt(square)
+
+
+cdef inline cnp.ndarray new_array(int axes, cnp.npy_intp a, cnp.npy_intp b=0, cnp.npy_intp c=0):
+    cdef cnp.npy_intp size[3]
+    size[0], size[1], size[2] = a, b, c
+    return cnp.PyArray_SimpleNew(axes, size, cnp.NPY_DOUBLE)
+
+
+cdef inline double* data(cnp.ndarray x) noexcept:
+    return <double*>cnp.PyArray_DATA(x)
+
+
+cdef inline void* piece(char** room, size_t size) noexcept nogil:
+    # on a cache line of its own
+    cdef uintptr_t at = (<uintptr_t>room[0] + 63) & ~(<uintptr_t>63)
+    room[0] = <char*>(at + size)
+    return <void*>at
+
+
+# ---- a model ----------------------------------------------------------------------------------------
+
+@cython.final
+cdef class Calls:
+    """What the calls on a model need of it.
+
+    ``frames``: names to rows of ``places``: bodies (n,), rotations (n, 3, 3) and positions (n, 3) of the frames.
+    ``shares``: of inertia, as ``mechanism/regular.py`` has them, above which a mass matrix is regular.
+    """
+
+    cdef CoreModel core
+    cdef LoadList loads
+    cdef bint written               # has loads or constraints in Python
+    cdef Regular regular            # whether its mass matrix is
+    cdef double felt, moved         # shares of inertia (`pivots`) above which it is, in one configuration
+    cdef size_t size                # bytes of memory for a call
+    cdef dict frames
+    cdef list frame_body
+    cdef object frame_E             # (n, 3, 3)
+    cdef cnp.ndarray frame_p        # (n, 3)
+    cdef list frame_turn            # the transposed rotations (3, 3), or None before they are needed
+    cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies, and each of them; the same
+    cdef list frame_each
+    cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
+    cdef ModelStepper resting       # ... of static_force
+
+    def __cinit__(self, CoreModel core, dict frames, places, shares, LoadList loads, bint written):
+        cdef const vt_model* m = &core.m
+        self.core, self.frames, self.loads, self.written = core, dict(frames), loads, written
+        self.regular, self.felt, self.moved = UNKNOWN, shares[0], shares[1]
+        bodies, self.frame_E, p = places
+        self.frame_body = np.asarray(bodies).tolist()
+        self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
+        rows = len(self.frame_body)
+        require_size(len(self.frame_p), rows, "positions of frames")
+        if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in self.frame_body]):
+            raise ValueError(f"frames of other bodies; there are {m.nbody}")
+        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 5 * m.nv + 6 * m.nbody) + m.nbody * (
+            sizeof(Pose) + sizeof(Articulated)
+            + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
+
+    cdef char* room(self) except NULL:
+        # memory that is this call's until the lock is let go
+        global shared_room, shared_size
+        cdef char* more
+        if self.size > shared_size:
+            more = <char*>realloc(shared_room, self.size)
+            if more == NULL:
+                raise MemoryError
+            shared_room, shared_size = more, self.size
+        return shared_room
+
+    # ---- quaternions
+
+    cdef int turned(self, const double* q) noexcept:
+        # whether quaternions of q are not exactly of unit length; -1 if one is far from it
+        cdef const vt_model* m = &self.core.m
+        cdef const vt_body* b
+        cdef int i, found = 0
+        cdef double off
+        if m.nq == m.nv:
+            return 0
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if b.kind == BALL or b.kind == FREE:
+                off = fabs(length4(q + b.iq + (3 if b.kind == FREE else 0)) - 1.0)
+                if off > QUATERNION_TOLERANCE:
+                    return -1
+                found |= off > QUATERNION_EXACT
+        return found
+
+    cdef double* straightened(self, const double* q, char** room) noexcept:
+        # a copy with quaternions of unit length
+        cdef const vt_model* m = &self.core.m
+        cdef const vt_body* b
+        cdef double* made = <double*>piece(room, m.nq * sizeof(double))
+        cdef double* x
+        cdef double norm
+        cdef int i, k
+        memcpy(made, q, m.nq * sizeof(double))
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if b.kind == BALL or b.kind == FREE:
+                x = made + b.iq + (3 if b.kind == FREE else 0)
+                norm = length4(x)
+                if fabs(norm - 1.0) > QUATERNION_EXACT:
+                    for k in range(4):
+                        x[k] = x[k] / norm
+        return made
+
+    cdef Regular regular_of(self, model) except? UNKNOWN:
+        if self.regular == UNKNOWN:
+            self.regular = NEVER if model.singular is not None else ALWAYS if model._regular else MOSTLY
+        return self.regular
+
+    cdef bint regular_at(self, const double* q, char* room) noexcept nogil:
+        # whether the mass matrix is regular at q, as Model.singular_at has it
+        cdef const vt_model* m = &self.core.m
+        cdef double* zeros = <double*>piece(&room, m.nv * sizeof(double))
+        cdef double* share = <double*>piece(&room, 2 * m.nv * sizeof(double))
+        cdef AbaBody* body = <AbaBody*>piece(&room, m.nbody * sizeof(AbaBody))
+        cdef int k
+        memset(zeros, 0, m.nv * sizeof(double))
+        pivots(m, q, zeros, share, body, <Articulated*>piece(&room, 0))
+        for k in range(m.nv):
+            if not (share[k] > self.felt and share[m.nv + k] > self.moved):
+                return False
+        return True
+
+    # ---- frames
+
+    cdef int place_frames(self) except -1:
+        # the arrays that matrix products take
+        if self.frame_X is None:
+            X = np.zeros((len(self.frame_body), 4, 4))
+            X[:, :3, :3], X[:, :3, 3], X[:, 3, 3] = self.frame_E, self.frame_p, 1.0
+            self.frame_turn, self.frame_X, self.frame_each = [E.T for E in self.frame_E], X, list(X)
+        return 0
+
+    cdef object frame_pose(self, const double* bodies, int k):
+        cdef cnp.ndarray out = new_array(2, 4, 4), body
+        cdef int on = self.frame_body[k]
+        if on < 0:
+            memcpy(data(out), data(self.frame_X) + 16 * k, 16 * sizeof(double))
+        else:
+            body = new_array(2, 4, 4)
+            memcpy(data(body), bodies + 16 * on, 16 * sizeof(double))
+            PyArray_MatrixProduct2(body, self.frame_each[k], <cnp.PyArrayObject*>out)
+        return out if finite_numbers(data(out), 16) else None
+
+    cdef object frame_poses(self, const double* bodies):
+        # all products in one call of NumPy's, each as in frame_pose
+        cdef Py_ssize_t k, on, n = len(self.frame_body)
+        cdef cnp.ndarray body = new_array(3, n, 4, 4), placed, out
+        cdef const double* own = data(self.frame_X)
+        cdef dict found = {}
+        for k in range(n):
+            on = self.frame_body[k]
+            memcpy(data(body) + 16 * k, bodies + 16 * on if on >= 0 else own, 16 * sizeof(double))
+        placed = matmul(body, self.frame_X)
+        for name, row in self.frames.items():
+            k, out = row, new_array(2, 4, 4)
+            on = self.frame_body[k]
+            memcpy(data(out), (data(placed) if on >= 0 else own) + 16 * k, 16 * sizeof(double))
+            if not finite_numbers(data(out), 16):
+                return None
+            found[name] = out
+        return found
+
+    cdef object in_frame(self, cnp.ndarray J, int k):
+        # the rows of a Jacobian in the axes of the frame on its body, from those of the body
+        cdef cnp.npy_intp[2] size = [3, self.core.m.nv]
+        cdef cnp.ndarray out = new_array(2, 6, size[1])
+        cdef int half
+        for half in range(2):
+            rows = cnp.PyArray_SimpleNewFromData(2, size, cnp.NPY_DOUBLE, data(J) + 3 * half * size[1])
+            made = cnp.PyArray_SimpleNewFromData(2, size, cnp.NPY_DOUBLE, data(out) + 3 * half * size[1])
+            PyArray_MatrixProduct2(self.frame_turn[k], rows, <cnp.PyArrayObject*>made)
+        return out if finite_numbers(data(out), 6 * size[1]) else None
+
+
+# ---- kernels ----------------------------------------------------------------------------------------
+
+cdef inline void poses_of(const vt_model* m, const double* q, Pose* pose, double* out) noexcept nogil:
+    # out: (nbody, 4, 4)
+    cdef int i
+    cdef double* X
+    forward_kinematics(m, q, pose)
+    for i in range(m.nbody):
+        X = out + 16 * i
+        put_matrix(pose[i].R, X, 4)
+        X[3], X[7], X[11] = pose[i].o.x, pose[i].o.y, pose[i].o.z
+        X[12] = X[13] = X[14] = 0.0
+        X[15] = 1.0
+
+
+cdef inline void place_path(const vt_model* m, const double* q, int body, Pose* pose, int* path) noexcept nogil:
+    # the poses of the bodies from the root to one; path: (nbody,)
+    cdef int n = 0
+    while body >= 0:
+        path[n] = body
+        body = m.body[body].parent
+        n += 1
+    while n:
+        n -= 1
+        pose_body(m, path[n], q, pose)
+
+
+cdef struct Job:                # what a kernel is asked for
+    int which
+    const double* q
+    const double* b             # the second argument, NULL for zeros
+    const double* c             # the third
+    int body
+    const double* point
+    bint local
+    const vt_load* load         # of the potentials
+    int loads
+    double* out
+
+
+cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nogil:
+    cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
+    cdef size_t size = (m.nv + 6 * m.nbody) * sizeof(double)
+    cdef double* zeros = <double*>piece(&room, size)
+    cdef void* bodies = piece(&room, 0)
+    cdef const double* q = job.q
+    cdef double* out = job.out
+    if job.which == INTEGRATE:
+        integrate(m, q, job.b, out)
+    elif job.which == DIFFERENCE:
+        difference(m, q, job.b, out)
+    elif job.which == BODY_POSES:
+        poses_of(m, q, pose, out)
+    elif job.which == FRAME_JACOBIAN:
+        place_path(m, q, job.body, pose, <int*>bodies)
+        jacobian_columns(m, job.body, job.point, job.local, out, pose)
+    elif job.which == RNEA:
+        rnea(m, m.g, q, job.b, job.c, out, <RneaBody*>bodies)
+    elif job.which == ABA:
+        aba(m, m.g, q, job.b, job.c, NULL, out, <AbaBody*>bodies)
+    elif job.which == CRBA:
+        crba(m, q, out, <CrbaBody*>bodies, pose)
+    else:
+        memset(zeros, 0, size)
+        if job.which == MOMENTA:
+            rnea(m, NO_GRAVITY, q, zeros, job.b, out, <RneaBody*>bodies)
+        elif job.which == VELOCITIES:
+            aba(m, NO_GRAVITY, q, zeros, job.b, NULL, out, <AbaBody*>bodies)
+        else:
+            energy(m, q, zeros if job.b == NULL else job.b, out, pose, <VelocityBody*>bodies)
+            if job.loads:
+                out[1] += load_potential(job.load, job.loads, q, pose, zeros)
+
+
+# ---- a method ---------------------------------------------------------------------------------------
+
+@cython.final
+cdef class Call:
+    """A method of a model by its name, with the names of its arguments.
+
+    ``made``: the kind of named tuple that it returns, if it does.
+    """
+
+    cdef int which
+    cdef int count                  # of the arguments that are answered
+    cdef const char* kinds
+    cdef bytes owner
+    cdef tuple names
+    cdef type made
+
+    def __cinit__(self, str name, tuple names, type made=None):
+        self.which, self.owner = METHODS[name]
+        self.kinds, self.count = self.owner, len(self.owner)
+        self.names, self.made = names[: self.count], made
+        if len(self.names) != self.count:
+            raise ValueError(f"{name} has fewer arguments than its call")
+
+    def answer(self, Calls calls, model, tuple given, dict more):
+        """Return the result of the method for arguments and keywords, or None: the method in Python has to say it.
+
+        ``calls`` are those of the model, or None.
+        """
+        cdef PyObject* slot[4]
+        cdef PyObject* found
+        cdef const double* x[4]
+        cdef Py_ssize_t n = PyTuple_GET_SIZE(given), k, keywords = 0
+        cdef int turned = 0, frame = -1, j, one
+        cdef bint local = False
+        cdef const vt_model* m
+        if calls is None or n > self.count:
+            return None
+        m = &calls.core.m
+        for j in range(self.count):
+            slot[j] = PyTuple_GET_ITEM(given, j) if j < n else NULL
+        if more:
+            for j in range(n, self.count):
+                slot[j] = PyDict_GetItem(more, self.names[j])
+                keywords += slot[j] != NULL
+            if keywords != len(more):
+                return None
+        for j in range(self.count):
+            x[j] = NULL
+            if slot[j] == NULL or (<object>slot[j] is None and self.kinds[j] == c"V"):
+                if self.kinds[j] == c"V" or self.kinds[j] == c"x":
+                    continue
+                return None
+            if self.kinds[j] == c"q":
+                x[j] = numbers(slot[j], m.nq)
+                if x[j] == NULL:
+                    return None
+                one = calls.turned(x[j])
+                if one < 0:
+                    return None
+                turned |= one << j
+            elif self.kinds[j] == c"n":
+                if type(<object>slot[j]) is not str:
+                    return None
+                found = PyDict_GetItem(calls.frames, <object>slot[j])
+                if found == NULL:
+                    return None
+                frame = <object>found
+            elif self.kinds[j] == c"x":
+                if type(<object>slot[j]) is not str:
+                    return None
+                local = <str>slot[j] == "local"
+                if not local and <str>slot[j] != "world":
+                    return None
+            else:
+                x[j] = numbers(slot[j], m.nv)
+                if x[j] == NULL:
+                    return None
+        if self.which == FORWARD_DYNAMICS or self.which == STATIC_FORCE:
+            return self.of_field(model, calls, x, turned)
+        return self.of_kernel(model, calls, x, turned, frame, local)
+
+    cdef object of_kernel(self, model, Calls calls, const double** x, int turned, int frame, bint local):
+        cdef const vt_model* m = &calls.core.m
+        cdef cnp.ndarray out = None
+        cdef double energies[11]
+        cdef double point[3]
+        cdef const double* p
+        cdef Job job
+        cdef Py_ssize_t size, k
+        cdef int which = self.which
+        cdef char* room
+        cdef char* own = NULL
+        cdef Regular regular = ALWAYS
+        cdef bint found = True
+        # the array of the result, before any memory is written
+        job.which, job.body, job.local = which, -1, local
+        if which == BODY_POSES or which == FRAME_POSES or which == FRAME_POSE:
+            job.which = BODY_POSES
+            calls.place_frames()
+            out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
+        elif which == FRAME_JACOBIAN:
+            calls.place_frames()
+            job.body = calls.frame_body[frame]
+            p = data(calls.frame_p) + 3 * frame
+            point[0], point[1], point[2] = p[0], p[1], p[2]
+            job.point = &point[0]
+            out, size = new_array(2, 6, m.nv), 6 * m.nv
+        elif which == CRBA:
+            out, size = new_array(2, m.nv, m.nv), m.nv * m.nv
+        elif which == INTEGRATE or which == VALIDATE:
+            out, size = new_array(1, m.nq), m.nq
+        elif which >= KINETIC_ENERGY:
+            if calls.written:
+                return None
+            size = 11
+        else:
+            if which == ABA or which == VELOCITIES:
+                regular = calls.regular_of(model)
+                if regular == NEVER:
+                    return None
+            out, size = new_array(1, m.nv), m.nv
+        job.out = &energies[0] if out is None else data(out)
+        job.load, job.loads = calls.loads.list, calls.loads.count
+        k = 1 if which == FRAME_JACOBIAN or which == FRAME_POSE else 0
+        job.q, job.b, job.c = x[k], x[1] if self.count > 1 else NULL, x[2] if self.count > 2 else NULL
+        if m.nbody > SMALL:
+            own = room = <char*>malloc(calls.size)
+            if room == NULL:
+                raise MemoryError
+        else:
+            room = calls.room()
+        if turned & 1 << k:
+            job.q = calls.straightened(job.q, &room)
+        if which == DIFFERENCE and turned & 2:
+            job.b = calls.straightened(job.b, &room)
+        if which == VALIDATE:
+            memcpy(job.out, job.q, m.nq * sizeof(double))
+        elif own == NULL:
+            found = regular == ALWAYS or calls.regular_at(job.q, room)
+            if found:
+                run_kernel(m, &job, room)
+        else:
+            with nogil:
+                found = regular == ALWAYS or calls.regular_at(job.q, room)
+                if found:
+                    run_kernel(m, &job, room)
+        free(own)
+        if not found:
+            return None
+        if which < KINETIC_ENERGY:
+            if not finite_numbers(job.out, size):
+                return None
+            if which == FRAME_POSE:
+                return calls.frame_pose(data(out), frame)
+            if which == FRAME_POSES:
+                return calls.frame_poses(data(out))
+            return calls.in_frame(out, frame) if local else out
+        if which == KINETIC_ENERGY or which == POTENTIAL_ENERGY or which == LAGRANGIAN:
+            if which == KINETIC_ENERGY:
+                energies[1] = energies[0]
+            elif which == LAGRANGIAN:
+                energies[1] = energies[0] - energies[1]
+            return energies[1] if finite_numbers(&energies[1], 1) else None
+        p = &energies[2] if which == MOMENTUM else &energies[8]
+        size = 6 if which == MOMENTUM else 3
+        if not finite_numbers(p, size):
+            return None
+        out = new_array(1, size)
+        memcpy(data(out), p, size * sizeof(double))
+        return out
+
+    cdef object of_field(self, model, Calls calls, const double** x, int turned):
+        # accelerations with all that the model has
+        cdef const vt_model* m = &calls.core.m
+        cdef ModelStepper field
+        cdef cnp.ndarray a, pushes, M
+        cdef const double* q = x[0]
+        cdef const double* v
+        cdef char* room
+        cdef bint rests = self.which == STATIC_FORCE
+        cdef Job job
+        cdef Regular regular = ALWAYS if rests else calls.regular_of(model)
+        if calls.written or m.nbody > SMALL or regular == NEVER:
+            return None
+        field = calls.resting if rests else calls.moving
+        if field is None:
+            field = model._field_at_rest() if rests else model._field()
+            if rests:
+                calls.resting = field
+            else:
+                calls.moving = field
+        a, pushes = new_array(1, m.nv), new_array(1, field.shared.count)
+        M = new_array(2, m.nv, m.nv) if rests else None
+        room = calls.room()
+        if turned:
+            q = calls.straightened(q, &room)
+        if regular != ALWAYS and not calls.regular_at(q, room):
+            return None
+        v = x[1]
+        if rests:
+            v = field.shared.zeros
+        field.lane.now.cause = OK
+        memset(field.lane.prescribed.a, 0, m.nv * sizeof(double))
+        memset(field.lane.drive.tau, 0, m.nv * sizeof(double))
+        if not rests and x[2] != NULL:
+            memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
+        field.acceleration(0.0, q, v, data(a))
+        memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
+        if not finite_numbers(data(a), m.nv):
+            return None
+        if not rests:
+            return named_tuple(self.made, (a, pushes))
+        job.which, job.out = CRBA, data(M)
+        # the mass matrix is that of the method crba, which looks at the quaternions again
+        job.q = calls.straightened(q, &room) if turned else q
+        run_kernel(m, &job, room)
+        if not finite_numbers(data(M), m.nv * m.nv):
+            return None
+        a = PyArray_MatrixProduct2(M, a, NULL)
+        return a if finite_numbers(data(a), m.nv) else None
+
+
+def spoil_calls():
+    """Fill the memory that calls share with NaN: for tests."""
+    if shared_room != NULL:
+        memset(shared_room, 0xFF, shared_size)
