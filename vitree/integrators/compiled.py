@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from vitree._core import scalar
 from vitree.arguments import entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
-from vitree.integrators.base import CHUNK_SECONDS, Integrator, progress_of
+from vitree.integrators.base import CHUNK_SECONDS, Integrator, Torque, progress_of, torque_of
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
 from vitree.model.model import Model
+from vitree.model.signals import resolve_inputs
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
@@ -28,9 +30,17 @@ DIGEST = 16
 CHUNK_STEPS = 1024
 
 
+def reusable(kind: type[CompiledIntegrator]) -> type[CompiledIntegrator]:
+    """Say that integrators of a class, not those of its subclasses, may serve one run after another."""
+    kind.reusable = kind
+    return kind
+
+
 class CompiledIntegrator(Integrator):
     """An integrator whose steps are taken by a stepper of the compiled core."""
 
+    #: the class itself, if it is reusable
+    reusable: ClassVar[type[CompiledIntegrator] | None] = None
     stepper: Any
     #: multipliers where the steps behind records start, if a run keeps them
     _pushes: np.ndarray | None = None
@@ -42,6 +52,18 @@ class CompiledIntegrator(Integrator):
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
 
+    def serve(self, model: Any, torque: Torque, inputs: Any) -> None:
+        """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
+        self.model = model
+        self.torque, self.inputs = torque_of(model, torque), resolve_inputs(model, inputs)
+        if torque is not None or inputs is not None:
+            self.stepper.drive(self.inputs, self.torque)
+
+    def rest(self) -> None:
+        """Let go of a run, and of its model."""
+        self.model = self.torque = self.inputs = self._pushes = None
+        self.stepper.release()
+
     def plan(self, q0, steps, ends):
         super().plan(q0, steps, ends)
         if self.motion.names:
@@ -51,8 +73,16 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_steps(spans, ends)
 
     def checkpoint(self):
-        history = self.stepper.history()
-        return self._mark() + blake2b(history, digest_size=DIGEST).digest() + history
+        return checkpoint_of(*self.kept())
+
+    def kept(self) -> tuple[bytes, bytes]:
+        """Return what a checkpoint is made of; see :func:`checkpoint_of`."""
+        return self._mark(), self.stepper.history()
+
+    @functools.cached_property
+    def facts(self) -> tuple[str, bool, dict[str, Any], dict[str, Any]]:
+        """Its name, whether it uses momentum, its settings and the options chosen: none changes from run to run."""
+        return self.name, self.uses_momentum, self.settings, self.chosen
 
     def _mark(self) -> bytes:
         return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
@@ -119,7 +149,7 @@ class CompiledIntegrator(Integrator):
                 # as many more as the time left takes at the mean step so far
                 left = (until - t0) / (self.stepper.t - t0) * done
                 steps = done if self.stepper.arrived else max(int(np.ceil(left)), done + every)
-            chunk = int(np.clip(CHUNK_SECONDS / max(took / count, 1e-9), 1, 2 * chunk))
+            chunk = int(min(max(CHUNK_SECONDS / max(took / count, 1e-9), 1), 2 * chunk))
             if progress is not None:
                 progress(done, steps)
 
@@ -171,3 +201,8 @@ class CompiledIntegrator(Integrator):
     @property
     def most_iterations(self):
         return self.stepper.most_iterations
+
+
+def checkpoint_of(mark: bytes, history: bytes) -> bytes:
+    """Return the checkpoint of what an integrator keeps."""
+    return mark + blake2b(history, digest_size=DIGEST).digest() + history

@@ -1,0 +1,122 @@
+"""Running: a run on its way, apart from the arguments that it was asked for with."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from vitree.arguments import all_finite
+from vitree.errors import InputError
+from vitree.integrators import Integrator
+from vitree.integrators.base import Records
+from vitree.integrators.idle import Place
+from vitree.model.closure import require_consistent
+from vitree.model.system import System
+from vitree.run.arguments import RunArguments, Schedule
+from vitree.run.monitors import Monitors, monitors_of
+from vitree.run.outcome import Outcome
+
+
+class Running:
+    """An integrator with a state, and the records of the states that it has come through.
+
+    Parameters
+    ----------
+    place : Place
+        Of the integrator.
+    given : RunArguments
+        The start, ``every``, ``monitors`` and ``progress``.
+    schedule : Schedule
+    """
+
+    def __init__(self, place: Place, given: RunArguments, schedule: Schedule):
+        self.place, self.integrator = place, place.integrator
+        self.every, self.progress, self.schedule = given.every, given.progress, schedule
+        self.keeps_energy = not given.driven
+        self.records, self.watched = _started(self.integrator, given, schedule)
+
+    def finish(self) -> None:
+        """Advance to the end of the schedule; an error has the trajectory to where it came in its ``trajectory``."""
+        schedule, records = self.schedule, self.records
+        goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
+        self.integrator.run(records, goal, self.every, self.progress, self.watched)
+
+    def outcome(self, more: dict[str, Any]) -> Outcome:
+        """Return what the run has come to; ``more`` are settings beside those of its steps."""
+        integrator, steps = self.integrator, self.schedule.settings(self.every) | more
+        later = self.place.key is not None and not integrator.model.constraints
+        return Outcome(integrator, self.records.trimmed(), steps, self.watched, self.keeps_energy, later)
+
+
+def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
+    """Set the integrator's state, plan its steps, and return room for the records and monitors."""
+    model, rows = integrator.model, schedule.steps // given.every
+    t0, done, state = given.t0, 0, None
+    if given.resume is not None:
+        t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
+    q0 = given.q0 if state is None else state[1]
+    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+    if not schedule.adaptive:
+        integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
+    monitors = monitors_of(given.monitors)
+    watched = Monitors(monitors, model, schedule.steps) if monitors else None
+    if state is not None:
+        records = _records(integrator, *state, rows)
+    else:
+        records = _begin(integrator, float(t0), q0, given, rows)
+    if schedule.spans is not None:
+        integrator.vary(schedule.spans, schedule.ends(t0, done))
+    return records, watched
+
+
+def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
+    """Set the integrator's state and return records that hold it, with room for more."""
+    model, v0, p0, q1 = integrator.model, given.v0, given.p0, given.q1
+    starts = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
+    if len(starts) > 1:
+        raise InputError(f"give one of v0, p0, q1, not {' and '.join(starts)}")
+    if v0 is not None:
+        v0 = model.validate_velocity(v0, "v0")
+    if integrator.motion.names:
+        q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
+        # the others follow what is prescribed as the constraints have it, if no velocity is given
+        v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
+    if model.constraints:
+        require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
+    model.require_regular(q0)
+    if q1 is not None:
+        x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
+    else:
+        if p0 is not None:
+            p0 = model.validate_velocity(p0, "p0")
+            v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
+        else:
+            v = model.zero_velocity() if v0 is None else v0
+        if not integrator.uses_momentum:
+            x0 = v
+        elif p0 is not None:
+            x0 = p0
+        else:
+            x0 = _momentum(model, q0, v)
+    integrator.start(t0, q0, x0)
+    return _records(integrator, t0, q0, x0, count)
+
+
+def _momentum(model: System, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the momentum of a state that was checked."""
+    momenta = type(model).momenta
+    with contextlib.suppress(ArithmeticError, np.linalg.LinAlgError):
+        p = getattr(momenta, "__wrapped__", momenta)(model, q[None], v[None])[0]
+        if all_finite(p):
+            return p
+    return model.momentum_from_velocity(q, v)  # says why there is none
+
+
+def _records(integrator: Integrator, t0: float, q0: np.ndarray, x0: np.ndarray, count: int) -> Records:
+    """Room for the start and so many states."""
+    model = integrator.model
+    records = Records.room(count + 1, model.nq, model.nv, len(model.constraints))
+    records.t[0], records.q[0], records.x[0] = t0, q0, x0
+    return records
