@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,20 @@ CHUNK_SECONDS = 0.05
 LARGEST: float = scalar().LARGEST
 #: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
+
+
+#: Rows up to which copies are made quicker than arrays.
+FEW_ROWS = 4
+
+
+@lru_cache(maxsize=32)
+def _blank(count: int, nq: int, nv: int, m: int) -> dict[str, np.ndarray]:
+    """The arrays of records that nothing is written to."""
+    return {
+        "t": np.empty(count), "q": np.empty((count, nq)), "x": np.empty((count, nv)),
+        "iterations": np.zeros(count, dtype=np.intc), "residual": np.zeros(count),
+        "multipliers": np.full((count, m), np.nan),
+    }  # fmt: skip
 
 
 @dataclass
@@ -51,11 +66,11 @@ class Records:
     def room(cls, count: int, nq: int, nv: int, m: int) -> Records:
         """Return room for so many states, of so many constraints."""
         made = object.__new__(cls)
-        vars(made).update(
-            t=np.empty(count), q=np.empty((count, nq)), x=np.empty((count, nv)),
-            iterations=np.zeros(count, dtype=np.intc), residual=np.zeros(count),
-            multipliers=np.full((count, m), np.nan) if m else np.empty((count, 0)), rows=1, seconds=0.0,
-        )  # fmt: skip
+        if count > FEW_ROWS:
+            vars(made).update(_blank.__wrapped__(count, nq, nv, m))
+        else:
+            vars(made).update({name: array.copy() for name, array in _blank(count, nq, nv, m).items()})
+        vars(made).update(rows=1, seconds=0.0)
         return made
 
     def grow(self, rows: int) -> None:

@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,22 @@ CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback faile
 CHECKPOINT = "vitree checkpoint 3"
 #: Bytes of the digest that follows them, of what follows the digest.
 DIGEST = 16
+#: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
+ORDINARY = 1e25
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
+
+
+class Facts(NamedTuple):
+    """What is the same of all runs by an integrator; ``mark``: how checkpoints begin."""
+
+    name: str
+    uses_momentum: bool
+    settings: dict[str, Any]
+    chosen: dict[str, Any]
+    mark: bytes
+    constrained: bool
+    ordinary: bool  # no energy is infinite where no number of a state is beyond ORDINARY
 
 
 def reusable(kind: type[CompiledIntegrator]) -> type[CompiledIntegrator]:
@@ -73,16 +87,18 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_steps(spans, ends)
 
     def checkpoint(self):
-        return checkpoint_of(*self.kept())
-
-    def kept(self) -> tuple[bytes, bytes]:
-        """Return what a checkpoint is made of; see :func:`checkpoint_of`."""
-        return self._mark(), self.stepper.history()
+        return checkpoint_of(self._mark(), self.stepper.history())
 
     @functools.cached_property
-    def facts(self) -> tuple[str, bool, dict[str, Any], dict[str, Any]]:
-        """Its name, whether it uses momentum, its settings and the options chosen: none changes from run to run."""
-        return self.name, self.uses_momentum, self.settings, self.chosen
+    def facts(self) -> Facts:
+        """All that does not change from run to run."""
+        return Facts(
+            self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(self.model.constraints),
+            not self.model.loads and all(
+                np.abs(x).max(initial=0.0) <= ORDINARY
+                for x in vars(self.model.flat).values() if isinstance(x, np.ndarray) and x.dtype == float
+            ),
+        )  # fmt: skip
 
     def _mark(self) -> bytes:
         return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
@@ -113,10 +129,11 @@ class CompiledIntegrator(Integrator):
 
     def run(self, records, steps, every, progress, monitors=None):
         done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, progress_of(progress)
-        count = real(steps) if self.adaptive else whole(steps)
+        adaptive = self.adaptive
+        count = real(steps) if adaptive else whole(steps)
         if count is None or not count >= 0 or (whole(every) or 0) < 1:
             raise InputError(f"{shown(steps)} steps, every {shown(every)}: give whole numbers, every at least 1")
-        if self.adaptive:
+        if adaptive:
             until, steps = steps, CHUNK_STEPS
             self.stepper.set_end(until)
             t0 = self.stepper.t
@@ -204,5 +221,5 @@ class CompiledIntegrator(Integrator):
 
 
 def checkpoint_of(mark: bytes, history: bytes) -> bytes:
-    """Return the checkpoint of what an integrator keeps."""
+    """Return the checkpoint of an integrator whose stepper has a history."""
     return mark + blake2b(history, digest_size=DIGEST).digest() + history

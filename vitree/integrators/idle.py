@@ -34,22 +34,25 @@ class Place:
     dt : float [s]
     options : mapping
         Those of the method.
-    **drive :
-        The other arguments of an Integrator.
+    torque : None, array or callable
+    given : object
+        Has the other arguments of an Integrator as attributes: wrenches, wrench_axes, inputs, prescribed.
     """
 
-    def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], **drive: Any):
+    def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
+                 given: Any):  # fmt: skip
         self.model = model
-        self.key = _key(kind, model, dt, options, drive)
-        integrator = self._taken() if self.key is not None else None
+        self.key = _key(kind, model, dt, options, torque, given)
+        integrator: Any = None
+        if self.key is not None:
+            with _lock:
+                integrator = vars(model)["_idle"].pop(self.key, None)
         if integrator is None:
-            integrator = kind(model, dt, **drive, **options)
+            integrator = kind(model, dt, torque=torque, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
+                              inputs=given.inputs, prescribed=given.prescribed, **options)  # fmt: skip
         else:
-            integrator.serve(model, drive["torque"], drive["inputs"])
+            integrator.serve(model, torque, given.inputs)
         self.integrator: Integrator = integrator
-
-    def _taken(self) -> Any:
-        return vars(self.model)["_idle"].pop(self.key, None)
 
     def give_back(self) -> None:
         """Leave the integrator to the model's later runs; nothing of this run may ask it from here on."""
@@ -66,23 +69,29 @@ class Place:
             idle[self.key] = integrator
 
 
-def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], drive: Mapping[str, Any]) -> tuple | None:
+def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
     """What integrators that stand for each other have in common; None of those that are made for one run."""
-    if not (getattr(kind, "reusable", None) is kind and isinstance(model, Model)):
+    if getattr(kind, "reusable", None) is not kind or given.wrenches is not None or given.prescribed is not None:
         return None
     own = vars(model)
-    if "_idle" not in own:  # functions written in Python know the model, and motions are of one run
-        own["_idle"] = {} if model.written is None and not model.kinematic_names else None
-    torque, inputs = drive["torque"], drive["inputs"]
-    if own["_idle"] is None or drive["wrenches"] is not None or drive["prescribed"] is not None:
+    if "_idle" not in own:
+        own["_idle"] = {} if _fits(model) else None
+    inputs = given.inputs
+    if own["_idle"] is None or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
         return None
-    if inputs is not None and type(inputs) is not np.ndarray and not callable(inputs):
+    if "adapt" in options:  # the state of the step density outlasts the run
         return None
+    if not options:
+        return kind, dt, _sort(torque), _sort(inputs)
     for value in options.values():
         if type(value) not in _PLAIN:
             return None
-    chosen = tuple([(name, type(value), repr(value)) for name, value in options.items()]) if options else ()
-    return kind, dt, _sort(torque), _sort(inputs), chosen
+    return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
+
+
+def _fits(model: Any) -> bool:
+    """Whether integrators can do without their system: functions written in Python know it, motions are of one run."""
+    return isinstance(model, Model) and model.written is None and not model.kinematic_names
 
 
 def _sort(drive: Any) -> int:

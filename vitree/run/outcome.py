@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import math
 from typing import Any
 
 import numpy as np
 
 from vitree._core import scalar
 from vitree.integrators import Integrator
-from vitree.integrators.base import Records
-from vitree.integrators.compiled import CompiledIntegrator, checkpoint_of
+from vitree.integrators.base import FEW_ROWS, Records
+from vitree.integrators.compiled import ORDINARY, Facts, checkpoint_of
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
+from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
 from vitree.run.oddities import energy_warnings, halving_warnings
 from vitree.run.trajectory import Trajectory
 
-_finite = scalar().finite
+core = scalar()
 
 
 class Outcome:
@@ -29,8 +30,11 @@ class Outcome:
         At the end of the run.
     records : Records
         Those written.
-    steps : dict
-        The settings of the steps.
+    schedule : Schedule
+    every : int
+        Which steps are recorded.
+    more : dict
+        Settings beside those of the steps.
     watched : Monitors or None
     keeps_energy : bool
         Whether nothing drives the run.
@@ -41,18 +45,38 @@ class Outcome:
 
     film = about = None
 
-    def __init__(self, integrator: Integrator, records: Records, steps: dict[str, Any], watched: Monitors | None,
-                 keeps_energy: bool, later: bool):  # fmt: skip
+    def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: dict[str, Any],
+                 watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
         self.system: Any = integrator.model
-        self.t, self.q, self.residual, self.seconds = records.t, records.q, records.residual, records.seconds
-        self.records, self._of_steps, self._watched, self._keeps_energy = records, steps, watched, keeps_energy
-        self.steps, self.halved, self.between = integrator.steps, integrator.halved, integrator.halved_between
-        self.iterations_total, self.iterations_max = integrator.total_iterations, integrator.most_iterations
-        self._by: Integrator | None = integrator
-        if later and isinstance(integrator, CompiledIntegrator):
-            self._by, self._facts, self._kept = None, integrator.facts, integrator.kept()
-        else:
-            self._facts = integrator.name, integrator.uses_momentum, integrator.settings, integrator.chosen
+        self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
+        self._of_steps = schedule, every, more
+        self._by: Integrator | None = None if later else integrator
+        self.halved, self.between = integrator.halved, integrator.halved_between
+        made_by = integrator.stepper if later else integrator
+        self.steps, self.iterations_total = made_by.steps, made_by.total_iterations
+        self.iterations_max = integrator.most_iterations
+        self._energies: np.ndarray | None = None
+        self._largest = math.inf
+        if not later:
+            self._name, self._uses_momentum = integrator.name, integrator.uses_momentum
+            self.v = integrator.velocities(records.t, records.q, records.x) if self._uses_momentum else records.x
+            return
+        facts: Facts = integrator.facts
+        self._facts, self._history = facts, made_by.history()
+        self._name, self._uses_momentum = facts.name, facts.uses_momentum
+        self._largest = self._take_velocities(made_by)
+
+    def _take_velocities(self, stepper: Any) -> float:
+        """Set the velocities, and return the largest number of the states, infinite if nobody looked."""
+        q, x = self.records.q, self.records.x
+        if not self._uses_momentum:
+            self.v = x
+            return core.largest_of(q, x)
+        if len(x) > FEW_ROWS:
+            self.v = self.system.velocities(q, x)
+            return math.inf
+        self.v = x.copy()
+        return core.velocities_of(stepper, q, x, self.v)
 
     def trajectory(self) -> Trajectory:
         """Return the trajectory: of all fields at once, if the integrator is to be asked."""
@@ -61,46 +85,52 @@ class Outcome:
         with np.errstate(all="ignore"):
             return Trajectory(**{name: getattr(self, name) for name in NAMES_OF_FIELDS})
 
-    @property
     def sound(self) -> bool:
-        """Whether states and energies are finite."""
-        return _finite(self.q, self.v, self._energies)
+        """Return whether states and energies are finite."""
+        if self._largest <= ORDINARY and self._facts.ordinary:
+            return True
+        return math.isfinite(core.largest_of(self.records.q, np.ascontiguousarray(self.v), self.energies))
 
     # ---- states -----------------------------------------------------------------------------------
 
-    @cached_property
-    def v(self) -> np.ndarray:
-        x = self.records.x
-        if not self._facts[1]:
-            return x
-        return self._rows("velocities", x) if self._by is None else self._by.velocities(self.t, self.q, x)
+    @property
+    def t(self) -> np.ndarray:
+        return self.records.t
 
-    @cached_property
+    @property
+    def q(self) -> np.ndarray:
+        return self.records.q
+
+    @property
+    def residual(self) -> np.ndarray:
+        return self.records.residual
+
+    @property
+    def seconds(self) -> float:
+        return self.records.seconds
+
+    @property
     def p(self) -> np.ndarray:
-        return self.records.x if self._facts[1] else self._rows("momenta", self.records.x)
+        return self.records.x if self._uses_momentum else self.system.momenta(self.records.q, self.records.x)
 
-    @cached_property
-    def _energies(self) -> np.ndarray:
-        return self._rows("energies", self.v)
-
-    def _rows(self, name: str, x: np.ndarray) -> np.ndarray:
-        """The result of a method of the system for rows of states that need no checks."""
-        method = getattr(type(self.system), name)
-        if self._by is None and not self.system.loads:
-            method = getattr(method, "__wrapped__", method)
-        return method(self.system, self.q, x)
+    @property
+    def energies(self) -> np.ndarray:
+        """Energies, momentum and centre of mass (n, 11)."""
+        if self._energies is None:
+            self._energies = self.system.energies(self.records.q, self.v)
+        return self._energies
 
     @property
     def kinetic(self) -> np.ndarray:
-        return self._energies[:, 0]
+        return self.energies[:, 0]
 
     @property
     def potential(self) -> np.ndarray:
-        return self._energies[:, 1]
+        return self.energies[:, 1]
 
     @property
     def momentum(self) -> np.ndarray:
-        return self._energies[:, 2:8]
+        return self.energies[:, 2:8]
 
     @property
     def iterations(self) -> np.ndarray:
@@ -118,7 +148,7 @@ class Outcome:
 
     @property
     def method(self) -> str:
-        return self._facts[0]
+        return self._name
 
     @property
     def model_name(self) -> str:
@@ -142,16 +172,17 @@ class Outcome:
 
     @property
     def settings(self) -> dict[str, Any]:
-        _, _, chosen_and_defaults, chosen = self._facts
+        schedule, every, more = self._of_steps
+        by: Any = self._by or self._facts
         found = {
-            **self._of_steps, **chosen_and_defaults, "options": chosen, "model_digest": self.system.digest,
+            **schedule.settings(every), **more, **by.settings, "options": by.chosen, "model_digest": self.system.digest,
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
         }  # fmt: skip
         return plain(found)
 
     def _warnings(self) -> list[str]:
         odd = halving_warnings(self.halved, self.between, self.steps)
-        return odd + (energy_warnings(self._energies) if self._keeps_energy and self.system.conservative else [])
+        return odd + (energy_warnings(self.energies) if self._keeps_energy and self.system.conservative else [])
 
     @property
     def monitors(self) -> dict[str, np.ndarray] | None:
@@ -160,5 +191,6 @@ class Outcome:
 
     @property
     def checkpoint(self) -> np.ndarray:
-        kept = checkpoint_of(*self._kept) if self._by is None else self._by.checkpoint()
+        by = self._by
+        kept = checkpoint_of(self._facts.mark, self._history) if by is None else by.checkpoint()
         return np.frombuffer(kept, np.uint8)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
 
-from vitree.arguments import all_finite
+from vitree._core import scalar
 from vitree.errors import InputError
 from vitree.integrators import Integrator
 from vitree.integrators.base import Records
@@ -17,6 +16,8 @@ from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.outcome import Outcome
+
+core = scalar()
 
 
 class Running:
@@ -35,7 +36,19 @@ class Running:
         self.place, self.integrator = place, place.integrator
         self.every, self.progress, self.schedule = given.every, given.progress, schedule
         self.keeps_energy = not given.driven
-        self.records, self.watched = _started(self.integrator, given, schedule)
+        integrator: Any = place.integrator
+        #: whether nothing but the state and the model, which has no constraints, is to be asked when the run is over
+        self.plain = place.key is not None and not integrator.facts.constrained
+        self.records: Records
+        self.watched: Monitors | None = None
+        if self.plain and given.p0 is None and given.q1 is None and given.resume is None and schedule.spans is None:
+            if integrator.inputs is not None:
+                integrator.plan(None, schedule.steps, None)
+            if type(given.monitors) is not tuple or given.monitors:
+                self.watched = _watched(integrator.model, given, schedule)
+            self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
+        else:
+            self.records, self.watched = _started(integrator, given, schedule)
 
     def finish(self) -> None:
         """Advance to the end of the schedule; an error has the trajectory to where it came in its ``trajectory``."""
@@ -45,9 +58,8 @@ class Running:
 
     def outcome(self, more: dict[str, Any]) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
-        integrator, steps = self.integrator, self.schedule.settings(self.every) | more
-        later = self.place.key is not None and not integrator.model.constraints
-        return Outcome(integrator, self.records.trimmed(), steps, self.watched, self.keeps_energy, later)
+        return Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
+                       self.keeps_energy, self.plain)  # fmt: skip
 
 
 def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
@@ -60,8 +72,7 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
         integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
-    monitors = monitors_of(given.monitors)
-    watched = Monitors(monitors, model, schedule.steps) if monitors else None
+    watched = _watched(model, given, schedule)
     if state is not None:
         records = _records(integrator, *state, rows)
     else:
@@ -69,6 +80,28 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     if schedule.spans is not None:
         integrator.vary(schedule.spans, schedule.ends(t0, done))
     return records, watched
+
+
+def _watched(model: System, given: RunArguments, schedule: Schedule) -> Monitors | None:
+    """Return room for the monitors."""
+    monitors = monitors_of(given.monitors)
+    return Monitors(monitors, model, schedule.steps) if monitors else None
+
+
+def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
+    """Set the state of an integrator without constraints and prescribed motion to (q0, v0), and return records."""
+    model, t0 = integrator.model, given.t0
+    q = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
+    v = model.zero_velocity() if given.v0 is None else model.validate_velocity(given.v0, "v0")
+    model.require_regular(q)
+    records = Records.room(rows, model.nq, model.nv, 0)
+    records.t[0], records.q[0] = t0, q
+    if not integrator.uses_momentum:
+        records.x[0] = v
+        integrator.stepper.set_state(t0, q, v)
+    elif not core.start_moving(integrator.stepper, t0, q, v, records.x[0]):
+        model.momentum_from_velocity(q, v)  # raises an error that says why there is none
+    return records
 
 
 def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
@@ -99,19 +132,9 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
         elif p0 is not None:
             x0 = p0
         else:
-            x0 = _momentum(model, q0, v)
+            x0 = model.momentum_from_velocity(q0, v)
     integrator.start(t0, q0, x0)
     return _records(integrator, t0, q0, x0, count)
-
-
-def _momentum(model: System, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the momentum of a state that was checked."""
-    momenta = type(model).momenta
-    with contextlib.suppress(ArithmeticError, np.linalg.LinAlgError):
-        p = getattr(momenta, "__wrapped__", momenta)(model, q[None], v[None])[0]
-        if all_finite(p):
-            return p
-    return model.momentum_from_velocity(q, v)  # says why there is none
 
 
 def _records(integrator: Integrator, t0: float, q0: np.ndarray, x0: np.ndarray, count: int) -> Records:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -122,7 +123,7 @@ def simulate(
         exception, and its attribute ``trajectory`` has the steps before. A KeyboardInterrupt has that attribute, too.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
-    return run(given.pop("model"), RunArguments(**given))
+    return run(given.pop("model"), RunArguments.all_of(given))
 
 
 def run(model: System, given: RunArguments) -> Trajectory:
@@ -139,34 +140,35 @@ def run(model: System, given: RunArguments) -> Trajectory:
     """
     require_system(model)
     model.require_regular()
-    if given.method is not None and not (isinstance(given.method, str) and given.method in model.methods):
-        raise UnknownNameError("method", given.method, model.methods, about=Argument("method", given.method))
+    methods = model.methods
+    if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
+        raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
     for name in ("wrenches", "prescribed"):
         value = getattr(given, name)
         if value is not None and not isinstance(value, Mapping):
             raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
-    if not isinstance(plain_scalar(given.effort_limits), bool):
-        raise InputError(Argument("effort_limits", given.effort_limits) + " must be True or False")
+    limits = given.effort_limits
+    if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
+        raise InputError(Argument("effort_limits", limits) + " must be True or False")
     if given.progress is not None and not callable(given.progress):
         raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
-    if isinstance(model, ReducedModel):
+    if type(model) is not Model and isinstance(model, ReducedModel):
         return run_reduced(model, given, run)
     if given.resume is not None:
         given = _as_before(model, given)
-    kind: type[Integrator] = model.methods[given.method or next(iter(model.methods))]
+    kind: type[Integrator] = methods[given.method or next(iter(methods))]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     every, t0 = whole(given.every), real(given.t0)
     if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
-    if not np.isfinite(t0):
+    if not math.isfinite(t0):
         raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
-    given = given.but(every=every, t0=t0)
+    if every is not given.every or t0 is not given.t0:
+        given = given.but(every=every, t0=t0)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(t0, t0 + schedule.duration, shortest)
-    limited = LimitedTorque(model, given.torque) if given.effort_limits and given.torque is not None else None
-    place = Place(kind, model, schedule.dt, given.options, torque=given.torque if limited is None else limited.torque,
-                  wrenches=given.wrenches, wrench_axes=given.wrench_axes, inputs=given.inputs,
-                  prescribed=given.prescribed)  # fmt: skip
+    limited = LimitedTorque(model, given.torque) if limits and given.torque is not None else None
+    place = Place(kind, model, schedule.dt, given.options, given.torque if limited is None else limited.torque, given)
     running = Running(place, given, schedule)
 
     def outcome() -> Outcome:
@@ -180,7 +182,7 @@ def run(model: System, given: RunArguments) -> Trajectory:
         raise
     end = outcome()
     done = end.trajectory()
-    if not end.sound:
+    if not end.sound():
         _raise_unsound(model, done)
     if model.constraints:
         _require_right_way(model, done)

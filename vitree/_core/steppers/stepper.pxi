@@ -37,7 +37,10 @@ cdef bint take(answer, int n, double* to) except -1:
     cdef int k
     if type(answer) is not ndarray:
         return False
-    PyObject_GetBuffer(answer, &found, PyBUF_FORMAT | PyBUF_STRIDES)
+    try:
+        PyObject_GetBuffer(answer, &found, PyBUF_FORMAT | PyBUF_STRIDES)
+    except Exception:  # such as an array of dates
+        return False
     at = <const double*>found.buf
     if (found.ndim == 1 and found.shape[0] == n and found.format[0] == c"d" and found.format[1] == 0
             and (n < 2 or found.strides[0] == sizeof(double)) and <uintptr_t>at % sizeof(double) == 0):
@@ -50,12 +53,12 @@ cdef bint take(answer, int n, double* to) except -1:
     return fits
 
 
-def finite(*arrays):
-    """Whether all numbers in arrays of doubles, in order, are finite."""
+def largest_of(*arrays):
+    """The largest |number| in arrays of doubles that lie in order; NaN if there is one."""
     cdef Py_buffer found
     cdef const double* at
     cdef Py_ssize_t k
-    cdef bint sound = True
+    cdef double size = 0.0
     for array in arrays:
         PyObject_GetBuffer(array, &found, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)
         at = <const double*>found.buf
@@ -63,9 +66,10 @@ def finite(*arrays):
             PyBuffer_Release(&found)
             raise ValueError("arrays of doubles are needed")
         for k in range(found.len // <Py_ssize_t>sizeof(double)):
-            sound = sound and isfinite(at[k])
+            if not size >= fabs(at[k]):
+                size = fabs(at[k]) if size == size else size
         PyBuffer_Release(&found)
-    return sound
+    return size
 
 
 cdef class Desk:
@@ -244,14 +248,15 @@ cdef class Stepper:
 
     def set_state(self, double t, const double[::1] q, const double[::1] x):
         """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
+        self.place(t, entries(q, self.nq, "entries of q"), entries(x, self.nv, "entries of p or v"))
+
+    cdef void place(self, double t, const double* q, const double* x) noexcept nogil:
         cdef Clock* clock = self.lane.clock
-        require_size(q.shape[0], self.nq, "entries of q")
-        require_size(x.shape[0], self.nv, "entries of p or v")
         clock.t = clock.t0 = t
         clock.steps = clock.total_iterations = clock.most_iterations = 0
         clock.h_last, clock.restarted = 0.0, True
-        memcpy(self.lane.state.q, &q[0], self.nq * sizeof(double))
-        memcpy(self.lane.state.x, &x[0], self.nv * sizeof(double))
+        memcpy(self.lane.state.q, q, self.nq * sizeof(double))
+        memcpy(self.lane.state.x, x, self.nv * sizeof(double))
         self.start_run()
         self.lane.now.first_row = 0
         self.begin()
