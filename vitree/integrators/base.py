@@ -34,13 +34,10 @@ FEW_ROWS = 4
 
 
 @lru_cache(maxsize=32)
-def _blank(count: int, nq: int, nv: int, m: int) -> dict[str, np.ndarray]:
+def _blank(count: int, nq: int, nv: int, m: int) -> tuple[np.ndarray, ...]:
     """The arrays of records that nothing is written to."""
-    return {
-        "t": np.empty(count), "q": np.empty((count, nq)), "x": np.empty((count, nv)),
-        "iterations": np.zeros(count, dtype=np.intc), "residual": np.zeros(count),
-        "multipliers": np.full((count, m), np.nan),
-    }  # fmt: skip
+    return (np.empty(count), np.empty((count, nq)), np.empty((count, nv)), np.zeros(count, dtype=np.intc),
+            np.zeros(count), np.full((count, m), np.nan))  # fmt: skip
 
 
 @dataclass
@@ -66,11 +63,13 @@ class Records:
     def room(cls, count: int, nq: int, nv: int, m: int) -> Records:
         """Return room for so many states, of so many constraints."""
         made = object.__new__(cls)
-        if count > FEW_ROWS:
-            vars(made).update(_blank.__wrapped__(count, nq, nv, m))
+        if count <= FEW_ROWS:
+            t, q, x, iterations, residual, multipliers = _blank(count, nq, nv, m)
+            parts = t.copy(), q.copy(), x.copy(), iterations.copy(), residual.copy(), multipliers.copy()
         else:
-            vars(made).update({name: array.copy() for name, array in _blank(count, nq, nv, m).items()})
-        vars(made).update(rows=1, seconds=0.0)
+            parts = _blank.__wrapped__(count, nq, nv, m)
+        made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
+        made.rows, made.seconds = 1, 0.0
         return made
 
     def grow(self, rows: int) -> None:

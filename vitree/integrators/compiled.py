@@ -28,6 +28,8 @@ CHECKPOINT = "vitree checkpoint 3"
 DIGEST = 16
 #: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
 ORDINARY = 1e25
+#: Most steps before the first look.
+FIRST_CHUNK = 16
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
 
@@ -69,8 +71,8 @@ class CompiledIntegrator(Integrator):
     def serve(self, model: Any, torque: Torque, inputs: Any) -> None:
         """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
         self.model = model
-        self.torque, self.inputs = torque_of(model, torque), resolve_inputs(model, inputs)
         if torque is not None or inputs is not None:
+            self.torque, self.inputs = torque_of(model, torque), resolve_inputs(model, inputs)
             self.stepper.drive(self.inputs, self.torque)
 
     def rest(self) -> None:
@@ -128,8 +130,16 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):
-        done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, progress_of(progress)
         adaptive = self.adaptive
+        if type(steps) is type(every) is int and 0 < steps <= FIRST_CHUNK and every > 0 and not adaptive:
+            if progress is None and monitors is None and (self.uses_momentum or not self.model.constraints):
+                began = time.perf_counter()
+                status = self.stepper.run(steps, every, records)
+                records.seconds += time.perf_counter() - began
+                if status:
+                    raise self._stopped(status)
+                return
+        done, chunk, until, begun, progress = 0, FIRST_CHUNK, None, self.stepper.steps, progress_of(progress)
         count = real(steps) if adaptive else whole(steps)
         if count is None or not count >= 0 or (whole(every) or 0) < 1:
             raise InputError(f"{shown(steps)} steps, every {shown(every)}: give whole numbers, every at least 1")
@@ -154,13 +164,8 @@ class CompiledIntegrator(Integrator):
             records.seconds += took
             if monitors:
                 monitors.take(self, every_state, records, every)
-            if status == CALLBACK_FAILED:
-                error = self.stepper.exception
-                if isinstance(error, CallableError):
-                    error.within(f"{self.name}: in step {self.stepper.steps + 1} from", self.stepper.t)
-                raise error
             if status:
-                raise self._failure(status)
+                raise self._stopped(status)
             done = self.stepper.steps - begun
             if until is not None:
                 # as many more as the time left takes at the mean step so far
@@ -172,6 +177,15 @@ class CompiledIntegrator(Integrator):
 
     def _found_multipliers(self, records):
         return super()._found_multipliers(records) if self._pushes is None else self._pushes[: len(records.t)]
+
+    def _stopped(self, status: int) -> BaseException:
+        """Return the error of a step that failed, or of the function that was called in it."""
+        if status != CALLBACK_FAILED:
+            return self._failure(status)
+        error = self.stepper.exception
+        if isinstance(error, CallableError):
+            error.within(f"{self.name}: in step {self.stepper.steps + 1} from", self.stepper.t)
+        return error
 
     def _failure(self, status: int) -> ConvergenceError:
         stepper = self.stepper

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from vitree._core import scalar
-from vitree.integrators import Integrator
 from vitree.integrators.base import FEW_ROWS, Records
-from vitree.integrators.compiled import ORDINARY, Facts, checkpoint_of
+from vitree.integrators.compiled import ORDINARY, checkpoint_of
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
@@ -50,21 +49,22 @@ class Outcome:
         self.system: Any = integrator.model
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
         self._of_steps = schedule, every, more
-        self._by: Integrator | None = None if later else integrator
-        self.halved, self.between = integrator.halved, integrator.halved_between
-        made_by = integrator.stepper if later else integrator
-        self.steps, self.iterations_total = made_by.steps, made_by.total_iterations
-        self.iterations_max = integrator.most_iterations
         self._energies: np.ndarray | None = None
-        self._largest = math.inf
         if not later:
-            self._name, self._uses_momentum = integrator.name, integrator.uses_momentum
+            self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
+            self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
+            self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
+            self.iterations_max = integrator.most_iterations
             self.v = integrator.velocities(records.t, records.q, records.x) if self._uses_momentum else records.x
             return
-        facts: Facts = integrator.facts
-        self._facts, self._history = facts, made_by.history()
-        self._name, self._uses_momentum = facts.name, facts.uses_momentum
-        self._largest = self._take_velocities(made_by)
+        stepper, facts = integrator.stepper, integrator.facts
+        self._by, self._facts, self._history = None, facts, stepper.history()
+        self.method, self._uses_momentum = facts.name, facts.uses_momentum
+        self.halved = stepper.halved if facts.uses_momentum else 0
+        self.between = stepper.halved_between if self.halved else None
+        self.steps, self.iterations_total = stepper.steps, stepper.total_iterations
+        self.iterations_max = stepper.most_iterations
+        self._largest = self._take_velocities(stepper)
 
     def _take_velocities(self, stepper: Any) -> float:
         """Set the velocities, and return the largest number of the states, infinite if nobody looked."""
@@ -145,10 +145,6 @@ class Outcome:
         return self.records.multipliers if self._by is None else self._by.multipliers_of(self.records)
 
     # ---- names and facts --------------------------------------------------------------------------
-
-    @property
-    def method(self) -> str:
-        return self._name
 
     @property
     def model_name(self) -> str:
