@@ -1,4 +1,4 @@
-# The ends of a run of few records, without rows of lanes: the momentum that it starts with, the velocities it is left with.
+# The ends of a run of few records, without rows of lanes: the momentum of its start, the velocities of its records.
 # The kernels are those of the doors, and so are the bits.
 
 def start_moving(ModelStepper stepper, double t, const double[::1] q, const double[::1] v, double[::1] p):
@@ -19,7 +19,11 @@ def start_moving(ModelStepper stepper, double t, const double[::1] q, const doub
 
 
 def velocities_of(ModelStepper stepper, const double[:, ::1] q, const double[:, ::1] p, double[:, ::1] v):
-    """Write the velocities of rows of momenta to v (n, nv), without constraints; return the largest |number| of q and v."""
+    """Write the velocities of rows of momenta to v (n, nv); return the largest |number| of q and v, or NaN.
+
+    With constraints they are those that the stepper takes, to rounding errors those of the model. The stepper forgets
+    its state.
+    """
     cdef const vt_model* m = stepper.shared.m
     cdef Py_ssize_t k
     cdef double size = 0.0
@@ -30,6 +34,6 @@ def velocities_of(ModelStepper stepper, const double[:, ::1] q, const double[:, 
     require_size(v.shape[0], q.shape[0], "rows of v")
     if m.nv:
         for k in range(q.shape[0]):
-            aba(m, NO_GRAVITY, &q[k, 0], stepper.shared.zeros, &p[k, 0], NULL, &v[k, 0], stepper.lane.bodies.aba)
+            stepper.velocity(&q[k, 0], &p[k, 0], &v[k, 0])
             size = vt_max_nan(size, vt_max_nan(largest(&q[k, 0], m.nq), largest(&v[k, 0], m.nv)))
     return size

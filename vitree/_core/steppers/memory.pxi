@@ -135,9 +135,11 @@ cdef class Memory:
         return content
 
     cdef void clear(self):
-        # the kept pieces as they were made: zeros
+        # all but the given pieces as they were made: zeros, so that not even unused bytes tell of the runs before
         cdef Piece piece
         for piece in self.kept_pieces:
+            memset(piece.at, 0, piece.size)
+        for piece in self.scratch_pieces:
             memset(piece.at, 0, piece.size)
 
     def restore(self, bytes content):
