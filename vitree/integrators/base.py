@@ -65,7 +65,7 @@ class Records:
         made = object.__new__(cls)
         if count <= FEW_ROWS:
             t, q, x, iterations, residual, multipliers = _blank(count, nq, nv, m)
-            parts = t.copy(), q.copy(), x.copy(), iterations.copy(), residual.copy(), multipliers.copy()
+            parts: tuple[np.ndarray, ...] = t.copy(), q.copy(), x.copy(), iterations.copy(), residual.copy(), multipliers.copy()
         else:
             parts = _blank.__wrapped__(count, nq, nv, m)
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts

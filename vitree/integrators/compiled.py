@@ -43,6 +43,7 @@ class Facts(NamedTuple):
     chosen: dict[str, Any]
     mark: bytes
     constrained: bool
+    bare: bool  # every (q, v) of finite numbers is a state: no quaternions, no singular configurations
     ordinary: bool  # no energy is infinite where no number of a state is beyond ORDINARY
 
 
@@ -94,12 +95,12 @@ class CompiledIntegrator(Integrator):
     @functools.cached_property
     def facts(self) -> Facts:
         """All that does not change from run to run."""
+        model = self.model
+        numbers = [x for x in vars(model.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
         return Facts(
-            self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(self.model.constraints),
-            not self.model.loads and all(
-                np.abs(x).max(initial=0.0) <= ORDINARY
-                for x in vars(self.model.flat).values() if isinstance(x, np.ndarray) and x.dtype == float
-            ),
+            self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
+            bare=not len(model._quaternions) and model._regular,
+            ordinary=not model.loads and all(np.abs(x).max(initial=0.0) <= ORDINARY for x in numbers),
         )  # fmt: skip
 
     def _mark(self) -> bytes:

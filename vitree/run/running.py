@@ -90,17 +90,17 @@ def _watched(model: System, given: RunArguments, schedule: Schedule) -> Monitors
 
 def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
     """Set the state of an integrator without constraints and prescribed motion to (q0, v0), and return records."""
-    model, t0 = integrator.model, given.t0
-    q = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
-    v = model.zero_velocity() if given.v0 is None else model.validate_velocity(given.v0, "v0")
-    model.require_regular(q)
+    model, stepper, by_momentum = integrator.model, integrator.stepper, integrator.facts.uses_momentum
+    q, v = given.q0, given.v0
     records = Records.room(rows, model.nq, model.nv, 0)
-    records.t[0], records.q[0] = t0, q
-    if not integrator.uses_momentum:
-        records.x[0] = v
-        integrator.stepper.set_state(t0, q, v)
-    elif not core.start_moving(integrator.stepper, t0, q, v, records.x[0]):
-        model.momentum_from_velocity(q, v)  # raises an error that says why there is none
+    if not (integrator.facts.bare and core.start_moving(stepper, given.t0, q, v, records, by_momentum)):
+        q = model.neutral() if q is None else model.validate_configuration(q, "q0")
+        v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
+        model.require_regular(q)
+        if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
+            x = model.momentum_from_velocity(q, v) if by_momentum else v  # or an error that says why there is none
+            integrator.start(given.t0, q, x)
+            records.t[0], records.q[0], records.x[0] = given.t0, q, x
     return records
 
 

@@ -1,20 +1,33 @@
 # The ends of a run of few records, without rows of lanes: the momentum of its start, the velocities of its records.
 # The kernels are those of the doors, and so are the bits.
 
-def start_moving(ModelStepper stepper, double t, const double[::1] q, const double[::1] v, double[::1] p):
-    """Start a variational stepper at (q, v), and write the momentum to p (nv,); return whether p is finite."""
+def start_moving(ModelStepper stepper, double t, q, v, records, bint by_momentum):
+    """Start a stepper at (q, v), and write the state to the first row of the records.
+
+    Returns whether it did: not if q and v are others than finite arrays of doubles, nor if the momentum is not finite.
+    """
     cdef const vt_model* m = stepper.shared.m
     cdef Bodies* b = &stepper.lane.bodies
-    cdef const double* at = entries(q, m.nq, "entries of q")
-    cdef const double* moving = entries(v, m.nv, "entries of v")
-    require_size(p.shape[0], m.nv, "entries of p")
-    if b.rnea == NULL:
-        b.rnea = <RneaBody*>stepper.memory.scratch(m.nbody * sizeof(RneaBody))
-    if m.nv:
-        rnea(m, NO_GRAVITY, at, stepper.shared.zeros, moving, &p[0], b.rnea)
-        if not all_finite(&p[0], m.nv):
+    cdef double[::1] times = records.t
+    cdef double[:, ::1] q_rows = records.q, x_rows = records.x
+    cdef double* at
+    cdef double* x
+    require_size(q_rows.shape[1], m.nq, "columns of q")
+    require_size(x_rows.shape[1], m.nv, "columns of x")
+    if not (m.nv and times.shape[0] and q_rows.shape[0] and x_rows.shape[0]):
+        return False
+    at, x = &q_rows[0, 0], &x_rows[0, 0]
+    if not (take(q, m.nq, at) and take(v, m.nv, x)):
+        return False
+    if by_momentum:
+        if b.rnea == NULL:
+            b.rnea = <RneaBody*>stepper.memory.scratch(m.nbody * sizeof(RneaBody))
+        memcpy(stepper.lane.newton.v, x, m.nv * sizeof(double))
+        rnea(m, NO_GRAVITY, at, stepper.shared.zeros, stepper.lane.newton.v, x, b.rnea)
+        if not all_finite(x, m.nv):
             return False
-    stepper.place(t, at, &p[0] if m.nv else NULL)
+    times[0] = t
+    stepper.place(t, at, x)
     return True
 
 
