@@ -64,10 +64,9 @@ class Records:
         """Return room for so many states, of so many constraints."""
         made = object.__new__(cls)
         if count <= FEW_ROWS:
-            t, q, x, iterations, residual, multipliers = _blank(count, nq, nv, m)
-            parts: tuple[np.ndarray, ...] = t.copy(), q.copy(), x.copy(), iterations.copy(), residual.copy(), multipliers.copy()
+            parts = [array.copy() for array in _blank(count, nq, nv, m)]
         else:
-            parts = _blank.__wrapped__(count, nq, nv, m)
+            parts = list(_blank.__wrapped__(count, nq, nv, m))
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
         made.rows, made.seconds = 1, 0.0
         return made

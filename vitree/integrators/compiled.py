@@ -43,7 +43,8 @@ class Facts(NamedTuple):
     chosen: dict[str, Any]
     mark: bytes
     constrained: bool
-    bare: bool  # every (q, v) of finite numbers is a state: no quaternions, no singular configurations
+    faces: bool  # constraints can be closed the wrong way round
+    bare: bool  # every (q, v) of finite numbers is a state: no quaternions, constraints or singular configurations
     ordinary: bool  # no energy is infinite where no number of a state is beyond ORDINARY
 
 
@@ -99,7 +100,8 @@ class CompiledIntegrator(Integrator):
         numbers = [x for x in vars(model.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
         return Facts(
             self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
-            bare=not len(model._quaternions) and model._regular,
+            faces=any(getattr(each, "facing", None) is not None for each in model.constraints),
+            bare=not (len(model._quaternions) or model.constraints) and model._regular,
             ordinary=not model.loads and all(np.abs(x).max(initial=0.0) <= ORDINARY for x in numbers),
         )  # fmt: skip
 

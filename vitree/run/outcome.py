@@ -38,8 +38,8 @@ class Outcome:
     keeps_energy : bool
         Whether nothing drives the run.
     later : bool
-        Whether all follows from the records and from a model without constraints that never changes. The outcome then
-        does not ask the integrator any more, which may serve another run.
+        Whether all follows from the records and from a model that never changes. The outcome then does not ask the
+        integrator any more, which may serve another run.
     """
 
     film = about = None
@@ -50,12 +50,14 @@ class Outcome:
         self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
         self._of_steps = schedule, every, more
         self._energies: np.ndarray | None = None
+        self._v: np.ndarray | None = records.x
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
-            self.v = integrator.velocities(records.t, records.q, records.x) if self._uses_momentum else records.x
+            if self._uses_momentum:
+                self._v = integrator.velocities(records.t, records.q, records.x)
             return
         stepper, facts = integrator.stepper, integrator.facts
         self._by, self._facts, self._history = None, facts, stepper.history()
@@ -64,19 +66,22 @@ class Outcome:
         self.between = stepper.halved_between if self.halved else None
         self.steps, self.iterations_total = stepper.steps, stepper.total_iterations
         self.iterations_max = stepper.most_iterations
-        self._largest = self._take_velocities(stepper)
+        self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
+        self._largest = self._largest_by(stepper)
 
-    def _take_velocities(self, stepper: Any) -> float:
-        """Set the velocities, and return the largest number of the states, infinite if nobody looked."""
+    def _largest_by(self, stepper: Any) -> float:
+        """Return the largest number of the states, by a stepper that forgets its own; infinite if nobody looked."""
         q, x = self.records.q, self.records.x
         if not self._uses_momentum:
-            self.v = x
             return core.largest_of(q, x)
+        self._v = None
         if len(x) > FEW_ROWS:
-            self.v = self.system.velocities(q, x)
             return math.inf
-        self.v = x.copy()
-        return core.velocities_of(stepper, q, x, self.v)
+        v = x.copy()
+        size = core.velocities_of(stepper, q, x, v)
+        if not self._facts.constrained:  # else the model's own differ by rounding errors
+            self._v = v
+        return size
 
     def trajectory(self) -> Trajectory:
         """Return the trajectory: of all fields at once, if the integrator is to be asked."""
@@ -114,6 +119,12 @@ class Outcome:
         return self.records.x if self._uses_momentum else self.system.momenta(self.records.q, self.records.x)
 
     @property
+    def v(self) -> np.ndarray:
+        if self._v is None:
+            self._v = self.system.constrained_velocities(self.records.q, self.records.x)
+        return self._v
+
+    @property
     def energies(self) -> np.ndarray:
         """Energies, momentum and centre of mass (n, 11)."""
         if self._energies is None:
@@ -142,7 +153,7 @@ class Outcome:
 
     @property
     def multipliers(self) -> np.ndarray:
-        return self.records.multipliers if self._by is None else self._by.multipliers_of(self.records)
+        return self._multipliers if self._by is None else self._by.multipliers_of(self.records)
 
     # ---- names and facts --------------------------------------------------------------------------
 

@@ -37,11 +37,12 @@ class Running:
         self.every, self.progress, self.schedule = given.every, given.progress, schedule
         self.keeps_energy = not given.driven
         integrator: Any = place.integrator
-        #: whether nothing but the state and the model, which has no constraints, is to be asked when the run is over
-        self.plain = place.key is not None and not integrator.facts.constrained
+        #: whether nothing but the states and the model is to be asked when the run is over
+        self.plain = place.key is not None
         self.records: Records
         self.watched: Monitors | None = None
-        if self.plain and given.p0 is None and given.q1 is None and given.resume is None and schedule.spans is None:
+        at_velocity = given.p0 is None and given.q1 is None and given.resume is None
+        if self.plain and at_velocity and schedule.spans is None and not integrator.facts.constrained:
             if integrator.inputs is not None:
                 integrator.plan(None, schedule.steps, None)
             if type(given.monitors) is not tuple or given.monitors:
@@ -49,6 +50,12 @@ class Running:
             self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
+
+    @property
+    def faces(self) -> bool:
+        """Whether constraints can have come to hold the wrong way round."""
+        integrator: Any = self.integrator
+        return integrator.facts.faces if self.plain else bool(integrator.model.constraints)
 
     def finish(self) -> None:
         """Advance to the end of the schedule; an error has the trajectory to where it came in its ``trajectory``."""

@@ -184,7 +184,7 @@ def run(model: System, given: RunArguments) -> Trajectory:
     done = end.trajectory()
     if not end.sound():
         _raise_unsound(model, done)
-    if model.constraints:
+    if running.faces:
         _require_right_way(model, done)
     place.give_back()
     return done
