@@ -149,6 +149,58 @@ def test_integrators_are_told_apart_by_all_that_they_were_made_with():
     assert 1 <= len(kept(model)) <= idle.MOST
 
 
+OPTIONS = [
+    *({"method": "midpoint", "residual": residual, "caching": caching, "solver": solver}
+      for residual in ("tree", "recursive") for caching in (True, False) for solver in ("auto", "newton")),
+    *({"method": method, "solver": solver, "guess": guess} for method in ("linear-time", "midpoint")
+      for solver, guess in (("broyden", "extrapolate"), ("riqn", "current"), ("frozen", "extrapolate-3"))),
+    {"norm": "energy"}, {"kinetic": "split"}, {"order": 6}, {"order": 4, "halvings": 2}, {"halvings": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda x: "-".join(map(str, x.values())))
+def test_so_has_a_run_by_one_with_options(options):
+    model = chain(4)
+    for dt, steps in ((2e-3, 1), (2e-3, 12), (0.05, 6)):
+        for seed in range(2):
+            q, v = start(model, seed)
+            call = {"dt": dt, "duration": steps * dt, **options}
+            own = vt.simulate(alone(model), q, 4 * v, **call)
+            same(vt.simulate(model, q, 4 * v, **call), own)
+            spoiled(model)
+            same(vt.simulate(model, q, 4 * v, **call), own, UNUSED)
+    assert kept(model)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
+def test_so_has_a_run_with_inputs_of_every_kind(method):
+    tree = vt.Tree("driven")
+    a = tree.world.add(vt.ry("a"), vt.tz(-0.5), vt.body("A", 1.0, (1e-2,) * 3))
+    a.add(vt.ry("b"), vt.tz(-0.5), vt.body("B", 1.0, (1e-2,) * 3))
+    tree.load(vt.JointForce("a", "push"))
+    tree.load(vt.JointForce("b", "pull"))
+    model = tree.compile()
+    inputs = [
+        None, np.array([1.0, -2.0]), [3.0, 4.0], np.arange(12.0).reshape(6, 2), lambda t, q, v: np.array([t, -t]),
+        {"push": 2.0}, {"pull": np.linspace(0, 1, 6)}, {"push": lambda t: 5 * t}, np.array([0.0, 0.5]),
+        np.ones((9, 2)), np.array([1, 2]), np.arange(12.0).reshape(6, 2)[:, ::-1],
+    ]  # fmt: skip
+    for _ in range(2):
+        for each in inputs:
+            for torque in (None, lambda t, q, v: -v):
+                call = {"dt": 2e-3, "duration": 0.012, "method": method, "inputs": each, "torque": torque}
+                q, v = start(model)
+                same(vt.simulate(model, q, v, **call), vt.simulate(alone(model), q, v, **call))
+    call = {"dt": 2e-3, "duration": 0.02, "method": method}
+    for wrong in (np.ones((6, 2)), np.ones(3), np.ones((10, 3)), np.full(2, np.nan), lambda t, q, v: np.ones(3)):
+        told = []
+        for m in (model, alone(model)):
+            with pytest.raises(vt.VitreeError) as error:
+                vt.simulate(m, inputs=wrong, **call)
+            told.append(str(error.value))
+        assert told[0] == told[1]
+
+
 def test_models_that_are_equal_in_name_only_share_nothing():
     light, heavy = floating(), floating(mass=9.0)
     assert light.name == heavy.name and light.q_names == heavy.q_names
