@@ -376,7 +376,7 @@ def test_fields_do_not_depend_on_when_they_are_read(name, order):
     model = MODELS[name]()
     call = {"dt": 1e-3, "duration": 9e-3, "every": 3}
     late, early = (vt.simulate(model, *start(model), **call) for _ in range(2))
-    early.complete()
+    early._complete()
     for field in order:
         x = getattr(late, field)
         assert getattr(late, field) is x

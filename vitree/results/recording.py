@@ -76,7 +76,7 @@ class Recording:
     about: dict[str, Any] | None = field(default_factory=_nothing)
 
     @classmethod
-    def of(cls, source: Any) -> Self:
+    def _of(cls, source: Any) -> Self:
         """Return the recording of a run whose ``source`` has the fields; each is asked for when it is first read.
 
         The source never changes, and its fields have the types and shapes that the constructor would make of them.
@@ -91,7 +91,7 @@ class Recording:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return own.setdefault(name, read_only(getattr(own["_source"], name)))
 
-    def complete(self) -> Self:
+    def _complete(self) -> Self:
         """Return this recording with all fields asked for."""
         for name in NAMES_OF_FIELDS:
             getattr(self, name)
@@ -99,7 +99,7 @@ class Recording:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self.complete()))
+        return dict(vars(self._complete()))
 
     def __post_init__(self):
         for name in NAMES:

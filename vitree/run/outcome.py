@@ -86,7 +86,7 @@ class Outcome:
     def trajectory(self) -> Trajectory:
         """Return the trajectory: of all fields at once, if the integrator is to be asked."""
         if self._by is None:
-            return Trajectory.of(self)
+            return Trajectory._of(self)
         with np.errstate(all="ignore"):
             return Trajectory(**{name: getattr(self, name) for name in NAMES_OF_FIELDS})
 

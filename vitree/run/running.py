@@ -12,7 +12,6 @@ from vitree.integrators import Integrator
 from vitree.integrators.base import Records
 from vitree.integrators.idle import Place
 from vitree.model.closure import require_consistent
-from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.outcome import Outcome
@@ -41,12 +40,7 @@ class Running:
         self.plain = place.key is not None
         self.records: Records
         self.watched: Monitors | None = None
-        at_velocity = given.p0 is None and given.q1 is None and given.resume is None
-        if self.plain and at_velocity and schedule.spans is None and not integrator.facts.constrained:
-            if integrator.inputs is not None:
-                integrator.plan(None, schedule.steps, None)
-            if type(given.monitors) is not tuple or given.monitors:
-                self.watched = _watched(integrator.model, given, schedule)
+        if self.plain and not integrator.facts.constrained and _asks_little(given, schedule):
             self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
@@ -58,7 +52,7 @@ class Running:
         return integrator.facts.faces if self.plain else bool(integrator.model.constraints)
 
     def finish(self) -> None:
-        """Advance to the end of the schedule; an error has the trajectory to where it came in its ``trajectory``."""
+        """Advance to the end of the schedule; if a step fails, the state and the records are those before it."""
         schedule, records = self.schedule, self.records
         goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
         self.integrator.run(records, goal, self.every, self.progress, self.watched)
@@ -79,7 +73,8 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
         integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
-    watched = _watched(model, given, schedule)
+    monitors = monitors_of(given.monitors)
+    watched = Monitors(monitors, model, schedule.steps) if monitors else None
     if state is not None:
         records = _records(integrator, *state, rows)
     else:
@@ -89,10 +84,13 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     return records, watched
 
 
-def _watched(model: System, given: RunArguments, schedule: Schedule) -> Monitors | None:
-    """Return room for the monitors."""
-    monitors = monitors_of(given.monitors)
-    return Monitors(monitors, model, schedule.steps) if monitors else None
+def _asks_little(given: RunArguments, schedule: Schedule) -> bool:
+    """Whether a run starts at (q0, v0), takes equal steps, and has neither monitors nor rows of inputs."""
+    return (
+        given.p0 is None and given.q1 is None and given.resume is None and schedule.spans is None
+        and type(given.monitors) is tuple and not given.monitors
+        and (type(given.inputs) is not np.ndarray or given.inputs.ndim < 2)
+    )  # fmt: skip
 
 
 def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
