@@ -396,6 +396,28 @@ def test_a_trajectory_that_nobody_read_can_be_passed_on(passed, tmp_path):
     np.testing.assert_array_equal(vt.Trajectory.load(early.save(tmp_path / "run.npz")).p, passed(late).p)
 
 
+@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+def test_quaternions_are_normalised_where_a_configuration_says_so(method):
+    model, rng = floating(), np.random.default_rng(5)
+    v, changed = rng.standard_normal(model.nv), 0
+    for size in (0.0, 1e-16, 2e-16, 3e-16, 4e-16, 5e-16, 7e-16, 1e-15, 1e-12, 9e-7):
+        for _ in range(40):
+            q = model.random_configuration(rng)
+            for place in (slice(3, 7), slice(8, 12)):
+                q[place] *= 1.0 + size * rng.choice((-1, 1))
+            checked = model.validate_configuration(q)
+            changed += (checked != q).any()
+            run = vt.simulate(model, q, v, dt=1e-3, duration=1e-3, method=method)
+            np.testing.assert_array_equal(run.q[0], checked)
+    assert 40 < changed < 360
+    for wrong in (1 + 2e-6, 0.5, 0.0, np.nan, 1e200):
+        q = model.neutral()
+        q[3:7] *= wrong
+        q[np.isnan(q)] = 3.0
+        with pytest.raises(vt.InputError, match="quaternion"):
+            vt.simulate(model, q, v, dt=1e-3, duration=1e-3, method=method)
+
+
 def test_a_short_start_and_end_have_the_bits_of_the_doors():
     for seed in range(5):
         model = floating(mass=1.0 + seed)

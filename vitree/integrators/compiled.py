@@ -44,7 +44,7 @@ class Facts(NamedTuple):
     mark: bytes
     constrained: bool
     faces: bool  # constraints can be closed the wrong way round
-    bare: bool  # every (q, v) of finite numbers is a state: no quaternions, constraints or singular configurations
+    bare: bool  # every (q, v) is a state, if quaternions have unit length: no constraints or singular configurations
     ordinary: bool  # no energy is infinite where no number of a state is beyond ORDINARY
 
 
@@ -101,7 +101,7 @@ class CompiledIntegrator(Integrator):
         return Facts(
             self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
             faces=any(getattr(each, "facing", None) is not None for each in model.constraints),
-            bare=not (len(model._quaternions) or model.constraints) and model._regular,
+            bare=not model.constraints and model._regular,
             ordinary=not model.loads and all(np.abs(x).max(initial=0.0) <= ORDINARY for x in numbers),
         )  # fmt: skip
 
