@@ -299,11 +299,11 @@ class Asked:
         except CallableError:
             raise
         except Exception as error:
-            raise self.error(f"raised {told(error)}", arguments) from error
-        return self._numbers(answer, arguments) if self.shapes else answer
+            raise self.raised(error, arguments) from error
+        return self.numbers(answer, arguments) if self.shapes else answer
 
-    def _numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
-        """An answer as an array."""
+    def numbers(self, answer: Any, arguments: tuple) -> np.ndarray:
+        """Return an answer as an array; raise a CallableError if it is none of the shapes, or not finite."""
         try:
             x = as_numbers(answer)
         except TypeError as error:
@@ -316,6 +316,10 @@ class Asked:
 
     def _needed(self) -> str:
         return self.needs or "it must be " + " or ".join(str(shape) if shape else "a number" for shape in self.shapes)
+
+    def raised(self, error: Exception, arguments: tuple) -> CallableError:
+        """Return the error of a call that raised another."""
+        return self.error(f"raised {told(error)}", arguments)
 
     def error(self, what: str, arguments: tuple) -> CallableError:
         """Return the error of a call."""

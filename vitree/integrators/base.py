@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,17 @@ LARGEST: float = scalar().LARGEST
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
 
+#: Rows up to which copies are made quicker than arrays.
+FEW_ROWS = 4
+
+
+@lru_cache(maxsize=32)
+def _blank(count: int, nq: int, nv: int, m: int) -> tuple[np.ndarray, ...]:
+    """The arrays of records that nothing is written to."""
+    return (np.empty(count), np.empty((count, nq)), np.empty((count, nv)), np.zeros(count, dtype=np.intc),
+            np.zeros(count), np.full((count, m), np.nan))  # fmt: skip
+
+
 @dataclass
 class Records:
     """Rows written while stepping; ``x`` is p of a variational integrator, v of the others."""
@@ -47,6 +59,18 @@ class Records:
             if not isinstance(array, np.ndarray) or array.dtype != kind or not array.flags.aligned:
                 raise InputError(f"records.{name} is {shown(array)}; it must be an array of {kind}")
 
+    @classmethod
+    def room(cls, count: int, nq: int, nv: int, m: int) -> Records:
+        """Return room for so many states, of so many constraints."""
+        made = object.__new__(cls)
+        if count <= FEW_ROWS:
+            parts = [array.copy() for array in _blank(count, nq, nv, m)]
+        else:
+            parts = list(_blank.__wrapped__(count, nq, nv, m))
+        made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
+        made.rows, made.seconds = 1, 0.0
+        return made
+
     def grow(self, rows: int) -> None:
         """Make room for so many rows."""
         more = max(rows, 3 * len(self.t) // 2) - len(self.t)
@@ -57,6 +81,8 @@ class Records:
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
+        if self.rows == len(self.t):
+            return self
         columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
         return Records(**columns, rows=self.rows, seconds=self.seconds)
 
@@ -150,10 +176,7 @@ class Integrator:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
         self.model = model
         self.dt = real(dt)
-        if callable(torque):
-            torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
-        elif torque is not None:
-            torque = model.validate_velocity(torque, "torque")
+        torque = torque_of(model, torque)
         given = mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each")
         self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in given.items()]
         self.torque = torque
@@ -375,6 +398,13 @@ class Integrator:
     def most_iterations(self) -> int:
         """Most corrections that one step took."""
         return 0
+
+
+def torque_of(model: System, torque: Torque) -> np.ndarray | Asked | None:
+    """Return joint forces as steppers take them: None, an array (nv,) [N or N m], or a callable of checked answers."""
+    if callable(torque):
+        return Asked(torque, "torque", "(t, q, v)", (model.nv,))
+    return None if torque is None else model.validate_velocity(torque, "torque")
 
 
 def progress_of(progress: Callable[[int, int], Any] | None) -> Callable[[int, int], Any] | None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from vitree._core import scalar
 from vitree.arguments import entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
-from vitree.integrators.base import CHUNK_SECONDS, Integrator, progress_of
+from vitree.integrators.base import CHUNK_SECONDS, Integrator, Torque, progress_of, torque_of
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
 from vitree.model.model import Model
+from vitree.model.signals import resolve_inputs
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
@@ -24,13 +26,39 @@ CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback faile
 CHECKPOINT = "vitree checkpoint 3"
 #: Bytes of the digest that follows them, of what follows the digest.
 DIGEST = 16
+#: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
+ORDINARY = 1e25
+#: Most steps before the first look.
+FIRST_CHUNK = 16
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
+
+
+class Facts(NamedTuple):
+    """What is the same of all runs by an integrator; ``mark``: how checkpoints begin."""
+
+    name: str
+    uses_momentum: bool
+    settings: dict[str, Any]
+    chosen: dict[str, Any]
+    mark: bytes
+    constrained: bool
+    faces: bool  # constraints can be closed the wrong way round
+    bare: bool  # every (q, v) is a state, if quaternions have unit length: no constraints or singular configurations
+    ordinary: bool  # no energy is infinite where no number of a state is beyond ORDINARY
+
+
+def reusable(kind: type[CompiledIntegrator]) -> type[CompiledIntegrator]:
+    """Say that integrators of a class, not those of its subclasses, may serve one run after another."""
+    kind.reusable = kind
+    return kind
 
 
 class CompiledIntegrator(Integrator):
     """An integrator whose steps are taken by a stepper of the compiled core."""
 
+    #: the class itself, if it is reusable
+    reusable: ClassVar[type[CompiledIntegrator] | None] = None
     stepper: Any
     #: multipliers where the steps behind records start, if a run keeps them
     _pushes: np.ndarray | None = None
@@ -42,6 +70,18 @@ class CompiledIntegrator(Integrator):
     def _make(self, kind: str, **options) -> Any:
         return getattr(scalar(), kind)(self.model.core, self.dt, self.torque, **self._driven(), **options)
 
+    def serve(self, model: Any, torque: Torque, inputs: Any) -> None:
+        """Serve another run after :meth:`rest`, with a torque and inputs of the same kinds."""
+        self.model = model
+        if torque is not None or inputs is not None:
+            self.torque, self.inputs = torque_of(model, torque), resolve_inputs(model, inputs)
+            self.stepper.drive(self.inputs, self.torque)
+
+    def rest(self) -> None:
+        """Let go of a run, and of its model."""
+        self.model = self.torque = self.inputs = self._pushes = None
+        self.stepper.release()
+
     def plan(self, q0, steps, ends):
         super().plan(q0, steps, ends)
         if self.motion.names:
@@ -51,8 +91,19 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_steps(spans, ends)
 
     def checkpoint(self):
-        history = self.stepper.history()
-        return self._mark() + blake2b(history, digest_size=DIGEST).digest() + history
+        return checkpoint_of(self._mark(), self.stepper.history())
+
+    @functools.cached_property
+    def facts(self) -> Facts:
+        """All that does not change from run to run."""
+        model = self.model
+        numbers = [x for x in vars(model.flat).values() if isinstance(x, np.ndarray) and x.dtype == float]
+        return Facts(
+            self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
+            faces=any(getattr(each, "facing", None) is not None for each in model.constraints),
+            bare=not model.constraints and model._regular,
+            ordinary=not model.loads and all(np.abs(x).max(initial=0.0) <= ORDINARY for x in numbers),
+        )  # fmt: skip
 
     def _mark(self) -> bytes:
         return f"{CHECKPOINT} {type(self.stepper).__name__} ".encode()
@@ -82,11 +133,20 @@ class CompiledIntegrator(Integrator):
         self.stepper.set_state(float(t), q, x)
 
     def run(self, records, steps, every, progress, monitors=None):
-        done, chunk, until, begun, progress = 0, 16, None, self.stepper.steps, progress_of(progress)
-        count = real(steps) if self.adaptive else whole(steps)
+        adaptive = self.adaptive
+        if type(steps) is type(every) is int and 0 < steps <= FIRST_CHUNK and every > 0 and not adaptive:
+            if progress is None and monitors is None and (self.uses_momentum or not self.model.constraints):
+                began = time.perf_counter()
+                status = self.stepper.run(steps, every, records)
+                records.seconds += time.perf_counter() - began
+                if status:
+                    raise self._stopped(status)
+                return
+        done, chunk, until, begun, progress = 0, FIRST_CHUNK, None, self.stepper.steps, progress_of(progress)
+        count = real(steps) if adaptive else whole(steps)
         if count is None or not count >= 0 or (whole(every) or 0) < 1:
             raise InputError(f"{shown(steps)} steps, every {shown(every)}: give whole numbers, every at least 1")
-        if self.adaptive:
+        if adaptive:
             until, steps = steps, CHUNK_STEPS
             self.stepper.set_end(until)
             t0 = self.stepper.t
@@ -107,24 +167,28 @@ class CompiledIntegrator(Integrator):
             records.seconds += took
             if monitors:
                 monitors.take(self, every_state, records, every)
-            if status == CALLBACK_FAILED:
-                error = self.stepper.exception
-                if isinstance(error, CallableError):
-                    error.within(f"{self.name}: in step {self.stepper.steps + 1} from", self.stepper.t)
-                raise error
             if status:
-                raise self._failure(status)
+                raise self._stopped(status)
             done = self.stepper.steps - begun
             if until is not None:
                 # as many more as the time left takes at the mean step so far
                 left = (until - t0) / (self.stepper.t - t0) * done
                 steps = done if self.stepper.arrived else max(int(np.ceil(left)), done + every)
-            chunk = int(np.clip(CHUNK_SECONDS / max(took / count, 1e-9), 1, 2 * chunk))
+            chunk = int(min(max(CHUNK_SECONDS / max(took / count, 1e-9), 1), 2 * chunk))
             if progress is not None:
                 progress(done, steps)
 
     def _found_multipliers(self, records):
         return super()._found_multipliers(records) if self._pushes is None else self._pushes[: len(records.t)]
+
+    def _stopped(self, status: int) -> BaseException:
+        """Return the error of a step that failed, or of the function that was called in it."""
+        if status != CALLBACK_FAILED:
+            return self._failure(status)
+        error = self.stepper.exception
+        if isinstance(error, CallableError):
+            error.within(f"{self.name}: in step {self.stepper.steps + 1} from", self.stepper.t)
+        return error
 
     def _failure(self, status: int) -> ConvergenceError:
         stepper = self.stepper
@@ -171,3 +235,8 @@ class CompiledIntegrator(Integrator):
     @property
     def most_iterations(self):
         return self.stepper.most_iterations
+
+
+def checkpoint_of(mark: bytes, history: bytes) -> bytes:
+    """Return the checkpoint of an integrator whose stepper has a history."""
+    return mark + blake2b(history, digest_size=DIGEST).digest() + history

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitree.integrators.compiled import CompiledIntegrator
+from vitree.integrators.compiled import CompiledIntegrator, reusable
 
 
+@reusable
 class ExplicitEuler(CompiledIntegrator):
     """q and v move by the rates at the start of the step."""
 
@@ -21,6 +22,7 @@ class ExplicitEuler(CompiledIntegrator):
         self.stepper = self._make("EulerStepper")
 
 
+@reusable
 class SemiImplicitEuler(CompiledIntegrator):
     """v moves by the acceleration at the start, q by the new v; most game engines step so."""
 
@@ -31,6 +33,7 @@ class SemiImplicitEuler(CompiledIntegrator):
         self.stepper = self._make("EulerStepper", semi_implicit=True)
 
 
+@reusable
 class RungeKutta4(CompiledIntegrator):
     """Classical Runge-Kutta of order 4, in exponential coordinates on ball and free joints.
 
@@ -49,6 +52,7 @@ class RungeKutta4(CompiledIntegrator):
                                   moments=((0, 1, 1, 2), 2))  # fmt: skip
 
 
+@reusable
 class RungeKutta8(CompiledIntegrator):
     """DOP853's method of order 8 with a fixed step, in exponential coordinates on ball and free joints.
 

@@ -10,7 +10,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.arguments import entries, real
 from vitree.errors import InputError
-from vitree.integrators.compiled import CompiledIntegrator
+from vitree.integrators.compiled import CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
@@ -189,6 +189,7 @@ class Variational(CompiledIntegrator):
         return self.stepper.momentum_between(float(t), q0, q1)
 
 
+@reusable
 class LinearTime(Variational):
     """The Lie-group trapezoid, residual and exact Newton direction in O(n), on every joint kind.
 
@@ -220,6 +221,7 @@ class LinearTime(Variational):
         return {"kinetic": self.kinetic, **super().settings}
 
 
+@reusable
 class Midpoint(Variational):
     """Johnson & Murphey's midpoint rule, in O(n).
 

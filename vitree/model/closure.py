@@ -19,6 +19,8 @@ from vitree.wording import Argument, named
 CONSISTENT = 1e-8
 #: Unit rows of Dh depend on each other below this singular value.
 INDEPENDENT = 1e-10
+#: The determinant of the products of unit rows above which they do not depend on each other, far from INDEPENDENT.
+CLEARLY = 1e-12
 #: An equation is implied by others to within this, in sizes of the mechanism: angles in files are often rounded.
 IMPLIED = 1e-4
 #: Ways to a closed loop that are tried, from the start and from places up to SPREAD [m or rad] around it, each until
@@ -157,7 +159,11 @@ def dependent(Dh: np.ndarray) -> list[int]:
     size = np.linalg.norm(Dh, axis=1)
     if not size.all():
         return [int(k) for k in np.flatnonzero(size == 0)]
-    U, s, _ = np.linalg.svd(Dh / size[:, None])
+    unit = Dh / size[:, None]
+    # the squares of m singular values have the sum m, so that the least is at least 1/e of their product
+    if np.linalg.det(unit @ unit.T) > CLEARLY:
+        return []
+    U, s, _ = np.linalg.svd(unit)
     lost = len(Dh) - int((s > INDEPENDENT).sum())
     return [int(k) for k in np.flatnonzero((np.abs(U[:, len(Dh) - lost :]) > 1e-6).any(axis=1))] if lost else []
 
@@ -258,8 +264,9 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
     InputError
         If so; the text names the constraint and the remedy.
     """
-    require_satisfied(model, q)
-    Dh = model.constraint_rows(q[None])[1][0]
+    h, Dh = (rows[0] for rows in model.constraint_rows(q[None]))
+    if any(map(_faces, model.constraints)) or not np.abs(h).max(initial=0.0) <= CONSISTENT:
+        require_satisfied(model, q)
     tied = dependent(Dh[:, ~np.asarray(model.flat.kinematic, dtype=bool)])
     if tied:
         raise InputError(

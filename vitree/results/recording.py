@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class State(NamedTuple):
         return self.kinetic + self.potential
 
 
+def _nothing() -> Any:
+    return None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recording:
     """The recorded states of one run; the fields are those of :class:`vitree.Trajectory`."""
@@ -61,14 +65,41 @@ class Recording:
     iterations_max: int
     steps: int
     seconds: float
-    constraint_names: tuple[str, ...] = ()
-    constraint: Any = None
-    multipliers: Any = None
-    monitors: Any = None
-    checkpoint: Any = None
-    system: System | None = None
-    film: Film | None = None
-    about: dict[str, Any] | None = None
+    # by factories, which leave no attribute of the class: those not there yet are asked of the source
+    constraint_names: tuple[str, ...] = field(default_factory=tuple)
+    constraint: Any = field(default_factory=_nothing)
+    multipliers: Any = field(default_factory=_nothing)
+    monitors: Any = field(default_factory=_nothing)
+    checkpoint: Any = field(default_factory=_nothing)
+    system: System | None = field(default_factory=_nothing)
+    film: Film | None = field(default_factory=_nothing)
+    about: dict[str, Any] | None = field(default_factory=_nothing)
+
+    @classmethod
+    def _of(cls, source: Any) -> Self:
+        """Return the recording of a run whose ``source`` has the fields; each is asked for when it is first read.
+
+        The source never changes, and its fields have the types and shapes that the constructor would make of them.
+        """
+        made = object.__new__(cls)
+        vars(made)["_source"] = source
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        own = vars(self)
+        if name not in NAMES_OF_FIELDS or "_source" not in own:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return own.setdefault(name, read_only(getattr(own["_source"], name)))
+
+    def _complete(self) -> Self:
+        """Return this recording with all fields asked for."""
+        for name in NAMES_OF_FIELDS:
+            getattr(self, name)
+        vars(self).pop("_source", None)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self._complete()))
 
     def __post_init__(self):
         for name in NAMES:
@@ -171,6 +202,10 @@ class Recording:
             f"<vitree.{type(self).__name__} {self.model_name!r} by {self.method}: {len(self)} records, "
             f"{span}, {self.steps} steps>"
         )
+
+
+#: The names of the fields of a Recording.
+NAMES_OF_FIELDS = tuple(each.name for each in fields(Recording))
 
 
 def shapes(n: int = 0, nq: int = 0, nv: int = 0, m: int = 0) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -47,16 +48,23 @@ class RunArguments:
     resume: Recording | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def all_of(cls, values: dict[str, Any]) -> Self:
+        """Return arguments that have a value for each field."""
+        made = object.__new__(cls)
+        vars(made).update(values)
+        return made
+
     @property
     def driven(self) -> bool:
         """Whether something beside the model's own loads can change the energy."""
-        return any(each is not None for each in (self.torque, self.wrenches, self.inputs, self.prescribed))
+        return not (self.torque is None and self.wrenches is None and self.inputs is None and self.prescribed is None)
 
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""
         own = {name: changed.pop(name) for name in tuple(changed) if name in NAMES}
         own["options"] = {**own.get("options", self.options), **changed}
-        return replace(self, **own)
+        return self.all_of({**vars(self), **own})
 
 
 #: Names of the arguments that every method takes.
@@ -96,6 +104,8 @@ class Schedule:
             If either is wrong, or the two do not fit.
         """
         dt: Any = given.dt
+        if type(dt) is float and type(given.duration) is float and not adaptive:
+            return _equal(given.duration, dt)
         if isinstance(dt, list | tuple) or (hasattr(dt, "__array__") and axes_of(dt) > 0):
             if adaptive:
                 raise InputError(
@@ -123,6 +133,12 @@ class Schedule:
             return {"dt": self.dt, "every": every}
         shortest, longest = float(self.spans.min()), float(self.spans.max())
         return {"dt": float(np.mean(self.spans)), "every": every, "dt_range": [shortest, longest]}
+
+
+@lru_cache(maxsize=256)
+def _equal(duration: float, dt: float) -> Schedule:
+    """Return the schedule of equal steps."""
+    return Schedule(dt, duration, count_steps(duration, dt), None, False)
 
 
 def _spans(dt, duration) -> tuple[np.ndarray, float, float]:

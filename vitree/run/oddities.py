@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from vitree.integrators import Integrator
-
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 
 
-def halving_warnings(integrator: Integrator) -> list[str]:
-    """Say how many steps were taken in halves, and when."""
-    between = integrator.halved_between
+def halving_warnings(count: int, between: tuple[float, float] | None, steps: int) -> list[str]:
+    """Say how many steps of a run were taken in halves, and when [s] the first and the last of them began."""
     if between is None:
         return []
-    count, steps = integrator.halved, integrator.steps
     when = f"at t = {between[0]:.9g} s" + (f", the last at t = {between[1]:.9g} s" if count > 1 else "")
     return [
         f"{count} of {steps} steps could not be solved whole and were taken in halves, the first {when}. The energy of "

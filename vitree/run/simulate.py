@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,17 +13,18 @@ from numpy.typing import ArrayLike
 from vitree.arguments import plain_scalar, real, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators import Integrator
-from vitree.integrators.base import Records, Torque
-from vitree.model.closure import off_by, require_consistent
+from vitree.integrators.base import Torque
+from vitree.integrators.idle import Place
+from vitree.model.closure import off_by
 from vitree.model.finite import coincident
 from vitree.model.model import FACES, Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
-from vitree.run.monitors import Monitors, monitors_of
-from vitree.run.oddities import energy_warnings, halving_warnings
+from vitree.run.outcome import Outcome
 from vitree.run.reduced import run_reduced
+from vitree.run.running import Running
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, Text, keyword, named
 
@@ -121,7 +123,7 @@ def simulate(
         exception, and its attribute ``trajectory`` has the steps before. A KeyboardInterrupt has that attribute, too.
     """
     given = locals()  # before any other name is bound: the arguments, each written once above
-    return run(given.pop("model"), RunArguments(**given))
+    return run(given.pop("model"), RunArguments.all_of(given))
 
 
 def run(model: System, given: RunArguments) -> Trajectory:
@@ -138,50 +140,53 @@ def run(model: System, given: RunArguments) -> Trajectory:
     """
     require_system(model)
     model.require_regular()
-    if given.method is not None and not (isinstance(given.method, str) and given.method in model.methods):
-        raise UnknownNameError("method", given.method, model.methods, about=Argument("method", given.method))
+    methods = model.methods
+    if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
+        raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
     for name in ("wrenches", "prescribed"):
         value = getattr(given, name)
         if value is not None and not isinstance(value, Mapping):
             raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
-    if not isinstance(plain_scalar(given.effort_limits), bool):
-        raise InputError(Argument("effort_limits", given.effort_limits) + " must be True or False")
+    limits = given.effort_limits
+    if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
+        raise InputError(Argument("effort_limits", limits) + " must be True or False")
     if given.progress is not None and not callable(given.progress):
         raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
-    if isinstance(model, ReducedModel):
+    if type(model) is not Model and isinstance(model, ReducedModel):
         return run_reduced(model, given, run)
     if given.resume is not None:
         given = _as_before(model, given)
-    kind: type[Integrator] = model.methods[given.method or next(iter(model.methods))]
+    kind: type[Integrator] = methods[given.method or next(iter(methods))]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     every, t0 = whole(given.every), real(given.t0)
     if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
-    if not np.isfinite(t0):
+    if not math.isfinite(t0):
         raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
-    given = given.but(every=every, t0=t0)
+    if every is not given.every or t0 is not given.t0:
+        given = given.but(every=every, t0=t0)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(t0, t0 + schedule.duration, shortest)
-    limited = LimitedTorque(model, given.torque) if given.effort_limits and given.torque is not None else None
-    integrator = kind(model, schedule.dt, torque=given.torque if limited is None else limited.torque,
-                      wrenches=given.wrenches, wrench_axes=given.wrench_axes, inputs=given.inputs,
-                      prescribed=given.prescribed, **given.options)  # fmt: skip
-    records, watched = _started(integrator, given, schedule)
+    limited = LimitedTorque(model, given.torque) if limits and given.torque is not None else None
+    place = Place(kind, model, schedule.dt, given.options, given.torque if limited is None else limited.torque, given)
+    running = Running(place, given, schedule)
 
-    def trajectory() -> Trajectory:
-        cut = {"effort_cut": limited.shares()} if limited is not None else {}
-        settings = schedule.settings(given.every) | cut
-        return _trajectory(integrator, records.trimmed(), settings, watched, keeps_energy=not given.driven)
+    def outcome() -> Outcome:
+        return running.outcome({"effort_cut": limited.shares()} if limited is not None else {})
 
     try:
-        goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
-        integrator.run(records, goal, every, given.progress, watched)
+        running.finish()
     except (Exception, KeyboardInterrupt) as stop:  # also those of a caller's function
         with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
-            stop.trajectory = trajectory()  # type: ignore[union-attr]
+            stop.trajectory = outcome().trajectory()  # type: ignore[union-attr]
         raise
-    done = _sound(model, trajectory())
-    _require_right_way(model, done)
+    end = outcome()
+    done = end.trajectory()
+    if not end.sound():
+        _raise_unsound(model, done)
+    if running.faces:
+        _require_right_way(model, done)
+    place.give_back()
     return done
 
 
@@ -208,17 +213,11 @@ def require_system(model: Any) -> None:
         )
 
 
-def _sound(model: System, traj: Trajectory) -> Trajectory:
-    """Return a trajectory if its states and energies are finite.
-
-    Raises
-    ------
-    ConvergenceError
-        If one is not; with the records before.
-    """
+def _raise_unsound(model: System, traj: Trajectory) -> None:
+    """Raise a ConvergenceError if a state or an energy of a trajectory is not finite, with the records before."""
     count = sound_records(traj)
     if count == len(traj):
-        return traj
+        return
     met = coincident(model, traj.q[count]) if isinstance(model, Model) else []
     why = met[0] if met else "its energy or velocity is infinite or NaN; halve " + named("dt") + " or look at the loads"
     raise ConvergenceError(
@@ -253,98 +252,3 @@ def _as_before(model: System, given: RunArguments) -> RunArguments:
     if given.method not in (None, before.method):
         raise InputError(f'the run to resume was by "{before.method}", not "{given.method}"')
     return given.but(method=before.method, dt=made["dt"], options=made["options"])
-
-
-def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
-    """Set the integrator's state, plan its steps, and return room for the records and monitors."""
-    model, rows = integrator.model, schedule.steps // given.every
-    t0, done, state = given.t0, 0, None
-    if given.resume is not None:
-        t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
-    q0 = given.q0 if state is None else state[1]
-    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
-    if not schedule.adaptive:
-        integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
-    monitors = monitors_of(given.monitors)
-    watched = Monitors(monitors, model, schedule.steps) if monitors else None
-    if state is not None:
-        records = _records(integrator, *state, rows)
-    else:
-        records = _begin(integrator, float(t0), q0, given, rows)
-    if schedule.spans is not None:
-        integrator.vary(schedule.spans, schedule.ends(t0, done))
-    return records, watched
-
-
-def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
-    """Set the integrator's state and return records that hold it, with room for more."""
-    model, v0, p0, q1 = integrator.model, given.v0, given.p0, given.q1
-    starts = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
-    if len(starts) > 1:
-        raise InputError(f"give one of v0, p0, q1, not {' and '.join(starts)}")
-    if v0 is not None:
-        v0 = model.validate_velocity(v0, "v0")
-    if model.kinematic_names:
-        q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
-        # the others follow what is prescribed as the constraints have it, if no velocity is given
-        v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
-    if model.constraints:
-        require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
-    model.require_regular(q0)
-    if q1 is not None:
-        x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
-    else:
-        if p0 is not None:
-            p0 = model.validate_velocity(p0, "p0")
-            v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
-        else:
-            v = model.zero_velocity() if v0 is None else v0
-        if not integrator.uses_momentum:
-            x0 = v
-        elif p0 is not None:
-            x0 = p0
-        else:
-            x0 = model.momentum_from_velocity(q0, v)
-    integrator.start(t0, q0, x0)
-    return _records(integrator, t0, q0, x0, count)
-
-
-def _records(integrator: Integrator, t0, q0, x0, count) -> Records:
-    """Room for the start and so many states."""
-    model = integrator.model
-    records = Records(
-        np.empty(count + 1), np.empty((count + 1, model.nq)), np.empty((count + 1, model.nv)),
-        np.zeros(count + 1, dtype=np.intc), np.zeros(count + 1), np.full((count + 1, len(model.constraints)), np.nan),
-    )  # fmt: skip
-    records.t[0], records.q[0], records.x[0] = t0, q0, x0
-    return records
-
-
-def _trajectory(integrator: Integrator, records: Records, settings: dict, watched, keeps_energy: bool) -> Trajectory:
-    """Return the trajectory of the records, with v or p, energies and momentum computed from the states."""
-    model, q, x = integrator.model, records.q, records.x
-    with np.errstate(all="ignore"):
-        if integrator.uses_momentum:
-            v, p = integrator.velocities(records.t, q, x), x
-        else:
-            v, p = x, model.momenta(q, x)
-        energies = model.energies(q, v)
-        h = model.constraint_errors(q)
-    odd = [*halving_warnings(integrator), *(energy_warnings(energies) if keeps_energy and model.conservative else ())]
-    return Trajectory(
-        model_name=model.name,
-        joint_names=model.joint_names,
-        q_names=model.q_names,
-        v_names=model.v_names,
-        method=integrator.name,
-        settings={**settings, **integrator.settings, "options": integrator.chosen, "model_digest": model.digest,
-                  "halved": integrator.halved, "warnings": odd, **integrator.adapted},
-        t=records.t, q=q, v=v, p=p, kinetic=energies[:, 0], potential=energies[:, 1],
-        momentum=energies[:, 2:8], multipliers=integrator.multipliers_of(records), constraint=h,
-        constraint_names=tuple(c.name for c in model.constraints),
-        iterations=records.iterations, residual=records.residual,
-        iterations_total=integrator.total_iterations, iterations_max=integrator.most_iterations,
-        steps=integrator.steps, seconds=records.seconds,
-        monitors=watched.kept() if watched else None, system=model,
-        checkpoint=np.frombuffer(integrator.checkpoint(), np.uint8),
-    )  # fmt: skip

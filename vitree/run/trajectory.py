@@ -78,7 +78,7 @@ class Trajectory(Recording):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes; for a system that cannot be pickled, the facts that a file keeps about it."""
-        state = dict(vars(self))
+        state = super().__getstate__()
         try:
             pickle.dumps(self.system)
         except Exception:  # a load may hold anything, such as a lambda

@@ -1,3 +1,4 @@
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.float cimport DBL_MAX
 from libc.limits cimport INT_MAX
 from libc.stdlib cimport free, realloc
@@ -58,6 +59,8 @@ cdef class Memory:
     """
 
     cdef list kept_pieces
+    cdef Py_ssize_t kept_size           # [bytes] of all of them
+    cdef readonly Py_ssize_t size       # [bytes] of all pieces
     cdef Bound* bounds                  # (bound_count,)
     cdef int bound_count
     cdef list scratch_pieces
@@ -72,9 +75,11 @@ cdef class Memory:
     cdef void* added(self, list pieces, size_t size) except NULL:
         cdef Piece piece = Piece(size)
         pieces.append(piece)
+        self.size += size
         return piece.at
 
     cdef void* kept(self, size_t size) except NULL:
+        self.kept_size += size
         return self.added(self.kept_pieces, size)
 
     cdef void* scratch(self, size_t size) except NULL:
@@ -122,17 +127,27 @@ cdef class Memory:
     def content(self):
         """Return the bytes of the kept pieces."""
         cdef Piece piece
-        return b"".join([(<char*>piece.at)[: piece.size] for piece in self.kept_pieces])
+        cdef bytes content = PyBytes_FromStringAndSize(NULL, self.kept_size)
+        cdef char* to = PyBytes_AS_STRING(content)
+        for piece in self.kept_pieces:
+            memcpy(to, piece.at, piece.size)
+            to += piece.size
+        return content
+
+    cdef void clear(self):
+        # all but the given pieces as they were made: zeros, so that not even unused bytes tell of the runs before
+        cdef Piece piece
+        for piece in self.kept_pieces:
+            memset(piece.at, 0, piece.size)
+        for piece in self.scratch_pieces:
+            memset(piece.at, 0, piece.size)
 
     def restore(self, bytes content):
         """Write to the kept pieces the :meth:`content` of a stepper that was made with the same arguments."""
-        cdef Piece piece
-        cdef size_t size = 0
         cdef int k
-        for piece in self.kept_pieces:
-            size += piece.size
-        if size != <size_t>len(content):
-            raise ValueError(f"a history of {len(content)} bytes; the history of this stepper has {size} bytes")
+        if self.kept_size != len(content):
+            raise ValueError(
+                f"a history of {len(content)} bytes; the history of this stepper has {self.kept_size} bytes")
         before = self.content()
         self.write(content)
         for k in range(self.bound_count):

@@ -9,6 +9,17 @@
 #   6. `begin` forgets all that lies before the state that was just set.
 #   7. The next steps depend on the kept memory, on the arguments, and on nothing else (Memory).
 
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport uintptr_t
+
+from vitree.arguments import Asked
+from vitree.errors import CallableError
+
+cdef object empty = np.empty
+cdef object ndarray = np.ndarray
+cdef object asked_kind = Asked
+
+
 cdef bint bounded(const double* x, int n) noexcept nogil:
     # whether no entry is NaN or has blown up
     cdef int k
@@ -16,6 +27,69 @@ cdef bint bounded(const double* x, int n) noexcept nogil:
         if not fabs(x[k]) <= MOST:
             return False
     return True
+
+
+cdef bint take(answer, int n, double* to) except -1:
+    # copies n finite doubles in order; whether the answer is a plain array of them. All else is for the careful way
+    cdef Py_buffer found
+    cdef const double* at
+    cdef bint fits = False
+    cdef int k
+    if type(answer) is not ndarray:
+        return False
+    try:
+        PyObject_GetBuffer(answer, &found, PyBUF_FORMAT | PyBUF_STRIDES)
+    except Exception:  # such as an array of dates
+        return False
+    at = <const double*>found.buf
+    if (found.ndim == 1 and found.shape[0] == n and found.format[0] == c"d" and found.format[1] == 0
+            and (n < 2 or found.strides[0] == sizeof(double)) and <uintptr_t>at % sizeof(double) == 0):
+        fits = True
+        for k in range(n):
+            fits = fits and isfinite(at[k])
+        if fits:
+            memcpy(to, at, n * sizeof(double))
+    PyBuffer_Release(&found)
+    return fits
+
+
+def largest_of(*arrays):
+    """The largest |number| in arrays of doubles that lie in order; NaN if there is one."""
+    cdef Py_buffer found
+    cdef const double* at
+    cdef Py_ssize_t k
+    cdef double size = 0.0
+    for array in arrays:
+        PyObject_GetBuffer(array, &found, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)
+        at = <const double*>found.buf
+        if found.format[0] != c"d":
+            PyBuffer_Release(&found)
+            raise ValueError("arrays of doubles are needed")
+        for k in range(found.len // <Py_ssize_t>sizeof(double)):
+            if not size >= fabs(at[k]):
+                size = fabs(at[k]) if size == size else size
+        PyBuffer_Release(&found)
+    return size
+
+
+cdef class Desk:
+    """An array, the copies of which are handed to the user's functions."""
+
+    cdef object array
+    cdef object copied                  # its method
+    cdef double[::1] view
+    cdef double* at
+    cdef int n
+
+    def __cinit__(self, int n):
+        self.array, self.n = empty(n), n
+        self.copied = self.array.copy
+        self.view = self.array
+        self.at = &self.view[0] if n else NULL
+
+    cdef object copy(self, const double* x):
+        memcpy(self.at, x, self.n * sizeof(double))
+        return self.copied()
 
 
 cdef class Before:
@@ -74,6 +148,8 @@ cdef class Stepper:
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
     cdef Before before                  # made by the first run that may ask the user's functions
+    cdef Desk q_desk                    # and the arrays that they are given
+    cdef Desk v_desk
     cdef readonly object exception      # raised by a callable
 
     def __cinit__(self, *args, **options):
@@ -84,27 +160,51 @@ cdef class Stepper:
     cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque) except -1:
         # the state, and what drives the system
         cdef Schedule* plan = &self.shared.schedule
-        cdef const double[:, ::1] rows
         self.nq, self.nv = nq, nv
         plan.span, plan.until, plan.nu = h, INFINITY, nu
         self.lane.now.h = h
         state_make(&self.lane.state, self.memory, nq, nv)
-        self.ask_inputs, self.ask_torque = inputs if callable(inputs) else None, torque if callable(torque) else None
-        plan.calls_user = self.ask_inputs is not None or self.ask_torque is not None
+        plan.calls_user = callable(inputs) or callable(torque)
         if inputs is not None and not callable(inputs):
             inputs = np.ascontiguousarray(inputs, dtype=float)
-        if inputs is not None and not callable(inputs) and inputs.ndim == 2 and nu:
-            rows = self.rows_owner = inputs
-            require_size(rows.shape[1], nu, "columns of inputs")
-            plan.u_rows, plan.u_count = &rows[0, 0], rows.shape[0]
-        fixed = self.ask_inputs is None and plan.u_rows == NULL
+        fixed = not callable(inputs) and (inputs is None or inputs.ndim < 2 or not nu)
         self.lane.drive.u = self.memory.given_reals(nu) if fixed else self.memory.scratch_reals(nu)
         self.lane.drive.tau = self.memory.scratch_reals(nv) if callable(torque) else self.memory.given_reals(nv)
-        if fixed and inputs is not None and nu:
-            self.read(inputs, nu, self.lane.drive.u, "inputs")
-        if torque is not None and not callable(torque):
-            self.read(torque, nv, self.lane.drive.tau, "torque")
+        self.drive(inputs, torque)
         return 0
+
+    def drive(self, inputs, torque):
+        """Take other inputs and another torque, of the kinds that the stepper was made with."""
+        cdef Schedule* plan = &self.shared.schedule
+        cdef const double[:, ::1] rows
+        self.ask_inputs, self.ask_torque = inputs if callable(inputs) else None, torque if callable(torque) else None
+        if plan.calls_user != (self.ask_inputs is not None or self.ask_torque is not None):
+            raise ValueError("the stepper was made with inputs and a torque of other kinds")
+        if self.ask_inputs is None and inputs is not None and plan.nu:
+            inputs = np.ascontiguousarray(inputs, dtype=float)
+            if inputs.ndim == 2:
+                rows = self.rows_owner = inputs
+                require_size(rows.shape[1], plan.nu, "columns of inputs")
+                plan.u_rows, plan.u_count = &rows[0, 0], rows.shape[0]
+            else:
+                self.read(inputs, plan.nu, self.lane.drive.u, "inputs")
+        if self.ask_torque is None and torque is not None:
+            self.read(torque, self.nv, self.lane.drive.tau, "torque")
+
+    def release(self):
+        """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
+        cdef Schedule* plan = &self.shared.schedule
+        self.ask_inputs = self.ask_torque = self.exception = None
+        self.rows_owner = self.spans_owner = self.watched_owner = self.pushes_owner = None
+        self.watched_out, self.watched_count, self.pushes_out, self.pushes_every = NULL, 0, NULL, 0
+        plan.spans, plan.ends, plan.span_count, plan.begun = NULL, NULL, 0, 0
+        plan.u_rows, plan.u_count, plan.until, plan.arrived = NULL, 0, INFINITY, False
+        self.memory.clear()
+
+    @property
+    def size(self):
+        """Bytes of its memory."""
+        return self.memory.size
 
     # ---- what a kind of stepper says ---------------------------------------------------------------
 
@@ -148,14 +248,15 @@ cdef class Stepper:
 
     def set_state(self, double t, const double[::1] q, const double[::1] x):
         """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
+        self.place(t, entries(q, self.nq, "entries of q"), entries(x, self.nv, "entries of p or v"))
+
+    cdef void place(self, double t, const double* q, const double* x) noexcept nogil:
         cdef Clock* clock = self.lane.clock
-        require_size(q.shape[0], self.nq, "entries of q")
-        require_size(x.shape[0], self.nv, "entries of p or v")
         clock.t = clock.t0 = t
         clock.steps = clock.total_iterations = clock.most_iterations = 0
         clock.h_last, clock.restarted = 0.0, True
-        memcpy(self.lane.state.q, &q[0], self.nq * sizeof(double))
-        memcpy(self.lane.state.x, &x[0], self.nv * sizeof(double))
+        memcpy(self.lane.state.q, q, self.nq * sizeof(double))
+        memcpy(self.lane.state.x, x, self.nv * sizeof(double))
         self.start_run()
         self.lane.now.first_row = 0
         self.begin()
@@ -240,7 +341,11 @@ cdef class Stepper:
             self.before = Before(self.memory)
         self.require_rows(clock.steps - plan.begun + count)
         written = (clock.steps - plan.begun + count) // every - (clock.steps - plan.begun) // every
-        if written:
+        if written and not (
+                q.shape[1] == self.nq and x.shape[1] == self.nv and multipliers.shape[1] == held
+                and row + written <= min(t.shape[0], q.shape[0], x.shape[0], multipliers.shape[0], error.shape[0],
+                                         iterations.shape[0])
+                and (self.watched_out == NULL or row + written <= self.watched_count)):
             self.require_room(records, row + written)
         with nogil:
             for k in range(count):
@@ -367,15 +472,34 @@ cdef class Stepper:
             return NOT_FINITE
         with gil:
             try:
+                if self.q_desk is None:
+                    self.q_desk, self.v_desk = Desk(self.nq), Desk(self.nv)
                 if self.ask_torque is not None:
-                    self.read(self.ask_torque(t, self.array(q, self.nq), self.array(v, self.nv)), self.nv,
-                              self.lane.drive.tau, f"torque(t, q, v) at t = {t:.9g} s")
+                    self.answer(self.ask_torque, t, q, v, self.nv, self.lane.drive.tau, "torque")
                 if self.ask_inputs is not None:
-                    self.read(self.ask_inputs(t, self.array(q, self.nq), self.array(v, self.nv)),
-                              self.shared.schedule.nu, self.lane.drive.u, f"inputs(t, q, v) at t = {t:.9g} s")
+                    self.answer(self.ask_inputs, t, q, v, self.shared.schedule.nu, self.lane.drive.u, "inputs")
                 return OK
             except BaseException as error:
                 return self.fail(error)
+
+    cdef int answer(self, function, double t, const double* q, const double* v, int n, double* to, name) except -1:
+        # the answer (n,) of a function (t, q, v) of the user's, which is given arrays of its own
+        cdef object own_q = self.q_desk.copy(q), own_v = self.v_desk.copy(v), found
+        if type(function) is asked_kind:
+            try:
+                found = function.function(t, own_q, own_v)
+            except CallableError:
+                raise
+            except Exception as error:
+                raise function.raised(error, (t, own_q, own_v)) from error
+            if take(found, n, to):
+                return 0
+            found = function.numbers(found, (t, own_q, own_v))
+        else:
+            found = function(t, own_q, own_v)
+            if take(found, n, to):
+                return 0
+        return self.read(found, n, to, f"{name}(t, q, v) at t = {t:.9g} s")
 
     cdef int fail(self, error) noexcept:
         # the first error counts: later ones may come of it
@@ -385,7 +509,7 @@ cdef class Stepper:
 
     cdef object array(self, const double* x, int n):
         cdef double[::1] view
-        out = np.empty(n)
+        out = empty(n)
         if n:
             view = out
             memcpy(&view[0], x, n * sizeof(double))

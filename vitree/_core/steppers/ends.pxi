@@ -1,0 +1,74 @@
+# The ends of a run of few records, without rows of lanes: the momentum of its start, the velocities of its records.
+# The kernels are those of the doors, and so are the bits.
+
+#: How far the square of a quaternion's length may be from 1 so that nobody normalises it, in whatever order its four
+#: terms are rounded: the length is then within 4e-16 of 1
+cdef long double UNIT = 2e-16
+
+
+cdef bint unit_quaternions(const vt_model* m, const double* q) noexcept nogil:
+    # whether all quaternions are so near to unit length that a configuration is taken as it is
+    cdef int i, j
+    cdef const double* x
+    cdef long double square
+    for i in range(m.nbody):
+        if m.body[i].kind == BALL or m.body[i].kind == FREE:
+            x = q + m.body[i].iq + (3 if m.body[i].kind == FREE else 0)
+            square = -1.0
+            for j in range(4):
+                square += <long double>x[j] * x[j]
+            if not -UNIT <= square <= UNIT:
+                return False
+    return True
+
+
+def start_moving(ModelStepper stepper, double t, q, v, records, bint by_momentum):
+    """Start a stepper at (q, v), and write the state to the first row of the records.
+
+    Returns whether it did: not if q and v are others than finite arrays of doubles, nor if a quaternion is not of unit
+    length to the last bits, nor if the momentum is not finite.
+    """
+    cdef const vt_model* m = stepper.shared.m
+    cdef Bodies* b = &stepper.lane.bodies
+    cdef double[::1] times = records.t
+    cdef double[:, ::1] q_rows = records.q, x_rows = records.x
+    cdef double* at
+    cdef double* x
+    require_size(q_rows.shape[1], m.nq, "columns of q")
+    require_size(x_rows.shape[1], m.nv, "columns of x")
+    if not (m.nv and times.shape[0] and q_rows.shape[0] and x_rows.shape[0]):
+        return False
+    at, x = &q_rows[0, 0], &x_rows[0, 0]
+    if not (take(q, m.nq, at) and take(v, m.nv, x) and unit_quaternions(m, at)):
+        return False
+    if by_momentum:
+        if b.rnea == NULL:
+            b.rnea = <RneaBody*>stepper.memory.scratch(m.nbody * sizeof(RneaBody))
+        memcpy(stepper.lane.newton.v, x, m.nv * sizeof(double))
+        rnea(m, NO_GRAVITY, at, stepper.shared.zeros, stepper.lane.newton.v, x, b.rnea)
+        if not all_finite(x, m.nv):
+            return False
+    times[0] = t
+    stepper.place(t, at, x)
+    return True
+
+
+def velocities_of(ModelStepper stepper, const double[:, ::1] q, const double[:, ::1] p, double[:, ::1] v):
+    """Write the velocities of rows of momenta to v (n, nv); return the largest |number| of q and v, or NaN.
+
+    With constraints they are those that the stepper takes, to rounding errors those of the model. The stepper forgets
+    its state.
+    """
+    cdef const vt_model* m = stepper.shared.m
+    cdef Py_ssize_t k
+    cdef double size = 0.0
+    require_size(q.shape[1], m.nq, "columns of q")
+    require_size(p.shape[1], m.nv, "columns of p")
+    require_size(v.shape[1], m.nv, "columns of v")
+    require_size(p.shape[0], q.shape[0], "rows of p")
+    require_size(v.shape[0], q.shape[0], "rows of v")
+    if m.nv:
+        for k in range(q.shape[0]):
+            stepper.velocity(&q[k, 0], &p[k, 0], &v[k, 0])
+            size = vt_max_nan(size, vt_max_nan(largest(&q[k, 0], m.nq), largest(&v[k, 0], m.nv)))
+    return size

@@ -1,0 +1,99 @@
+"""Integrators between runs: a model keeps some, so that a run need not make its own anew.
+
+An integrator serves one run at a time: a run takes it away from the model, and a run that succeeded gives it back, as
+it was made. A model is not kept alive by its idle integrators: they do not know it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vitree.integrators.base import Integrator
+from vitree.model.model import Model
+
+#: Most integrators that a model keeps, and the most bytes of the memory of each.
+MOST, BYTES = 4, 2**22
+
+#: Types of the options that are told from others by type and repr.
+_PLAIN = (str, int, float, bool)
+
+_lock = threading.Lock()
+
+
+class Place:
+    """Where the integrator of a run comes from, and goes back to.
+
+    Parameters
+    ----------
+    kind : type of Integrator
+    model : System
+    dt : float [s]
+    options : mapping
+        Those of the method.
+    torque : None, array or callable
+    given : object
+        Has the other arguments of an Integrator as attributes: wrenches, wrench_axes, inputs, prescribed.
+    """
+
+    def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
+                 given: Any):  # fmt: skip
+        self.model = model
+        self.key = _key(kind, model, dt, options, torque, given)
+        integrator: Any = None
+        if self.key is not None:
+            with _lock:
+                integrator = vars(model)["_idle"].pop(self.key, None)
+        if integrator is None:
+            integrator = kind(model, dt, torque=torque, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
+                              inputs=given.inputs, prescribed=given.prescribed, **options)  # fmt: skip
+        else:
+            integrator.serve(model, torque, given.inputs)
+        self.integrator: Integrator = integrator
+
+    def give_back(self) -> None:
+        """Leave the integrator to the model's later runs; nothing of this run may ask it from here on."""
+        integrator: Any = self.integrator
+        if self.key is None or integrator.stepper.size > BYTES:
+            return
+        del self.integrator
+        integrator.rest()
+        with _lock:
+            idle = vars(self.model)["_idle"]
+            idle.pop(self.key, None)
+            while len(idle) >= MOST:
+                del idle[next(iter(idle))]
+            idle[self.key] = integrator
+
+
+def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], torque: Any, given: Any) -> tuple | None:
+    """What integrators that stand for each other have in common; None of those that are made for one run."""
+    if getattr(kind, "reusable", None) is not kind or given.wrenches is not None or given.prescribed is not None:
+        return None
+    own = vars(model)
+    if "_idle" not in own:
+        own["_idle"] = {} if _fits(model) else None
+    inputs = given.inputs
+    if own["_idle"] is None or not (inputs is None or type(inputs) is np.ndarray or callable(inputs)):
+        return None
+    if "adapt" in options:  # the state of the step density outlasts the run
+        return None
+    if not options:
+        return kind, dt, _sort(torque), _sort(inputs)
+    for value in options.values():
+        if type(value) not in _PLAIN:
+            return None
+    return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
+
+
+def _fits(model: Any) -> bool:
+    """Whether integrators can do without their system: functions written in Python know it, motions are of one run."""
+    return isinstance(model, Model) and model.written is None and not model.kinematic_names
+
+
+def _sort(drive: Any) -> int:
+    """Nothing, a function, or an array of so many axes."""
+    return -1 if drive is None else -2 if callable(drive) else drive.ndim if type(drive) is np.ndarray else 1

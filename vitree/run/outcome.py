@@ -1,0 +1,203 @@
+"""Outcome: what a run leaves, and all that follows from it; a Trajectory asks it for its fields."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from vitree._core import scalar
+from vitree.integrators.base import FEW_ROWS, Records
+from vitree.integrators.compiled import ORDINARY, checkpoint_of
+from vitree.results.plain import plain, read_only
+from vitree.results.recording import NAMES_OF_FIELDS
+from vitree.run.arguments import Schedule
+from vitree.run.monitors import Monitors
+from vitree.run.oddities import energy_warnings, halving_warnings
+from vitree.run.trajectory import Trajectory
+
+core = scalar()
+
+
+class Outcome:
+    """The fields of a Trajectory, each worked out when it is first asked for.
+
+    Parameters
+    ----------
+    integrator : Integrator
+        At the end of the run.
+    records : Records
+        Those written.
+    schedule : Schedule
+    every : int
+        Which steps are recorded.
+    more : dict
+        Settings beside those of the steps.
+    watched : Monitors or None
+    keeps_energy : bool
+        Whether nothing drives the run.
+    later : bool
+        Whether all follows from the records and from a model that never changes. The outcome then does not ask the
+        integrator any more, which may serve another run.
+    """
+
+    film = about = None
+
+    def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: dict[str, Any],
+                 watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip
+        self.system: Any = integrator.model
+        self.records, self._watched, self._keeps_energy = records, watched, keeps_energy
+        self._of_steps = schedule, every, more
+        self._energies: np.ndarray | None = None
+        self._v: np.ndarray | None = records.x
+        if not later:
+            self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
+            self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
+            self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
+            self.iterations_max = integrator.most_iterations
+            if self._uses_momentum:
+                self._v = integrator.velocities(records.t, records.q, records.x)
+            return
+        stepper, facts = integrator.stepper, integrator.facts
+        self._by, self._facts, self._history = None, facts, stepper.history()
+        self.method, self._uses_momentum = facts.name, facts.uses_momentum
+        self.halved = stepper.halved if facts.uses_momentum else 0
+        self.between = stepper.halved_between if self.halved else None
+        self.steps, self.iterations_total = stepper.steps, stepper.total_iterations
+        self.iterations_max = stepper.most_iterations
+        self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
+        self._largest = self._largest_by(stepper)
+
+    def _largest_by(self, stepper: Any) -> float:
+        """Return the largest number of the states, by a stepper that forgets its own; infinite if nobody looked."""
+        q, x = self.records.q, self.records.x
+        if not self._uses_momentum:
+            return core.largest_of(q, x)
+        self._v = None
+        if len(x) > FEW_ROWS:
+            return math.inf
+        v = x.copy()
+        size = core.velocities_of(stepper, q, x, v)
+        if not self._facts.constrained:  # else the model's own differ by rounding errors
+            self._v = v
+        return size
+
+    def trajectory(self) -> Trajectory:
+        """Return the trajectory: of all fields at once, if the integrator is to be asked."""
+        if self._by is None:
+            return Trajectory._of(self)
+        with np.errstate(all="ignore"):
+            return Trajectory(**{name: getattr(self, name) for name in NAMES_OF_FIELDS})
+
+    def sound(self) -> bool:
+        """Return whether states and energies are finite."""
+        if self._largest <= ORDINARY and self._facts.ordinary:
+            return True
+        return math.isfinite(core.largest_of(self.records.q, np.ascontiguousarray(self.v), self.energies))
+
+    # ---- states -----------------------------------------------------------------------------------
+
+    @property
+    def t(self) -> np.ndarray:
+        return self.records.t
+
+    @property
+    def q(self) -> np.ndarray:
+        return self.records.q
+
+    @property
+    def residual(self) -> np.ndarray:
+        return self.records.residual
+
+    @property
+    def seconds(self) -> float:
+        return self.records.seconds
+
+    @property
+    def p(self) -> np.ndarray:
+        return self.records.x if self._uses_momentum else self.system.momenta(self.records.q, self.records.x)
+
+    @property
+    def v(self) -> np.ndarray:
+        if self._v is None:
+            self._v = self.system.constrained_velocities(self.records.q, self.records.x)
+        return self._v
+
+    @property
+    def energies(self) -> np.ndarray:
+        """Energies, momentum and centre of mass (n, 11)."""
+        if self._energies is None:
+            self._energies = self.system.energies(self.records.q, self.v)
+        return self._energies
+
+    @property
+    def kinetic(self) -> np.ndarray:
+        return self.energies[:, 0]
+
+    @property
+    def potential(self) -> np.ndarray:
+        return self.energies[:, 1]
+
+    @property
+    def momentum(self) -> np.ndarray:
+        return self.energies[:, 2:8]
+
+    @property
+    def iterations(self) -> np.ndarray:
+        return self.records.iterations.astype(int)
+
+    @property
+    def constraint(self) -> np.ndarray:
+        return self.system.constraint_errors(self.q)
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        return self._multipliers if self._by is None else self._by.multipliers_of(self.records)
+
+    # ---- names and facts --------------------------------------------------------------------------
+
+    @property
+    def model_name(self) -> str:
+        return self.system.name
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.system.joint_names
+
+    @property
+    def q_names(self) -> tuple[str, ...]:
+        return self.system.q_names
+
+    @property
+    def v_names(self) -> tuple[str, ...]:
+        return self.system.v_names
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.system.constraints)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        schedule, every, more = self._of_steps
+        by: Any = self._by or self._facts
+        found = {
+            **schedule.settings(every), **more, **by.settings, "options": by.chosen, "model_digest": self.system.digest,
+            "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
+        }  # fmt: skip
+        return plain(found)
+
+    def _warnings(self) -> list[str]:
+        odd = halving_warnings(self.halved, self.between, self.steps)
+        return odd + (energy_warnings(self.energies) if self._keeps_energy and self.system.conservative else [])
+
+    @property
+    def monitors(self) -> dict[str, np.ndarray] | None:
+        kept = self._watched.kept() if self._watched else {}
+        return {name: read_only(rows) for name, rows in kept.items()}
+
+    @property
+    def checkpoint(self) -> np.ndarray:
+        by = self._by
+        kept = checkpoint_of(self._facts.mark, self._history) if by is None else by.checkpoint()
+        return np.frombuffer(kept, np.uint8)

@@ -1,0 +1,150 @@
+"""Running: a run on its way, apart from the arguments that it was asked for with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vitree._core import scalar
+from vitree.errors import InputError
+from vitree.integrators import Integrator
+from vitree.integrators.base import Records
+from vitree.integrators.idle import Place
+from vitree.model.closure import require_consistent
+from vitree.run.arguments import RunArguments, Schedule
+from vitree.run.monitors import Monitors, monitors_of
+from vitree.run.outcome import Outcome
+
+core = scalar()
+
+
+class Running:
+    """An integrator with a state, and the records of the states that it has come through.
+
+    Parameters
+    ----------
+    place : Place
+        Of the integrator.
+    given : RunArguments
+        The start, ``every``, ``monitors`` and ``progress``.
+    schedule : Schedule
+    """
+
+    def __init__(self, place: Place, given: RunArguments, schedule: Schedule):
+        self.place, self.integrator = place, place.integrator
+        self.every, self.progress, self.schedule = given.every, given.progress, schedule
+        self.keeps_energy = not given.driven
+        integrator: Any = place.integrator
+        #: whether nothing but the states and the model is to be asked when the run is over
+        self.plain = place.key is not None
+        self.records: Records
+        self.watched: Monitors | None = None
+        if self.plain and not integrator.facts.constrained and _asks_little(given, schedule):
+            self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
+        else:
+            self.records, self.watched = _started(integrator, given, schedule)
+
+    @property
+    def faces(self) -> bool:
+        """Whether constraints can have come to hold the wrong way round."""
+        integrator: Any = self.integrator
+        return integrator.facts.faces if self.plain else bool(integrator.model.constraints)
+
+    def finish(self) -> None:
+        """Advance to the end of the schedule; if a step fails, the state and the records are those before it."""
+        schedule, records = self.schedule, self.records
+        goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
+        self.integrator.run(records, goal, self.every, self.progress, self.watched)
+
+    def outcome(self, more: dict[str, Any]) -> Outcome:
+        """Return what the run has come to; ``more`` are settings beside those of its steps."""
+        return Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
+                       self.keeps_energy, self.plain)  # fmt: skip
+
+
+def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
+    """Set the integrator's state, plan its steps, and return room for the records and monitors."""
+    model, rows = integrator.model, schedule.steps // given.every
+    t0, done, state = given.t0, 0, None
+    if given.resume is not None:
+        t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
+    q0 = given.q0 if state is None else state[1]
+    q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
+    if not schedule.adaptive:
+        integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
+    monitors = monitors_of(given.monitors)
+    watched = Monitors(monitors, model, schedule.steps) if monitors else None
+    if state is not None:
+        records = _records(integrator, *state, rows)
+    else:
+        records = _begin(integrator, float(t0), q0, given, rows)
+    if schedule.spans is not None:
+        integrator.vary(schedule.spans, schedule.ends(t0, done))
+    return records, watched
+
+
+def _asks_little(given: RunArguments, schedule: Schedule) -> bool:
+    """Whether a run starts at (q0, v0), takes equal steps, and has neither monitors nor rows of inputs."""
+    return (
+        given.p0 is None and given.q1 is None and given.resume is None and schedule.spans is None
+        and type(given.monitors) is tuple and not given.monitors
+        and (type(given.inputs) is not np.ndarray or given.inputs.ndim < 2)
+    )  # fmt: skip
+
+
+def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
+    """Set the state of an integrator without constraints and prescribed motion to (q0, v0), and return records."""
+    model, stepper, by_momentum = integrator.model, integrator.stepper, integrator.facts.uses_momentum
+    q, v = given.q0, given.v0
+    records = Records.room(rows, model.nq, model.nv, 0)
+    if not (integrator.facts.bare and core.start_moving(stepper, given.t0, q, v, records, by_momentum)):
+        q = model.neutral() if q is None else model.validate_configuration(q, "q0")
+        v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
+        model.require_regular(q)
+        if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
+            x = model.momentum_from_velocity(q, v) if by_momentum else v  # or an error that says why there is none
+            integrator.start(given.t0, q, x)
+            records.t[0], records.q[0], records.x[0] = given.t0, q, x
+    return records
+
+
+def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
+    """Set the integrator's state and return records that hold it, with room for more."""
+    model, v0, p0, q1 = integrator.model, given.v0, given.p0, given.q1
+    starts = [name for name, value in (("v0", v0), ("p0", p0), ("q1", q1)) if value is not None]
+    if len(starts) > 1:
+        raise InputError(f"give one of v0, p0, q1, not {' and '.join(starts)}")
+    if v0 is not None:
+        v0 = model.validate_velocity(v0, "v0")
+    if integrator.motion.names:
+        q0, moving = integrator.motion.start(q0, model.zero_velocity() if v0 is None else v0)
+        # the others follow what is prescribed as the constraints have it, if no velocity is given
+        v0 = moving if starts else model.project_velocity(q0, moving) if model.constraints else moving
+    if model.constraints:
+        require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
+    model.require_regular(q0)
+    if q1 is not None:
+        x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
+    else:
+        if p0 is not None:
+            p0 = model.validate_velocity(p0, "p0")
+            v = model.constrained_velocities(q0[None], p0[None], None if v0 is None else v0[None])[0]
+        else:
+            v = model.zero_velocity() if v0 is None else v0
+        if not integrator.uses_momentum:
+            x0 = v
+        elif p0 is not None:
+            x0 = p0
+        else:
+            x0 = model.momentum_from_velocity(q0, v)
+    integrator.start(t0, q0, x0)
+    return _records(integrator, t0, q0, x0, count)
+
+
+def _records(integrator: Integrator, t0: float, q0: np.ndarray, x0: np.ndarray, count: int) -> Records:
+    """Room for the start and so many states."""
+    model = integrator.model
+    records = Records.room(count + 1, model.nq, model.nv, len(model.constraints))
+    records.t[0], records.q[0], records.x[0] = t0, q0, x0
+    return records
