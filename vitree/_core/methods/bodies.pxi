@@ -15,6 +15,11 @@ cdef inline Py_ssize_t part(const void* whole, const void* field) noexcept nogil
     return <const vt_real*>field - <const vt_real*>whole
 
 
+cdef inline vt_real* inside(void* whole, const void* field) noexcept nogil:
+    # the numbers of a struct from a field on
+    return <vt_real*>whole + part(whole, field)
+
+
 cdef void half_turns_abreast(const vt_model* m, const double* y, double* trial) noexcept nogil:
     cdef Trial z
     cdef int block, k, i
@@ -26,7 +31,7 @@ cdef void half_turns_abreast(const vt_model* m, const double* y, double* trial) 
         for k in range(VT_WIDTH):
             vt_put(&half, k, y[m.body[i + k].iv])
         vt_sincos(0.5 * half, &z.sine, &z.cosine)
-        vt_scatter(&z.sine, trial + i * trials + part(&z, &z.sine), trials, 2)
+        vt_scatter(inside(&z, &z.sine), trial + i * trials + part(&z, &z.sine), trials, 2)
 
 
 cdef void momenta_abreast(const vt_model* m, const double* node, double* trial, bint split) noexcept nogil:
@@ -44,18 +49,18 @@ cdef void momenta_abreast(const vt_model* m, const double* node, double* trial, 
         to = trial + i * trials
         at = node + i * nodes
         # D, M and move
-        vt_gather(to, trials, <vt_real*>&z.D, 16)
+        vt_gather(to, trials, inside(&z, &z.D), 16)
         vt_gather(&m.body[i].mass, bodies, &mass, 1)
         if split:
             # R, t and c
-            vt_gather(at, nodes, <vt_real*>&x.R, 15)
+            vt_gather(at, nodes, inside(&x, &x.R), 15)
             vt_gather(m.body[i].Ic, bodies, <vt_real*>&Ic, 6)
         else:
             # c and I
-            vt_gather(at + part(&x, &x.c), nodes, <vt_real*>&x.c, 9)
+            vt_gather(at + part(&x, &x.c), nodes, inside(&x, &x.c), 9)
         lt_momentum(&x, mass, Ic, split, &z)
         # w, p, f, g, the functions of the angle, N and F
-        vt_scatter(<vt_real*>&z.w, to + part(&z, &z.w), trials, 22)
+        vt_scatter(inside(&z, &z.w), to + part(&z, &z.w), trials, 22)
         for k in range(VT_WIDTH):
             if not m.body[i + k].inert:
                 # no zeros with signs
@@ -74,11 +79,11 @@ cdef void turn_gains_abreast(int first, int end, const double* node, const doubl
     cdef Py_ssize_t sets = sizeof(Gains) // sizeof(vt_real), solves = sizeof(Solve) // sizeof(vt_real)
     for block in range(blocks_of(end - first)):
         i = first + block_at(block, end - first)
-        vt_gather(node + i * nodes, nodes, <vt_real*>&x.R, 9)
-        vt_gather(trial + i * trials + part(&z, &z.M), trials, <vt_real*>&z.M, 9)
-        vt_gather(gains + i * sets, sets, <vt_real*>&g.Un, 12)
+        vt_gather(node + i * nodes, nodes, inside(&x, &x.R), 9)
+        vt_gather(trial + i * trials + part(&z, &z.M), trials, inside(&z, &z.M), 9)
+        vt_gather(gains + i * sets, sets, inside(&g, &g.Un), 12)
         lt_turn_gain(x.R, z.M, &g, &s)
-        vt_scatter(<vt_real*>&s.Un, solve + i * solves + part(&s, &s.Un), solves, 15)
+        vt_scatter(inside(&s, &s.Un), solve + i * solves + part(&s, &s.Un), solves, 15)
 
 
 cdef void middles_abreast(const vt_model* m, double* body) noexcept nogil:
@@ -96,12 +101,12 @@ cdef void middles_abreast(const vt_model* m, double* body) noexcept nogil:
         vt_gather(&m.body[i].mass, bodies, &mass, 1)
         vt_gather(m.body[i].com, bodies, <vt_real*>&com, 3)
         vt_gather(m.body[i].Ic, bodies, <vt_real*>&Ic, 6)
-        vt_gather(at, mids, <vt_real*>&s.R, 9)
-        vt_gather(at + part(&s, &s.w), mids, <vt_real*>&s.w, 6)
+        vt_gather(at, mids, inside(&s, &s.R), 9)
+        vt_gather(at + part(&s, &s.w), mids, inside(&s, &s.w), 6)
         mid_momentum(mass, com, Ic, constant3(m.g), &s)
         # c and I; n, f, gn and gf
-        vt_scatter(<vt_real*>&s.c, at + part(&s, &s.c), mids, 9)
-        vt_scatter(<vt_real*>&s.n, at + part(&s, &s.n), mids, 12)
+        vt_scatter(inside(&s, &s.c), at + part(&s, &s.c), mids, 9)
+        vt_scatter(inside(&s, &s.n), at + part(&s, &s.n), mids, 12)
 
 
 offered.lanes, offered.half_turns, offered.momenta = VT_WIDTH, half_turns_abreast, momenta_abreast
