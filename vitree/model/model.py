@@ -897,6 +897,12 @@ class Model(System):
         locked = np.asarray(self.flat.kinematic, dtype=bool)
         if not self.constraints and not locked.any():
             return self.velocities(q, p)
+        if self.written is None and not locked.any():
+            field = core.ModelStepper(self.core, 1.0, constraints=self.constraint_list)
+            q, p = np.ascontiguousarray(q), np.ascontiguousarray(p)
+            v = np.empty_like(p)
+            if np.isfinite(core.velocities_of(field, q, p, v)):
+                return v
         M, free = self.mass_matrices(q), ~locked
         v = np.zeros_like(p) if rates is None else np.where(locked, rates, 0.0)
         inner = M[:, free][:, :, free]
