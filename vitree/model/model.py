@@ -897,7 +897,7 @@ class Model(System):
         locked = np.asarray(self.flat.kinematic, dtype=bool)
         if not self.constraints and not locked.any():
             return self.velocities(q, p)
-        if self.written is None and not locked.any():
+        if self.full is self and self.written is None and not locked.any():
             field = core.ModelStepper(self.core, 1.0, constraints=self.constraint_list)
             q, p = np.ascontiguousarray(q), np.ascontiguousarray(p)
             v = np.empty_like(p)

@@ -204,6 +204,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
+    bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs
     int adapt                   # how steps adapt themselves, or 0
@@ -247,9 +248,11 @@ cdef struct Lane:
     Fronts fronts
     Newton newton
     Progress* progress
-    Guess* guess                # of the substep at hand
+    Guess* guess                # of the substep at hand: of its increment, and of its multipliers
+    Guess* push_guess
     Economy* economy
     Operator* operator
     Guess* guesses              # (stages,): each substep has its own
+    Guess* push_guesses
     Economy* economies
     Operator* operators

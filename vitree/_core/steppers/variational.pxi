@@ -69,11 +69,13 @@ cdef class VariationalStepper(ModelStepper):
         newton_make(&lane.newton, self.memory, n, rows, broyden)
         lane.newton.share = 1.0
         lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
+        lane.push_guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
         lane.economies = <Economy*>self.memory.kept(c.stages * sizeof(Economy))
         lane.operators = <Operator*>self.memory.given(c.stages * sizeof(Operator))
         for k in range(c.stages):
             economy_bounds(&lane.economies[k], self.memory)
             guess_make(&lane.guesses[k], self.memory, n)
+            guess_make(&lane.push_guesses[k], self.memory, self.shared.count)
             operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense())
         self.use(0)
 
@@ -95,6 +97,9 @@ cdef class VariationalStepper(ModelStepper):
         c.required = SAME
         self.choose_norm(options.get("inertia_scale"), options.get("drift"))
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
+        c.gears = self.shared.count > 0
+        for k in range(self.shared.count):
+            c.gears = c.gears and self.shared.constraint[k].kind == COUPLING
         return 0
 
     cdef int choose_norm(self, inertia, drift) except -1:
@@ -230,7 +235,7 @@ cdef class VariationalStepper(ModelStepper):
     cdef void use(self, int stage) noexcept nogil:
         # each substep of a composition has its own guess and operator
         self.lane.newton.stage = stage
-        self.lane.guess = &self.lane.guesses[stage]
+        self.lane.guess, self.lane.push_guess = &self.lane.guesses[stage], &self.lane.push_guesses[stage]
         self.lane.economy = &self.lane.economies[stage]
         self.lane.operator = &self.lane.operators[stage]
 
@@ -272,6 +277,8 @@ cdef class VariationalStepper(ModelStepper):
                 guess_scale(g, self.nv, self.lane.now.h)
                 guess_predict(g, self.nv, fixed if kind >= GUESS_EXTRAPOLATE_2 else guess_order(g), x.y)
                 self.lock_increment()
+                if self.shared.choices.gears:
+                    self.predict_multipliers()
                 return True
             kind = GUESS_ABA
         if kind == GUESS_CURRENT:
@@ -282,6 +289,13 @@ cdef class VariationalStepper(ModelStepper):
             if kind != self.shared.choices.guess:
                 self.guess_rest()
         return False
+
+    cdef void predict_multipliers(self) noexcept nogil:
+        # they are impulses, in proportion to the step as increments are, and have an order of their own
+        cdef Guess* g = self.lane.push_guess
+        if g.seen.count >= 4:
+            guess_scale(g, self.shared.count, self.lane.now.h)
+            guess_predict(g, self.shared.count, guess_order(g), self.lane.held.lam)
 
     cdef void guess_by_dynamics(self, double share) noexcept nogil:
         # y by the dynamics at the start of the step
@@ -805,7 +819,6 @@ cdef class VariationalStepper(ModelStepper):
             return status
         if leading:
             self.multipliers_as_forces()
-        self.learn()
         for k in range(self.shared.count):
             on = self.island(k)
             self.lane.held.hold1[k] = self.lane.held.hold2[k]
@@ -813,6 +826,7 @@ cdef class VariationalStepper(ModelStepper):
                 continue
             memcpy(self.lane.held.Dh1 + k * self.nv + on.v, self.lane.held.Dh2 + k * self.nv + on.v,
                    (on.v_end - on.v) * sizeof(double))
+        self.learn()
         self.lane.progress.opening = False
         self.pass_on()
         self.accept()
@@ -864,15 +878,19 @@ cdef class VariationalStepper(ModelStepper):
         cdef Guess* g = self.lane.guess
         if not (c.guess == GUESS_AUTO or c.guess >= GUESS_EXTRAPOLATE):
             return
-        if (c.solver == AUTO and self.lane.economy.have and not self.shared.count
+        if (c.solver == AUTO and self.lane.economy.have and (c.gears or not self.shared.count)
                 and self.lane.now.error > 0.03 * c.tolerance * x.now.scale):
             # extrapolate from the increments as they would be if solved further
             if self.direction() == OK:
                 self.correct()
         if g.seen.count == 0:
-            g.seen.h = self.lane.now.h
+            g.seen.h = self.lane.push_guess.seen.h = self.lane.now.h
+            self.lane.push_guess.seen.count = 0
         guess_scale(g, self.nv, self.lane.now.h)
         guess_learn(g, self.nv, x.y, x.spare)
+        if c.gears:
+            guess_scale(self.lane.push_guess, self.shared.count, self.lane.now.h)
+            guess_learn(self.lane.push_guess, self.shared.count, self.lane.held.lam, x.z)
 
     cdef int step(self) noexcept nogil:
         return self.substep(True)
