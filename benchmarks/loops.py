@@ -115,7 +115,7 @@ def main() -> None:
 
     def of_scissors(count):
         model, q = systems.scissor(count)
-        steps = 5 if smoke else max(10, 1000 // count)
+        steps = 5 if smoke else max(100, 1000 // count)
         return [step_time(model, q, np.zeros(model.nv), method, steps, repeats) for method in METHODS]
 
     table("four-bars side by side (exponent; of MuJoCo: share of linear-time's time)", (1, 3) if smoke else
