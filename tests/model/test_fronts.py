@@ -188,3 +188,16 @@ def test_few_constraints_are_solved_for_densely(monkeypatch):
     model, q = scissor(20)
     vt.simulate(model, q, duration=0.02, dt=2e-3)
     assert made and small.steps == 10
+
+
+@pytest.mark.parametrize("segments", [5, 15])
+def test_a_scissor_passes_the_collinear_configuration(segments, monkeypatch, always_by_plans):
+    """There the multipliers' matrix changes its sign, as Dh(q2) Dh(q1)^T does."""
+    model, q = scissor(segments)
+    run = vt.simulate(model, q, duration=2.0, dt=5e-3)
+    x = run.q[:, model.joint("x").q_slice]
+    assert always_by_plans and x.min() < -0.5 < 0.5 < x.max()
+    without_plans(monkeypatch)
+    exact = vt.simulate(model, q, duration=2.0, dt=5e-3)
+    assert run.settings["halved"] <= exact.settings["halved"] + 1
+    assert np.abs(run.q - exact.q)[:150].max() < 1e-4 and np.abs(run.constraint).max() < 1e-11

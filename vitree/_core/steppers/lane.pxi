@@ -160,6 +160,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int rows, Py_ssize_t broy
 
 
 cdef enum:              # signs of an operator's pivots, beside those where nothing moves
+    WRONG = -1          # the multipliers' matrix has another than it can have
     ODD = 0             # the determinant has another
     EVEN = 1            # the determinant has the same
     SAME = 2            # so has each pivot

@@ -222,18 +222,44 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef FrontFactors to
         cdef Signs signs
         cdef int k
-        signs_begin(&signs)
         for k in range(self.shared.coupled.count):
             on = &self.shared.coupled.at[k]
             if on.plan == NULL:
                 continue
+            signs_begin(&signs)
             to = front_factors_of(&fronts.factors[k], on.plan, self.lane.newton.stage)
             self.place_fronts(on, True)
             if front_factor(on.plan, &fronts.work[k], &to, self.shared.m, fronts.body, self.shared.constraint,
                             self.shared.coupled.member + on.row, held.hold1, held.hold2, &signs) != OK:
                 return DEPENDENT
-        self.lane.operator.sound[0] = min(self.lane.operator.sound[0], soundness(&signs))
+            if soundness(&signs) != SAME:
+                self.lane.operator.sound[0] = min(self.lane.operator.sound[0], self.soundness_between_nodes(on, signs.all))
         return OK
+
+    cdef int soundness_between_nodes(self, const Island* on, double all) noexcept nogil:
+        # the signs of an island apart: those of its joints alone, and that of the multipliers' matrix, det(J) times which
+        # is `all`. Where the step passes a singular configuration it is that of det(Dh2 Dh1^T)
+        cdef const vt_model* m = self.shared.m
+        cdef Holonomic* held = &self.lane.held
+        cdef const int* member = self.shared.coupled.member + on.row
+        cdef int c, n = self.nv, rows = on.row_end - on.row
+        cdef Signs signs
+        signs_begin(&signs)
+        lt_factor(self.at(self.own.trial), on.body, on.body_end, &signs)
+        if all * signs.all < 0.0:
+            forward_kinematics(m, self.lane.state.q, self.lane.bodies.pose)
+            for c in range(rows):
+                memset(held.Dh1 + member[c] * n, 0, n * sizeof(double))
+                hold_row(m, &self.shared.constraint[member[c]], self.lane.bodies.pose, &held.hold1[member[c]],
+                         held.Dh1 + member[c] * n)
+            forward_kinematics(m, self.lane.state.q2, self.lane.bodies.pose)
+            for c in range(rows):
+                memset(held.Dh2 + member[c] * n, 0, n * sizeof(double))
+                hold_row(m, &self.shared.constraint[member[c]], self.lane.bodies.pose, &held.hold2[member[c]],
+                         held.Dh2 + member[c] * n)
+            if self.sign_between_nodes(on, rows) * self.sign_at_rest(rows) >= 0:
+                return WRONG
+        return soundness(&signs)
 
     cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
         # mu = h times the correction of the multipliers
