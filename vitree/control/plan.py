@@ -51,7 +51,8 @@ class Plan:
                 raise InputError(f"plan.{name} has shape {x.shape}; it must have {axes} axes")
             object.__setattr__(self, name, x)
         for name in ("q_names", "v_names", "input_names"):
-            object.__setattr__(self, name, several(getattr(self, name), f"plan.{name}", "a sequence of names"))
+            names = several(getattr(self, name), f"plan.{name}", "a sequence of names")
+            object.__setattr__(self, name, tuple(str(x) for x in names))
 
     @property
     def h(self) -> float:

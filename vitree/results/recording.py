@@ -113,7 +113,8 @@ class Recording:
             if (count := whole(getattr(self, name))) is None:
                 raise InputError(f"trajectory.{name} is {shown(getattr(self, name))}; it must be a whole number")
             object.__setattr__(self, name, count)
-        n, nq, nv, m = np.size(self.t), len(self.q_names), len(self.v_names), len(self.constraint_names)
+        n = np.size(numbers_of(self.t, "trajectory.t"))
+        nq, nv, m = len(self.q_names), len(self.v_names), len(self.constraint_names)
         for name in ("constraint", "multipliers"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full((n, m), np.nan))
