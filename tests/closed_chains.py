@@ -34,3 +34,12 @@ def closed_chain():
     arm.add(vt.tz(-1.0), vt.frame("G2"))
     tree.constrain(vt.point_constraint("G", "G2", BOTH), vt.point_constraint("O", "O2", BOTH))
     return tree.compile()
+
+
+def finger():
+    """Two hinges, the second geared to the first, and a slider."""
+    tree = vt.Tree("finger")
+    one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.tx("c"), vt.body("three", 1.0))
+    tree.constrain(vt.gear("b", "a", 0.5))
+    return tree.compile()

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_chains import finger
 from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import chain_flat, random_flat
 
@@ -66,14 +67,6 @@ def prescribed():
     tree = vt.Tree("prescribed")
     one = tree.world.add(vt.tx("drive", kinematic=True), vt.body("cart", 1.0))
     one.add(vt.ry("swing"), vt.tz(-1.0), vt.body("mass", 0.3))
-    return tree.compile()
-
-
-def finger():
-    tree = vt.Tree("finger")
-    one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
-    one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.tx("c"), vt.body("three", 1.0))
-    tree.constrain(vt.gear("b", "a", 0.5))
     return tree.compile()
 
 

@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+from closed_chains import finger
 from loaded_models import random_tree
 
 import vitree as vt
@@ -13,15 +14,6 @@ from vitree.model.finite import coincident
 
 PENDULUM = vt.load_urdf(vt.find_robot("double_pendulum"))
 TREE, _, _ = random_tree(5, nbody=5, base="free")
-
-
-def finger():
-    tree = vt.Tree("finger")
-    one = tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
-    one.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0), vt.tx("c"), vt.body("three", 1.0))
-    tree.constrain(vt.gear("b", "a", 0.5))
-    return tree.compile()
-
 
 MODELS = {
     "pendulum": PENDULUM, "tree": vt.Model(TREE), "euler": vt.Model(TREE).euler(),

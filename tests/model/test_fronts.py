@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +14,9 @@ from random_models import random_flat, random_state
 import vitree as vt
 from vitree._core import scalar
 
-PIN = [(1, 0, 0), (0, 0, 1)]
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
+import systems
+
 
 @pytest.fixture(autouse=True)
 def always_by_plans(monkeypatch):
@@ -28,23 +32,6 @@ def always_by_plans(monkeypatch):
     monkeypatch.setattr(scalar(), "LEAST_FRONT_ROWS", 1)
     monkeypatch.setattr(scalar(), "FrontOrder", Cheap)
     return Cheap.made
-
-
-def scissor(segments, angle=0.9):
-    """Crossed links of 1 m and 1 kg that hang from a pivot and a slider: two chains, pinned to each other."""
-    tree = vt.Tree("scissor")
-    slider = tree.world.add(vt.tx("x"), vt.body("slider", 1.0))
-    start = {"x": np.cos(angle)}
-    for side, at in (("a", tree.world), ("b", slider)):
-        before = 0.0
-        for k in range(segments):
-            at = at.add(vt.ry(f"{side}{k}"), vt.tx(0.5), vt.body(f"{side}_link{k}", 1.0)).add(vt.tx(0.5))
-            absolute = angle if (side == "a") == (k % 2 == 0) else np.pi - angle
-            start[f"{side}{k}"], before = absolute - before, absolute
-    for k in range(segments):
-        tree.constrain(vt.point_constraint(f"a_link{k}", f"b_link{k}", PIN))
-    model = tree.compile()
-    return model, np.array([start[name] for name in model.joint_names])
 
 
 def without_plans(monkeypatch):
@@ -121,7 +108,7 @@ def test_accelerations_are_those_of_the_dense_way(base, seed, monkeypatch, alway
 @pytest.mark.parametrize("options", [{}, {"solver": "recursive-newton"}, {"solver": "frozen"}, {"solver": "broyden"},
                                      {"order": 4}, {"kinetic": "split"}], ids=str)  # fmt: skip
 def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_by_plans):
-    model, q = scissor(6)
+    model, q = systems.scissor(6, 0.9)
     run = vt.simulate(model, q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
     assert always_by_plans
     without_plans(monkeypatch)
@@ -132,7 +119,7 @@ def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_b
 
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_scissor_resumes_to_the_last_bit(order):
-    model, q = scissor(5)
+    model, q = systems.scissor(5, 0.9)
     whole = vt.simulate(model, q, duration=0.1, dt=2e-3, order=order)
     half = vt.simulate(model, q, duration=0.05, dt=2e-3, order=order)
     rest = vt.simulate(model, duration=0.05, resume=half)
@@ -141,7 +128,7 @@ def test_a_scissor_resumes_to_the_last_bit(order):
 
 def test_few_bodies_of_a_scissor_are_open_at_a_time(always_by_plans):
     for segments in (5, 10, 40):
-        model, _ = scissor(segments)
+        model, _ = systems.scissor(segments, 0.9)
         stepper_of(model, None)
         order = always_by_plans[-1]
         assert order.slots <= 3 and order.places <= 6
@@ -182,10 +169,10 @@ def test_few_constraints_are_solved_for_densely(monkeypatch):
             made.append(self)
 
     monkeypatch.setattr(scalar(), "FrontOrder", Noted)
-    model, q = scissor(2)
+    model, q = systems.scissor(2, 0.9)
     small = vt.simulate(model, q, duration=0.02, dt=2e-3)
     assert not made
-    model, q = scissor(20)
+    model, q = systems.scissor(20, 0.9)
     vt.simulate(model, q, duration=0.02, dt=2e-3)
     assert made and small.steps == 10
 
@@ -193,7 +180,7 @@ def test_few_constraints_are_solved_for_densely(monkeypatch):
 @pytest.mark.parametrize("segments", [5, 15])
 def test_a_scissor_passes_the_collinear_configuration(segments, monkeypatch, always_by_plans):
     """There the multipliers' matrix changes its sign, as Dh(q2) Dh(q1)^T does."""
-    model, q = scissor(segments)
+    model, q = systems.scissor(segments, 0.9)
     run = vt.simulate(model, q, duration=2.0, dt=5e-3)
     x = run.q[:, model.joint("x").q_slice]
     assert always_by_plans and x.min() < -0.5 < 0.5 < x.max()

@@ -35,20 +35,23 @@ def floating(mass=1.0):
     return tree.compile()
 
 
-def loop():
-    tree = vt.Tree("loop")
+def hooked(name):
+    """A tree of two links, and a hook beside them."""
+    tree = vt.Tree(name)
     a = tree.world.add(vt.ry("a"), vt.tz(-0.5), vt.body("A", 1.0, (1e-2,) * 3))
     a.add(vt.ry("b"), vt.tz(-0.5), vt.body("B", 1.0, (1e-2,) * 3))
     tree.world.add(vt.fixed("hook", xyz=(0.4, 0, -0.6)))
+    return tree
+
+
+def loop():
+    tree = hooked("loop")
     tree.constrain(vt.Distance("hook", "B", length=0.8))
     return tree.compile()
 
 
 def sprung():
-    tree = vt.Tree("sprung")
-    a = tree.world.add(vt.ry("a"), vt.tz(-0.5), vt.body("A", 1.0, (1e-2,) * 3))
-    a.add(vt.ry("b"), vt.tz(-0.5), vt.body("B", 1.0, (1e-2,) * 3))
-    tree.world.add(vt.fixed("hook", xyz=(0.4, 0, -0.6)))
+    tree = hooked("sprung")
     tree.load(vt.Spring("hook", "B", stiffness=30.0, length=0.2))
     tree.load(vt.Damper("hook", "B", 0.5))
     return tree.compile()

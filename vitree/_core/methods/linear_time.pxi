@@ -426,6 +426,14 @@ cdef void lt_factor(const LinearTimeStep* step, int first, int end, Signs* signs
             add_block(&step.solve[up].A, &s.A, step.node[i].t, second_arm(step, i))
 
 
+cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_real D) noexcept nogil:
+    # D + (h/2) (damping + slope of friction), of a joint of one coordinate
+    D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv])
+    if step.m.rubbing:
+        D = D + 0.5 * step.h * friction_slope(step.m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
+    return D
+
+
 cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) noexcept nogil:
     # a joint of one coordinate; leaves in A what the parent feels
     cdef const vt_model* m = step.m
@@ -440,11 +448,7 @@ cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) n
     joint_block_row(b, A, R.z, &Wn, &Wf)
 
     # D = S1^T U + (h/2) (damping + slope of friction)
-    D = joint_pairing(b, R.z, Un, Uf)
-    D = D + vt_set1(0.5 * step.h * m.damping[b.iv])
-    if m.rubbing:
-        D = D + 0.5 * step.h * friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
-    D = vt_set1(1.0) / D
+    D = vt_set1(1.0) / lt_slopes(step, b, joint_pairing(b, R.z, Un, Uf))
     if b.locked:
         D = vt_set1(0.0)
     else:
@@ -559,8 +563,7 @@ cdef struct FrontBody:      # a body in an elimination that constraints take par
 
 cdef void lt_front_body(const LinearTimeStep* step, int i, FrontBody* x, bint whole) noexcept nogil:
     # whole: with A and extra
-    cdef const vt_model* m = step.m
-    cdef const vt_body* b = &m.body[i]
+    cdef const vt_body* b = &step.m.body[i]
     cdef const Trial* z = &step.trial[i]
     cdef int k
     x.R1 = step.node[i].R
@@ -577,15 +580,7 @@ cdef void lt_front_body(const LinearTimeStep* step, int i, FrontBody* x, bint wh
     for k in range(6):
         x.extra[k] = vt_set1(0.0)
     if not joint_multi(b):
-        x.extra[0] = joint_dissipation(step, b)
-
-
-cdef inline vt_real joint_dissipation(const LinearTimeStep* step, const vt_body* b) noexcept nogil:
-    # (h/2) (damping + slope of friction) of a joint of one coordinate
-    cdef vt_real D = vt_set1(0.5 * step.h * step.m.damping[b.iv])
-    if step.m.rubbing:
-        D = D + 0.5 * step.h * friction_slope(step.m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
-    return D
+        x.extra[0] = lt_slopes(step, b, vt_set1(0.0))
 
 
 cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:

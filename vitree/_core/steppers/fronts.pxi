@@ -317,8 +317,8 @@ cdef inline void front_pivot(const FrontPlan* p, const FrontEvent* e, FrontWork*
     front_reduce(p, e, x)
 
 
-cdef inline void front_shift(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontBody* body,
-                             int parent) noexcept nogil:
+cdef inline void front_shift(const FrontPlan* p, const FrontEvent* e, FrontWork* x,
+                             const FrontBody* body) noexcept nogil:
     # what a body's displacement does becomes what its parent's does: n += t1 x f of its rows, w += t2 x v of its columns
     cdef int a, j, at = 6 * e.slot, to = 6 * e.to, W = p.width
     cdef Vec3 t1 = body[e.body].t1, t2 = body[e.body].t2, n, f
@@ -345,8 +345,8 @@ cdef inline void front_shift(const FrontPlan* p, const FrontEvent* e, FrontWork*
         front_clear(p, x, at, at + 6)
 
 
-cdef inline int front_close(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
-                            const FrontBody* body, int event, int c, int other, Signs* signs) noexcept nogil:
+cdef inline void front_close(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
+                             const FrontBody* body, int event, int c, int other, Signs* signs) noexcept nogil:
     # eliminate the multiplier of c by the equation of `other`, which changes places with that of c
     cdef int a, j, row, at = x.at[c], W = p.width
     cdef double s
@@ -370,7 +370,6 @@ cdef inline int front_close(const FrontPlan* p, const FrontEvent* e, FrontWork* 
     front_pivot(p, e, x, to, body, s, p.pivots + c)
     front_clear(p, x, at, at + 1)
     front_leave(p, x, c)
-    return OK
 
 
 cdef inline int front_close_all(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
@@ -425,7 +424,7 @@ cdef int front_factor(const FrontPlan* p, FrontWork* x, FrontFactors* to, const 
         elif e.kind == ELIMINATE:
             front_eliminate(p, e, x, to, &m.body[e.body], body, list, member, hold1, hold2, signs)
         elif e.kind == SHIFT:
-            front_shift(p, e, x, body, m.body[e.body].parent)
+            front_shift(p, e, x, body)
         elif e.kind == TRY:
             for at in range(6 * p.slots, x.used):
                 c = x.held[at]
