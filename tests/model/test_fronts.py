@@ -73,13 +73,14 @@ def drawn(seed, base, **more):
 
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("base", ["fixed", "free"])
-def test_corrections_are_those_of_the_dense_matrix(base, seed, always_by_plans):
-    model, q, v, _ = drawn(seed, base)
+@pytest.mark.parametrize("alpha", [None, 0.5, 0.3])
+def test_corrections_are_those_of_the_dense_matrix(alpha, base, seed, always_by_plans):
+    model, q, v, _ = drawn(seed, base, damping=seed % 3 == 0)
     if regular(model, q):
-        check_direction(model, q, v, None, seed)
+        check_direction(model, q, v, alpha, seed)
     else:
         with pytest.raises(ArithmeticError):
-            check_direction(model, q, v, None, seed)
+            check_direction(model, q, v, alpha, seed)
     assert always_by_plans
 
 

@@ -552,37 +552,6 @@ cdef void lt_eliminate_multi(const LinearTimeStep* step, int i, Signs* signs) no
     s.A.fv = out_of_axes(&A[21], R1, R2)
 
 
-cdef struct FrontBody:      # a body in an elimination that constraints take part in; world axes, about its origin
-    Block A                 # its wrench at node 1 by its displacement at node 2, with those of all that hangs on it
-    Vec3 t1                 # from the parent's origin at nodes 1 and 2
-    Vec3 t2
-    Mat3 R1                 # its axes
-    Mat3 R2
-    vt_real extra[6]        # what the joint adds to its pivots
-
-
-cdef void lt_front_body(const LinearTimeStep* step, int i, FrontBody* x, bint whole) noexcept nogil:
-    # whole: with A and extra
-    cdef const vt_body* b = &step.m.body[i]
-    cdef const Trial* z = &step.trial[i]
-    cdef int k
-    x.R1 = step.node[i].R
-    x.R2.x = turned(z, x.R1.x)
-    x.R2.y = turned(z, x.R1.y)
-    x.R2.z = turned(z, x.R1.z)
-    x.t1 = step.node[i].t
-    x.t2 = second_arm(step, i) if b.parent >= 0 else x.t1
-    if not whole:
-        return
-    x.A = zero_block()
-    if b.inert:
-        lt_body_block(step, i, &x.A)
-    for k in range(6):
-        x.extra[k] = vt_set1(0.0)
-    if not joint_multi(b):
-        x.extra[0] = lt_slopes(step, b, vt_set1(0.0))
-
-
 cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
     # J (nv, nv): -(dr by displacements of the bodies at node 2), from composite blocks and the paths to the
     # root (Lee et al. 2016, algorithm 4, in the time that the mass matrix takes)

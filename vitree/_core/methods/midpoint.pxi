@@ -399,18 +399,18 @@ cdef inline void mid_body_block(const vt_model* m, const vt_body* b, const MidBo
         e.A[3][0] = add3(e.A[3][0], load33(turning + 18))
 
 
-cdef void mid_factor(const MidStep* step, const vt_real* turning, const vt_real* stiffness, bint eliminate,
-                     Signs* signs) noexcept nogil:
+cdef void mid_factor(const MidStep* step, int first, int end, const vt_real* turning, const vt_real* stiffness,
+                     bint eliminate, Signs* signs) noexcept nogil:
+    # of the bodies from first to end, which hang together with no others.
     # turning: NULL, or (nbody, 27), the change of each body's wrench as its axes see it: of the torque by turns and by
     # moves, of the force by turns. stiffness: NULL, or (nv,), -d(joint force)/dq. If not to eliminate, u and l are of
     # the whole subtree, rb of a joint its own entry of the matrix, and likewise Dinv of several coordinates. signs: of
     # the pivots times -h, which are positive where nothing moves and J is -M/h
     cdef const vt_model* m = step.m
     cdef int i, up
-    signs_begin(signs)
-    for i in range(m.nbody):
+    for i in range(first, end):
         mid_body_block(m, &m.body[i], &step.body[i], turning + 27 * i if turning != NULL else NULL, &step.work[i])
-    for i in range(m.nbody - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         if joint_multi(&m.body[i]):
             mid_eliminate_multi(step, i, eliminate, signs)
         else:
@@ -420,16 +420,13 @@ cdef void mid_factor(const MidStep* step, const vt_real* turning, const vt_real*
             mid_hand_down(step.body[i].t, &step.work[i], &step.work[up])
 
 
-cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffness, bint eliminate,
-                               Signs* signs) noexcept nogil:
-    # a joint of one coordinate; leaves in A what the parent feels
-    cdef const vt_model* m = step.m
-    cdef const vt_body* b = &m.body[i]
+cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own_u) noexcept nogil:
+    # Gam and R of a joint of one coordinate, and the changes of its own that l and u have; parts 0, 1 of own_l are none
+    cdef const vt_body* b = &step.m.body[i]
     cdef const MidBody* a = &step.body[i]
     cdef MidSolve* e = &step.work[i]
-    cdef int j, k
     cdef double h = step.h, alpha = step.alpha
-    cdef vt_real D, share = vt_set1((1.0 - alpha) * h), alf = vt_set1(alpha), inverse = vt_set1(1.0 / h)
+    cdef vt_real share = vt_set1((1.0 - alpha) * h), alf = vt_set1(alpha), inverse = vt_set1(1.0 / h)
     cdef Vec3 sw, sv, aw, av, n, f
     # S and ad_V S
     joint_column(b, a.R, 0, &sw, &sv)
@@ -449,26 +446,49 @@ cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffn
     e.R.part[3] = scale(share, sv)
 
     # l = R A + h (1 - alpha) (change of ad_V S).pi = -h (1 - alpha) (ad_S^T pi).dV
-    times_mid(e, &e.R, &e.l)
     n = add(cross(sw, a.n), cross(sv, a.f))
     f = cross(sw, a.f)
-    e.l.part[2] = add(e.l.part[2], scale(share, n))
-    e.l.part[3] = add(e.l.part[3], scale(share, f))
+    own_l.part[2] = scale(share, n)
+    own_l.part[3] = scale(share, f)
 
     # u = A Gam - alpha ad_S^T (pi, gam)
-    mid_times(e, &e.Gam, &e.u)
-    e.u.part[0] = axpy(alf, n, e.u.part[0])
-    e.u.part[1] = axpy(alf, f, e.u.part[1])
-    e.u.part[2] = axpy(alf, add(cross(sw, a.gn), cross(sv, a.gf)), e.u.part[2])
-    e.u.part[3] = axpy(alf, cross(sw, a.gf), e.u.part[3])
+    own_u.part[0] = scale(alf, n)
+    own_u.part[1] = scale(alf, f)
+    own_u.part[2] = scale(alf, add(cross(sw, a.gn), cross(sv, a.gf)))
+    own_u.part[3] = scale(alf, cross(sw, a.gf))
 
-    # D = l.Gam - (1 - alpha) (damping + slope of friction + alpha h stiffness)
-    D = dot12(&e.l, &e.Gam)
-    D = D - vt_set1((1.0 - alpha) * m.damping[b.iv])
-    if m.rubbing:
-        D = D - (1.0 - alpha) * friction_slope(m, b.iv, inverse * step.increment[b.iv])
+
+cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_real* stiffness,
+                               vt_real D) noexcept nogil:
+    # D - (1 - alpha) (damping + slope of friction + alpha h stiffness)
+    cdef double h = step.h, alpha = step.alpha
+    D = D - vt_set1((1.0 - alpha) * step.m.damping[b.iv])
+    if step.m.rubbing:
+        D = D - (1.0 - alpha) * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
     if stiffness != NULL:
         D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
+    return D
+
+
+cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffness, bint eliminate,
+                               Signs* signs) noexcept nogil:
+    # a joint of one coordinate; leaves in A what the parent feels
+    cdef const vt_body* b = &step.m.body[i]
+    cdef MidSolve* e = &step.work[i]
+    cdef Twelve own_l, own_u
+    cdef int j, k
+    cdef double h = step.h
+    cdef vt_real D
+    mid_maps(step, i, &own_l, &own_u)
+    times_mid(e, &e.R, &e.l)
+    mid_times(e, &e.Gam, &e.u)
+    for j in range(4):
+        if j >= 2:
+            e.l.part[j] = add(e.l.part[j], own_l.part[j])
+        e.u.part[j] = add(e.u.part[j], own_u.part[j])
+
+    # D = l.Gam and the joint's own slopes
+    D = mid_slopes(step, b, stiffness, dot12(&e.l, &e.Gam))
     e.rb = D
     e.Dinv = vt_set1(1.0) / D
     if b.locked or not eliminate:
@@ -500,14 +520,13 @@ cdef inline void pull_back(Vec3 w, Vec3 v, Vec3 n, Vec3 f, Vec3* pn, Vec3* pf) n
     pf[0] = cross(w, f)
 
 
-cdef inline void mid_columns(const MidStep* step, int i, Vec3 uw, Vec3 uv) noexcept nogil:
-    # Gam and u of each coordinate; (uw, uv) is the twist U before the joint
+cdef inline void mid_columns(const MidStep* step, int i, Vec3 uw, Vec3 uv, Twelve* own_u) noexcept nogil:
+    # Gam of each coordinate, and the changes of its own that u has; (uw, uv) is the twist U before the joint
     cdef const vt_body* b = &step.m.body[i]
     cdef const MidBody* a = &step.body[i]
     cdef MidMulti* g = &step.multi[b.multi]
     cdef vt_real inverse = vt_set1(1.0 / step.h), alf = vt_set1(step.alpha)
     cdef AdMatrix one
-    cdef Twelve* u
     cdef Vec3 w, v, n, f
     cdef int k
     one.d = identity3()
@@ -524,19 +543,13 @@ cdef inline void mid_columns(const MidStep* step, int i, Vec3 uw, Vec3 uv) noexc
         g.Gam[k].part[3] = axpy(inverse, f, add(cross(uv, w), cross(uw, v)))
 
         # u = A Gam - alpha (Pm(pi) Psi S, Pm(gam) Psi S)
-        if b.parent >= 0:
-            u = &g.u[k]
-            mid_times(&step.work[i], &g.Gam[k], u)
-            pull_back(w, v, a.n, a.f, &n, &f)
-            u.part[0] = add(u.part[0], n)
-            u.part[1] = add(u.part[1], f)
-            pull_back(w, v, a.gn, a.gf, &n, &f)
-            u.part[2] = add(u.part[2], n)
-            u.part[3] = add(u.part[3], f)
+        pull_back(w, v, a.n, a.f, &own_u[k].part[0], &own_u[k].part[1])
+        pull_back(w, v, a.gn, a.gf, &own_u[k].part[2], &own_u[k].part[3])
 
 
-cdef inline void mid_rows(const MidStep* step, int i, Vec3 uw, Vec3 uv, Twelve* l) noexcept nogil:
-    # R and l of each coordinate: h ad_U Ea S - dlog_xi S of the momentum, h Ea S of gravity's wrench
+cdef inline void mid_rows(const MidStep* step, int i, Vec3 uw, Vec3 uv, Twelve* own_l) noexcept nogil:
+    # R of each coordinate: h ad_U Ea S - dlog_xi S of the momentum, h Ea S of gravity's wrench; and the changes of its
+    # own that l has, in parts 2 and 3
     cdef const vt_body* b = &step.m.body[i]
     cdef const MidBody* a = &step.body[i]
     cdef MidMulti* g = &step.multi[b.multi]
@@ -553,10 +566,7 @@ cdef inline void mid_rows(const MidStep* step, int i, Vec3 uw, Vec3 uv, Twelve* 
         g.R[k].part[2] = w
         g.R[k].part[3] = v
 
-        times_mid(&step.work[i], &g.R[k], &l[k])
-        pull_back(w, v, a.n, a.f, &n, &f)
-        l[k].part[2] = add(l[k].part[2], n)
-        l[k].part[3] = add(l[k].part[3], f)
+        pull_back(w, v, a.n, a.f, &own_l[k].part[2], &own_l[k].part[3])
 
 
 cdef inline void mid_second_order(const MidStep* step, int i, vt_real* H) noexcept nogil:
@@ -586,6 +596,35 @@ cdef inline void mid_second_order(const MidStep* step, int i, vt_real* H) noexce
     put_matrix(zero33(), &H[21], 6)
 
 
+cdef inline void mid_own_slopes(const MidStep* step, int i, vt_real* D) noexcept nogil:
+    # D = -H
+    cdef const vt_body* b = &step.m.body[i]
+    cdef int j, k
+    cdef vt_real H[36]
+    mid_second_order(step, i, H)
+    for j in range(b.nv):
+        for k in range(b.nv):
+            D[j * b.nv + k] = -H[6 * joint_order(b, j) + joint_order(b, k)]
+
+
+cdef inline void mid_own_damping(const MidStep* step, int i, vt_real* D) noexcept nogil:
+    # D -= Ea^T damping
+    cdef const vt_body* b = &step.m.body[i]
+    cdef const MidMulti* g = &step.multi[b.multi]
+    cdef int j, k
+    cdef vt_real H[36]
+    if not step.m.damped:
+        return
+    put_matrix(transpose(g.Ea.d), &H[0], 6)
+    put_matrix(transpose(g.Ea.e), &H[3], 6)
+    put_matrix(zero33(), &H[18], 6)
+    put_matrix(transpose(g.Ea.d), &H[21], 6)
+    for j in range(b.nv):
+        for k in range(b.nv):
+            D[j * b.nv + k] = D[j * b.nv + k] - step.m.damping[b.iv + k] * (
+                H[6 * joint_order(b, j) + joint_order(b, k)])
+
+
 cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate, Signs* signs) noexcept nogil:
     # as mid_eliminate; leaves in A what the parent feels
     cdef const vt_body* b = &step.m.body[i]
@@ -594,31 +633,27 @@ cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate, Signs*
     cdef int j, k, c, nd = b.nv
     cdef Vec3 uw, uv, n
     cdef Twelve l[6]
-    cdef vt_real d
-    cdef vt_real H[36]
-    cdef int order[6]
-    for k in range(nd):
-        order[k] = joint_order(b, k)
+    cdef Twelve own_l[6]
+    cdef Twelve own_u[6]
     before_joint(step, i, &uw, &uv)
-    mid_columns(step, i, uw, uv)
-    mid_rows(step, i, uw, uv, l)
+    mid_columns(step, i, uw, uv, own_u)
+    mid_rows(step, i, uw, uv, own_l)
+    for k in range(nd):
+        times_mid(e, &g.R[k], &l[k])
+        l[k].part[2] = add(l[k].part[2], own_l[k].part[2])
+        l[k].part[3] = add(l[k].part[3], own_l[k].part[3])
+        if b.parent >= 0:
+            mid_times(e, &g.Gam[k], &g.u[k])
+            for c in range(4):
+                g.u[k].part[c] = add(g.u[k].part[c], own_u[k].part[c])
 
     # D = l Gam - H - Ea^T damping
-    mid_second_order(step, i, H)
+    mid_own_slopes(step, i, g.Dinv)
     for j in range(nd):
         for k in range(nd):
-            d = -H[6 * order[j] + order[k]]
             for c in range(4):
-                d = d + dot(l[j].part[c], g.Gam[k].part[c])
-            g.Dinv[j * nd + k] = d
-    if step.m.damped:
-        put_matrix(transpose(g.Ea.d), &H[0], 6)
-        put_matrix(transpose(g.Ea.e), &H[3], 6)
-        put_matrix(zero33(), &H[18], 6)
-        put_matrix(transpose(g.Ea.d), &H[21], 6)
-        for j in range(nd):
-            for k in range(nd):
-                g.Dinv[j * nd + k] = g.Dinv[j * nd + k] - step.m.damping[b.iv + k] * H[6 * order[j] + order[k]]
+                g.Dinv[j * nd + k] = g.Dinv[j * nd + k] + dot(l[j].part[c], g.Gam[k].part[c])
+    mid_own_damping(step, i, g.Dinv)
     if not eliminate:
         for k in range(nd):
             g.W[k] = l[k]

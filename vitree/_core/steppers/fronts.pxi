@@ -1,27 +1,55 @@
 # The constrained equations of an island, factored and solved in the order of its FrontPlan. With x the displacements of
 # the bodies, d those of the joints and mu the multipliers,
-#     x_i = (x of the parent) + S2 d,   S1^T (sum over the subtree of A x + h1 mu) + extra d = b,   h2 x = g,
-# where h1 and h2 are the constraints' wrenches at nodes 1 and 2. M has the equations of all that is open; a pivot leaves
-# M - u l, u its column and l its row over the pivot.
+#     x_i = (x of the parent) + col d,   row.(sum over the subtree of A x + h1 mu) + D d = b,   h2 x = g,
+# where h1 and h2 are the constraints' wrenches at nodes 1 and 2. A discretisation says what x is: of linear-time the
+# displacement at node 2, six numbers; of midpoint the displacement and the change of the twist in the middle, and the
+# displacement at node 2, eighteen, and as many wrenches, the last six at node 1. M has the equations of all that is open;
+# a pivot leaves M - u l, u its column and l its row over the pivot.
+
+cdef enum:
+    MOST_PAIRS = 3          # of wrenches (n, f), or of displacements (w, v), that belong to a body
+
+
+cdef struct FrontBody:      # world axes, about the body's origin
+    double* A               # (block, block) its wrenches by its displacements, with those of all that hangs on it
+    double* row             # (nv of the joint, block)
+    double* col             # (nv, block)
+    double* own_row         # (nv, block) what is added to row A and to A col, or NULL
+    double* own_col
+    double* D               # (nv, nv)
+    Vec3 t_row[MOST_PAIRS]  # from the parent's origin
+    Vec3 t_col[MOST_PAIRS]
+    Mat3 R_row[MOST_PAIRS]  # its axes, where factors turn with them
+    Mat3 R_col[MOST_PAIRS]
+
+
+cdef struct FrontSize:
+    int block               # numbers that belong to a body
+    int end                 # behind those of the bodies that are open: constraints
+    int width               # all that is open
+    bint turns              # factors are kept in the bodies' axes
+    double sense            # a factor that makes the pivots of joints positive where nothing moves
+
 
 cdef struct FrontFactors:   # kept: steps to come may use them again
-    double* u               # (pivots + rows, width) bodies' parts in their own axes
+    double* u               # (pivots + rows, width)
     double* l
-    double* inverse         # (pivots + rows,)
+    double* inverse         # (pivots + rows, 6) a joint's rows and columns
     int* closed             # (rows,) the event that closed a constraint
     int* partner            # (rows,) the constraint whose equation was taken for it
 
 
 cdef struct FrontWork:
+    FrontSize z
     double* M               # (width, width)
     double* size            # (width,) the sum of the terms of a constraint's own entry
     double* scale           # (width,) its largest wrench
     double* F               # (width,) right side of all that is open, then the solution
     double* rate            # (pivots + rows,) right side of a pivot, over it
-    double* u               # (width,) in world axes
+    double* u               # (6, width) in world axes
     double* l
-    double* hung            # (nbody, 6) right sides of what hangs on a body
-    double* x               # (nbody, 6) displacements
+    double* hung            # (nbody, block) right sides of what hangs on a body
+    double* x               # (nbody, block) displacements
     int* at                 # (rows,) the place of a constraint, or -1
     int* held               # (width,) the constraint in a place, or -1
     int* line               # (rows,) constraints in the order in which they closed, and the places that they had
@@ -29,53 +57,83 @@ cdef struct FrontWork:
     int used                # behind the last place in use
 
 
-cdef int front_factors_make(FrontFactors* x, Memory memory, const FrontPlan* plan, int copies) except -1:
+cdef FrontSize front_size(const FrontPlan* p, int block, bint turns):
+    cdef FrontSize z
+    z.block, z.end, z.turns, z.sense = block, block * p.slots, turns, 1.0
+    z.width = z.end + p.places
+    return z
+
+
+cdef int front_factors_make(FrontFactors* x, Memory memory, const FrontPlan* plan, const FrontSize* z,
+                            int copies) except -1:
     # kept ones of so many substeps, one behind the other; or of none: they are made anew before each use
     cdef Py_ssize_t all = <Py_ssize_t>max(copies, 1) * (plan.pivots + plan.rows)
     if not copies:
-        x.u, x.l = memory.scratch_reals(all * plan.width), memory.scratch_reals(all * plan.width)
-        x.inverse = memory.scratch_reals(all)
+        x.u, x.l = memory.scratch_reals(all * z.width), memory.scratch_reals(all * z.width)
+        x.inverse = memory.scratch_reals(6 * all)
         x.closed = <int*>memory.scratch(plan.rows * sizeof(int))
         x.partner = <int*>memory.scratch(plan.rows * sizeof(int))
         return 0
-    x.u, x.l = memory.kept_reals(all * plan.width), memory.kept_reals(all * plan.width)
-    x.inverse = memory.kept_reals(all)
+    x.u, x.l = memory.kept_reals(all * z.width), memory.kept_reals(all * z.width)
+    x.inverse = memory.kept_reals(6 * all)
     x.closed = memory.kept_ints(copies * plan.rows, 0, plan.count)
     x.partner = memory.kept_ints(copies * plan.rows, 0, plan.rows - 1)
     return 0
 
 
-cdef inline FrontFactors front_factors_of(const FrontFactors* x, const FrontPlan* plan, int copy) noexcept nogil:
+cdef inline FrontFactors front_factors_of(const FrontFactors* x, const FrontPlan* plan, const FrontSize* z,
+                                          int copy) noexcept nogil:
     cdef FrontFactors r
     cdef Py_ssize_t all = <Py_ssize_t>copy * (plan.pivots + plan.rows)
-    r.u, r.l, r.inverse = x.u + all * plan.width, x.l + all * plan.width, x.inverse + all
+    r.u, r.l, r.inverse = x.u + all * z.width, x.l + all * z.width, x.inverse + 6 * all
     r.closed, r.partner = x.closed + copy * plan.rows, x.partner + copy * plan.rows
     return r
 
 
-cdef int front_work_make(FrontWork* x, Memory memory, const FrontPlan* plan, int nbody) except -1:
-    cdef int all = plan.pivots + plan.rows
-    x.M, x.size = memory.scratch_reals(plan.width * plan.width), memory.scratch_reals(plan.width)
-    x.scale = memory.scratch_reals(plan.width)
-    x.F, x.rate = memory.scratch_reals(plan.width), memory.scratch_reals(all)
-    x.u, x.l = memory.scratch_reals(plan.width), memory.scratch_reals(plan.width)
-    x.hung, x.x = memory.scratch_reals(6 * nbody), memory.scratch_reals(6 * nbody)
-    x.at, x.held = <int*>memory.scratch(plan.rows * sizeof(int)), <int*>memory.scratch(plan.width * sizeof(int))
+cdef int front_work_make(FrontWork* x, Memory memory, const FrontPlan* plan, FrontSize z, int nbody) except -1:
+    x.z = z
+    x.M, x.size = memory.scratch_reals(z.width * z.width), memory.scratch_reals(z.width)
+    x.scale = memory.scratch_reals(z.width)
+    x.F, x.rate = memory.scratch_reals(z.width), memory.scratch_reals(plan.pivots + plan.rows)
+    x.u, x.l = memory.scratch_reals(6 * z.width), memory.scratch_reals(6 * z.width)
+    x.hung, x.x = memory.scratch_reals(z.block * nbody), memory.scratch_reals(z.block * nbody)
+    x.at, x.held = <int*>memory.scratch(plan.rows * sizeof(int)), <int*>memory.scratch(z.width * sizeof(int))
     x.line, x.left = <int*>memory.scratch(plan.rows * sizeof(int)), <int*>memory.scratch(plan.rows * sizeof(int))
     return 0
+
+
+cdef int front_bodies_make(FrontBody* x, Memory memory, const vt_model* m, int block, bint second_order) except -1:
+    # (nbody,): what steps write before they read it. Rows and columns are given by who keeps them
+    cdef double* A = memory.scratch_reals(block * block * m.nbody)
+    cdef double* D = memory.scratch_reals(6 * m.nv)
+    cdef double* own_row = memory.scratch_reals(block * m.nv) if second_order else NULL
+    cdef double* own_col = memory.scratch_reals(block * m.nv) if second_order else NULL
+    cdef int i
+    for i in range(m.nbody):
+        x[i].A, x[i].D = A + block * block * i, D + 6 * m.body[i].iv
+        x[i].own_row = own_row + block * m.body[i].iv if second_order else NULL
+        x[i].own_col = own_col + block * m.body[i].iv if second_order else NULL
+    return 0
+
+
+cdef void front_give_rows(FrontBody* x, const vt_model* m, double* row, double* col, int block) noexcept nogil:
+    # (nv, block) each
+    cdef int i
+    for i in range(m.nbody):
+        x[i].row, x[i].col = row + block * m.body[i].iv, col + block * m.body[i].iv
 
 
 cdef int front_plan_make(FrontPlan* p, Memory memory, order) except -1:
     cdef int k
     p.count, p.rows, p.slots, p.pivots = len(order.events), len(order.held), order.slots, order.pivots
-    p.width = 6 * p.slots + min(order.places + SPARE_ROWS, p.rows)
+    p.places = min(order.places + SPARE_ROWS, p.rows)
     p.event = <FrontEvent*>memory.given(p.count * sizeof(FrontEvent))
     p.pair = <int*>memory.given(2 * len(order.pairs) * sizeof(int))
     p.row, p.ready = <int*>memory.given(len(order.rows) * sizeof(int)), <int*>memory.given(p.rows * sizeof(int))
-    for k, (kind, body, step, slot, to, pivot, pair, pair_end, row, row_end) in enumerate(order.events):
-        p.event[k].kind, p.event[k].body, p.event[k].k = kind, body, step
-        p.event[k].slot, p.event[k].to, p.event[k].pivot = slot, to, pivot
-        p.event[k].pair, p.event[k].pair_end, p.event[k].row, p.event[k].row_end = pair, pair_end, row, row_end
+    for k, (kind, body, slot, to, pivot, pair, pair_end, row, row_end) in enumerate(order.events):
+        p.event[k].kind, p.event[k].body, p.event[k].slot, p.event[k].to = kind, body, slot, to
+        p.event[k].pivot, p.event[k].pair, p.event[k].pair_end = pivot, pair, pair_end
+        p.event[k].row, p.event[k].row_end = row, row_end
     for k, (slot, body) in enumerate(order.pairs):
         p.pair[2 * k], p.pair[2 * k + 1] = slot, body
     for k, row in enumerate(order.rows):
@@ -89,152 +147,164 @@ cdef int front_plan_make(FrontPlan* p, Memory memory, order) except -1:
 
 cdef inline void front_begin(const FrontPlan* p, FrontWork* x) noexcept nogil:
     cdef int c
-    x.used = 6 * p.slots
+    x.used = x.z.end
     for c in range(p.rows):
         x.at[c] = -1
-    for c in range(p.width):
+    for c in range(x.z.width):
         x.held[c] = -1
 
 
-cdef inline int front_place(const FrontPlan* p, FrontWork* x, int c) noexcept nogil:
+cdef inline int front_place(FrontWork* x, int c) noexcept nogil:
     # a free place for a constraint, or -1
-    cdef int at = 6 * p.slots
-    while at < p.width and x.held[at] >= 0:
+    cdef int at = x.z.end
+    while at < x.z.width and x.held[at] >= 0:
         at += 1
-    if at == p.width:
+    if at == x.z.width:
         return -1
     x.at[c], x.held[at] = at, c
     x.used = max(x.used, at + 1)
     return at
 
 
-cdef inline void front_leave(const FrontPlan* p, FrontWork* x, int c) noexcept nogil:
+cdef inline void front_leave(FrontWork* x, int c) noexcept nogil:
     x.held[x.at[c]] = -1
     x.at[c] = -1
-    while x.used > 6 * p.slots and x.held[x.used - 1] < 0:
+    while x.used > x.z.end and x.held[x.used - 1] < 0:
         x.used -= 1
 
 
-cdef inline double six(const double* a, const double* b) noexcept nogil:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
-
-
-cdef inline void front_store(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const double* from_u,
-                             const double* from_l, int used, double* u, double* l) noexcept nogil:
-    # keep a pivot's column and row, the bodies' parts in axes that turn with them
-    cdef int k, at
-    cdef const FrontBody* b
-    for k in range(e.pair, e.pair_end):
-        at = 6 * p.pair[2 * k]
-        b = &body[p.pair[2 * k + 1]]
-        store3(u + at, tmul(b.R1, load3(from_u + at)))
-        store3(u + at + 3, tmul(b.R1, load3(from_u + at + 3)))
-        store3(l + at, tmul(b.R2, load3(from_l + at)))
-        store3(l + at + 3, tmul(b.R2, load3(from_l + at + 3)))
-    for k in range(6 * p.slots, used):
-        u[k], l[k] = from_u[k], from_l[k]
-    for k in range(used, p.width):
-        u[k] = l[k] = 0.0
-
-
-cdef inline void front_add(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const FrontWork* x,
-                           double s, const double* u, double* F) noexcept nogil:
-    # F += s u
-    cdef int k, at
-    cdef const FrontBody* b
-    for k in range(e.pair, e.pair_end):
-        at = 6 * p.pair[2 * k]
-        b = &body[p.pair[2 * k + 1]]
-        store3(F + at, axpy(s, mul(b.R1, load3(u + at)), load3(F + at)))
-        store3(F + at + 3, axpy(s, mul(b.R1, load3(u + at + 3)), load3(F + at + 3)))
-    for k in range(6 * p.slots, x.used):
-        F[k] += s * u[k]
-
-
-cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const FrontWork* x,
-                             const double* l, const double* X) noexcept nogil:
-    # l.X
-    cdef int k, at
-    cdef const FrontBody* b
+cdef inline double front_inner(const double* a, const double* b, int n) noexcept nogil:
+    # n is a multiple of 6
+    cdef int k
     cdef double s = 0.0
-    for k in range(e.pair, e.pair_end):
-        at = 6 * p.pair[2 * k]
-        b = &body[p.pair[2 * k + 1]]
-        s += dot(load3(l + at), tmul(b.R2, load3(X + at))) + dot(load3(l + at + 3), tmul(b.R2, load3(X + at + 3)))
-    for k in range(6 * p.slots, x.used):
-        s += l[k] * X[k]
+    for k in range(0, n, 6):
+        s += (a[k] * b[k] + a[k + 1] * b[k + 1] + a[k + 2] * b[k + 2] + a[k + 3] * b[k + 3] + a[k + 4] * b[k + 4]
+              + a[k + 5] * b[k + 5])
     return s
 
 
-cdef inline double absolute_six(const double* a, int stride, const double* S) noexcept nogil:
-    # the sum of |a S|
+cdef inline void turn_in(const Mat3* R, int block, const double* a, double* to) noexcept nogil:
+    # pairs of vectors to the body's axes
     cdef int k
+    for k in range(0, block, 6):
+        store3(to + k, tmul(R[k // 6], load3(a + k)))
+        store3(to + k + 3, tmul(R[k // 6], load3(a + k + 3)))
+
+
+cdef inline void turn_out(const Mat3* R, int block, const double* a, double* to) noexcept nogil:
+    cdef int k
+    for k in range(0, block, 6):
+        store3(to + k, mul(R[k // 6], load3(a + k)))
+        store3(to + k + 3, mul(R[k // 6], load3(a + k + 3)))
+
+
+cdef inline void front_store(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const FrontWork* x, int k,
+                             double* u, double* l) noexcept nogil:
+    # keep the k-th column and row of a pivot
+    cdef int j, at, block = x.z.block
+    cdef const double* from_u = x.u + k * x.z.width
+    cdef const double* from_l = x.l + k * x.z.width
+    cdef const FrontBody* b
+    for j in range(e.pair, e.pair_end):
+        at = block * p.pair[2 * j]
+        b = &body[p.pair[2 * j + 1]]
+        if x.z.turns:
+            turn_in(b.R_row, block, from_u + at, u + at)
+            turn_in(b.R_col, block, from_l + at, l + at)
+        else:
+            memcpy(u + at, from_u + at, block * sizeof(double))
+            memcpy(l + at, from_l + at, block * sizeof(double))
+    for j in range(x.z.end, x.used):
+        u[j], l[j] = from_u[j], from_l[j]
+    for j in range(x.used, x.z.width):
+        u[j] = l[j] = 0.0
+
+
+cdef inline void front_add(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, FrontWork* x, double s,
+                           const double* u) noexcept nogil:
+    # F += s u
+    cdef int j, k, at, block = x.z.block
+    cdef double turned_u[6 * MOST_PAIRS]
+    cdef const double* own
+    for j in range(e.pair, e.pair_end):
+        at = block * p.pair[2 * j]
+        own = u + at
+        if x.z.turns:
+            turn_out(body[p.pair[2 * j + 1]].R_row, block, own, turned_u)
+            own = turned_u
+        for k in range(block):
+            x.F[at + k] += s * own[k]
+    for k in range(x.z.end, x.used):
+        x.F[k] += s * u[k]
+
+
+cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const FrontWork* x,
+                             const double* l) noexcept nogil:
+    # l.X, X being in F
+    cdef int j, k, at, block = x.z.block
+    cdef double own[6 * MOST_PAIRS]
     cdef double s = 0.0
-    for k in range(6):
-        s += fabs(a[k * stride] * S[k])
+    for j in range(e.pair, e.pair_end):
+        at = block * p.pair[2 * j]
+        if x.z.turns:
+            turn_in(body[p.pair[2 * j + 1]].R_col, block, x.F + at, own)
+            s += front_inner(l + at, own, block)
+        else:
+            s += front_inner(l + at, x.F + at, block)
+    for k in range(x.z.end, x.used):
+        s += l[k] * x.F[k]
     return s
 
 
 # ---- factors -----------------------------------------------------------------------------------------
 
-cdef inline void front_reduce(const FrontPlan* p, const FrontEvent* e, const FrontWork* x) noexcept nogil:
-    # M -= u l over what is open
-    cdef int j, k, a, at, row, W = p.width
+cdef inline void front_reduce(const FrontPlan* p, const FrontEvent* e, const FrontWork* x, const double* u,
+                              const double* l) noexcept nogil:
+    # M -= u l over what is open: bodies, then constraints
+    cdef int j, k, c, a, at, first, block = x.z.block
     cdef double s
     cdef double* M
-    cdef const double* l = x.l
     for j in range(e.pair, e.pair_end + 1):
-        # the bodies, then the constraints
-        row = 6 * p.pair[2 * j] if j < e.pair_end else 6 * p.slots
-        for a in range(row, row + 6 if j < e.pair_end else x.used):
-            M = x.M + a * W
-            s = x.u[a]
+        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
+        for a in range(first, first + block if j < e.pair_end else x.used):
+            M = x.M + a * x.z.width
+            s = u[a]
             for k in range(e.pair, e.pair_end):
-                at = 6 * p.pair[2 * k]
-                M[at] -= s * l[at]
-                M[at + 1] -= s * l[at + 1]
-                M[at + 2] -= s * l[at + 2]
-                M[at + 3] -= s * l[at + 3]
-                M[at + 4] -= s * l[at + 4]
-                M[at + 5] -= s * l[at + 5]
-            for k in range(6 * p.slots, x.used):
+                at = block * p.pair[2 * k]
+                for c in range(at, at + block):
+                    M[c] -= s * l[c]
+            for k in range(x.z.end, x.used):
                 M[k] -= s * l[k]
 
 
-cdef inline void front_clear(const FrontPlan* p, const FrontWork* x, int first, int end) noexcept nogil:
+cdef inline void front_clear(const FrontWork* x, int first, int end) noexcept nogil:
     # rows and columns of M
-    cdef int a, b
+    cdef int a, b, W = x.z.width
     for a in range(first, end):
-        memset(x.M + a * p.width, 0, p.width * sizeof(double))
-    for b in range(p.width):
+        memset(x.M + a * W, 0, W * sizeof(double))
+    for b in range(W):
         for a in range(first, end):
-            x.M[b * p.width + a] = 0.0
+            x.M[b * W + a] = 0.0
 
 
-cdef inline void front_put_body(const FrontPlan* p, const FrontWork* x, const Block* A, int slot) noexcept nogil:
+cdef inline void front_put_body(const FrontWork* x, const double* A, int slot) noexcept nogil:
     # add a body's own matrix
-    cdef double own[36]
-    cdef int j, k
-    put_matrix(A.nw, own, 6)
-    put_matrix(A.nv, own + 3, 6)
-    put_matrix(A.fw, own + 18, 6)
-    put_matrix(A.fv, own + 21, 6)
-    for j in range(6):
-        for k in range(6):
-            x.M[(6 * slot + j) * p.width + 6 * slot + k] += own[6 * j + k]
+    cdef int j, k, at = x.z.block * slot
+    for j in range(x.z.block):
+        for k in range(x.z.block):
+            x.M[(at + j) * x.z.width + at + k] += A[j * x.z.block + k]
 
 
-cdef inline void front_store_body(const FrontPlan* p, const FrontWork* x, int slot, Block* A) noexcept nogil:
-    cdef const double* M = x.M + 6 * slot * p.width + 6 * slot
-    A.nw = add3(A.nw, take_matrix(M, p.width))
-    A.nv = add3(A.nv, take_matrix(M + 3, p.width))
-    A.fw = add3(A.fw, take_matrix(M + 3 * p.width, p.width))
-    A.fv = add3(A.fv, take_matrix(M + 3 * p.width + 3, p.width))
+cdef inline void front_store_body(const FrontWork* x, int slot, double* A) noexcept nogil:
+    cdef int j, k, at = x.z.block * slot
+    for j in range(x.z.block):
+        for k in range(x.z.block):
+            A[j * x.z.block + k] += x.M[(at + j) * x.z.width + at + k]
 
 
 cdef inline void front_put_hold(const FrontPlan* p, const FrontEvent* e, const FrontWork* x, int row, int body, Vec3 n1,
                                 Vec3 f1, Vec3 n2, Vec3 f2) noexcept nogil:
-    # a constraint's wrenches at nodes 1 and 2 on a body
+    # a constraint's wrenches at nodes 1 and 2 on a body: its last six numbers
     cdef int k, j, at
     cdef double one[6]
     cdef double two[6]
@@ -246,17 +316,10 @@ cdef inline void front_put_hold(const FrontPlan* p, const FrontEvent* e, const F
     store3(&two[3], f2)
     for k in range(e.pair, e.pair_end):
         if p.pair[2 * k + 1] == body:
-            at = 6 * p.pair[2 * k]
+            at = x.z.block * (p.pair[2 * k] + 1) - 6
             for j in range(6):
-                x.M[(at + j) * p.width + row] += one[j]
-                x.M[row * p.width + at + j] += two[j]
-
-
-cdef inline void front_column(const vt_body* b, Mat3 R, int k, double* S) noexcept nogil:
-    cdef Vec3 w, v
-    joint_column(b, R, k, &w, &v)
-    store3(S, w)
-    store3(S + 3, v)
+                x.M[(at + j) * x.z.width + row] += one[j]
+                x.M[row * x.z.width + at + j] += two[j]
 
 
 cdef inline double hold_size(const Hold* x) noexcept nogil:
@@ -269,86 +332,125 @@ cdef inline double acts_on(const vt_constraint* e, const Hold* hold, int iv) noe
     return (hold.on_a if e.iv_a == iv else 0.0) + (hold.on_b if e.iv_b == iv else 0.0)
 
 
-cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
-                                 const vt_body* b, const FrontBody* body, const vt_constraint* list, const int* member,
-                                 const Hold* hold1, const Hold* hold2, Signs* signs) noexcept nogil:
-    # u = M S2, l = S1^T M, D = S1^T M S2 + extra; constraints add what they do to the joint itself
-    cdef double S1[6]
-    cdef double S2[6]
-    cdef int a, c, j, k, row, at = 6 * e.slot, W = p.width
+cdef inline double absolute_inner(const double* a, int stride, const double* b, int n) noexcept nogil:
+    # the sum of |a b|
+    cdef int k
+    cdef double s = 0.0
+    for k in range(n):
+        s += fabs(a[k * stride] * b[k])
+    return s
+
+
+cdef inline void front_cross(const FrontPlan* p, const FrontEvent* e, FrontWork* x, const FrontBody* b, int k,
+                             double* u, double* l) noexcept nogil:
+    # u = M col, l = row M of the k-th coordinate, with the joint's own terms
+    cdef int j, a, c, first, at = x.z.block * e.slot, block = x.z.block, W = x.z.width
+    cdef const double* row = b.row + k * block
+    cdef const double* col = b.col + k * block
     cdef const double* M = x.M
-    cdef double D, least
-    front_column(b, body[e.body].R1, e.k, S1)
-    front_column(b, body[e.body].R2, e.k, S2)
+    cdef double s
     for j in range(e.pair, e.pair_end + 1):
-        row = 6 * p.pair[2 * j] if j < e.pair_end else 6 * p.slots
-        for a in range(row, row + 6 if j < e.pair_end else x.used):
-            x.u[a] = six(M + a * W + at, S2)
-            x.l[a] = (S1[0] * M[at * W + a] + S1[1] * M[(at + 1) * W + a] + S1[2] * M[(at + 2) * W + a]
-                      + S1[3] * M[(at + 3) * W + a] + S1[4] * M[(at + 4) * W + a] + S1[5] * M[(at + 5) * W + a])
-    D = six(S1, x.u + at) + body[e.body].extra[e.k]
+        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
+        for a in range(first, first + block if j < e.pair_end else x.used):
+            u[a] = front_inner(M + a * W + at, col, block)
+            l[a] = 0.0
+        for c in range(block):
+            s = row[c]
+            for a in range(first, first + block if j < e.pair_end else x.used):
+                l[a] += s * M[(at + c) * W + a]
+    if b.own_row != NULL:
+        for c in range(block):
+            l[at + c] += b.own_row[k * block + c]
+            u[at + c] += b.own_col[k * block + c]
+
+
+cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
+                                 const vt_body* one, const FrontBody* body, const vt_constraint* list,
+                                 const int* member, const Hold* hold1, const Hold* hold2, Signs* signs) noexcept nogil:
+    # a joint: D = row M col, constraints add what they do to the joint itself
+    cdef int a, c, j, k, at = x.z.block * e.slot, nd = joint_nv(one), block = x.z.block, W = x.z.width
+    cdef const FrontBody* b = &body[e.body]
+    cdef double D[36]
+    cdef double pivots[6]
+    cdef double least
+    for k in range(nd):
+        front_cross(p, e, x, b, k, x.u + k * W, x.l + k * W)
+    for k in range(nd):
+        for j in range(nd):
+            D[k * nd + j] = front_inner(x.l + k * W + at, b.col + j * block, block) + b.D[k * nd + j]
+        pivots[k] = fabs(D[k * nd + k])
     for k in range(e.row, e.row_end):
+        # of one coordinate
         c = p.row[k]
         if x.at[c] >= 0:
-            x.u[x.at[c]] += acts_on(&list[member[c]], &hold2[member[c]], b.iv + e.k)
-            x.l[x.at[c]] += acts_on(&list[member[c]], &hold1[member[c]], b.iv + e.k)
-    for a in range(6 * p.slots, x.used):
+            x.u[x.at[c]] += acts_on(&list[member[c]], &hold2[member[c]], one.iv)
+            x.l[x.at[c]] += acts_on(&list[member[c]], &hold1[member[c]], one.iv)
+    for a in range(x.z.end, x.used):
         # not |u l/D|: a joint that a constraint does not depend on leaves rounding errors
         least = NEGLIGIBLE * x.scale[a]
-        x.size[a] += max(least, fabs(x.u[a]), absolute_six(M + a * W + at, 1, S2)) * max(
-            least, fabs(x.l[a]), absolute_six(M + at * W + a, W, S1)) / fabs(D)
-    signs_note(signs, D)
-    front_pivot(p, e, x, to, body, D, e.pivot)
+        for k in range(nd):
+            x.size[a] += max(least, fabs(x.u[k * W + a]), absolute_inner(x.M + a * W + at, 1, b.col + k * block, block)
+                             ) * max(least, fabs(x.l[k * W + a]),
+                                     absolute_inner(x.M + at * W + a, W, b.row + k * block, block)) / pivots[k]
+    invert(D, nd, x.z.sense, signs)
+    front_pivot(p, e, x, to, body, D, nd, e.pivot)
 
 
 cdef inline void front_pivot(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
-                             const FrontBody* body, double pivot, int at) noexcept nogil:
+                             const FrontBody* body, const double* inverse, int nd, int pivot) noexcept nogil:
     # l becomes l over the pivot; M -= u l
-    cdef int k, j, a
-    cdef double inverse = 1.0 / pivot
-    for k in range(e.pair, e.pair_end):
-        a = 6 * p.pair[2 * k]
-        for j in range(a, a + 6):
-            x.l[j] *= inverse
-    for k in range(6 * p.slots, x.used):
-        x.l[k] *= inverse
-    to.inverse[at] = inverse
-    front_store(p, e, body, x.u, x.l, x.used, to.u + <Py_ssize_t>at * p.width, to.l + <Py_ssize_t>at * p.width)
-    front_reduce(p, e, x)
+    cdef int k, j, a, c, first, block = x.z.block, W = x.z.width
+    cdef double row[6]
+    for j in range(e.pair, e.pair_end + 1):
+        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
+        for a in range(first, first + block if j < e.pair_end else x.used):
+            for k in range(nd):
+                row[k] = x.l[k * W + a]
+            for k in range(nd):
+                x.l[k * W + a] = inverse[k * nd] * row[0]
+                for c in range(1, nd):
+                    x.l[k * W + a] += inverse[k * nd + c] * row[c]
+    for k in range(nd):
+        for c in range(nd):
+            to.inverse[6 * (pivot + k) + c] = inverse[k * nd + c]
+        front_store(p, e, body, x, k, to.u + <Py_ssize_t>(pivot + k) * W, to.l + <Py_ssize_t>(pivot + k) * W)
+        front_reduce(p, e, x, x.u + k * W, x.l + k * W)
 
 
-cdef inline void front_shift(const FrontPlan* p, const FrontEvent* e, FrontWork* x,
-                             const FrontBody* body) noexcept nogil:
-    # what a body's displacement does becomes what its parent's does: n += t1 x f of its rows, w += t2 x v of its columns
-    cdef int a, j, at = 6 * e.slot, to = 6 * e.to, W = p.width
-    cdef Vec3 t1 = body[e.body].t1, t2 = body[e.body].t2, n, f
+cdef inline void front_shift(const FrontEvent* e, FrontWork* x, const FrontBody* b) noexcept nogil:
+    # what a body's displacement does becomes what its parent's does: n += t x f of its rows, w += t x v of its columns
+    cdef int a, j, k, at = x.z.block * e.slot, to = x.z.block * e.to, block = x.z.block, W = x.z.width
+    cdef Vec3 n, f, t
     cdef double* M = x.M
     if e.to < 0:
-        front_clear(p, x, at, at + 6)
+        front_clear(x, at, at + block)
         return
-    for a in range(W):
-        f = vec3(M[(at + 3) * W + a], M[(at + 4) * W + a], M[(at + 5) * W + a])
-        n = cross(t1, f)
-        M[at * W + a] += n.x
-        M[(at + 1) * W + a] += n.y
-        M[(at + 2) * W + a] += n.z
-    for a in range(W):
-        n = add(load3(M + a * W + at), cross(t2, load3(M + a * W + at + 3)))
-        store3(M + a * W + at, n)
+    for k in range(at, at + block, 6):
+        t = b.t_row[(k - at) // 6]
+        for a in range(W):
+            f = vec3(M[(k + 3) * W + a], M[(k + 4) * W + a], M[(k + 5) * W + a])
+            n = cross(t, f)
+            M[k * W + a] += n.x
+            M[(k + 1) * W + a] += n.y
+            M[(k + 2) * W + a] += n.z
+    for k in range(at, at + block, 6):
+        t = b.t_col[(k - at) // 6]
+        for a in range(W):
+            store3(M + a * W + k, add(load3(M + a * W + k), cross(t, load3(M + a * W + k + 3))))
     if to != at:
-        for j in range(6):
+        for j in range(block):
             for a in range(W):
                 M[(to + j) * W + a] += M[(at + j) * W + a]
         for a in range(W):
-            for j in range(6):
+            for j in range(block):
                 M[a * W + to + j] += M[a * W + at + j]
-        front_clear(p, x, at, at + 6)
+        front_clear(x, at, at + block)
 
 
 cdef inline void front_close(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
                              const FrontBody* body, int event, int c, int other, Signs* signs) noexcept nogil:
     # eliminate the multiplier of c by the equation of `other`, which changes places with that of c
-    cdef int a, j, row, at = x.at[c], W = p.width
+    cdef int a, j, first, at = x.at[c], block = x.z.block, W = x.z.width
     cdef double s
     cdef double* M = x.M
     if other != c:
@@ -358,18 +460,19 @@ cdef inline void front_close(const FrontPlan* p, const FrontEvent* e, FrontWork*
             M[x.at[other] * W + a] = s
         signs.all = -signs.all
     for j in range(e.pair, e.pair_end + 1):
-        row = 6 * p.pair[2 * j] if j < e.pair_end else 6 * p.slots
-        for a in range(row, row + 6 if j < e.pair_end else x.used):
+        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
+        for a in range(first, first + block if j < e.pair_end else x.used):
             x.u[a], x.l[a] = M[a * W + at], M[at * W + a]
     s = x.u[at]
     x.u[at] = x.l[at] = 0.0
-    signs_note(signs, -s)
-    for a in range(6 * p.slots, x.used):
+    signs_note(signs, -x.z.sense * s)
+    for a in range(x.z.end, x.used):
         x.size[a] += fabs(x.u[a] * x.l[a] / s)
     to.closed[c], to.partner[c] = event, other
-    front_pivot(p, e, x, to, body, s, p.pivots + c)
-    front_clear(p, x, at, at + 1)
-    front_leave(p, x, c)
+    s = 1.0 / s
+    front_pivot(p, e, x, to, body, &s, 1, p.pivots + c)
+    front_clear(x, at, at + 1)
+    front_leave(x, c)
 
 
 cdef inline int front_close_all(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
@@ -385,8 +488,8 @@ cdef inline int front_close_all(const FrontPlan* p, const FrontEvent* e, FrontWo
         for k in range(e.row, e.row_end):
             d = p.row[k]
             if x.at[d] >= 0:
-                if fabs(x.M[x.at[d] * p.width + x.at[c]]) > size:
-                    best, size = d, fabs(x.M[x.at[d] * p.width + x.at[c]])
+                if fabs(x.M[x.at[d] * x.z.width + x.at[c]]) > size:
+                    best, size = d, fabs(x.M[x.at[d] * x.z.width + x.at[c]])
                 s = max(s, x.size[x.at[d]])
         if not size > 1e-14 * s:
             return DEPENDENT
@@ -397,22 +500,22 @@ cdef inline int front_close_all(const FrontPlan* p, const FrontEvent* e, FrontWo
 cdef int front_factor(const FrontPlan* p, FrontWork* x, FrontFactors* to, const vt_model* m, FrontBody* body,
                       const vt_constraint* list, const int* member, const Hold* hold1, const Hold* hold2,
                       Signs* signs) noexcept nogil:
-    # body: A is changed. member: the constraints of the island. signs: of the pivots, which are positive where nothing
-    # moves; those of constraints times -1
+    # body: A is changed. member: the constraints of the island. signs: of the pivots times `sense`, which are positive
+    # where nothing moves; those of constraints times -1
     cdef const FrontEvent* e
     cdef int event, c, at
     front_begin(p, x)
-    memset(x.M, 0, p.width * p.width * sizeof(double))
+    memset(x.M, 0, x.z.width * x.z.width * sizeof(double))
     for c in range(p.rows):
         to.closed[c] = p.count
         to.partner[c] = c
     for event in range(p.count):
         e = &p.event[event]
         if e.kind == OPEN_BODY:
-            front_put_body(p, x, &body[e.body].A, e.slot)
+            front_put_body(x, body[e.body].A, e.slot)
         elif e.kind == OPEN_ROW:
             c = p.row[e.row]
-            at = front_place(p, x, c)
+            at = front_place(x, c)
             if at < 0:
                 return DEPENDENT
             x.size[at] = 0.0
@@ -424,28 +527,36 @@ cdef int front_factor(const FrontPlan* p, FrontWork* x, FrontFactors* to, const 
         elif e.kind == ELIMINATE:
             front_eliminate(p, e, x, to, &m.body[e.body], body, list, member, hold1, hold2, signs)
         elif e.kind == SHIFT:
-            front_shift(p, e, x, body)
+            front_shift(e, x, &body[e.body])
         elif e.kind == TRY:
-            for at in range(6 * p.slots, x.used):
+            for at in range(x.z.end, x.used):
                 c = x.held[at]
-                if c >= 0 and p.ready[c] <= event and fabs(x.M[at * p.width + at]) > SAFE_PIVOT * x.size[at]:
+                if c >= 0 and p.ready[c] <= event and fabs(x.M[at * x.z.width + at]) > SAFE_PIVOT * x.size[at]:
                     front_close(p, e, x, to, body, event, c, c, signs)
         elif e.kind == CLOSE:
             if front_close_all(p, e, x, to, body, event, signs) != OK:
                 return DEPENDENT
         elif e.kind == STORE:
-            front_store_body(p, x, e.slot, &body[e.body].A)
-            front_clear(p, x, 6 * e.slot, 6 * e.slot + 6)
+            front_store_body(x, e.slot, body[e.body].A)
+            front_clear(x, x.z.block * e.slot, x.z.block * (e.slot + 1))
     return OK
 
 
 # ---- the solution ------------------------------------------------------------------------------------
 
 cdef inline void front_inwards(const FrontPlan* p, const FrontEvent* e, FrontWork* x, const FrontFactors* by,
-                               const FrontBody* body, const double* rhs, int at) noexcept nogil:
-    # the right side of a pivot's equation, and what it leaves to those that are open
-    x.rate[at] = by.inverse[at] * rhs[0]
-    front_add(p, e, body, x, -x.rate[at], by.u + <Py_ssize_t>at * p.width, x.F)
+                               const FrontBody* body, const double* rhs, int nd, int pivot) noexcept nogil:
+    # the right sides of a pivot's equations, and what they leave to those that are open
+    cdef int k, c
+    cdef double s
+    for k in range(nd):
+        s = by.inverse[6 * (pivot + k)] * rhs[0]
+        for c in range(1, nd):
+            s += by.inverse[6 * (pivot + k) + c] * rhs[c]
+        x.rate[pivot + k] = s
+    # u has the pivot's equations as they are, l over the pivot
+    for k in range(nd):
+        front_add(p, e, body, x, -x.rate[pivot + k], by.u + <Py_ssize_t>(pivot + k) * x.z.width)
 
 
 cdef inline int front_reclose(const FrontPlan* p, const FrontEvent* e, FrontWork* x, const FrontFactors* by,
@@ -459,10 +570,10 @@ cdef inline int front_reclose(const FrontPlan* p, const FrontEvent* e, FrontWork
     x.F[at] = x.F[other]
     x.F[other] = s
     s = x.F[at]
-    front_inwards(p, e, x, by, body, &s, p.pivots + c)
+    front_inwards(p, e, x, by, body, &s, 1, p.pivots + c)
     x.F[at] = 0.0
     x.line[closed], x.left[closed] = c, at
-    front_leave(p, x, c)
+    front_leave(x, c)
     return closed + 1
 
 
@@ -472,45 +583,48 @@ cdef void front_solve(const FrontPlan* p, FrontWork* x, const FrontFactors* by, 
     # d of the joints and mu, by the numbers of the island, for the right sides share b and -g
     cdef const FrontEvent* e
     cdef const vt_body* one
-    cdef int event, c, k, at, closed = 0
-    cdef double S[6]
-    cdef double s
+    cdef int event, c, k, at, nd, block = x.z.block, closed = 0
+    cdef double rhs[6]
     cdef Vec3 n, f
     cdef double* F = x.F
+    cdef double* up
     front_begin(p, x)
-    memset(F, 0, p.width * sizeof(double))
+    memset(F, 0, x.z.width * sizeof(double))
     for event in range(p.count):
         e = &p.event[event]
         if e.kind == OPEN_BODY or e.kind == STORE:
-            memset(x.hung + 6 * e.body, 0, 6 * sizeof(double))
+            memset(x.hung + block * e.body, 0, block * sizeof(double))
     for event in range(p.count):
         e = &p.event[event]
-        at = 6 * e.slot
+        at = block * e.slot
         if e.kind == OPEN_BODY:
-            for k in range(6):
-                F[at + k] += x.hung[6 * e.body + k]
+            for k in range(block):
+                F[at + k] += x.hung[block * e.body + k]
         elif e.kind == OPEN_ROW:
             c = p.row[e.row]
-            k = front_place(p, x, c)
+            k = front_place(x, c)
             if k >= 0:
                 F[k] = -g[member[c]]
         elif e.kind == ELIMINATE:
             one = &m.body[e.body]
-            front_column(one, body[e.body].R1, e.k, S)
-            s = share * b[one.iv + e.k] + six(S, F + at)
-            front_inwards(p, e, x, by, body, &s, e.pivot)
+            nd = joint_nv(one)
+            for k in range(nd):
+                rhs[k] = share * b[one.iv + k] + front_inner(body[e.body].row + k * block, F + at, block)
+            front_inwards(p, e, x, by, body, rhs, nd, e.pivot)
         elif e.kind == SHIFT:
-            n, f = load3(F + at), load3(F + at + 3)
+            for k in range(0, block, 6):
+                if e.to >= 0:
+                    up = F + block * e.to + k
+                    n, f = load3(F + at + k), load3(F + at + k + 3)
+                    n = add(n, cross(body[e.body].t_row[k // 6], f))
+                    if e.to != e.slot:
+                        n, f = add(n, load3(up)), add(f, load3(up + 3))
+                    store3(up, n)
+                    store3(up + 3, f)
             if e.to != e.slot:
-                memset(F + at, 0, 6 * sizeof(double))
-            if e.to >= 0:
-                n = add(n, cross(body[e.body].t1, f))
-                if e.to != e.slot:
-                    n, f = add(n, load3(F + 6 * e.to)), add(f, load3(F + 6 * e.to + 3))
-                store3(F + 6 * e.to, n)
-                store3(F + 6 * e.to + 3, f)
+                memset(F + at, 0, block * sizeof(double))
         elif e.kind == TRY:
-            for at in range(6 * p.slots, x.used):
+            for at in range(x.z.end, x.used):
                 c = x.held[at]
                 if c >= 0 and by.closed[c] == event:
                     closed = front_reclose(p, e, x, by, body, c, closed)
@@ -519,9 +633,9 @@ cdef void front_solve(const FrontPlan* p, FrontWork* x, const FrontFactors* by, 
                 if x.at[p.row[k]] >= 0 and by.closed[p.row[k]] == event:
                     closed = front_reclose(p, e, x, by, body, p.row[k], closed)
         elif e.kind == STORE:
-            for k in range(6):
-                x.hung[6 * e.body + k] += F[at + k]
-            memset(F + at, 0, 6 * sizeof(double))
+            for k in range(block):
+                x.hung[block * e.body + k] += F[at + k]
+            memset(F + at, 0, block * sizeof(double))
     front_outwards(p, x, by, m, body, closed, d, mu)
 
 
@@ -530,61 +644,83 @@ cdef inline void front_outwards(const FrontPlan* p, FrontWork* x, const FrontFac
     # the events backwards: F becomes the solution
     cdef const FrontEvent* e
     cdef const vt_body* one
-    cdef int event, c, k, at
-    cdef double S[6]
+    cdef int event, c, k, j, at, block = x.z.block
     cdef double s
     cdef Vec3 w, v
     cdef double* X = x.F
-    x.used = p.width
-    memset(X, 0, p.width * sizeof(double))
+    x.used = x.z.width
+    memset(X, 0, x.z.width * sizeof(double))
     for event in range(p.count - 1, -1, -1):
         e = &p.event[event]
-        at = 6 * e.slot
+        at = block * e.slot
         if e.kind == OPEN_BODY:
-            memcpy(x.x + 6 * e.body, X + at, 6 * sizeof(double))
+            memcpy(x.x + block * e.body, X + at, block * sizeof(double))
         elif e.kind == ELIMINATE:
             one = &m.body[e.body]
-            front_column(one, body[e.body].R2, e.k, S)
-            s = x.rate[e.pivot] - front_dot(p, e, body, x, by.l + <Py_ssize_t>e.pivot * p.width, X)
-            d[one.iv + e.k] = s
-            for k in range(6):
-                X[at + k] += s * S[k]
+            for k in range(joint_nv(one)):
+                d[one.iv + k] = x.rate[e.pivot + k] - front_dot(p, e, body, x,
+                                                                by.l + <Py_ssize_t>(e.pivot + k) * x.z.width)
+            for k in range(joint_nv(one)):
+                s = d[one.iv + k]
+                for j in range(block):
+                    X[at + j] += s * body[e.body].col[k * block + j]
         elif e.kind == SHIFT:
-            w = v = zero3()
-            if e.to >= 0:
-                w, v = load3(X + 6 * e.to), load3(X + 6 * e.to + 3)
-                v = add(v, cross(w, body[e.body].t2))
-            store3(X + at, w)
-            store3(X + at + 3, v)
+            for k in range(0, block, 6):
+                w = v = zero3()
+                if e.to >= 0:
+                    w, v = load3(X + block * e.to + k), load3(X + block * e.to + k + 3)
+                    v = add(v, cross(w, body[e.body].t_col[k // 6]))
+                store3(X + at + k, w)
+                store3(X + at + k + 3, v)
         elif e.kind == TRY or e.kind == CLOSE:
             while closed and by.closed[x.line[closed - 1]] == event:
                 closed -= 1
                 c, at = x.line[closed], x.left[closed]
                 X[at] = 0.0
-                X[at] = x.rate[p.pivots + c] - front_dot(p, e, body, x, by.l + <Py_ssize_t>(p.pivots + c) * p.width, X)
+                X[at] = x.rate[p.pivots + c] - front_dot(p, e, body, x, by.l + <Py_ssize_t>(p.pivots + c) * x.z.width)
                 mu[c] = X[at]
         elif e.kind == STORE:
-            memcpy(X + at, x.x + 6 * e.body, 6 * sizeof(double))
+            memcpy(X + at, x.x + block * e.body, block * sizeof(double))
 
 
-# ---- where nothing moves -----------------------------------------------------------------------------
+# ---- bodies whose displacement is that at node 2 -------------------------------------------------------
+
+cdef inline void front_columns(const vt_body* b, FrontBody* x, int block) noexcept nogil:
+    # a joint's own twists at nodes 1 and 2: the last six numbers of its rows and columns
+    cdef int k, last = block // 6 - 1
+    cdef Vec3 w, v
+    for k in range(joint_nv(b)):
+        joint_column(b, x.R_row[last], k, &w, &v)
+        store3(x.row + block * (k + 1) - 6, w)
+        store3(x.row + block * (k + 1) - 3, v)
+        joint_column(b, x.R_col[last], k, &w, &v)
+        store3(x.col + block * (k + 1) - 6, w)
+        store3(x.col + block * (k + 1) - 3, v)
+
+
+cdef inline void front_matrix(const Block* A, double* to) noexcept nogil:
+    put_matrix(A.nw, to, 6)
+    put_matrix(A.nv, to + 3, 6)
+    put_matrix(A.fw, to + 18, 6)
+    put_matrix(A.fv, to + 21, 6)
+
 
 cdef void bodies_at_rest(const vt_model* m, const Pose* pose, int first, int end, FrontBody* x) noexcept nogil:
     # the bodies' own inertias about their origins, of which M is made
     cdef const vt_body* b
-    cdef Mat3 H
-    cdef int i, k
+    cdef Block A
+    cdef int i
     for i in range(first, end):
         b = &m.body[i]
-        H = hat(mul(pose[i].R, constant3(b.h)))
-        x[i].A.nw = full(rotate_sym(pose[i].R, constant_sym(b.Io)))
-        x[i].A.nv = H
-        x[i].A.fw = transpose(H)
-        x[i].A.fv = plus_diagonal(zero33(), b.mass)
-        x[i].t1 = x[i].t2 = pose[i].t
-        x[i].R1 = x[i].R2 = pose[i].R
-        for k in range(6):
-            x[i].extra[k] = 0.0
+        A.nv = hat(mul(pose[i].R, constant3(b.h)))
+        A.fw = transpose(A.nv)
+        A.nw = full(rotate_sym(pose[i].R, constant_sym(b.Io)))
+        A.fv = plus_diagonal(zero33(), b.mass)
+        front_matrix(&A, x[i].A)
+        x[i].t_row[0] = x[i].t_col[0] = pose[i].t
+        x[i].R_row[0] = x[i].R_col[0] = pose[i].R
+        front_columns(b, &x[i], 6)
+        memset(x[i].D, 0, joint_nv(b) * joint_nv(b) * sizeof(double))
 
 
 cdef void constraint_rates(const vt_model* m, const vt_constraint* list, const Hold* hold, const int* member, int rows,
@@ -593,18 +729,20 @@ cdef void constraint_rates(const vt_model* m, const vt_constraint* list, const H
     # out = Dh d, of displacements d (nv,) of the joints; x: (nbody, 6) the bodies'
     cdef const vt_constraint* e
     cdef const Hold* on
-    cdef int i, c, k
-    cdef Vec3 w, v, sw, sv
+    cdef int i, c, k, j
+    cdef double* at
+    cdef Vec3 w, v
     for i in range(first, end):
         w = v = zero3()
+        at = x + 6 * i
         if m.body[i].parent >= 0:
             k = 6 * m.body[i].parent
-            carry(load3(x + k), load3(x + k + 3), body[i].t2, &w, &v)
+            carry(load3(x + k), load3(x + k + 3), body[i].t_col[0], &w, &v)
+        store3(at, w)
+        store3(at + 3, v)
         for k in range(joint_nv(&m.body[i])):
-            joint_column(&m.body[i], body[i].R2, k, &sw, &sv)
-            w, v = axpy(d[m.body[i].iv + k], sw, w), axpy(d[m.body[i].iv + k], sv, v)
-        store3(x + 6 * i, w)
-        store3(x + 6 * i + 3, v)
+            for j in range(6):
+                at[j] += d[m.body[i].iv + k] * body[i].col[6 * k + j]
     for c in range(rows):
         e, on = &list[member[c]], &hold[member[c]]
         out[c] = 0.0
@@ -623,11 +761,12 @@ cdef void constraint_rates(const vt_model* m, const vt_constraint* list, const H
 
 
 cdef void add_held(const vt_model* m, const vt_constraint* list, const Hold* hold, const int* member, int rows,
-                   const double* lam, int first, int end, const FrontBody* body, double* wrench, double* r) noexcept nogil:
+                   const double* lam, int first, int end, const FrontBody* body, int block, double* wrench,
+                   double* r) noexcept nogil:
     # r += Dh^T lam, at node 1; wrench: (nbody, 6)
     cdef const vt_constraint* e
     cdef const Hold* on
-    cdef int i, c, k
+    cdef int i, c, k, last = block // 6 - 1
     cdef double s
     cdef Vec3 w, v, n, f
     memset(wrench + 6 * first, 0, 6 * (end - first) * sizeof(double))
@@ -646,10 +785,10 @@ cdef void add_held(const vt_model* m, const vt_constraint* list, const Hold* hol
     for i in range(end - 1, first - 1, -1):
         n, f = load3(wrench + 6 * i), load3(wrench + 6 * i + 3)
         for k in range(joint_nv(&m.body[i])):
-            joint_column(&m.body[i], body[i].R1, k, &w, &v)
+            joint_column(&m.body[i], body[i].R_row[last], k, &w, &v)
             r[m.body[i].iv + k] += dot(w, n) + dot(v, f)
         if m.body[i].parent >= 0:
-            add_six(wrench + 6 * m.body[i].parent, 1.0, add(n, cross(body[i].t1, f)), f)
+            add_six(wrench + 6 * m.body[i].parent, 1.0, add(n, cross(body[i].t_row[last], f)), f)
 
 
 cdef inline void add_six(double* to, double s, Vec3 n, Vec3 f) noexcept nogil:

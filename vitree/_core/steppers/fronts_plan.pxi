@@ -7,7 +7,7 @@ cdef enum:              # kinds of events
     OPEN_BODY = 0       # `slot` takes the body's own matrix
     OPEN_GUEST = 1      # `slot` is empty: for the body that the region hangs on
     OPEN_ROW = 2
-    ELIMINATE = 3       # the k-th coordinate of the body in `slot`; rows: that act on its joint
+    ELIMINATE = 3       # the joint of the body in `slot`; rows: that act on it
     SHIFT = 4           # the body in `slot` moves with its parent, whose slot is `to`; to < 0: with the world
     TRY = 5             # close what is open where pivots are safe
     CLOSE = 6           # close the rows
@@ -26,10 +26,9 @@ cdef double NEGLIGIBLE = 1e-6
 cdef struct FrontEvent:
     int kind
     int body
-    int k
     int slot
     int to
-    int pivot           # of an elimination: its number
+    int pivot           # of an elimination: the number of its first coordinate
     int pair            # from here to the end: the bodies that are open, (slot, body)
     int pair_end
     int row             # from here to the end: constraints, by their numbers in the island
@@ -44,7 +43,7 @@ cdef struct FrontPlan:
     int* ready          # (rows,) the event from which on a constraint acts on no joint that is not eliminated
     int rows            # of the island
     int slots           # bodies that are open at a time
-    int width           # 6 slots, and places for constraints
+    int places          # constraints that are
     int pivots          # coordinates; the pivots of constraints come behind
 
 
@@ -132,15 +131,14 @@ class FrontOrder:
                 return True
             return False
 
-        def emit(kind, i=0, k=0, slot=0, to=-1, rows=()):
+        def emit(kind, i=0, slot=0, to=-1, rows=()):
             pair, row = len(self.pairs), len(self.rows)
             if kind in (OPEN_ROW, ELIMINATE, TRY, CLOSE):
                 self.pairs += [(at, body) for body, at in place.items()]
                 self.cost += (6 * len(place) + open_rows + 6) ** 2
             self.rows += rows
-            self.events.append((kind, i, k, slot, to, self.pivots if kind == ELIMINATE else 0, pair, len(self.pairs),
-                                row, len(self.rows)))
-            self.pivots += kind == ELIMINATE
+            self.events.append((kind, i, slot, to, self.pivots, pair, len(self.pairs), row, len(self.rows)))
+            self.pivots += self.coordinates[i] if kind == ELIMINATE else 0
 
         while candidates:
             i = min(candidates, key=after) if len(candidates) > 1 else next(iter(candidates))
@@ -155,9 +153,9 @@ class FrontOrder:
                     emit(OPEN_ROW, rows=[c])
             self.places = max(self.places, open_rows)
             direct = [c for c in touching[i] if i in self.held[c][1]]
-            for k in range(self.coordinates[i]):
-                emit(ELIMINATE, i, k, place[i], rows=direct)
-                credit += 1
+            if self.coordinates[i]:
+                emit(ELIMINATE, i, place[i], rows=direct)
+                credit += self.coordinates[i]
             # the parent takes the slot, or the slot's content
             up, at = self.parent[i], place.pop(i)
             if up >= 0 and up not in place:
@@ -204,10 +202,7 @@ cdef object front_order(const vt_model* m, const vt_constraint* list, members, b
             # a direction of the world: turning both bodies together changes it
             pair += (-1,)
         held.append((pair, [body_of[iv] for iv in (e.iv_a, e.iv_b) if iv in body_of]))
-    multi = {i for i in range(first, end) if joint_multi(&m.body[i])}
-    if m.damped and any([m.damping[m.body[i].iv + k] != 0.0 for i in multi for k in range(m.body[i].nv)]):
-        return None     # this damping couples the coordinates of a joint
-    if any(not multi.isdisjoint(joints) for _, joints in held):
+    if any([not {i for i in range(first, end) if joint_multi(&m.body[i])}.isdisjoint(joints) for _, joints in held]):
         return None
     order = FrontOrder([m.body[i].parent for i in range(m.nbody)],
                        [0 if m.body[i].locked else joint_nv(&m.body[i]) for i in range(m.nbody)], held, first, end)

@@ -75,33 +75,66 @@ cdef int holonomic_make(Holonomic* x, Memory memory, int count, int nv) except -
 
 
 cdef struct Fronts:             # of the islands that have a plan
-    FrontBody* body             # (nbody,)
+    FrontBody* rest_body        # (nbody,) for M and Dh
+    FrontWork* rest_work        # (islands,)
+    FrontFactors* rest          # (islands,)
+    int planned                 # islands that steps solve by their plans
+    int block                   # of steps
+    FrontBody* body             # (nbody,) for a step
     FrontWork* work             # (islands,)
-    FrontFactors* rest          # (islands,) of M and Dh
-    FrontFactors* factors       # (islands,) of a step, of each substep; NULL where steps do not use plans
+    FrontFactors* factors       # (islands,) of each substep
+    Pose* pose1                 # (nbody,) at nodes 1 and 2
+    Pose* pose2
+    double* rows                # (stages, nv, block) what bodies' `row` and `col` are
+    double* columns
     double* none                # (nv,) zeros
 
 
 cdef int fronts_make(Fronts* x, Memory memory, const Islands* islands, const vt_model* m) except -1:
-    cdef int k
-    x.body = <FrontBody*>memory.scratch(m.nbody * sizeof(FrontBody))
-    x.work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
+    cdef const FrontPlan* plan
+    cdef int k, planned = 0
+    x.rest_work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
     x.rest = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
-    x.none = memory.given_reals(m.nv)
     for k in range(islands.count):
-        if islands.at[k].plan != NULL:
-            front_work_make(&x.work[k], memory, islands.at[k].plan, m.nbody)
-            front_factors_make(&x.rest[k], memory, islands.at[k].plan, 0)
+        plan = islands.at[k].plan
+        if plan != NULL:
+            front_work_make(&x.rest_work[k], memory, plan, front_size(plan, 6, False), m.nbody)
+            front_factors_make(&x.rest[k], memory, plan, &x.rest_work[k].z, 0)
+            planned += 1
+    if planned:
+        x.none = memory.given_reals(m.nv)
+        x.rest_body = <FrontBody*>memory.given(m.nbody * sizeof(FrontBody))
+        front_bodies_make(x.rest_body, memory, m, 6, False)
+        front_give_rows(x.rest_body, m, memory.scratch_reals(6 * m.nv), memory.scratch_reals(6 * m.nv), 6)
     return 0
 
 
-cdef int fronts_of_steps(Fronts* x, Memory memory, const Islands* islands, int stages) except -1:
-    cdef int k
+cdef int fronts_of_steps(Fronts* x, Memory memory, const Islands* islands, const vt_model* m, int stages, int block,
+                         bint turns, bint second_order) except -1:
+    cdef const FrontPlan* plan
+    cdef int k, planned = 0
+    x.block = block
+    x.work = <FrontWork*>memory.given(islands.count * sizeof(FrontWork))
     x.factors = <FrontFactors*>memory.given(islands.count * sizeof(FrontFactors))
     for k in range(islands.count):
-        if islands.at[k].plan != NULL:
-            front_factors_make(&x.factors[k], memory, islands.at[k].plan, stages)
+        plan = islands.at[k].plan
+        if plan != NULL:
+            front_work_make(&x.work[k], memory, plan, front_size(plan, block, turns), m.nbody)
+            front_factors_make(&x.factors[k], memory, plan, &x.work[k].z, stages)
+            planned += 1
+    x.planned = planned
+    if planned:
+        x.body = <FrontBody*>memory.given(m.nbody * sizeof(FrontBody))
+        front_bodies_make(x.body, memory, m, block, second_order)
+        x.pose1, x.pose2 = <Pose*>memory.kept(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+        x.rows, x.columns = memory.kept_reals(stages * m.nv * block), memory.kept_reals(stages * m.nv * block)
     return 0
+
+
+cdef inline void fronts_use(Fronts* x, const vt_model* m, int stage) noexcept nogil:
+    # the rows and columns of a substep
+    cdef Py_ssize_t at = <Py_ssize_t>stage * m.nv * x.block
+    front_give_rows(x.body, m, x.rows + at, x.columns + at, x.block)
 
 
 # ---- the solution of a step's equations --------------------------------------------------------------

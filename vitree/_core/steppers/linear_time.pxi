@@ -43,8 +43,8 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
 
-    cdef bint plans(self):
-        return True
+    cdef int front_block(self):
+        return 6
 
     cdef LinearTimeStep* at(self, Trial* trial) noexcept nogil:
         # what the kernels work on, in the substep at hand
@@ -206,96 +206,38 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.lane.operator.sound[0] = soundness(&signs)
         return OK
 
-    # ---- islands that have a plan --------------------------------------------------------------------------
+    # ---- islands that have a plan: mu is h times the multipliers' correction --------------------------------
 
-    cdef void place_fronts(self, const Island* on, bint whole) noexcept nogil:
-        # their bodies at both nodes; whole: with their matrices
-        cdef LinearTimeStep* step = self.at(self.own.trial)
+    cdef void place_front(self, int i, FrontBody* x, bint whole) noexcept nogil:
+        cdef LinearTimeStep* step
+        cdef const vt_body* b = &self.shared.m.body[i]
+        cdef Block A
+        cdef double* D = x.D
+        front_columns(b, x, 6)
+        if not whole:
+            return
+        step = self.at(self.own.trial)
+        A = zero_block()
+        if b.inert:
+            lt_body_block(step, i, &A)
+        front_matrix(&A, x.A)
+        memset(D, 0, joint_nv(b) * joint_nv(b) * sizeof(double))
+        if not joint_multi(b):
+            D[0] = lt_slopes(step, b, 0.0)
+        elif step.m.damped:
+            lt_damping(step.m, b, step.increment, 0.5 * step.h, D, b.nv)
+
+    cdef double front_share(self) noexcept nogil:
+        return -self.lane.now.h
+
+    cdef void note_joints(self, int first, int end, Signs* signs) noexcept nogil:
+        lt_factor(self.at(self.own.trial), first, end, signs)
+
+    cdef void end_front(self, int first, int end, double* d) noexcept nogil:
         cdef int i
-        for i in range(on.body, on.body_end):
-            lt_front_body(step, i, &self.lane.fronts.body[i], whole)
-
-    cdef int linearise_by_plans(self) noexcept nogil:
-        cdef Fronts* fronts = &self.lane.fronts
-        cdef Holonomic* held = &self.lane.held
-        cdef const Island* on
-        cdef FrontFactors to
-        cdef Signs signs
-        cdef int k
-        for k in range(self.shared.coupled.count):
-            on = &self.shared.coupled.at[k]
-            if on.plan == NULL:
-                continue
-            signs_begin(&signs)
-            to = front_factors_of(&fronts.factors[k], on.plan, self.lane.newton.stage)
-            self.place_fronts(on, True)
-            if front_factor(on.plan, &fronts.work[k], &to, self.shared.m, fronts.body, self.shared.constraint,
-                            self.shared.coupled.member + on.row, held.hold1, held.hold2, &signs) != OK:
-                return DEPENDENT
-            if soundness(&signs) != SAME:
-                self.lane.operator.sound[0] = min(self.lane.operator.sound[0], self.soundness_between_nodes(on, signs.all))
-        return OK
-
-    cdef int soundness_between_nodes(self, const Island* on, double all) noexcept nogil:
-        # the signs of an island apart: those of its joints alone, and that of the multipliers' matrix, det(J) times which
-        # is `all`. Where the step passes a singular configuration it is that of det(Dh2 Dh1^T)
-        cdef const vt_model* m = self.shared.m
-        cdef Holonomic* held = &self.lane.held
-        cdef const int* member = self.shared.coupled.member + on.row
-        cdef int c, n = self.nv, rows = on.row_end - on.row
-        cdef Signs signs
-        signs_begin(&signs)
-        lt_factor(self.at(self.own.trial), on.body, on.body_end, &signs)
-        if all * signs.all < 0.0:
-            forward_kinematics(m, self.lane.state.q, self.lane.bodies.pose)
-            for c in range(rows):
-                memset(held.Dh1 + member[c] * n, 0, n * sizeof(double))
-                hold_row(m, &self.shared.constraint[member[c]], self.lane.bodies.pose, &held.hold1[member[c]],
-                         held.Dh1 + member[c] * n)
-            forward_kinematics(m, self.lane.state.q2, self.lane.bodies.pose)
-            for c in range(rows):
-                memset(held.Dh2 + member[c] * n, 0, n * sizeof(double))
-                hold_row(m, &self.shared.constraint[member[c]], self.lane.bodies.pose, &held.hold2[member[c]],
-                         held.Dh2 + member[c] * n)
-            if self.sign_between_nodes(on, rows) * self.sign_at_rest(rows) >= 0:
-                return WRONG
-        return soundness(&signs)
-
-    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
-        # mu = h times the correction of the multipliers
-        cdef Fronts* fronts = &self.lane.fronts
-        cdef const Island* on
-        cdef const int* member
-        cdef FrontFactors by
-        cdef double* mu = self.lane.newton.w
-        cdef double h = self.lane.now.h
-        cdef int i, k, c
-        for k in range(self.shared.coupled.count):
-            on = &self.shared.coupled.at[k]
-            if on.plan == NULL:
-                continue
-            member = self.shared.coupled.member + on.row
-            by = front_factors_of(&fronts.factors[k], on.plan, self.lane.newton.stage)
-            self.place_fronts(on, False)
-            memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
-            front_solve(on.plan, &fronts.work[k], &by, self.shared.m, fronts.body, r, -h, self.lane.held.h, member, d, mu)
-            for i in range(on.body, on.body_end):
-                if joint_multi(&self.shared.m.body[i]):
-                    joint_increment_change(&self.shared.m.body[i], self.lane.newton.y, d)
-            for c in range(on.row_end - on.row):
-                z[member[c]] = mu[c] / h
-
-    cdef void hold_by_plans(self, double* r) noexcept nogil:
-        cdef Fronts* fronts = &self.lane.fronts
-        cdef const Island* on
-        cdef int k
-        for k in range(self.shared.coupled.count):
-            on = &self.shared.coupled.at[k]
-            if on.plan != NULL:
-                self.place_fronts(on, False)
-                add_held(self.shared.m, self.shared.constraint, self.lane.held.hold1, self.shared.coupled.member + on.row,
-                         on.row_end - on.row, self.lane.held.lam, on.body, on.body_end, fronts.body,
-                         fronts.work[k].hung, r)
+        for i in range(first, end):
+            if joint_multi(&self.shared.m.body[i]):
+                joint_increment_change(&self.shared.m.body[i], self.lane.newton.y, d)
 
     cdef void linearise_at_rest(self) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.rest)

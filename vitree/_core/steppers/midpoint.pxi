@@ -39,11 +39,63 @@ cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int st
     return 0
 
 
+cdef void mid_front_body(const MidStep* step, int i, const double* turning, const double* stiffness,
+                         FrontBody* x) noexcept nogil:
+    # its own matrix, and the rows and columns of its joint; the axes at the nodes are those of pair 2
+    cdef const vt_body* b = &step.m.body[i]
+    cdef MidSolve* e = &step.work[i]
+    cdef Twelve own_l[6]
+    cdef Twelve own_u[6]
+    cdef AdMatrix end
+    cdef Vec3 w, v, uw, uv
+    cdef int j, k, nd = joint_nv(b)
+    mid_body_block(step.m, b, &step.body[i], turning + 27 * i if turning != NULL else NULL, e)
+    memset(x.A, 0, 18 * 18 * sizeof(double))
+    for j in range(4):
+        for k in range(4):
+            put_matrix(e.A[j][k], x.A + 18 * 3 * j + 3 * k, 18)
+    front_columns(b, x, 18)
+    memset(x.own_row, 0, 18 * nd * sizeof(double))
+    memset(x.own_col, 0, 18 * nd * sizeof(double))
+    if not joint_multi(b):
+        mid_maps(step, i, own_l, own_u)
+        x.D[0] = mid_slopes(step, b, stiffness, 0.0)
+        put_twelve(&e.R, x.row)
+        put_twelve(&e.Gam, x.col)
+    else:
+        before_joint(step, i, &uw, &uv)
+        mid_columns(step, i, uw, uv, own_u)
+        mid_rows(step, i, uw, uv, own_l)
+        mid_own_slopes(step, i, x.D)
+        mid_own_damping(step, i, x.D)
+        joint_expand(b, step.increment, &w, &v)
+        end = dexp_matrix(neg(w), neg(v))
+        for k in range(nd):
+            put_twelve(&step.multi[b.multi].R[k], x.row + 18 * k)
+            put_twelve(&step.multi[b.multi].Gam[k], x.col + 18 * k)
+            # displacements at node 2 by y
+            joint_twist(b, x.R_col[2], &end, k, &w, &v)
+            store3(x.col + 18 * k + 12, w)
+            store3(x.col + 18 * k + 15, v)
+    for k in range(nd):
+        own_l[k].part[0] = own_l[k].part[1] = zero3()
+        put_twelve(&own_l[k], x.own_row + 18 * k)
+        put_twelve(&own_u[k], x.own_col + 18 * k)
+
+
+cdef inline void put_twelve(const Twelve* a, double* to) noexcept nogil:
+    cdef int k
+    for k in range(4):
+        store3(to + 3 * k, a.part[k])
+
+
 cdef class MidpointStepper(ComposedStepper):
     """Steps of the midpoint variational integrator; the state is (q, p)."""
 
     cdef readonly double alpha
     cdef bint tree                      # the residual is that of the tree's derivatives
+    cdef const double* turning          # of the operator at hand, or NULL
+    cdef const double* stiffness
     cdef bint written                   # the last nv rows of the operator are those of loads written in Python
     cdef MidpointLane own
 
@@ -246,6 +298,7 @@ cdef class MidpointStepper(ComposedStepper):
         cdef double* stiffness = self.own.stiffness if self.shared.nload else NULL
         cdef MidStep* step = self.at()
         cdef Signs signs
+        cdef int k
         step.m = m
         if self.dense() and self.tree:
             self.tree_matrix(turning, stiffness)
@@ -253,7 +306,14 @@ cdef class MidpointStepper(ComposedStepper):
         if self.tree:
             mid_forward(step, self.lane.state.q, self.own.qm)
             mid_backward(step, self.lane.bodies.wrench if self.loaded() else NULL)
-        mid_factor(step, turning, stiffness, not self.dense(), &signs)
+        signs_begin(&signs)
+        if self.dense():
+            mid_factor(step, 0, m.nbody, turning, stiffness, False, &signs)
+        else:
+            self.turning, self.stiffness = turning, stiffness
+            for k in range(self.shared.coupled.range_count):
+                mid_factor(step, self.shared.coupled.range[2 * k], self.shared.coupled.range[2 * k + 1], turning, stiffness,
+                           True, &signs)
         self.lane.operator.sound[0] = soundness(&signs)
         if self.dense():
             mid_jacobian(step, self.lane.operator.J)
@@ -276,6 +336,24 @@ cdef class MidpointStepper(ComposedStepper):
         if turning != NULL:
             # wrenches of the last residual
             add_geometric(m, self.lane.bodies.pose, self.lane.bodies.wrench, turning, share * a * h, x.column, J)
+
+    # ---- islands that have a plan: mu is minus the multipliers' correction ----------------------------------
+
+    cdef int front_block(self):
+        return 0 if self.dense() or self.shared.choices.solver == RIQN else 18
+
+    cdef double front_sense(self) noexcept nogil:
+        # where nothing moves J is -M/h
+        return -self.lane.now.h
+
+    cdef void note_joints(self, int first, int end, Signs* signs) noexcept nogil:
+        mid_factor(self.at(), first, end, self.turning, self.stiffness, True, signs)
+
+    cdef void place_front(self, int i, FrontBody* x, bint whole) noexcept nogil:
+        # pairs 0 and 1: displacements and changes of twists in the middle; 2: at the nodes
+        x.t_row[0] = x.t_row[1] = x.t_col[0] = x.t_col[1] = self.own.body[i].t
+        if whole:
+            mid_front_body(self.at(), i, self.turning, self.stiffness, x)
 
     cdef void linearise_at_rest(self) noexcept nogil:
         memset(self.lane.operator.R, 0, self.shared.choices.extra * self.nv * sizeof(double))

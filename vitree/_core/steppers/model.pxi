@@ -372,21 +372,22 @@ cdef class ModelStepper(Stepper):
         cdef const vt_model* m = self.shared.m
         cdef Holonomic* held = &self.lane.held
         cdef Fronts* fronts = &self.lane.fronts
-        cdef FrontWork* work = &fronts.work[island]
+        cdef FrontWork* work = &fronts.rest_work[island]
+        cdef FrontBody* body = fronts.rest_body
         cdef double* found = held.found + on.row
         cdef double* lack = held.schur
         cdef double* d = self.lane.bodies.inertial
         cdef int c, k, rows = on.row_end - on.row
         cdef Signs signs
-        bodies_at_rest(m, self.lane.bodies.pose, on.body, on.body_end, fronts.body)
-        constraint_rates(m, self.shared.constraint, held.hold1, member, rows, on.body, on.body_end, fronts.body, x,
+        bodies_at_rest(m, self.lane.bodies.pose, on.body, on.body_end, body)
+        constraint_rates(m, self.shared.constraint, held.hold1, member, rows, on.body, on.body_end, body, x,
                          work.x, found)
         for c in range(rows):
             found[c] = goal[member[c]] - found[c]
         if not all_finite(found, rows):
             return False
         signs_begin(&signs)
-        if front_factor(on.plan, work, &fronts.rest[island], m, fronts.body, self.shared.constraint, member, held.hold1,
+        if front_factor(on.plan, work, &fronts.rest[island], m, body, self.shared.constraint, member, held.hold1,
                         held.hold1, &signs) != OK:
             if self.lane.now.cause == OK:
                 self.lane.now.cause = DEPENDENT
@@ -394,7 +395,7 @@ cdef class ModelStepper(Stepper):
         for c in range(rows):
             lack[member[c]] = -found[c]
         memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
-        front_solve(on.plan, work, &fronts.rest[island], m, fronts.body, fronts.none, 0.0, lack, member, d, found)
+        front_solve(on.plan, work, &fronts.rest[island], m, body, fronts.none, 0.0, lack, member, d, found)
         for c in range(rows):
             found[c] = -found[c]
         for k in range(on.v, on.v_end):

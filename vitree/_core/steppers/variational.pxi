@@ -60,8 +60,9 @@ cdef class VariationalStepper(ModelStepper):
         rows = self.shared.count + c.extra
         if c.extra or c.solver == RIQN or self.dense():
             self.divide(c.extra, True)
-        if self.plans():
-            fronts_of_steps(&lane.fronts, self.memory, &self.shared.coupled, c.stages)
+        if self.front_block():
+            fronts_of_steps(&lane.fronts, self.memory, &self.shared.coupled, self.shared.m, c.stages,
+                            self.front_block(), self.front_block() == 6, self.front_block() > 6)
         elif not c.extra:
             islands_without_plans(&self.shared.coupled, &self.shared.islands, self.memory, rows, self.shared.m.nbody)
         broyden = (<Py_ssize_t>c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
@@ -142,9 +143,9 @@ cdef class VariationalStepper(ModelStepper):
         # whether corrections are made with a dense matrix
         return self.shared.choices.solver == NEWTON
 
-    cdef bint plans(self):
-        # whether islands that have a plan are solved by it
-        return False
+    cdef int front_block(self):
+        # numbers that belong to a body where islands are solved by their plans, or 0: they are not
+        return 0
 
     cdef int prepare(self) noexcept nogil:
         # node 1: what does not depend on y
@@ -182,16 +183,24 @@ cdef class VariationalStepper(ModelStepper):
         # d with (dr/dy) d = -r, of the bodies from first to end, which hang together with no others
         pass
 
-    cdef int linearise_by_plans(self) noexcept nogil:
-        # the same of the islands that have a plan
-        return OK
-
-    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
-        # d and z, the corrections, on these islands
+    cdef void place_front(self, int i, FrontBody* x, bint whole) noexcept nogil:
+        # what the discretisation knows of a body; whole: with matrices, rows and columns
         pass
 
-    cdef void hold_by_plans(self, double* r) noexcept nogil:
-        # r += Dh(q1)^T lam on these islands
+    cdef double front_sense(self) noexcept nogil:
+        # a factor that makes the pivots of plans positive where nothing moves
+        return 1.0
+
+    cdef double front_share(self) noexcept nogil:
+        # plans are solved for the residual times this; multipliers come out times minus this
+        return 1.0
+
+    cdef void note_joints(self, int first, int end, Signs* signs) noexcept nogil:
+        # the signs of the joints' pivots as if there were no constraints, of the bodies from first to end
+        pass
+
+    cdef void end_front(self, int first, int end, double* d) noexcept nogil:
+        # d of the bodies from first to end becomes a correction of the unknown
         pass
 
     cdef void reach_node(self, const double* y, double* q2) noexcept nogil:
@@ -401,14 +410,19 @@ cdef class VariationalStepper(ModelStepper):
             if not self.lane.progress.have_Dh:
                 self.constrain_at(self.lane.state.q, held.h, held.Dh1, held.hold1)
                 self.lane.progress.have_Dh = True
+                if self.lane.fronts.planned:
+                    memcpy(self.lane.fronts.pose1, self.lane.bodies.pose, self.shared.m.nbody * sizeof(Pose))
             self.reach_node(x.y, self.lane.state.q2)
             self.constrain_at(self.lane.state.q2, held.h, held.Dh2, held.hold2)
+            if self.lane.fronts.planned:
+                memcpy(self.lane.fronts.pose2, self.lane.bodies.pose, self.shared.m.nbody * sizeof(Pose))
             for c in range(self.shared.count):
                 on = self.island(c)
                 if on.plan == NULL:
                     for k in range(on.v, on.v_end):
                         x.r[k] += held.lam[c] * held.Dh1[c * self.nv + k]
-            self.hold_by_plans(x.r)
+            if self.lane.fronts.planned:
+                self.hold_by_plans(x.r)
         self.clear_locked(x.r)
         return self.weighted(largest(x.r, self.nv)) if isfinite(e) else e
 
@@ -472,7 +486,7 @@ cdef class VariationalStepper(ModelStepper):
             self.lane.operator.sound[0] = SAME
         else:
             status = self.linearise()
-            if status == OK:
+            if status == OK and self.lane.fronts.planned:
                 status = self.linearise_by_plans()
             if status != OK:
                 return status
@@ -538,8 +552,110 @@ cdef class VariationalStepper(ModelStepper):
                 return status
         for k in range(self.shared.count + self.shared.choices.extra):
             x.z[self.shared.coupled.member[k]] = x.w[k]
-        self.apply_by_plans(x.r, x.d, x.z)
+        if self.lane.fronts.planned:
+            self.apply_by_plans(x.r, x.d, x.z)
         return OK
+
+    # ---- islands that have a plan ----------------------------------------------------------------------
+
+    cdef void place_fronts(self, const Island* on, bint whole) noexcept nogil:
+        # their bodies: at nodes 1 and 2, and what the discretisation knows of them
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef int i, last = fronts.block // 6 - 1
+        cdef FrontBody* x
+        for i in range(on.body, on.body_end):
+            x = &fronts.body[i]
+            x.t_row[last], x.R_row[last] = fronts.pose1[i].t, fronts.pose1[i].R
+            x.t_col[last], x.R_col[last] = fronts.pose2[i].t, fronts.pose2[i].R
+            self.place_front(i, x, whole)
+
+    cdef int linearise_by_plans(self) noexcept nogil:
+        # factor the equations of these islands
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef Holonomic* held = &self.lane.held
+        cdef const Island* on
+        cdef FrontWork* work
+        cdef FrontFactors to
+        cdef Signs signs
+        cdef int k
+        fronts_use(fronts, self.shared.m, self.lane.newton.stage)
+        for k in range(self.shared.coupled.count):
+            on = &self.shared.coupled.at[k]
+            if on.plan == NULL:
+                continue
+            signs_begin(&signs)
+            work = &fronts.work[k]
+            work.z.sense = self.front_sense()
+            to = front_factors_of(&fronts.factors[k], on.plan, &work.z, self.lane.newton.stage)
+            self.place_fronts(on, True)
+            if front_factor(on.plan, work, &to, self.shared.m, fronts.body, self.shared.constraint,
+                            self.shared.coupled.member + on.row, held.hold1, held.hold2, &signs) != OK:
+                return DEPENDENT
+            if soundness(&signs) != SAME:
+                self.lane.operator.sound[0] = min(self.lane.operator.sound[0], self.soundness_between_nodes(on, signs.all))
+        return OK
+
+    cdef int soundness_between_nodes(self, const Island* on, double all) noexcept nogil:
+        # the signs of an island apart: those of its joints alone, and that of the multipliers' matrix, det(J) times which
+        # is `all`. Where the step passes a singular configuration it is that of det(Dh2 Dh1^T)
+        cdef const vt_model* m = self.shared.m
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef Holonomic* held = &self.lane.held
+        cdef const int* member = self.shared.coupled.member + on.row
+        cdef int c, n = self.nv, rows = on.row_end - on.row
+        cdef Signs signs
+        signs_begin(&signs)
+        self.note_joints(on.body, on.body_end, &signs)
+        if all * signs.all < 0.0:
+            for c in range(rows):
+                memset(held.Dh1 + member[c] * n, 0, n * sizeof(double))
+                memset(held.Dh2 + member[c] * n, 0, n * sizeof(double))
+                hold_row(m, &self.shared.constraint[member[c]], fronts.pose1, &held.hold1[member[c]],
+                         held.Dh1 + member[c] * n)
+                hold_row(m, &self.shared.constraint[member[c]], fronts.pose2, &held.hold2[member[c]],
+                         held.Dh2 + member[c] * n)
+            if self.sign_between_nodes(on, rows) * self.sign_at_rest(rows) >= 0:
+                return WRONG
+        return soundness(&signs)
+
+    cdef void apply_by_plans(self, const double* r, double* d, double* z) noexcept nogil:
+        # d and z, the corrections, on these islands
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef const Island* on
+        cdef const int* member
+        cdef FrontFactors by
+        cdef double* mu = self.lane.newton.w
+        cdef double share = self.front_share()
+        cdef int k, c
+        fronts_use(fronts, self.shared.m, self.lane.newton.stage)
+        for k in range(self.shared.coupled.count):
+            on = &self.shared.coupled.at[k]
+            if on.plan == NULL:
+                continue
+            member = self.shared.coupled.member + on.row
+            by = front_factors_of(&fronts.factors[k], on.plan, &fronts.work[k].z, self.lane.newton.stage)
+            self.place_fronts(on, False)
+            memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
+            front_solve(on.plan, &fronts.work[k], &by, self.shared.m, fronts.body, r, share, self.lane.held.h, member, d,
+                        mu)
+            self.end_front(on.body, on.body_end, d)
+            for c in range(on.row_end - on.row):
+                z[member[c]] = -mu[c] / share
+
+    cdef void hold_by_plans(self, double* r) noexcept nogil:
+        # r += Dh(q1)^T lam on these islands
+        cdef Fronts* fronts = &self.lane.fronts
+        cdef const Island* on
+        cdef int k, i, last = fronts.block // 6 - 1
+        for k in range(self.shared.coupled.count):
+            on = &self.shared.coupled.at[k]
+            if on.plan == NULL:
+                continue
+            for i in range(on.body, on.body_end):
+                fronts.body[i].t_row[last], fronts.body[i].R_row[last] = fronts.pose1[i].t, fronts.pose1[i].R
+            add_held(self.shared.m, self.shared.constraint, self.lane.held.hold1, self.shared.coupled.member + on.row,
+                     on.row_end - on.row, self.lane.held.lam, on.body, on.body_end, fronts.body, fronts.block,
+                     fronts.work[k].hung, r)
 
     cdef int multiply_on(self, const Island* on) noexcept nogil:
         # w, the part of z on an island, and d
@@ -822,6 +938,8 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(self.shared.count):
             on = self.island(k)
             self.lane.held.hold1[k] = self.lane.held.hold2[k]
+            if k == 0 and self.lane.fronts.planned:
+                memcpy(self.lane.fronts.pose1, self.lane.fronts.pose2, self.shared.m.nbody * sizeof(Pose))
             if on.plan != NULL:
                 continue
             memcpy(self.lane.held.Dh1 + k * self.nv + on.v, self.lane.held.Dh2 + k * self.nv + on.v,
