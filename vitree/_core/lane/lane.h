@@ -83,6 +83,53 @@ VT_INLINE vt_real vt_abs(vt_real a)
 }
 #endif
 
+/* Rows of numbers of one lane. */
+#if defined(__GNUC__) || defined(__clang__)
+typedef double vt_two __attribute__((vector_size(16), aligned(8), may_alias));
+typedef double vt_four __attribute__((vector_size(32), aligned(8), may_alias));
+#define VT_ROWS 1
+#endif
+
+/* y += s x */
+VT_INLINE void vt_add_row(ptrdiff_t n, double s, const double *x, double *y)
+{
+    ptrdiff_t k = 0;
+#ifdef VT_ROWS
+    for (; k < n - 3; k += 4) *(vt_four *)(y + k) += s * *(const vt_four *)(x + k);
+    for (; k < n - 1; k += 2) *(vt_two *)(y + k) += s * *(const vt_two *)(x + k);
+#endif
+    for (; k < n; k++) y[k] += s * x[k];
+}
+
+/* y += b x - c z */
+VT_INLINE void vt_add_rows(ptrdiff_t n, double b, const double *x, double c, const double *z, double *y)
+{
+    ptrdiff_t k = 0;
+#ifdef VT_ROWS
+    for (; k < n - 3; k += 4)
+        *(vt_four *)(y + k) += b * *(const vt_four *)(x + k) - c * *(const vt_four *)(z + k);
+#endif
+    for (; k < n; k++) y[k] += b * x[k] - c * z[k];
+}
+
+/* a.b of n numbers, an even count: the sum of those in even places, and that of those in odd places */
+VT_INLINE double vt_inner_even(ptrdiff_t n, const double *a, const double *b)
+{
+    ptrdiff_t k;
+#ifdef VT_ROWS
+    vt_two s = *(const vt_two *)a * *(const vt_two *)b;
+    for (k = 2; k < n; k += 2) s += *(const vt_two *)(a + k) * *(const vt_two *)(b + k);
+    return s[0] + s[1];
+#else
+    double even = a[0] * b[0], odd = a[1] * b[1];
+    for (k = 2; k < n; k += 2) {
+        even += a[k] * b[k];
+        odd += a[k + 1] * b[k + 1];
+    }
+    return even + odd;
+#endif
+}
+
 /* Structs of `count` doubles, one a lane and `stride` doubles apart, from memory and back. */
 #if VT_WIDTH == 4 && defined(__GNUC__) && !defined(__clang__)
 typedef double vt_row __attribute__((vector_size(32), aligned(8), may_alias));

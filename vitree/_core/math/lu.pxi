@@ -66,8 +66,7 @@ cdef int lu_factor(double* A, int n, int* order) noexcept nogil:
         for i in range(k + 1, n):
             s = A[i * n + k] / A[k * n + k]
             A[i * n + k] = s
-            for j in range(k + 1, n):
-                A[i * n + j] -= s * A[k * n + j]
+            vt_add_row(n - k - 1, -s, A + k * n + k + 1, A + i * n + k + 1)
     return OK
 
 

@@ -52,6 +52,8 @@ cdef struct FrontWork:
     double* x               # (nbody, block) displacements
     int* at                 # (rows,) the place of a constraint, or -1
     int* held               # (width,) the constraint in a place, or -1
+    int* run                # (2 slots + 2,) first and end of the runs of what is open
+    int runs
     int* line               # (rows,) constraints in the order in which they closed, and the places that they had
     int* left
     int used                # behind the last place in use
@@ -99,6 +101,7 @@ cdef int front_work_make(FrontWork* x, Memory memory, const FrontPlan* plan, Fro
     x.hung, x.x = memory.scratch_reals(z.block * nbody), memory.scratch_reals(z.block * nbody)
     x.at, x.held = <int*>memory.scratch(plan.rows * sizeof(int)), <int*>memory.scratch(z.width * sizeof(int))
     x.line, x.left = <int*>memory.scratch(plan.rows * sizeof(int)), <int*>memory.scratch(plan.rows * sizeof(int))
+    x.run = <int*>memory.scratch((2 * plan.slots + 2) * sizeof(int))
     return 0
 
 
@@ -173,14 +176,18 @@ cdef inline void front_leave(FrontWork* x, int c) noexcept nogil:
         x.used -= 1
 
 
-cdef inline double front_inner(const double* a, const double* b, int n) noexcept nogil:
-    # n is a multiple of 6
-    cdef int k
-    cdef double s = 0.0
-    for k in range(0, n, 6):
-        s += (a[k] * b[k] + a[k + 1] * b[k + 1] + a[k + 2] * b[k + 2] + a[k + 3] * b[k + 3] + a[k + 4] * b[k + 4]
-              + a[k + 5] * b[k + 5])
-    return s
+cdef inline void front_runs(const FrontPlan* p, const FrontEvent* e, FrontWork* x) noexcept nogil:
+    # of the bodies that are open, by their slots, and of the constraints
+    cdef int j, first, end
+    x.runs = 0
+    for j in range(e.pair, e.pair_end + 1):
+        first = x.z.block * p.pair[2 * j] if j < e.pair_end else x.z.end
+        end = first + x.z.block if j < e.pair_end else x.used
+        if x.runs and x.run[2 * x.runs - 1] == first:
+            x.run[2 * x.runs - 1] = end
+        elif first < end:
+            x.run[2 * x.runs], x.run[2 * x.runs + 1] = first, end
+            x.runs += 1
 
 
 cdef inline void turn_in(const Mat3* R, int block, const double* a, double* to) noexcept nogil:
@@ -232,10 +239,8 @@ cdef inline void front_add(const FrontPlan* p, const FrontEvent* e, const FrontB
         if x.z.turns:
             turn_out(body[p.pair[2 * j + 1]].R_row, block, own, turned_u)
             own = turned_u
-        for k in range(block):
-            x.F[at + k] += s * own[k]
-    for k in range(x.z.end, x.used):
-        x.F[k] += s * u[k]
+        vt_add_row(block, s, own, x.F + at)
+    vt_add_row(x.used - x.z.end, s, u + x.z.end, x.F + x.z.end)
 
 
 cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const FrontBody* body, const FrontWork* x,
@@ -248,9 +253,9 @@ cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const Fron
         at = block * p.pair[2 * j]
         if x.z.turns:
             turn_in(body[p.pair[2 * j + 1]].R_col, block, x.F + at, own)
-            s += front_inner(l + at, own, block)
+            s += vt_inner_even(block, l + at, own)
         else:
-            s += front_inner(l + at, x.F + at, block)
+            s += vt_inner_even(block, l + at, x.F + at)
     for k in range(x.z.end, x.used):
         s += l[k] * x.F[k]
     return s
@@ -258,23 +263,18 @@ cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const Fron
 
 # ---- factors -----------------------------------------------------------------------------------------
 
-cdef inline void front_reduce(const FrontPlan* p, const FrontEvent* e, const FrontWork* x, const double* u,
-                              const double* l) noexcept nogil:
-    # M -= u l over what is open: bodies, then constraints
-    cdef int j, k, c, a, at, first, block = x.z.block
+cdef inline void front_reduce(const FrontWork* x, const double* u, const double* l) noexcept nogil:
+    # M -= u l over what is open
+    cdef int j, k, a, first
     cdef double s
     cdef double* M
-    for j in range(e.pair, e.pair_end + 1):
-        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
-        for a in range(first, first + block if j < e.pair_end else x.used):
+    for j in range(x.runs):
+        for a in range(x.run[2 * j], x.run[2 * j + 1]):
             M = x.M + a * x.z.width
-            s = u[a]
-            for k in range(e.pair, e.pair_end):
-                at = block * p.pair[2 * k]
-                for c in range(at, at + block):
-                    M[c] -= s * l[c]
-            for k in range(x.z.end, x.used):
-                M[k] -= s * l[k]
+            s = -u[a]
+            for k in range(x.runs):
+                first = x.run[2 * k]
+                vt_add_row(x.run[2 * k + 1] - first, s, l + first, M + first)
 
 
 cdef inline void front_clear(const FrontWork* x, int first, int end) noexcept nogil:
@@ -289,17 +289,15 @@ cdef inline void front_clear(const FrontWork* x, int first, int end) noexcept no
 
 cdef inline void front_put_body(const FrontWork* x, const double* A, int slot) noexcept nogil:
     # add a body's own matrix
-    cdef int j, k, at = x.z.block * slot
-    for j in range(x.z.block):
-        for k in range(x.z.block):
-            x.M[(at + j) * x.z.width + at + k] += A[j * x.z.block + k]
+    cdef int j, block = x.z.block, at = block * slot
+    for j in range(block):
+        vt_add_row(block, 1.0, A + j * block, x.M + (at + j) * x.z.width + at)
 
 
 cdef inline void front_store_body(const FrontWork* x, int slot, double* A) noexcept nogil:
-    cdef int j, k, at = x.z.block * slot
-    for j in range(x.z.block):
-        for k in range(x.z.block):
-            A[j * x.z.block + k] += x.M[(at + j) * x.z.width + at + k]
+    cdef int j, block = x.z.block, at = block * slot
+    for j in range(block):
+        vt_add_row(block, 1.0, x.M + (at + j) * x.z.width + at, A + j * block)
 
 
 cdef inline void front_put_hold(const FrontPlan* p, const FrontEvent* e, const FrontWork* x, int row, int body, Vec3 n1,
@@ -341,23 +339,19 @@ cdef inline double absolute_inner(const double* a, int stride, const double* b, 
     return s
 
 
-cdef inline void front_cross(const FrontPlan* p, const FrontEvent* e, FrontWork* x, const FrontBody* b, int k,
-                             double* u, double* l) noexcept nogil:
+cdef inline void front_cross(const FrontEvent* e, FrontWork* x, const FrontBody* b, int k, double* u,
+                             double* l) noexcept nogil:
     # u = M col, l = row M of the k-th coordinate, with the joint's own terms
     cdef int j, a, c, first, at = x.z.block * e.slot, block = x.z.block, W = x.z.width
     cdef const double* row = b.row + k * block
     cdef const double* col = b.col + k * block
-    cdef const double* M = x.M
-    cdef double s
-    for j in range(e.pair, e.pair_end + 1):
-        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
-        for a in range(first, first + block if j < e.pair_end else x.used):
-            u[a] = front_inner(M + a * W + at, col, block)
+    for j in range(x.runs):
+        for a in range(x.run[2 * j], x.run[2 * j + 1]):
+            u[a] = vt_inner_even(block, x.M + a * W + at, col)
             l[a] = 0.0
+        first = x.run[2 * j]
         for c in range(block):
-            s = row[c]
-            for a in range(first, first + block if j < e.pair_end else x.used):
-                l[a] += s * M[(at + c) * W + a]
+            vt_add_row(x.run[2 * j + 1] - first, row[c], x.M + (at + c) * W + first, l + first)
     if b.own_row != NULL:
         for c in range(block):
             l[at + c] += b.own_row[k * block + c]
@@ -373,11 +367,12 @@ cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontW
     cdef double D[36]
     cdef double pivots[6]
     cdef double least
+    front_runs(p, e, x)
     for k in range(nd):
-        front_cross(p, e, x, b, k, x.u + k * W, x.l + k * W)
+        front_cross(e, x, b, k, x.u + k * W, x.l + k * W)
     for k in range(nd):
         for j in range(nd):
-            D[k * nd + j] = front_inner(x.l + k * W + at, b.col + j * block, block) + b.D[k * nd + j]
+            D[k * nd + j] = vt_inner_even(block, x.l + k * W + at, b.col + j * block) + b.D[k * nd + j]
         pivots[k] = fabs(D[k * nd + k])
     for k in range(e.row, e.row_end):
         # of one coordinate
@@ -399,11 +394,10 @@ cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontW
 cdef inline void front_pivot(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
                              const FrontBody* body, const double* inverse, int nd, int pivot) noexcept nogil:
     # l becomes l over the pivot; M -= u l
-    cdef int k, j, a, c, first, block = x.z.block, W = x.z.width
+    cdef int k, j, a, c, W = x.z.width
     cdef double row[6]
-    for j in range(e.pair, e.pair_end + 1):
-        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
-        for a in range(first, first + block if j < e.pair_end else x.used):
+    for j in range(x.runs):
+        for a in range(x.run[2 * j], x.run[2 * j + 1]):
             for k in range(nd):
                 row[k] = x.l[k * W + a]
             for k in range(nd):
@@ -414,43 +408,40 @@ cdef inline void front_pivot(const FrontPlan* p, const FrontEvent* e, FrontWork*
         for c in range(nd):
             to.inverse[6 * (pivot + k) + c] = inverse[k * nd + c]
         front_store(p, e, body, x, k, to.u + <Py_ssize_t>(pivot + k) * W, to.l + <Py_ssize_t>(pivot + k) * W)
-        front_reduce(p, e, x, x.u + k * W, x.l + k * W)
+        front_reduce(x, x.u + k * W, x.l + k * W)
 
 
 cdef inline void front_shift(const FrontEvent* e, FrontWork* x, const FrontBody* b) noexcept nogil:
     # what a body's displacement does becomes what its parent's does: n += t x f of its rows, w += t x v of its columns
     cdef int a, j, k, at = x.z.block * e.slot, to = x.z.block * e.to, block = x.z.block, W = x.z.width
-    cdef Vec3 n, f, t
+    cdef Vec3 t
+    cdef double* f
     cdef double* M = x.M
     if e.to < 0:
         front_clear(x, at, at + block)
         return
     for k in range(at, at + block, 6):
         t = b.t_row[(k - at) // 6]
-        for a in range(W):
-            f = vec3(M[(k + 3) * W + a], M[(k + 4) * W + a], M[(k + 5) * W + a])
-            n = cross(t, f)
-            M[k * W + a] += n.x
-            M[(k + 1) * W + a] += n.y
-            M[(k + 2) * W + a] += n.z
+        f = M + (k + 3) * W
+        vt_add_rows(W, t.y, f + 2 * W, t.z, f + W, M + k * W)
+        vt_add_rows(W, t.z, f, t.x, f + 2 * W, M + (k + 1) * W)
+        vt_add_rows(W, t.x, f + W, t.y, f, M + (k + 2) * W)
     for k in range(at, at + block, 6):
         t = b.t_col[(k - at) // 6]
         for a in range(W):
             store3(M + a * W + k, add(load3(M + a * W + k), cross(t, load3(M + a * W + k + 3))))
     if to != at:
         for j in range(block):
-            for a in range(W):
-                M[(to + j) * W + a] += M[(at + j) * W + a]
+            vt_add_row(W, 1.0, M + (at + j) * W, M + (to + j) * W)
         for a in range(W):
-            for j in range(block):
-                M[a * W + to + j] += M[a * W + at + j]
+            vt_add_row(block, 1.0, M + a * W + at, M + a * W + to)
         front_clear(x, at, at + block)
 
 
 cdef inline void front_close(const FrontPlan* p, const FrontEvent* e, FrontWork* x, FrontFactors* to,
                              const FrontBody* body, int event, int c, int other, Signs* signs) noexcept nogil:
     # eliminate the multiplier of c by the equation of `other`, which changes places with that of c
-    cdef int a, j, first, at = x.at[c], block = x.z.block, W = x.z.width
+    cdef int a, j, at = x.at[c], W = x.z.width
     cdef double s
     cdef double* M = x.M
     if other != c:
@@ -459,9 +450,9 @@ cdef inline void front_close(const FrontPlan* p, const FrontEvent* e, FrontWork*
             M[at * W + a] = M[x.at[other] * W + a]
             M[x.at[other] * W + a] = s
         signs.all = -signs.all
-    for j in range(e.pair, e.pair_end + 1):
-        first = block * p.pair[2 * j] if j < e.pair_end else x.z.end
-        for a in range(first, first + block if j < e.pair_end else x.used):
+    front_runs(p, e, x)
+    for j in range(x.runs):
+        for a in range(x.run[2 * j], x.run[2 * j + 1]):
             x.u[a], x.l[a] = M[a * W + at], M[at * W + a]
     s = x.u[at]
     x.u[at] = x.l[at] = 0.0
@@ -609,7 +600,7 @@ cdef void front_solve(const FrontPlan* p, FrontWork* x, const FrontFactors* by, 
             one = &m.body[e.body]
             nd = joint_nv(one)
             for k in range(nd):
-                rhs[k] = share * b[one.iv + k] + front_inner(body[e.body].row + k * block, F + at, block)
+                rhs[k] = share * b[one.iv + k] + vt_inner_even(block, body[e.body].row + k * block, F + at)
             front_inwards(p, e, x, by, body, rhs, nd, e.pivot)
         elif e.kind == SHIFT:
             for k in range(0, block, 6):
@@ -661,9 +652,7 @@ cdef inline void front_outwards(const FrontPlan* p, FrontWork* x, const FrontFac
                 d[one.iv + k] = x.rate[e.pivot + k] - front_dot(p, e, body, x,
                                                                 by.l + <Py_ssize_t>(e.pivot + k) * x.z.width)
             for k in range(joint_nv(one)):
-                s = d[one.iv + k]
-                for j in range(block):
-                    X[at + j] += s * body[e.body].col[k * block + j]
+                vt_add_row(block, d[one.iv + k], body[e.body].col + k * block, X + at)
         elif e.kind == SHIFT:
             for k in range(0, block, 6):
                 w = v = zero3()

@@ -134,7 +134,7 @@ class FrontOrder:
         def emit(kind, i=0, slot=0, to=-1, rows=()):
             pair, row = len(self.pairs), len(self.rows)
             if kind in (OPEN_ROW, ELIMINATE, TRY, CLOSE):
-                self.pairs += [(at, body) for body, at in place.items()]
+                self.pairs += sorted((at, body) for body, at in place.items())
                 self.cost += (6 * len(place) + open_rows + 6) ** 2
             self.rows += rows
             self.events.append((kind, i, slot, to, self.pivots, pair, len(self.pairs), row, len(self.rows)))

@@ -100,7 +100,7 @@ cdef class MidpointStepper(ComposedStepper):
     cdef MidpointLane own
 
     def __init__(self, *args, double alpha=0.5, bint tree=False, bint caching=True, **options):
-        cdef int rows
+        cdef int k, rows
         self.alpha, self.tree = alpha, tree
         self.written = self.shared.user_rests or self.shared.user_moves
         ComposedStepper.__init__(self, **options)
@@ -112,8 +112,11 @@ cdef class MidpointStepper(ComposedStepper):
         self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau
         self.lane.bodies.predicts = self.shared.schedule.calls_user and not self.shared.choices.implicit
         rows = self.shared.count + self.shared.choices.extra
-        self.shared.choices.costs.correction = 1.4 + 0.1 * rows
-        self.shared.choices.costs.factor = 5.5 + 0.4 * rows
+        for k in range(self.shared.coupled.count):
+            if self.shared.coupled.at[k].plan != NULL:
+                rows -= self.shared.coupled.at[k].row_end - self.shared.coupled.at[k].row
+        self.shared.choices.costs.correction = 1.4 + 0.1 * rows + (0.6 if self.lane.fronts.planned else 0.0)
+        self.shared.choices.costs.factor = 5.5 + 0.4 * rows + (6.5 if self.lane.fronts.planned else 0.0)
         self.own.by_tree.caching = caching
         if tree:
             self.make_tree(self.memory)
