@@ -60,12 +60,12 @@ def test_order(base, forced):
 
 
 def test_energy_stays_bounded():
-    """Of a falling tree with balls on springs, over 2e4 steps."""
-    flat, q, v = random_tree(5, nbody=6, kinds=(*SINGLE, "ball"), speed=0.3)
+    """Of a falling tree with balls on springs, over 2e4 steps. Faster trees come too near to what attracts them."""
+    flat, q, v = random_tree(5, nbody=6, kinds=(*SINGLE, "ball"), speed=0.1)
     model = vt.Model(replace(flat, loads=conservative_loads(flat)))
-    run = vt.simulate(model, q, v, duration=40.0, dt=0.002, method="midpoint", every=10)
+    run = vt.simulate(model, q, v, duration=20.0, dt=0.001, method="midpoint", every=10)
     error = run.energy - run.energy[0]
-    assert np.abs(error).max() < 2e-2 * run.kinetic.max()
+    assert np.abs(error).max() < 5e-3 * run.kinetic.max()
     blocks = error[1:].reshape(20, -1).mean(axis=1)
     assert abs(np.polyfit(np.linspace(0, 1, 20), blocks, 1)[0]) < 0.25 * np.ptp(error)
 

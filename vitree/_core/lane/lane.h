@@ -112,21 +112,21 @@ VT_INLINE void vt_add_rows(ptrdiff_t n, double b, const double *x, double c, con
     for (; k < n; k++) y[k] += b * x[k] - c * z[k];
 }
 
-/* a.b of n numbers, an even count: the sum of those in even places, and that of those in odd places */
-VT_INLINE double vt_inner_even(ptrdiff_t n, const double *a, const double *b)
+/* a.b: the sum of those in even places, and that of those in odd places */
+VT_INLINE double vt_inner(ptrdiff_t n, const double *a, const double *b)
 {
-    ptrdiff_t k;
+    ptrdiff_t k = 0;
 #ifdef VT_ROWS
-    vt_two s = *(const vt_two *)a * *(const vt_two *)b;
-    for (k = 2; k < n; k += 2) s += *(const vt_two *)(a + k) * *(const vt_two *)(b + k);
-    return s[0] + s[1];
+    vt_two s = {0.0, 0.0};
+    for (; k < n - 1; k += 2) s += *(const vt_two *)(a + k) * *(const vt_two *)(b + k);
+    return s[0] + s[1] + (k < n ? a[k] * b[k] : 0.0);
 #else
-    double even = a[0] * b[0], odd = a[1] * b[1];
-    for (k = 2; k < n; k += 2) {
+    double even = 0.0, odd = 0.0;
+    for (; k < n - 1; k += 2) {
         even += a[k] * b[k];
         odd += a[k + 1] * b[k + 1];
     }
-    return even + odd;
+    return even + odd + (k < n ? a[k] * b[k] : 0.0);
 #endif
 }
 

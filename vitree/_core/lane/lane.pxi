@@ -11,7 +11,7 @@ cdef extern from "lane.h" nogil:
     void vt_scatter(const vt_real* a, double* to, Py_ssize_t stride, int count) noexcept
     void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
-    double vt_inner_even(Py_ssize_t n, const double* a, const double* b) noexcept
+    double vt_inner(Py_ssize_t n, const double* a, const double* b) noexcept
     vt_mask vt_lt(vt_real a, vt_real b) noexcept
     vt_mask vt_le(vt_real a, vt_real b) noexcept
     vt_real vt_select(vt_mask m, vt_real a, vt_real b) noexcept

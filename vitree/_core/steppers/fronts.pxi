@@ -253,9 +253,9 @@ cdef inline double front_dot(const FrontPlan* p, const FrontEvent* e, const Fron
         at = block * p.pair[2 * j]
         if x.z.turns:
             turn_in(body[p.pair[2 * j + 1]].R_col, block, x.F + at, own)
-            s += vt_inner_even(block, l + at, own)
+            s += vt_inner(block, l + at, own)
         else:
-            s += vt_inner_even(block, l + at, x.F + at)
+            s += vt_inner(block, l + at, x.F + at)
     for k in range(x.z.end, x.used):
         s += l[k] * x.F[k]
     return s
@@ -347,7 +347,7 @@ cdef inline void front_cross(const FrontEvent* e, FrontWork* x, const FrontBody*
     cdef const double* col = b.col + k * block
     for j in range(x.runs):
         for a in range(x.run[2 * j], x.run[2 * j + 1]):
-            u[a] = vt_inner_even(block, x.M + a * W + at, col)
+            u[a] = vt_inner(block, x.M + a * W + at, col)
             l[a] = 0.0
         first = x.run[2 * j]
         for c in range(block):
@@ -372,7 +372,7 @@ cdef inline void front_eliminate(const FrontPlan* p, const FrontEvent* e, FrontW
         front_cross(e, x, b, k, x.u + k * W, x.l + k * W)
     for k in range(nd):
         for j in range(nd):
-            D[k * nd + j] = vt_inner_even(block, x.l + k * W + at, b.col + j * block) + b.D[k * nd + j]
+            D[k * nd + j] = vt_inner(block, x.l + k * W + at, b.col + j * block) + b.D[k * nd + j]
         pivots[k] = fabs(D[k * nd + k])
     for k in range(e.row, e.row_end):
         # of one coordinate
@@ -600,7 +600,7 @@ cdef void front_solve(const FrontPlan* p, FrontWork* x, const FrontFactors* by, 
             one = &m.body[e.body]
             nd = joint_nv(one)
             for k in range(nd):
-                rhs[k] = share * b[one.iv + k] + vt_inner_even(block, body[e.body].row + k * block, F + at)
+                rhs[k] = share * b[one.iv + k] + vt_inner(block, body[e.body].row + k * block, F + at)
             front_inwards(p, e, x, by, body, rhs, nd, e.pivot)
         elif e.kind == SHIFT:
             for k in range(0, block, 6):

@@ -23,21 +23,21 @@ cdef struct Islands:
     int range_count
 
 
-cdef int islands_make(Islands* x, Memory memory, const vt_model* m, const vt_constraint* list, int count, int extra,
+cdef int islands_make(Islands* x, Memory memory, const vt_model* m, const vt_constraint* list, int count,
                       bint whole) except -1:
-    # count: constraints, in `list`; extra: rows behind them, of loads, for which there is `whole`: one island of all
-    cdef int i, k, row, block = 0, rows = count + extra
+    # count: constraints, in `list`; whole: one island of all
+    cdef int i, k, row, block = 0
     cdef Island* on
     root = []
     for i in range(m.nbody):
         root.append(root[m.body[i].parent] if m.body[i].parent >= 0 else i)
     body_of = {m.body[i].iv + k: i for i in range(m.nbody) for k in range(joint_nv(&m.body[i]))}
-    joined = list_of_one_island(rows) if whole else separate_islands(
+    joined = list_of_one_island(count) if whole else separate_islands(
         [[root[i] for i in bodies_of(&list[k], body_of)] if list[k].kind != USER else None for k in range(count)])
     x.count = len(joined)
     x.at = <Island*>memory.given(x.count * sizeof(Island))
-    x.member, x.of = <int*>memory.given(rows * sizeof(int)), <int*>memory.given(rows * sizeof(int))
-    x.apart = <int*>memory.given(rows * sizeof(int))
+    x.member, x.of = <int*>memory.given(count * sizeof(int)), <int*>memory.given(count * sizeof(int))
+    x.apart = <int*>memory.given(count * sizeof(int))
     row = 0
     for k, (roots, members) in enumerate(joined):
         on = &x.at[k]
@@ -68,19 +68,6 @@ cdef int ranges_make(Islands* x, Memory memory, int nbody) except -1:
             x.range[2 * x.range_count], x.range[2 * x.range_count + 1] = body, start
             x.range_count += 1
         body = end
-    return 0
-
-
-cdef int islands_without_plans(Islands* x, const Islands* of, Memory memory, int rows, int nbody) except -1:
-    # the same islands, all with dense matrices
-    cdef int k
-    x[0] = of[0]
-    x.apart = <int*>memory.given(rows * sizeof(int))
-    x.at = <Island*>memory.given(x.count * sizeof(Island))
-    for k in range(x.count):
-        x.at[k] = of.at[k]
-        x.at[k].plan = NULL
-    ranges_make(x, memory, nbody)
     return 0
 
 

@@ -170,9 +170,9 @@ cdef struct Newton:
     double* d                   # (nv,) the correction of y
     double* v                   # (nv,) velocity and acceleration that guesses are made of
     double* a
-    double* z                   # (rows,) corrections of the multipliers, and R d
-    double* w                   # (rows,) the same, island by island
-    double* A                   # the islands' Schur complements, of at most (rows, rows); rows = count + extra
+    double* z                   # (count,) corrections of the multipliers
+    double* w                   # (count + extra,) the same, island by island, and what loads answer with
+    double* A                   # the islands' Schur complements, of at most (count, count)
     int* order                  # (rows,) its pivots
     double* past                # Broyden's corrections, and their squared lengths
     double* past_size
@@ -180,14 +180,14 @@ cdef struct Newton:
     int stage                   # the substep at hand
 
 
-cdef int newton_make(Newton* x, Memory memory, int nv, int rows, Py_ssize_t broyden) except -1:
+cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_ssize_t broyden) except -1:
     # broyden: numbers that one of its corrections has, times the corrections, or 0
     x.now = <Pass*>memory.scratch(sizeof(Pass))
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
-    x.z, x.w, x.A = memory.scratch_reals(rows), memory.scratch_reals(rows), memory.scratch_reals(rows * rows)
-    x.order = <int*>memory.scratch(rows * sizeof(int))
+    x.z, x.w = memory.scratch_reals(count), memory.scratch_reals(count + extra)
+    x.A, x.order = memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))
     x.past, x.past_size = memory.scratch_reals(broyden), memory.scratch_reals(broyden)
     return 0
 
@@ -206,7 +206,10 @@ cdef int soundness(const Signs* signs) noexcept nogil:
 cdef struct Operator:           # of a substep: J - C^T R, and what it answers; steps to come may use it again
     double* C                   # (extra, nv) rows by which loads couple the joints
     double* R                   # (extra, nv)
-    double* response            # (count + extra, nv) J^-1 of Dh1^T and of C^T
+    double* response            # (count + extra, nv) (J - C^T R)^-1 of Dh1^T, J^-1 of C^T
+    double* B                   # (extra, extra) factors of 1 - R J^-1 C^T
+    int* B_order                # (extra,) its pivots
+    int* linked                 # whether B and the responses may serve further factorisations of J
     double* J                   # (nv, nv) factors of a dense J, or NULL
     int* order                  # (nv,) its pivots
     int* sound                  # by the pivots' signs: SAME, EVEN or ODD
@@ -214,7 +217,8 @@ cdef struct Operator:           # of a substep: J - C^T R, and what it answers; 
 
 cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense) except -1:
     x.C, x.R = memory.kept_reals(extra * nv), memory.kept_reals(extra * nv)
-    x.response = memory.kept_reals((count + extra) * nv)
+    x.response, x.B = memory.kept_reals((count + extra) * nv), memory.kept_reals(extra * extra)
+    x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), memory.kept_ints(1, 0, 1)
     x.sound = <int*>memory.kept(sizeof(int))
     if dense:
         x.J, x.order = memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)
@@ -238,6 +242,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
+    bint links                  # they change little from step to step
     bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs
@@ -263,7 +268,6 @@ cdef struct Shared:
     const vt_constraint* constraint
     int count                   # of constraints
     Islands islands             # of constraints
-    Islands coupled             # of them and of rows by which loads couple the joints
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints

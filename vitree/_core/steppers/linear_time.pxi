@@ -201,8 +201,8 @@ cdef class LinearTimeStepper(ComposedStepper):
                 self.by_increments(0, self.shared.m.nbody, J + k * self.nv)
             return self.factor_dense()
         signs_begin(&signs)
-        for k in range(self.shared.coupled.range_count):
-            lt_factor(step, self.shared.coupled.range[2 * k], self.shared.coupled.range[2 * k + 1], &signs)
+        for k in range(self.shared.islands.range_count):
+            lt_factor(step, self.shared.islands.range[2 * k], self.shared.islands.range[2 * k + 1], &signs)
         self.lane.operator.sound[0] = soundness(&signs)
         return OK
 

@@ -111,12 +111,16 @@ cdef class MidpointStepper(ComposedStepper):
         self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
         self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau
         self.lane.bodies.predicts = self.shared.schedule.calls_user and not self.shared.choices.implicit
-        rows = self.shared.count + self.shared.choices.extra
-        for k in range(self.shared.coupled.count):
-            if self.shared.coupled.at[k].plan != NULL:
-                rows -= self.shared.coupled.at[k].row_end - self.shared.coupled.at[k].row
-        self.shared.choices.costs.correction = 1.4 + 0.1 * rows + (0.6 if self.lane.fronts.planned else 0.0)
-        self.shared.choices.costs.factor = 5.5 + 0.4 * rows + (6.5 if self.lane.fronts.planned else 0.0)
+        self.shared.choices.links = self.shared.choices.extra == 3 * self.loads.pairs
+        rows = self.shared.count
+        for k in range(self.shared.islands.count):
+            if self.shared.islands.at[k].plan != NULL:
+                rows -= self.shared.islands.at[k].row_end - self.shared.islands.at[k].row
+        self.shared.choices.costs.correction = 1.4 + 0.1 * rows + 0.03 * self.shared.choices.extra
+        self.shared.choices.costs.factor = 5.5 + 0.4 * rows + 0.1 * self.shared.choices.extra
+        if self.lane.fronts.planned:
+            self.shared.choices.costs.correction += 0.6
+            self.shared.choices.costs.factor += 6.5
         self.own.by_tree.caching = caching
         if tree:
             self.make_tree(self.memory)
@@ -314,8 +318,8 @@ cdef class MidpointStepper(ComposedStepper):
             mid_factor(step, 0, m.nbody, turning, stiffness, False, &signs)
         else:
             self.turning, self.stiffness = turning, stiffness
-            for k in range(self.shared.coupled.range_count):
-                mid_factor(step, self.shared.coupled.range[2 * k], self.shared.coupled.range[2 * k + 1], turning, stiffness,
+            for k in range(self.shared.islands.range_count):
+                mid_factor(step, self.shared.islands.range[2 * k], self.shared.islands.range[2 * k + 1], turning, stiffness,
                            True, &signs)
         self.lane.operator.sound[0] = soundness(&signs)
         if self.dense():

@@ -36,7 +36,7 @@ cdef class ModelStepper(Stepper):
         bodies_make(&self.lane.bodies, self.memory, m)
         prescribed_make(&self.lane.prescribed, self.memory, m.nv)
         holonomic_make(&self.lane.held, self.memory, s.count, m.nv)
-        self.divide(0, False)
+        self.divide(False)
 
     def set_motion(self, rows):
         """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
@@ -316,11 +316,11 @@ cdef class ModelStepper(Stepper):
         cdef const Island* on
         cdef int c
         for c in range(self.shared.count):
-            if not self.shared.coupled.apart[c]:
+            if not self.shared.islands.apart[c]:
                 on = self.island(c)
                 memset(Dh + c * self.nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
         constraints(self.shared.m, self.shared.constraint, self.shared.count, q, self.lane.bodies.pose, h, Dh, hold,
-                    self.shared.coupled.apart)
+                    self.shared.islands.apart)
         if self.shared.user_constrains:
             self.written_constraints(q, h, Dh)
 
@@ -402,18 +402,15 @@ cdef class ModelStepper(Stepper):
             x[k] += d[k]
         return True
 
-    cdef int divide(self, int extra, bint whole) except -1:
-        # the islands of the constraints, and of `extra` rows of loads behind them
+    cdef int divide(self, bint whole) except -1:
+        # the islands of the constraints
         cdef Shared* s = &self.shared
-        islands_make(&s.islands, self.memory, s.m, s.constraint, s.count, 0, whole or extra)
-        s.coupled = s.islands
-        if extra:
-            islands_make(&s.coupled, self.memory, s.m, s.constraint, s.count, extra, True)
+        islands_make(&s.islands, self.memory, s.m, s.constraint, s.count, whole)
         fronts_make(&self.lane.fronts, self.memory, &s.islands, s.m)
         return 0
 
     cdef const Island* island(self, int row) noexcept nogil:
-        return &self.shared.coupled.at[self.shared.coupled.of[row]]
+        return &self.shared.islands.at[self.shared.islands.of[row]]
 
     cdef void velocity(self, const double* q, const double* p, double* out) noexcept nogil:
         # M v = p + Dh^T nu with Dh v = 0 and prescribed rates

@@ -31,6 +31,8 @@ cdef double SHORT_TURN = 0.09
 #: The square of the turn beyond which joints must be steady [rad^2], and that of what they may turn more or less then
 cdef double LONG_TURN = 0.64
 cdef double STEADY = 0.0025
+#: A factorisation whose correction leaves more than this share takes the answers of loads anew the next time
+cdef double LINKED = 1e-3
 #: How far a solution may be from the dynamics' prediction, in units of (the prediction's turn)^2: the first one found,
 #: and the one that begins with the prediction
 cdef double NEAR = 0.5
@@ -54,20 +56,17 @@ cdef class VariationalStepper(ModelStepper):
     def __init__(self, *args, **options):
         cdef Choices* c = &self.shared.choices
         cdef Lane* lane = &self.lane
-        cdef int k, rows, n = self.nv
+        cdef int k, n = self.nv
         cdef Py_ssize_t broyden
         self.choose(options)
-        rows = self.shared.count + c.extra
         if c.extra or c.solver == RIQN or self.dense():
-            self.divide(c.extra, True)
+            self.divide(True)
         if self.front_block():
-            fronts_of_steps(&lane.fronts, self.memory, &self.shared.coupled, self.shared.m, c.stages,
+            fronts_of_steps(&lane.fronts, self.memory, &self.shared.islands, self.shared.m, c.stages,
                             self.front_block(), self.front_block() == 6, self.front_block() > 6)
-        elif not c.extra:
-            islands_without_plans(&self.shared.coupled, &self.shared.islands, self.memory, rows, self.shared.m.nbody)
         broyden = (<Py_ssize_t>c.max_iterations + 2) * (n + self.shared.count) if c.solver == BROYDEN else 0
         lane.progress = progress_make(self.memory)
-        newton_make(&lane.newton, self.memory, n, rows, broyden)
+        newton_make(&lane.newton, self.memory, n, self.shared.count, c.extra, broyden)
         lane.newton.share = 1.0
         lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
         lane.push_guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
@@ -253,7 +252,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef int k
         for k in range(self.shared.choices.stages):
             self.lane.guesses[k].seen.count = 0
-            self.lane.economies[k].have = False
+            self.lane.economies[k].have = self.lane.operators[k].linked[0] = False
         self.lane.progress.have_Dh = False
         self.no_multipliers()
         self.leave()
@@ -478,7 +477,7 @@ cdef class VariationalStepper(ModelStepper):
     # ---- operator and direction -----------------------------------------------------------------------
 
     cdef int factor(self) noexcept nogil:
-        # J = -dr/dy at y, and its answers to the multipliers' rows Dh1^T and to the loads' rows C^T
+        # J - C^T R = -dr/dy at y, and its answers to the multipliers' rows Dh1^T
         cdef Operator* op = self.lane.operator
         cdef int k, status, n = self.nv, count = self.shared.count
         if self.shared.choices.solver == RIQN:
@@ -490,24 +489,56 @@ cdef class VariationalStepper(ModelStepper):
                 status = self.linearise_by_plans()
             if status != OK:
                 return status
-        for k in range(count + self.shared.choices.extra):
-            if self.island(k).plan != NULL:
-                continue
-            self.solve(self.lane.held.Dh1 + k * n if k < count else op.C + (k - count) * n, self.island(k),
-                       op.response + k * n)
+        if self.shared.choices.extra and not (self.lane.newton.now.solver == AUTO and op.linked[0]):
+            if self.couple() != OK:
+                return NOT_CONVERGED
+            op.linked[0] = self.shared.choices.links and op.sound[0] != WRONG
+        for k in range(count):
+            if self.island(k).plan == NULL:
+                self.solve(self.lane.held.Dh1 + k * n, self.island(k), op.response + k * n)
         self.lane.progress.factorisations += 1
         self.lane.economy.have = True
         self.lane.economy.age = 0
         return OK
 
+    cdef int couple(self) noexcept nogil:
+        # the loads' answers J^-1 C^T, and the factors of B = 1 - R J^-1 C^T, which is 1 where nothing moves
+        cdef Operator* op = self.lane.operator
+        cdef const double* answer = op.response + self.shared.count * self.nv
+        cdef int c, e, n = self.nv, extra = self.shared.choices.extra
+        for c in range(extra):
+            self.solve_apart(op.C + c * n, NULL, op.response + (self.shared.count + c) * n)
+        for c in range(extra):
+            for e in range(extra):
+                op.B[c * extra + e] = (1.0 if e == c else 0.0) - vt_inner(n, op.R + c * n, answer + e * n)
+        if lu_factor(op.B, extra, op.B_order) != OK:
+            return NOT_CONVERGED
+        if lu_sign(op.B, extra, op.B_order) < 0:
+            op.sound[0] = WRONG
+        return OK
+
     cdef void solve(self, const double* r, const Island* on, double* d) noexcept nogil:
-        # J d = r by the operator at hand, on an island or, with NULL, everywhere; prescribed coordinates do not move
+        # (J - C^T R) d = r by the operator at hand: d = J^-1 r + J^-1 C^T w with B w = R J^-1 r
+        cdef Operator* op = self.lane.operator
+        cdef const double* answer = op.response + self.shared.count * self.nv
+        cdef double* w = self.lane.newton.w + self.shared.count
+        cdef int c, n = self.nv, extra = self.shared.choices.extra
+        self.solve_apart(r, on, d)
+        for c in range(extra):
+            w[c] = vt_inner(n, op.R + c * n, d)
+        if extra:
+            lu_solve(op.B, extra, op.B_order, w)
+        for c in range(extra):
+            vt_add_row(n, w[c], answer + c * n, d)
+
+    cdef void solve_apart(self, const double* r, const Island* on, double* d) noexcept nogil:
+        # J d = r, on an island or, with NULL, everywhere; prescribed coordinates do not move
         cdef int k
         self.lane.progress.solves += 1
         if not self.dense():
             if on == NULL:
-                for k in range(self.shared.coupled.range_count):
-                    self.apply_inverse(r, self.shared.coupled.range[2 * k], self.shared.coupled.range[2 * k + 1], d)
+                for k in range(self.shared.islands.range_count):
+                    self.apply_inverse(r, self.shared.islands.range[2 * k], self.shared.islands.range[2 * k + 1], d)
             else:
                 self.apply_inverse(r, on.body, on.body_end, d)
             return
@@ -537,21 +568,21 @@ cdef class VariationalStepper(ModelStepper):
         return -1 if n % 2 and self.lane.now.h > 0.0 else 1
 
     cdef int direction(self) noexcept nogil:
-        # the correction d of y, and z = (that of the multipliers, R d):
-        #     (J - C^T R) d = r + Dh1^T dlam,  Dh2 d = -h,    d = J^-1 r + (responses)^T z
+        # the correction d of y, and z, that of the multipliers:
+        #     (J - C^T R) d = r + Dh1^T z,  Dh2 d = -h,    d = (J - C^T R)^-1 r + (responses)^T z
         cdef Newton* x = &self.lane.newton
         cdef Operator* op = self.lane.operator
         cdef int k, status
         self.solve(x.r, NULL, x.d)
         x.now.sound = op.sound[0] >= x.now.required
-        for k in range(self.shared.coupled.count):
-            if self.shared.coupled.at[k].plan != NULL:
+        for k in range(self.shared.islands.count):
+            if self.shared.islands.at[k].plan != NULL:
                 continue
-            status = self.multiply_on(&self.shared.coupled.at[k])
+            status = self.multiply_on(&self.shared.islands.at[k])
             if status != OK:
                 return status
-        for k in range(self.shared.count + self.shared.choices.extra):
-            x.z[self.shared.coupled.member[k]] = x.w[k]
+        for k in range(self.shared.count):
+            x.z[self.shared.islands.member[k]] = x.w[k]
         if self.lane.fronts.planned:
             self.apply_by_plans(x.r, x.d, x.z)
         return OK
@@ -579,8 +610,8 @@ cdef class VariationalStepper(ModelStepper):
         cdef Signs signs
         cdef int k
         fronts_use(fronts, self.shared.m, self.lane.newton.stage)
-        for k in range(self.shared.coupled.count):
-            on = &self.shared.coupled.at[k]
+        for k in range(self.shared.islands.count):
+            on = &self.shared.islands.at[k]
             if on.plan == NULL:
                 continue
             signs_begin(&signs)
@@ -589,7 +620,7 @@ cdef class VariationalStepper(ModelStepper):
             to = front_factors_of(&fronts.factors[k], on.plan, &work.z, self.lane.newton.stage)
             self.place_fronts(on, True)
             if front_factor(on.plan, work, &to, self.shared.m, fronts.body, self.shared.constraint,
-                            self.shared.coupled.member + on.row, held.hold1, held.hold2, &signs) != OK:
+                            self.shared.islands.member + on.row, held.hold1, held.hold2, &signs) != OK:
                 return DEPENDENT
             if soundness(&signs) != SAME:
                 self.lane.operator.sound[0] = min(self.lane.operator.sound[0], self.soundness_between_nodes(on, signs.all))
@@ -601,7 +632,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef const vt_model* m = self.shared.m
         cdef Fronts* fronts = &self.lane.fronts
         cdef Holonomic* held = &self.lane.held
-        cdef const int* member = self.shared.coupled.member + on.row
+        cdef const int* member = self.shared.islands.member + on.row
         cdef int c, n = self.nv, rows = on.row_end - on.row
         cdef Signs signs
         signs_begin(&signs)
@@ -628,11 +659,11 @@ cdef class VariationalStepper(ModelStepper):
         cdef double share = self.front_share()
         cdef int k, c
         fronts_use(fronts, self.shared.m, self.lane.newton.stage)
-        for k in range(self.shared.coupled.count):
-            on = &self.shared.coupled.at[k]
+        for k in range(self.shared.islands.count):
+            on = &self.shared.islands.at[k]
             if on.plan == NULL:
                 continue
-            member = self.shared.coupled.member + on.row
+            member = self.shared.islands.member + on.row
             by = front_factors_of(&fronts.factors[k], on.plan, &fronts.work[k].z, self.lane.newton.stage)
             self.place_fronts(on, False)
             memset(d + on.v, 0, (on.v_end - on.v) * sizeof(double))
@@ -647,13 +678,13 @@ cdef class VariationalStepper(ModelStepper):
         cdef Fronts* fronts = &self.lane.fronts
         cdef const Island* on
         cdef int k, i, last = fronts.block // 6 - 1
-        for k in range(self.shared.coupled.count):
-            on = &self.shared.coupled.at[k]
+        for k in range(self.shared.islands.count):
+            on = &self.shared.islands.at[k]
             if on.plan == NULL:
                 continue
             for i in range(on.body, on.body_end):
                 fronts.body[i].t_row[last], fronts.body[i].R_row[last] = fronts.pose1[i].t, fronts.pose1[i].R
-            add_held(self.shared.m, self.shared.constraint, self.lane.held.hold1, self.shared.coupled.member + on.row,
+            add_held(self.shared.m, self.shared.constraint, self.lane.held.hold1, self.shared.islands.member + on.row,
                      on.row_end - on.row, self.lane.held.lam, on.body, on.body_end, fronts.body, fronts.block,
                      fronts.work[k].hung, r)
 
@@ -663,17 +694,17 @@ cdef class VariationalStepper(ModelStepper):
         cdef double* A = x.A + on.block
         cdef double* w = x.w + on.row
         cdef const double* response
-        cdef int c, k, sign, held, rows = on.row_end - on.row
-        held = self.schur_complement(on)
+        cdef int c, k, sign, rows = on.row_end - on.row
+        self.schur_complement(on)
         if lu_factor(A, rows, x.order) != OK:
-            return DEPENDENT if self.shared.count else NOT_CONVERGED
+            return DEPENDENT
         sign = lu_sign(A, rows, x.order)
         lu_solve(A, rows, x.order, w)
-        # where nothing moves A is -h Dh M^-1 Dh^T for the constraints and 1 for the loads
-        if sign != self.sign_at_rest(held) and sign != self.sign_between_nodes(on, held):
+        # where nothing moves A is -h Dh M^-1 Dh^T
+        if sign != self.sign_at_rest(rows) and sign != self.sign_between_nodes(on, rows):
             x.now.sound = False
         for c in range(rows):
-            response = self.lane.operator.response + self.shared.coupled.member[on.row + c] * self.nv
+            response = self.lane.operator.response + self.shared.islands.member[on.row + c] * self.nv
             for k in range(on.v, on.v_end):
                 x.d[k] += w[c] * response[k]
         return OK
@@ -683,7 +714,7 @@ cdef class VariationalStepper(ModelStepper):
         # configuration
         cdef Newton* x = &self.lane.newton
         cdef Holonomic* held = &self.lane.held
-        cdef const int* member = self.shared.coupled.member + on.row
+        cdef const int* member = self.shared.islands.member + on.row
         cdef double* A = x.A + on.block
         cdef int c, e, n = self.nv, width = on.v_end - on.v
         for c in range(count):
@@ -693,36 +724,24 @@ cdef class VariationalStepper(ModelStepper):
             return 0
         return lu_sign(A, count, x.order) * self.sign_at_rest(count)
 
-    cdef int schur_complement(self, const Island* on) noexcept nogil:
-        # A w = right side on an island: Dh2 (response) w = -h - Dh2 d for the multipliers, (1 - R (response)) w = R d for
-        # the loads, which come last. Returns the number of multipliers
+    cdef void schur_complement(self, const Island* on) noexcept nogil:
+        # A w = right side on an island: Dh2 (response) w = -h - Dh2 d
         cdef Newton* x = &self.lane.newton
-        cdef Operator* op = self.lane.operator
+        cdef const double* response = self.lane.operator.response
         cdef Holonomic* held = &self.lane.held
-        cdef const int* member = self.shared.coupled.member + on.row
-        cdef int c, e, k, entries, multipliers = 0, n = self.nv, count = self.shared.count, rows = on.row_end - on.row
+        cdef const int* member = self.shared.islands.member + on.row
+        cdef int c, e, entries, n = self.nv, rows = on.row_end - on.row
         cdef double* row
         cdef double* A = x.A + on.block
         cdef double* w = x.w + on.row
         for c in range(rows):
-            k = member[c]
-            if k < count:
-                # in place: the next residual makes Dh2 anew
-                row = held.Dh2 + k * n
-                self.by_increments(on.body, on.body_end, row)
-                multipliers += 1
-            else:
-                row = op.R + (k - count) * n
+            # in place: the next residual makes Dh2 anew
+            row = held.Dh2 + member[c] * n
+            self.by_increments(on.body, on.body_end, row)
             entries = nonzeros(row + on.v, on.v_end - on.v, held.columns)
             for e in range(rows):
-                A[c * rows + e] = inner_at(row + on.v, op.response + member[e] * n + on.v, held.columns, entries)
-            w[c] = inner_at(row + on.v, x.d + on.v, held.columns, entries)
-            if k < count:
-                w[c] = -held.h[k] - w[c]
-            else:
-                for e in range(rows):
-                    A[c * rows + e] = (1.0 if e == c else 0.0) - A[c * rows + e]
-        return multipliers
+                A[c * rows + e] = inner_at(row + on.v, response + member[e] * n + on.v, held.columns, entries)
+            w[c] = -held.h[member[c]] - inner_at(row + on.v, x.d + on.v, held.columns, entries)
 
     cdef void broyden(self, int k) noexcept nogil:
         # Broyden's rank-one updates of the first operator, applied to its correction d
@@ -829,6 +848,8 @@ cdef class VariationalStepper(ModelStepper):
             self.lane.now.contraction = p.error / p.error_before
             if p.solver == AUTO:
                 economy_learn(self.lane.economy, p)
+                if not self.lane.economy.reused and self.lane.now.contraction > LINKED:
+                    self.lane.operator.linked[0] = False
 
     cdef int improve(self, const Pass* p, int verdict) noexcept nogil:
         # operator, direction, correction
