@@ -157,3 +157,26 @@ def test_rows_are_divided_by_the_roots_that_they_tie(roots, islands):
     ([0, 1, 2, 1, 0, 5], {1}, (1, 4)), ([0, 1], set(), (0, 0))])
 def test_a_span_holds_whole_trees(root, roots, span):
     assert scalar().span_of(root, roots) == span
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("ratio", [1, 10], ids=["even steps", "uneven steps"])
+@pytest.mark.parametrize("gears", [2, 12])
+def test_answers_of_gears_that_are_kept_lead_to_the_same_steps(gears, ratio, method):
+    """A factorisation may keep what gears answered before: corrections are then less exact, solutions are not."""
+    tree, at = vt.Tree("geared"), None
+    at = tree.world.add(vt.free("base"), vt.body("trunk", 2.0, (0.1,) * 3))
+    for k in range(14):
+        at = at.add(vt.ry(f"j{k}") if k % 3 else vt.rx(f"j{k}"), vt.tz(-0.2), vt.body(f"b{k}", 1.0, (1e-2,) * 3))
+    for k in range(gears):
+        tree.constrain(vt.gear(f"j{k + 1}", f"j{k}", (-1) ** k * 0.8, 0.05))
+    model = tree.compile()
+    q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.linspace(-0.3, 0.4, model.nv)))
+    v = model.constrained_velocities(q[None], np.linspace(1.0, -1.0, model.nv)[None])[0]
+    dt = 5e-4 * np.where(np.arange(90) % 3, 1, ratio)
+    kept, exact = (vt.simulate(model, q, v, dt=dt, method=method, tolerance=1e-12, solver=solver)
+                   for solver in ("auto", "recursive-newton"))  # fmt: skip
+    assert max(np.abs(model.difference(a, b)).max() for a, b in zip(kept.q, exact.q, strict=True)) < 1e-8
+    assert np.abs(kept.constraint).max() < 1e-12
+    assert np.abs(kept.multipliers - exact.multipliers)[1:].max() < 1e-6 * np.abs(exact.multipliers[1:]).max()
+    assert kept.iterations_total < 3 * exact.iterations_total

@@ -45,6 +45,11 @@ cdef inline void coupling(const vt_constraint* e, const vt_real* q, vt_real* h, 
     hold.on_b = vt_set1(e.factor_b)
 
 
+cdef inline double coupled_rate(const vt_constraint* e, const double* d) noexcept nogil:
+    # Dh d
+    return e.factor_a * d[e.iv_a] + (e.factor_b * d[e.iv_b] if e.iv_b >= 0 else 0.0)
+
+
 cdef inline void profile(const vt_constraint* e, const vt_real* q, vt_real* h, Hold* hold) noexcept nogil:
     # h = q_a - table(q_b)
     cdef vt_real value, slope, curve
@@ -109,12 +114,13 @@ cdef inline void hold_row(const vt_model* m, const vt_constraint* e, const Pose*
 cdef void constraints(const vt_model* m, const vt_constraint* list, int count, const vt_real* q,
                       Pose* pose, vt_real* h, vt_real* Dh, Hold* hold, const int* apart) noexcept nogil:
     # h: (count,), Dh: (count, nv) by body displacements, zero where it is given; Dh may be NULL. hold: (count,), or NULL.
-    # apart: (count,) says of which constraints no row is asked for, or NULL. Those written in Python are filled in by who
-    # asked
+    # apart: (count,) says of which constraints no row is asked for, or NULL. pose: as it will be, or NULL where all are
+    # linear in q. Those written in Python are filled in by who asked
     cdef int c
     cdef Hold own
     cdef Hold* at = &own
-    forward_kinematics(m, q, pose)
+    if pose != NULL:
+        forward_kinematics(m, q, pose)
     for c in range(count):
         if hold != NULL:
             at = &hold[c]

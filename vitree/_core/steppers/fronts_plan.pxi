@@ -13,8 +13,9 @@ cdef enum:              # kinds of events
     CLOSE = 6           # close the rows
     STORE = 7           # `slot` is added to the body's own matrix
 
-#: Islands with fewer constraints are solved densely
-LEAST_FRONT_ROWS = 8
+#: Islands with fewer constraints are solved densely, and those with fewer gears and nothing else
+LEAST_FRONT_ROWS = 16
+LEAST_FRONT_GEARS = 64
 #: Places for constraints that wait for a safe pivot
 SPARE_ROWS = 6
 #: A pivot is safe if it is this share of the terms that it is the sum of
@@ -190,7 +191,7 @@ cdef object front_order(const vt_model* m, const vt_constraint* list, members, b
     # of an island, or None where its constraints are better solved for densely
     cdef const vt_constraint* e
     cdef int i, rows = len(members), bodies = end - first
-    if rows < LEAST_FRONT_ROWS:
+    if rows < (LEAST_FRONT_GEARS if all([list[<int>c].kind == COUPLING for c in members]) else LEAST_FRONT_ROWS):
         return None
     held = []
     for c in members:

@@ -209,16 +209,20 @@ cdef struct Operator:           # of a substep: J - C^T R, and what it answers; 
     double* response            # (count + extra, nv) (J - C^T R)^-1 of Dh1^T, J^-1 of C^T
     double* B                   # (extra, extra) factors of 1 - R J^-1 C^T
     int* B_order                # (extra,) its pivots
-    int* linked                 # whether B and the responses may serve further factorisations of J
+    double* S                   # (count, count) factors of plain islands' Dh (response), or NULL
+    int* S_order                # (count,) their pivots
+    double* linked              # the step for which B, S and their responses may serve further factorisations, or 0
     double* J                   # (nv, nv) factors of a dense J, or NULL
     int* order                  # (nv,) its pivots
     int* sound                  # by the pivots' signs: SAME, EVEN or ODD
 
 
-cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense) except -1:
+cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense, bint plain) except -1:
     x.C, x.R = memory.kept_reals(extra * nv), memory.kept_reals(extra * nv)
     x.response, x.B = memory.kept_reals((count + extra) * nv), memory.kept_reals(extra * extra)
-    x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), memory.kept_ints(1, 0, 1)
+    x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), memory.kept_reals(1)
+    if plain:
+        x.S, x.S_order = memory.kept_reals(count * count), memory.kept_ints(count, 0, count - 1)
     x.sound = <int*>memory.kept(sizeof(int))
     if dense:
         x.J, x.order = memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)
@@ -243,7 +247,6 @@ cdef struct Choices:            # how a variational step is solved
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
     bint links                  # they change little from step to step
-    bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs
     int adapt                   # how steps adapt themselves, or 0
@@ -268,6 +271,8 @@ cdef struct Shared:
     const vt_constraint* constraint
     int count                   # of constraints
     Islands islands             # of constraints
+    bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
+    bint plain                  # so they are, and no island has a plan: Dh stays as it is, and asks for no poses
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints

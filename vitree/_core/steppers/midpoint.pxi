@@ -111,7 +111,6 @@ cdef class MidpointStepper(ComposedStepper):
         self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
         self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau
         self.lane.bodies.predicts = self.shared.schedule.calls_user and not self.shared.choices.implicit
-        self.shared.choices.links = self.shared.choices.extra == 3 * self.loads.pairs
         rows = self.shared.count
         for k in range(self.shared.islands.count):
             if self.shared.islands.at[k].plan != NULL:

@@ -319,8 +319,8 @@ cdef class ModelStepper(Stepper):
             if not self.shared.islands.apart[c]:
                 on = self.island(c)
                 memset(Dh + c * self.nv + on.v, 0, (on.v_end - on.v) * sizeof(double))
-        constraints(self.shared.m, self.shared.constraint, self.shared.count, q, self.lane.bodies.pose, h, Dh, hold,
-                    self.shared.islands.apart)
+        constraints(self.shared.m, self.shared.constraint, self.shared.count, q,
+                    NULL if self.shared.plain else self.lane.bodies.pose, h, Dh, hold, self.shared.islands.apart)
         if self.shared.user_constrains:
             self.written_constraints(q, h, Dh)
 
@@ -405,7 +405,12 @@ cdef class ModelStepper(Stepper):
     cdef int divide(self, bint whole) except -1:
         # the islands of the constraints
         cdef Shared* s = &self.shared
+        cdef int k
         islands_make(&s.islands, self.memory, s.m, s.constraint, s.count, whole)
+        s.gears = s.plain = s.count > 0
+        for k in range(s.count):
+            s.gears = s.gears and s.constraint[k].kind == COUPLING
+            s.plain = s.gears and s.plain and not s.islands.apart[k]
         fronts_make(&self.lane.fronts, self.memory, &s.islands, s.m)
         return 0
 

@@ -32,7 +32,7 @@ cdef double SHORT_TURN = 0.09
 cdef double LONG_TURN = 0.64
 cdef double STEADY = 0.0025
 #: A factorisation whose correction leaves more than this share takes the answers of loads anew the next time
-cdef double LINKED = 1e-3
+cdef double LINKED = 1e-4
 #: How far a solution may be from the dynamics' prediction, in units of (the prediction's turn)^2: the first one found,
 #: and the one that begins with the prediction
 cdef double NEAR = 0.5
@@ -76,7 +76,7 @@ cdef class VariationalStepper(ModelStepper):
             economy_bounds(&lane.economies[k], self.memory)
             guess_make(&lane.guesses[k], self.memory, n)
             guess_make(&lane.push_guesses[k], self.memory, self.shared.count)
-            operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense())
+            operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense(), self.shared.plain)
         self.use(0)
 
     cdef int choose(self, dict options) except -1:
@@ -97,9 +97,7 @@ cdef class VariationalStepper(ModelStepper):
         c.required = SAME
         self.choose_norm(options.get("inertia_scale"), options.get("drift"))
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
-        c.gears = self.shared.count > 0
-        for k in range(self.shared.count):
-            c.gears = c.gears and self.shared.constraint[k].kind == COUPLING
+        c.links = c.extra == 0 or c.extra == 3 * self.loads.pairs
         return 0
 
     cdef int choose_norm(self, inertia, drift) except -1:
@@ -252,7 +250,8 @@ cdef class VariationalStepper(ModelStepper):
         cdef int k
         for k in range(self.shared.choices.stages):
             self.lane.guesses[k].seen.count = 0
-            self.lane.economies[k].have = self.lane.operators[k].linked[0] = False
+            self.lane.economies[k].have = False
+            self.lane.operators[k].linked[0] = 0.0
         self.lane.progress.have_Dh = False
         self.no_multipliers()
         self.leave()
@@ -285,7 +284,7 @@ cdef class VariationalStepper(ModelStepper):
                 guess_scale(g, self.nv, self.lane.now.h)
                 guess_predict(g, self.nv, fixed if kind >= GUESS_EXTRAPOLATE_2 else guess_order(g), x.y)
                 self.lock_increment()
-                if self.shared.choices.gears:
+                if self.shared.gears:
                     self.predict_multipliers()
                 return True
             kind = GUESS_ABA
@@ -394,6 +393,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef Newton* x = &self.lane.newton
         cdef Holonomic* held = &self.lane.held
         cdef const Island* on
+        cdef const vt_constraint* at
         cdef int c, k
         cdef double e
         if self.shared.choices.implicit and self.shared.schedule.calls_user:
@@ -412,12 +412,21 @@ cdef class VariationalStepper(ModelStepper):
                 if self.lane.fronts.planned:
                     memcpy(self.lane.fronts.pose1, self.lane.bodies.pose, self.shared.m.nbody * sizeof(Pose))
             self.reach_node(x.y, self.lane.state.q2)
-            self.constrain_at(self.lane.state.q2, held.h, held.Dh2, held.hold2)
+            if self.shared.plain:
+                constraints(self.shared.m, self.shared.constraint, self.shared.count, self.lane.state.q2, NULL, held.h, NULL,
+                            NULL, NULL)
+            else:
+                self.constrain_at(self.lane.state.q2, held.h, held.Dh2, held.hold2)
             if self.lane.fronts.planned:
                 memcpy(self.lane.fronts.pose2, self.lane.bodies.pose, self.shared.m.nbody * sizeof(Pose))
             for c in range(self.shared.count):
                 on = self.island(c)
-                if on.plan == NULL:
+                if self.shared.plain:
+                    at = &self.shared.constraint[c]
+                    x.r[at.iv_a] += held.lam[c] * at.factor_a
+                    if at.iv_b >= 0:
+                        x.r[at.iv_b] += held.lam[c] * at.factor_b
+                elif on.plan == NULL:
                     for k in range(on.v, on.v_end):
                         x.r[k] += held.lam[c] * held.Dh1[c * self.nv + k]
             if self.lane.fronts.planned:
@@ -468,8 +477,14 @@ cdef class VariationalStepper(ModelStepper):
     cdef double closed(self) noexcept nogil:
         # how well the constraints can be closed
         cdef Pose* pose = self.lane.bodies.pose
+        cdef const vt_constraint* e
         cdef int i
         cdef double size = 1.0
+        if self.shared.plain:
+            for i in range(self.shared.count):
+                e = &self.shared.constraint[i]
+                size = max(size, fabs(e.factor_a * self.lane.state.q2[e.iq_a]), fabs(e.value))
+            return CLOSED * size
         for i in range(self.shared.m.nbody):
             size = max(size, fabs(pose[i].o.x) + fabs(pose[i].o.y) + fabs(pose[i].o.z))
         return CLOSED * size
@@ -480,6 +495,8 @@ cdef class VariationalStepper(ModelStepper):
         # J - C^T R = -dr/dy at y, and its answers to the multipliers' rows Dh1^T
         cdef Operator* op = self.lane.operator
         cdef int k, status, n = self.nv, count = self.shared.count
+        cdef double h = self.lane.now.h
+        cdef bint linked = self.lane.newton.now.solver == AUTO and op.linked[0] == h
         if self.shared.choices.solver == RIQN:
             self.linearise_at_rest()
             self.lane.operator.sound[0] = SAME
@@ -489,16 +506,41 @@ cdef class VariationalStepper(ModelStepper):
                 status = self.linearise_by_plans()
             if status != OK:
                 return status
-        if self.shared.choices.extra and not (self.lane.newton.now.solver == AUTO and op.linked[0]):
-            if self.couple() != OK:
-                return NOT_CONVERGED
-            op.linked[0] = self.shared.choices.links and op.sound[0] != WRONG
-        for k in range(count):
-            if self.island(k).plan == NULL:
-                self.solve(self.lane.held.Dh1 + k * n, self.island(k), op.response + k * n)
+        if self.shared.choices.extra and not linked and self.couple() != OK:
+            return NOT_CONVERGED
+        if not (self.shared.plain and linked):
+            for k in range(count):
+                if self.island(k).plan == NULL:
+                    self.solve(self.lane.held.Dh1 + k * n, self.island(k), op.response + k * n)
+        if self.shared.plain and not linked and self.factor_gears() != OK:
+            return DEPENDENT
+        if not linked:
+            op.linked[0] = h if self.shared.choices.links and op.sound[0] != WRONG else 0.0
         self.lane.progress.factorisations += 1
         self.lane.economy.have = True
         self.lane.economy.age = 0
+        return OK
+
+    cdef int factor_gears(self) noexcept nogil:
+        # the factors of Dh J^-1 Dh^T, -h Dh M^-1 Dh^T where nothing moves, of each island
+        cdef Operator* op = self.lane.operator
+        cdef const vt_constraint* e
+        cdef const Island* on
+        cdef const int* member
+        cdef const double* response
+        cdef double* S
+        cdef int i, c, k, rows
+        for i in range(self.shared.islands.count):
+            on = &self.shared.islands.at[i]
+            member, rows, S = self.shared.islands.member + on.row, on.row_end - on.row, op.S + on.block
+            for k in range(rows):
+                response = op.response + member[k] * self.nv
+                for c in range(rows):
+                    S[c * rows + k] = coupled_rate(&self.shared.constraint[member[c]], response)
+            if lu_factor(S, rows, op.S_order + on.row) != OK:
+                return DEPENDENT
+            if lu_sign(S, rows, op.S_order + on.row) != self.sign_at_rest(rows):
+                op.sound[0] = WRONG
         return OK
 
     cdef int couple(self) noexcept nogil:
@@ -691,22 +733,25 @@ cdef class VariationalStepper(ModelStepper):
     cdef int multiply_on(self, const Island* on) noexcept nogil:
         # w, the part of z on an island, and d
         cdef Newton* x = &self.lane.newton
+        cdef const int* member = self.shared.islands.member + on.row
         cdef double* A = x.A + on.block
         cdef double* w = x.w + on.row
-        cdef const double* response
-        cdef int c, k, sign, rows = on.row_end - on.row
-        self.schur_complement(on)
-        if lu_factor(A, rows, x.order) != OK:
-            return DEPENDENT
-        sign = lu_sign(A, rows, x.order)
-        lu_solve(A, rows, x.order, w)
-        # where nothing moves A is -h Dh M^-1 Dh^T
-        if sign != self.sign_at_rest(rows) and sign != self.sign_between_nodes(on, rows):
-            x.now.sound = False
+        cdef int c, sign, rows = on.row_end - on.row
+        if self.shared.plain:
+            for c in range(rows):
+                w[c] = -self.lane.held.h[member[c]] - coupled_rate(&self.shared.constraint[member[c]], x.d)
+            lu_solve(self.lane.operator.S + on.block, rows, self.lane.operator.S_order + on.row, w)
+        else:
+            self.schur_complement(on)
+            if lu_factor(A, rows, x.order) != OK:
+                return DEPENDENT
+            sign = lu_sign(A, rows, x.order)
+            lu_solve(A, rows, x.order, w)
+            # where nothing moves A is -h Dh M^-1 Dh^T
+            if sign != self.sign_at_rest(rows) and sign != self.sign_between_nodes(on, rows):
+                x.now.sound = False
         for c in range(rows):
-            response = self.lane.operator.response + self.shared.islands.member[on.row + c] * self.nv
-            for k in range(on.v, on.v_end):
-                x.d[k] += w[c] * response[k]
+            vt_add_row(on.v_end - on.v, w[c], self.lane.operator.response + member[c] * self.nv + on.v, x.d + on.v)
         return OK
 
     cdef int sign_between_nodes(self, const Island* on, int count) noexcept nogil:
@@ -849,7 +894,7 @@ cdef class VariationalStepper(ModelStepper):
             if p.solver == AUTO:
                 economy_learn(self.lane.economy, p)
                 if not self.lane.economy.reused and self.lane.now.contraction > LINKED:
-                    self.lane.operator.linked[0] = False
+                    self.lane.operator.linked[0] = 0.0
 
     cdef int improve(self, const Pass* p, int verdict) noexcept nogil:
         # operator, direction, correction
@@ -956,7 +1001,7 @@ cdef class VariationalStepper(ModelStepper):
             return status
         if leading:
             self.multipliers_as_forces()
-        for k in range(self.shared.count):
+        for k in range(0 if self.shared.plain else self.shared.count):
             on = self.island(k)
             self.lane.held.hold1[k] = self.lane.held.hold2[k]
             if k == 0 and self.lane.fronts.planned:
@@ -1017,7 +1062,7 @@ cdef class VariationalStepper(ModelStepper):
         cdef Guess* g = self.lane.guess
         if not (c.guess == GUESS_AUTO or c.guess >= GUESS_EXTRAPOLATE):
             return
-        if (c.solver == AUTO and self.lane.economy.have and (c.gears or not self.shared.count)
+        if (c.solver == AUTO and self.lane.economy.have and (self.shared.gears or not self.shared.count)
                 and self.lane.now.error > 0.03 * c.tolerance * x.now.scale):
             # extrapolate from the increments as they would be if solved further
             if self.direction() == OK:
@@ -1027,7 +1072,7 @@ cdef class VariationalStepper(ModelStepper):
             self.lane.push_guess.seen.count = 0
         guess_scale(g, self.nv, self.lane.now.h)
         guess_learn(g, self.nv, x.y, x.spare)
-        if c.gears:
+        if self.shared.gears:
             guess_scale(self.lane.push_guess, self.shared.count, self.lane.now.h)
             guess_learn(self.lane.push_guess, self.shared.count, self.lane.held.lam, x.z)
 
