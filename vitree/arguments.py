@@ -111,9 +111,10 @@ def plain_scalar(value: Any) -> Any:
 def axes_of(value: Any) -> int:
     """Return the number of axes of an array as NumPy has it; -1 of what is none."""
     try:
-        return np.ndim(value)
+        count = np.ndim(value)
     except Exception:  # whatever a value's own methods raise
         return -1
+    return count if isinstance(count, int) else -1  # of a class of arrays NumPy returns a descriptor
 
 
 def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:

@@ -36,6 +36,8 @@ class ReducedModel(Model, made_by="reduced"):
 
     def __init__(self, full: Model):
         self._full = of_kind(full, Model, "full", "a Model; model.reduced() makes one of it")
+        if full.full is not full:
+            raise ModelError(f"{full.name!r} is reduced already; give its model.full")
         self._couplings = np.array([isinstance(c, Coupling) for c in full.constraints], dtype=bool)
         follows = _followed(full)
         followers = np.array(sorted(follows), dtype=int)
@@ -59,7 +61,7 @@ class ReducedModel(Model, made_by="reduced"):
         self._quaternions = new_q[full._quaternions]
         damping, friction = full.flat.damping[self._own_v], full.flat.friction[self._own_v]
         for k, leader, gain in self._followers:
-            damping[leader] += gain**2 * full.flat.damping[k]
+            damping[leader] += gain * gain * full.flat.damping[k]
             friction[leader] += abs(gain) * full.flat.friction[k]
         self.flat = replace(
             full.flat,
