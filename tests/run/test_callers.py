@@ -478,6 +478,16 @@ PLACES = {
     "reference_tolerance": lambda x: vt.compare(MODEL, "rk4", Q, duration=0.02, dt=0.01, reference_tolerance=x),
     "rows": lambda x: MODEL.energies(x, x), "matrix": lie.SE3.inverse, "dt": lambda x: vt.simulate(MODEL, dt=x),
     "guess": lambda x: vt.METHODS["midpoint"](MODEL, 0.01, guess=x),
+    "index": lambda x: RUN[x], "index in a list": lambda x: RUN[[x]], "index in a slice": lambda x: RUN[x:],
+    "methods": lambda x: vt.compare(MODEL, x, Q, duration=0.02, dt=0.01),
+    "an entry of methods": lambda x: vt.compare(MODEL, [x], Q, duration=0.02, dt=0.01),
+    "methods with labels": lambda x: vt.compare(MODEL, {"mine": x}, Q, duration=0.02, dt=0.01),
+    "monitors of a run": lambda x: vt.simulate(MODEL, Q, duration=0.02, dt=0.01, monitors=x),
+    "positions": lambda x: two_rods(vt.NonlinearSpring("a", x, (0.0, 1.0))),
+    "names": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, x),
+    "a name": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, [x]),
+    "rotational": lambda x: vehicles.RigidVehicle(x, 1.0), "mass": lambda x: vehicles.car(mass=x),
+    "inertia of a plan": lambda x: control.RigidDynamics(lie.SE2, x, lambda t, g, xi, u: u, ("a",)),
 }  # fmt: skip
 
 
@@ -520,7 +530,12 @@ FLAT = MODEL.flat
     ("kind", np.array([0, 5], np.int32)), ("frame_body", np.full(len(FLAT.frame_body), 2, np.int32)),
     ("mass", np.ones(1)), ("inertia", np.zeros((2, 3))), ("friction", np.zeros(1)), ("mass", [1.0, np.nan]),
     ("mass", np.array(["a", "b"])), ("joints", 3), ("joints", (1, 2)), ("frame_names", ("a",)), ("link_com", ()),
-    ("kinematic", np.zeros(2)),
+    ("kinematic", np.zeros(2)), ("kind", [[1], 2]), ("kind", np.full(2, 2**32)), ("parent", np.full(2, 2**62)),
+    ("damping", np.ndarray), ("damping", Broken()), ("name", 3), ("report", np.zeros(2)), ("geometry", (1,)),
+    ("link_parent", (None, 3)), ("link_mass", ()), ("link_mass", np.zeros((2, 0))), ("link_mass", np.ones((2, 1))),
+    ("link_mass", np.ones(2, "m8[s]")), ("link_mass", ("1", "1")), ("link_mass", (Broken(), 1.0)),
+    ("link_com", np.zeros((2, 7, 3))), ("link_com", ((0, 0, 0), (0, 0))), ("link_com", np.full((2, 3), np.nan)),
+    ("link_inertia", np.zeros((2, 3))), ("link_inertia", np.ones((2, 3, 3), complex)),
 ])  # fmt: skip
 def test_a_model_is_made_of_sound_arrays_only(name, value):
     with pytest.raises(vt.VitreeError, match=name):
@@ -592,3 +607,33 @@ def test_names_that_are_no_words_are_refused_by_name():
         plot.phase(run, MODEL.joint_names[0], against=np.zeros(6))
     with pytest.raises(vt.UnknownNameError, match="choose from None"):
         raise vt.UnknownNameError("joint", "a", [None])
+
+
+@pytest.mark.parametrize("names", [np.eye(2), [["a"]], [None], [Broken()], np.array(["a", "b"]), 3])
+def test_coordinates_that_are_no_names_are_not_drawn(names):
+    plot = pytest.importorskip("vitree.plot")
+    with pytest.raises(vt.VitreeError, match="coordinate"):
+        plot.coordinates(RUN, names)
+    with pytest.raises(vt.VitreeError, match="coordinate"):
+        plot.phase(RUN, names)
+
+
+def test_prescribed_balls_are_refused():
+    tree = vt.Tree("ball")
+    tree.world.add(vt.ball("joint"), vt.body("a", 1.0, (1, 1, 1)))
+    with pytest.raises(vt.ModelError, match="cannot be prescribed"):
+        dataclasses.replace(tree.compile().flat, kinematic=np.ones(3, bool))
+
+
+@pytest.mark.parametrize("duration", [1e200, 1e-200, (1.0, 1e200)])
+def test_plans_of_no_sensible_duration_are_refused(duration):
+    with pytest.raises(vt.InputError, match="duration"):
+        control.ControlProblem(control.CarDynamics(**CAR), steps=3, duration=duration, start=np.zeros(5),
+                               goal=[np.nan, 0, 0, 1.0, 0.1])  # fmt: skip
+
+
+def test_a_reduced_model_is_not_reduced_again():
+    reduced = two_rods().reduced()
+    assert reduced.reduced() is reduced
+    with pytest.raises(vt.ModelError, match=r"model\.full"):
+        vt.ReducedModel(reduced)

@@ -219,7 +219,7 @@ def names_of(run: Recording, of: str) -> tuple[str, ...]:
 def entry(run: Recording, of: str, name: str) -> np.ndarray:
     """Return one named entry of q, v or p over time."""
     names = names_of(run, of)
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise UnknownNameError("coordinate", name, names)
     return getattr(run, of)[:, names.index(name)]
 

@@ -162,8 +162,8 @@ class Recording:
         if isinstance(index, slice | np.ndarray | list):
             try:
                 parts = {name: getattr(self, name)[index] for name in shapes()}
-            except (IndexError, TypeError, ValueError) as error:
-                raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {error}") from None
+            except Exception as error:  # whatever the index's own methods raise
+                raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {told(error)}") from None
             if parts["t"].ndim != 1:
                 raise InputError(f"a trajectory is indexed by indices in a row, not by {shown(index)}")
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
@@ -171,10 +171,10 @@ class Recording:
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)
-        except TypeError:
+        except Exception:  # whatever the index's own methods raise
             raise InputError(
                 f"a trajectory is indexed by a whole number, a slice or an array of indices, "
-                f"not by {index!r}; use .at(t) for a time"
+                f"not by {shown(index)}; use .at(t) for a time"
             ) from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"a trajectory of {len(self)} records has no {shown(index)}")
