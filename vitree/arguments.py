@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vitree.errors import CallableError, InputError
-from vitree.wording import Argument, named
+from vitree.wording import Argument, named, text_of
 
 _FLOAT = np.dtype(float)
 _GENERATORS: Any = (np.random.Generator, np.random.RandomState)
@@ -332,11 +332,12 @@ class Asked:
 
 def shown(value: Any) -> str:
     """A value in a few words."""
-    try:
-        text = repr(value) if type(value) is not np.ndarray else np.array2string(value, threshold=6, edgeitems=3)
-    except Exception:  # whatever the value's own methods raise
-        return f"a {type(value).__name__}"
+    text = text_of(value, repr if type(value) is not np.ndarray else _few)
     return text if len(text) <= 80 else f"a {type(value).__name__}"
+
+
+def _few(array: np.ndarray) -> str:
+    return np.array2string(array, threshold=6, edgeitems=3)
 
 
 def told(error: BaseException) -> str:

@@ -487,12 +487,33 @@ PLACES = {
     "names": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, x),
     "a name": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, [x]),
     "rotational": lambda x: vehicles.RigidVehicle(x, 1.0), "mass": lambda x: vehicles.car(mass=x),
+    "torques": lambda x: two_rods(vt.Wrench("one", x)), "links": lambda x: two_rods(vt.Gravity(x)),
+    "frame of a load": lambda x: two_rods(vt.Spring("world", x, 1.0)), "steps of a run": lambda x: vt.simulate(MODEL, Q,
+    dt=[x]), "joint": MODEL.joint, "frame": lambda x: MODEL.frame_pose(x, Q), "method": lambda x: vt.simulate(MODEL, Q,
+    duration=0.02, dt=0.01, method=x), "a mass": lambda x: vt.body("b", x),
+    "what to draw": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, of=x),
     "inertia of a plan": lambda x: control.RigidDynamics(lie.SE2, x, lambda t, g, xi, u: u, ("a",)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [Broken(), {0.1, "a"}, decimal.Decimal("sNaN"), np.array(["a", None], object)],
-                         ids=kind)  # fmt: skip
+class Mute(Broken):
+    """An object that does not even tell what it is."""
+
+    __repr__ = __str__ = __iter__ = __bool__ = __format__ = Broken._raise
+
+
+class Nameless:
+    """An object that cannot be looked up."""
+
+    def __eq__(self, other):
+        raise LookupError("mine")
+
+    def __hash__(self):
+        raise LookupError("mine")
+
+
+@pytest.mark.parametrize("value", [Broken(), Mute(), Nameless(), np.ndarray, {0.1, "a"}, decimal.Decimal("sNaN"),
+                                   np.array(["a", None], object)], ids=kind)  # fmt: skip
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_not_of_its_kind_is_refused(place, value):
     with pytest.raises(vt.VitreeError):
@@ -637,3 +658,14 @@ def test_a_reduced_model_is_not_reduced_again():
     assert reduced.reduced() is reduced
     with pytest.raises(vt.ModelError, match=r"model\.full"):
         vt.ReducedModel(reduced)
+
+
+@pytest.mark.parametrize("name", [1, None, b"order", ("order",)])
+def test_names_of_options_are_texts(name):
+    with pytest.raises(vt.InputError, match="has the entry"):
+        vt.compare(MODEL, [("midpoint", {name: 2})], Q, duration=0.02, dt=0.01)
+
+
+def test_steps_whose_sum_is_no_double_are_refused():
+    with pytest.raises(vt.InputError, match=r"^dt has steps whose sum is too large"):
+        vt.simulate(MODEL, Q, dt=np.full(2, 1e308))

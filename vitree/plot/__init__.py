@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from vitree.arguments import several
+from vitree.arguments import several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 from vitree.plot.files import check_format, save, settings_of
@@ -273,7 +273,7 @@ def work_precision(source, axes=None, *, per="second"):
         Whether the time is that of a second of the motion [s], or of a step [us].
     """
     if not isinstance(per, str) or per not in ("second", "step"):
-        raise InputError(f'per={per!r} must be "second" or "step"')
+        raise InputError(f'per={shown(per)} must be "second" or "step"')
     sources, index = parts.comparisons_of("work_precision", source, several=True), 0
     axes = parts.begin(axes)
     for name, found in sources.items():

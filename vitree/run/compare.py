@@ -23,7 +23,7 @@ from vitree.run.comparison import Comparison
 from vitree.run.reference import Reference, Runner
 from vitree.run.simulate import require_system
 from vitree.run.trajectory import Trajectory, sound_records
-from vitree.wording import Argument, keyword, named
+from vitree.wording import Argument, keyword, named, text_of
 
 #: Steps run before the clock counts.
 WARM_UP = 10
@@ -224,6 +224,8 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
         try:
             name, options = (method, {}) if isinstance(method, str) else method
             options = dict(options)
+            if not all(isinstance(key, str) for key in options):
+                raise TypeError("names of options are texts")
         except Exception:  # whatever the entry's own methods raise
             raise InputError(
                 named("methods", methods) + f" has the entry {shown(method)}; give a name or a pair (name, options)"
@@ -237,7 +239,7 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
                 + f' for "{name}"'
             )
         if label is None:
-            extra = ", ".join(f"{key}={value}" for key, value in options.items())
+            extra = ", ".join(f"{key}={text_of(value)}" for key, value in options.items())
             label = f"{name} ({extra})" if extra else name
         if label in jobs:
             raise InputError(named("methods", methods) + f' has "{label}" twice; give a dict with a label for each')

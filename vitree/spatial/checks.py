@@ -8,7 +8,7 @@ import numpy as np
 
 from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
-from vitree.wording import named
+from vitree.wording import named, text_of
 
 
 def finite(value, what: str) -> float:
@@ -28,7 +28,7 @@ def vector(value, what: str) -> np.ndarray:
             return np.array(value)
     entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
-        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three finite numbers")
+        raise ModelError("the " + named(what, value) + f" is {text_of(value, repr)}; it must be three finite numbers")
     return entries.copy()
 
 
@@ -56,12 +56,13 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: str = "") -> np.ndarray:
     """Return real numbers of a shape, which may be the array given."""
+    why = ""
     try:
         result = as_numbers(value)
     except TypeError as error:
-        raise ModelError(article + named(what, value) + f" is {value!r}; it must be {needed}: it has {error}") from None
-    if result.shape != shape:
-        raise ModelError(article + named(what, value) + f" is {value!r}; it must be {needed}")
+        result, why = None, f": it has {error}"
+    if result is None or result.shape != shape:
+        raise ModelError(article + named(what, value) + f" is {text_of(value, repr)}; it must be {needed}{why}")
     return result
 
 

@@ -58,7 +58,7 @@ class RigidVehicle(Vehicle):
     Raises
     ------
     ModelError
-        If an inertia or the drag is not symmetric or not positive, or numbers have another shape.
+        If an inertia or the drag is not symmetric or not positive, or numbers have another shape or a size above 1e50.
 
     Notes
     -----
