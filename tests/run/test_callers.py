@@ -669,3 +669,18 @@ def test_names_of_options_are_texts(name):
 def test_steps_whose_sum_is_no_double_are_refused():
     with pytest.raises(vt.InputError, match=r"^dt has steps whose sum is too large"):
         vt.simulate(MODEL, Q, dt=np.full(2, 1e308))
+
+
+@pytest.mark.parametrize("bound", [0.0, 1e-200, 1e200, 1e308])
+def test_inputs_of_any_bound_have_a_weight(bound):
+    """The square of the bound was too large or too small for a double."""
+    problem = control.ControlProblem(control.CarDynamics(**CAR), steps=3, duration=(1.0, 4.0), start=np.zeros(5),
+                                     goal=[np.nan, 0, 0, 1.0, 0.1], bounds={"torque": (-bound, bound)})  # fmt: skip
+    assert np.isfinite(problem.objective(problem.x0))
+
+
+@pytest.mark.parametrize("name", [{}, {"a": 1}, [], "", 3, Mute(), Nameless()], ids=kind)
+def test_names_of_elements_are_texts(name):
+    for wrong in (dataclasses.replace(vt.rx("a"), joint=name), dataclasses.replace(vt.rx("a"), name=name)):
+        with pytest.raises(vt.ModelError, match="must be a text"):
+            vt.Tree("tree").world.add(wrong)
