@@ -253,6 +253,7 @@ class ControlProblem:
             raise InputError(f"x has shape {found.shape}; it must be ({len(self._free)},), one number a free variable")
         return found
 
+    @_quiet
     def _clipped(self, x: np.ndarray) -> np.ndarray:
         """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""
         margin = np.where(self.strict, _MARGIN * (self.bounds[1] - self.bounds[0]), 0.0)
