@@ -233,3 +233,22 @@ def test_velocities_that_break_constraints_are_refused_at_any_size(size):
     v = size * (model.constraint_rows(q[None])[1][0, 0] > 0)
     with pytest.raises(vt.InputError, match=r"^v0 does not satisfy .* its rate is"):
         vt.simulate(model, q, v, duration=0.01, dt=0.01)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("size", [1e60, 1e154, -1e308])
+@pytest.mark.parametrize("name", ["pendulum", "euler", "reduced"])
+def test_ends_of_a_step_that_are_too_far_are_refused(name, size, method):
+    model = MODELS[name]
+    q0 = model.neutral()
+    q1 = q0.copy()
+    q1[0] = size
+    with pytest.raises(vt.InputError, match=r"^q1 is too far from q0 for a step of 0.01 s|constraint|too large"):
+        vt.simulate(model, q0, q1=q1, duration=0.02, dt=0.01, method=method, torque=lambda t, q, v: 0 * v)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_forces_too_large_to_contract_are_infinite(sign):
+    model = MODELS["reduced"]
+    found = model.contract_force(sign * np.full(model.full.nv, 1.7e308))
+    assert np.isinf(found).any() and not np.isnan(found).any()
