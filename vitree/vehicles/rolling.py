@@ -394,14 +394,14 @@ class NonholonomicVehicle(Vehicle):
         """
         q, s = self._checked(q, self.nq, "q"), len(self.shape_names)
         step = self._checked(dq, self.nv, "dq")[self.algebra]
-        return np.concatenate((q[:s] + step[:s], self.pose.integrate(q[s:], step[s:])))
+        return np.array([*(q[:s] + step[:s]).tolist(), *self.pose.integrate(q[s:], step[s:])])
 
     @finite_result
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
         s, dq = len(self.shape_names), np.empty(self.nv)
         q0, q1 = self._checked(q0, self.nq, "q0"), self._checked(q1, self.nq, "q1")
-        dq[self.algebra] = np.concatenate((q1[:s] - q0[:s], self.pose.difference(q0[s:], q1[s:])))
+        dq[self.algebra] = [*(q1[:s] - q0[:s]).tolist(), *self.pose.difference(q0[s:], q1[s:])]
         return dq
 
     @finite_result
