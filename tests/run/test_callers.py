@@ -646,7 +646,7 @@ def test_prescribed_balls_are_refused():
         dataclasses.replace(tree.compile().flat, kinematic=np.ones(3, bool))
 
 
-@pytest.mark.parametrize("duration", [1e200, 1e-200, (1.0, 1e200)])
+@pytest.mark.parametrize("duration", [1e200, 1e-200, (1.0, 1e200), 1e11, 2**63])
 def test_plans_of_no_sensible_duration_are_refused(duration):
     with pytest.raises(vt.InputError, match="duration"):
         control.ControlProblem(control.CarDynamics(**CAR), steps=3, duration=duration, start=np.zeros(5),
@@ -684,3 +684,31 @@ def test_names_of_elements_are_texts(name):
     for wrong in (dataclasses.replace(vt.rx("a"), joint=name), dataclasses.replace(vt.rx("a"), name=name)):
         with pytest.raises(vt.ModelError, match="must be a text"):
             vt.Tree("tree").world.add(wrong)
+
+
+@pytest.mark.parametrize("name", ["kinetic", "potential", "p", "momentum", "residual", "multipliers"])
+@pytest.mark.parametrize("size", [1e308, -1e308, 1e200])
+def test_runs_with_numbers_too_large_are_drawn_or_refused(name, size):
+    plot = pytest.importorskip("vitree.plot")
+    field = getattr(RUN, name).copy()
+    field[-1] = size
+    run = dataclasses.replace(RUN, **{name: field})
+    for draw in (plot.energy, plot.energy_error, plot.momentum, plot.iterations, plot.residual, plot.coordinates):
+        assert draw(run).lines is not None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e308])
+def test_iterations_of_a_run_are_whole(value):
+    with pytest.raises(vt.InputError, match=r"trajectory\.iterations"):
+        dataclasses.replace(RUN, iterations=np.full(len(RUN), value))
+
+
+def test_numbers_of_any_kind_are_told():
+    with pytest.raises(vt.ModelError, match=r"rotor inertia .* is 0\.333333"):
+        vehicles.snakeboard(half_length=0.2, rotor_inertia=Fraction(1, 3))
+
+
+def test_a_posture_next_to_zero_is_found():
+    """A step of the search had entries of 0 times infinity where q has one of 1e-320."""
+    q = vt.minimize_potential_energy(MODEL, np.array([0.0, 1e-320]))
+    assert np.isfinite(q).all()

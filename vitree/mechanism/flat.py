@@ -172,8 +172,10 @@ class Flat:
                 self.link_inertia):  # fmt: skip
             raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
         for name, axes in (("link_mass", ()), ("link_com", (3,)), ("link_inertia", (3, 3))) if self.link_names else ():
-            x = array(getattr(self, name), (len(self.link_names), *axes), name)
-            object.__setattr__(self, name, tuple(x if axes else x.tolist()))
+            given = getattr(self, name)
+            x = array(given, (len(self.link_names), *axes), name)
+            if not all(type(part) in (float, tuple, np.ndarray) for part in given):
+                object.__setattr__(self, name, tuple(x if axes else x.tolist()))
         for name in ("frame_names", "link_names", "link_parent"):
             if not all(isinstance(x, str) or (x is None and name == "link_parent") for x in getattr(self, name)):
                 raise ModelError(f"{name} is {shown(getattr(self, name))}; names must be texts")

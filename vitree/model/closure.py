@@ -103,6 +103,7 @@ def satisfy_constraints(
     )  # fmt: skip
 
 
+@np.errstate(all="ignore")
 def _descended(
     model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int, rows: Callable[[np.ndarray], tuple]
 ) -> np.ndarray:

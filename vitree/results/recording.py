@@ -120,9 +120,12 @@ class Recording:
                 object.__setattr__(self, name, np.full((n, m), np.nan))
         for name, shape in shapes(n, nq, nv, m).items():
             array = numbers_of(getattr(self, name), f"trajectory.{name}")
-            array = array.astype(int) if name == "iterations" else array
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
+            if name == "iterations":
+                if not (np.abs(array) < 2**62).all():
+                    raise InputError("trajectory.iterations has NaN or infinity; it must have whole numbers")
+                array = array.astype(int)
             object.__setattr__(self, name, array)
         try:
             checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
