@@ -708,7 +708,15 @@ def test_numbers_of_any_kind_are_told():
         vehicles.snakeboard(half_length=0.2, rotor_inertia=Fraction(1, 3))
 
 
-def test_a_posture_next_to_zero_is_found():
+@pytest.mark.parametrize("hold", [(), ("j0",), ("j2",)])
+def test_searches_that_start_next_to_a_singular_posture_end_or_are_told(hold):
     """A step of the search had entries of 0 times infinity where q has one of 1e-320."""
-    q = vt.minimize_potential_energy(MODEL, np.array([0.0, 1e-320]))
-    assert np.isfinite(q).all()
+    tree = vt.Tree("loop")
+    at = tree.world
+    for k in range(3):
+        at = at.add(vt.rx(f"j{k}"), vt.tz(-1.0), vt.body(f"b{k}", 1.0, (0.1, 0.1, 0.1)))
+    tree.constrain(vt.Distance("world", "b2", 2.0))
+    try:
+        assert np.isfinite(vt.minimize_potential_energy(tree.compile(), np.array([0.0, 0.0, 1e-320]), hold)).all()
+    except vt.VitreeError as error:
+        assert "dq" not in str(error) and "b2" in str(error)

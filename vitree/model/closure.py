@@ -114,6 +114,8 @@ def _descended(
             break
         step = np.zeros(model.nv)
         step[free] = -np.linalg.lstsq(Dh[:, free], h, rcond=1e-12)[0]
+        if not np.isfinite(step).all():  # the slopes are next to zero
+            break
         # no joint by more than half a radian or metre at once
         q = model.integrate(q, step * min(1.0, 0.5 / max(np.abs(step).max(), 1e-300)))
     return q
