@@ -660,6 +660,13 @@ def test_a_reduced_model_is_not_reduced_again():
         vt.ReducedModel(reduced)
 
 
+@pytest.mark.parametrize("make", [vt.ball, vt.free, vt.rx])
+@pytest.mark.parametrize("value", [np.eye(3), [True], Mute(), "yes", 1])
+def test_what_is_no_truth_value_is_refused(make, value):
+    with pytest.raises(vt.ModelError, match="kinematic"):
+        make("joint", kinematic=value)
+
+
 @pytest.mark.parametrize("name", [1, None, b"order", ("order",)])
 def test_names_of_options_are_texts(name):
     with pytest.raises(vt.InputError, match="has the entry"):
