@@ -813,7 +813,9 @@ def image(value, depth=0):
     if isinstance(value, Records):
         return None  # written to, as it is meant
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return type(value), tuple(image(x, depth + 1) for x in vars(value).values())
+        # by their fields, not by their attributes: those of a run are asked for when they are first read
+        fields = dataclasses.fields(value)
+        return type(value), tuple(image(getattr(value, each.name, None), depth + 1) for each in fields)
     return id(value)
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vitree.errors import CallableError, InputError
-from vitree.wording import Argument, named
+from vitree.wording import Argument, named, text_of
 
 _FLOAT = np.dtype(float)
 _GENERATORS: Any = (np.random.Generator, np.random.RandomState)
@@ -111,9 +111,10 @@ def plain_scalar(value: Any) -> Any:
 def axes_of(value: Any) -> int:
     """Return the number of axes of an array as NumPy has it; -1 of what is none."""
     try:
-        return np.ndim(value)
+        count = np.ndim(value)
     except Exception:  # whatever a value's own methods raise
         return -1
+    return count if isinstance(count, int) else -1  # of a class of arrays NumPy returns a descriptor
 
 
 def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> np.ndarray:
@@ -331,11 +332,12 @@ class Asked:
 
 def shown(value: Any) -> str:
     """A value in a few words."""
-    try:
-        text = repr(value) if type(value) is not np.ndarray else np.array2string(value, threshold=6, edgeitems=3)
-    except Exception:  # whatever the value's own methods raise
-        return f"a {type(value).__name__}"
+    text = text_of(value, repr if type(value) is not np.ndarray else _few)
     return text if len(text) <= 80 else f"a {type(value).__name__}"
+
+
+def _few(array: np.ndarray) -> str:
+    return np.array2string(array, threshold=6, edgeitems=3)
 
 
 def told(error: BaseException) -> str:

@@ -113,11 +113,16 @@ def picklable(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def text_of(value: Any, write: Callable[[Any], str] = str) -> str:
+    """Return a value as a text, or the name of its type where its own methods raise."""
     try:
-        return f'"{value}"' if isinstance(value, str) else repr(value)
+        return write(value)
     except Exception:  # whatever the value's own methods raise
         return f"a {type(value).__name__}"
+
+
+def _shown(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else text_of(value, repr)
 
 
 def pieces_of(text: str) -> tuple[str, ...]:

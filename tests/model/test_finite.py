@@ -173,3 +173,82 @@ def test_methods_of_a_reduced_model_are_those_of_the_full_one(name):
         full = arguments(model.full, words, model.expand(q), model.expand_velocity(v))
         assert np.allclose(numbers(found), numbers(getattr(model.full, name)(*full)), rtol=1e-13, atol=1e-13)
     assert model.reduced() is model
+
+
+@pytest.mark.parametrize("length", [0.0, 1e-200, 1e200])
+@pytest.mark.parametrize("lead", [(), (3,), (2, 1)])
+def test_quaternions_without_a_direction_are_no_euler_angles(length, lead):
+    euler = MODELS["euler"]
+    q = np.broadcast_to(euler.native.neutral(), (*lead, euler.native.nq)).copy()
+    v = np.zeros((*lead, euler.native.nv))
+    assert np.isfinite(euler.from_native(2 * q, v)[0]).all()
+    q[(*(-1 for _ in lead), slice(3, 7))] *= length
+    with pytest.raises(vt.InputError, match=r"^q\[..., 3:7\] is no quaternion .* its length is"):
+        euler.from_native(q, v)
+
+
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_euler_angles_too_large_are_named(lead):
+    euler = MODELS["euler"]
+    q = np.broadcast_to(euler.native.random_configuration(np.random.default_rng(1)), (*lead, euler.native.nq))
+    v = np.full((*lead, euler.native.nv), 1.7e308)
+    with pytest.raises(vt.InputError, match=r"^v\[.*0\] is 1.7e\+308: from_native is then too large"):
+        euler.from_native(q, v)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_rows_that_have_no_pseudo_inverse_are_named(value):
+    """NumPy's LinAlgError came out of rows that are not finite; rows of NaN are the other answer."""
+    tree = vt.Tree("loop")
+    at = tree.world
+    for k in range(4):
+        at = at.add(vt.rx(f"j{k}", kinematic=k == 1), vt.tz(-1.0), vt.body(f"b{k}", 1.0, (0.1, 0.1, 0.1)))
+    tree.constrain(vt.weld("world", "b3"))
+    model, told = tree.compile(), 0
+    q, p = np.array([[0.3, 0.2, 0.1, 0.5], [0.1, 0.2, 0.3, 0.7]]), np.zeros((2, 4))
+    assert np.isfinite(model.constrained_velocities(q, p)).all()
+    for k in range(4):
+        wrong = q.copy()
+        wrong[1, k] = value
+        try:
+            assert np.isnan(model.constrained_velocities(wrong, p)[1]).any()
+        except vt.InputError as error:
+            assert str(error) == f"q[1, {k}] is {value}: all entries must be finite"
+            told += 1
+    assert told
+
+
+def test_rows_of_a_singular_model_are_told():
+    tree = vt.Tree("points on an axis")
+    tree.world.add(vt.rx("a", kinematic=True), vt.body("one", 1.0), vt.rx("b"), vt.body("two", 1.0))
+    model = vt.Model(tree.flatten())
+    with pytest.raises(vt.ModelError, match="the mass matrix is singular there"):
+        model.constrained_velocities(np.zeros((2, 2)), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("size", [1e3, 1e200, 1e308])
+def test_velocities_that_break_constraints_are_refused_at_any_size(size):
+    model = finger()
+    q = vt.satisfy_constraints(model, model.neutral())
+    v = size * (model.constraint_rows(q[None])[1][0, 0] > 0)
+    with pytest.raises(vt.InputError, match=r"^v0 does not satisfy .* its rate is"):
+        vt.simulate(model, q, v, duration=0.01, dt=0.01)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("size", [1e60, 1e154, -1e308])
+@pytest.mark.parametrize("name", ["pendulum", "euler", "reduced"])
+def test_ends_of_a_step_that_are_too_far_are_refused(name, size, method):
+    model = MODELS[name]
+    q0 = model.neutral()
+    q1 = q0.copy()
+    q1[0] = size
+    with pytest.raises(vt.InputError, match=r"^q1 is too far from q0 for a step of 0.01 s|constraint|too large"):
+        vt.simulate(model, q0, q1=q1, duration=0.02, dt=0.01, method=method, torque=lambda t, q, v: 0 * v)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_forces_too_large_to_contract_are_infinite(sign):
+    model = MODELS["reduced"]
+    found = model.contract_force(sign * np.full(model.full.nv, 1.7e308))
+    assert np.isinf(found).any() and not np.isnan(found).any()

@@ -478,11 +478,42 @@ PLACES = {
     "reference_tolerance": lambda x: vt.compare(MODEL, "rk4", Q, duration=0.02, dt=0.01, reference_tolerance=x),
     "rows": lambda x: MODEL.energies(x, x), "matrix": lie.SE3.inverse, "dt": lambda x: vt.simulate(MODEL, dt=x),
     "guess": lambda x: vt.METHODS["midpoint"](MODEL, 0.01, guess=x),
+    "index": lambda x: RUN[x], "index in a list": lambda x: RUN[[x]], "index in a slice": lambda x: RUN[x:],
+    "methods": lambda x: vt.compare(MODEL, x, Q, duration=0.02, dt=0.01),
+    "an entry of methods": lambda x: vt.compare(MODEL, [x], Q, duration=0.02, dt=0.01),
+    "methods with labels": lambda x: vt.compare(MODEL, {"mine": x}, Q, duration=0.02, dt=0.01),
+    "monitors of a run": lambda x: vt.simulate(MODEL, Q, duration=0.02, dt=0.01, monitors=x),
+    "positions": lambda x: two_rods(vt.NonlinearSpring("a", x, (0.0, 1.0))),
+    "names": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, x),
+    "a name": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, [x]),
+    "rotational": lambda x: vehicles.RigidVehicle(x, 1.0), "mass": lambda x: vehicles.car(mass=x),
+    "torques": lambda x: two_rods(vt.Wrench("one", x)), "links": lambda x: two_rods(vt.Gravity(x)),
+    "frame of a load": lambda x: two_rods(vt.Spring("world", x, 1.0)), "steps of a run": lambda x: vt.simulate(MODEL, Q,
+    dt=[x]), "joint": MODEL.joint, "frame": lambda x: MODEL.frame_pose(x, Q), "method": lambda x: vt.simulate(MODEL, Q,
+    duration=0.02, dt=0.01, method=x), "a mass": lambda x: vt.body("b", x),
+    "what to draw": lambda x: pytest.importorskip("vitree.plot").coordinates(RUN, of=x),
+    "inertia of a plan": lambda x: control.RigidDynamics(lie.SE2, x, lambda t, g, xi, u: u, ("a",)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [Broken(), {0.1, "a"}, decimal.Decimal("sNaN"), np.array(["a", None], object)],
-                         ids=kind)  # fmt: skip
+class Mute(Broken):
+    """An object that does not even tell what it is."""
+
+    __repr__ = __str__ = __iter__ = __bool__ = __format__ = Broken._raise
+
+
+class Nameless:
+    """An object that cannot be looked up."""
+
+    def __eq__(self, other):
+        raise LookupError("mine")
+
+    def __hash__(self):
+        raise LookupError("mine")
+
+
+@pytest.mark.parametrize("value", [Broken(), Mute(), Nameless(), np.ndarray, {0.1, "a"}, decimal.Decimal("sNaN"),
+                                   np.array(["a", None], object)], ids=kind)  # fmt: skip
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_not_of_its_kind_is_refused(place, value):
     with pytest.raises(vt.VitreeError):
@@ -520,7 +551,12 @@ FLAT = MODEL.flat
     ("kind", np.array([0, 5], np.int32)), ("frame_body", np.full(len(FLAT.frame_body), 2, np.int32)),
     ("mass", np.ones(1)), ("inertia", np.zeros((2, 3))), ("friction", np.zeros(1)), ("mass", [1.0, np.nan]),
     ("mass", np.array(["a", "b"])), ("joints", 3), ("joints", (1, 2)), ("frame_names", ("a",)), ("link_com", ()),
-    ("kinematic", np.zeros(2)),
+    ("kinematic", np.zeros(2)), ("kind", [[1], 2]), ("kind", np.full(2, 2**32)), ("parent", np.full(2, 2**62)),
+    ("damping", np.ndarray), ("damping", Broken()), ("name", 3), ("report", np.zeros(2)), ("geometry", (1,)),
+    ("link_parent", (None, 3)), ("link_mass", ()), ("link_mass", np.zeros((2, 0))), ("link_mass", np.ones((2, 1))),
+    ("link_mass", np.ones(2, "m8[s]")), ("link_mass", ("1", "1")), ("link_mass", (Broken(), 1.0)),
+    ("link_com", np.zeros((2, 7, 3))), ("link_com", ((0, 0, 0), (0, 0))), ("link_com", np.full((2, 3), np.nan)),
+    ("link_inertia", np.zeros((2, 3))), ("link_inertia", np.ones((2, 3, 3), complex)),
 ])  # fmt: skip
 def test_a_model_is_made_of_sound_arrays_only(name, value):
     with pytest.raises(vt.VitreeError, match=name):
@@ -592,3 +628,102 @@ def test_names_that_are_no_words_are_refused_by_name():
         plot.phase(run, MODEL.joint_names[0], against=np.zeros(6))
     with pytest.raises(vt.UnknownNameError, match="choose from None"):
         raise vt.UnknownNameError("joint", "a", [None])
+
+
+@pytest.mark.parametrize("names", [np.eye(2), [["a"]], [None], [Broken()], np.array(["a", "b"]), 3])
+def test_coordinates_that_are_no_names_are_not_drawn(names):
+    plot = pytest.importorskip("vitree.plot")
+    with pytest.raises(vt.VitreeError, match="coordinate"):
+        plot.coordinates(RUN, names)
+    with pytest.raises(vt.VitreeError, match="coordinate"):
+        plot.phase(RUN, names)
+
+
+def test_prescribed_balls_are_refused():
+    tree = vt.Tree("ball")
+    tree.world.add(vt.ball("joint"), vt.body("a", 1.0, (1, 1, 1)))
+    with pytest.raises(vt.ModelError, match="cannot be prescribed"):
+        dataclasses.replace(tree.compile().flat, kinematic=np.ones(3, bool))
+
+
+@pytest.mark.parametrize("duration", [1e200, 1e-200, (1.0, 1e200), 1e11, 2**63])
+def test_plans_of_no_sensible_duration_are_refused(duration):
+    with pytest.raises(vt.InputError, match="duration"):
+        control.ControlProblem(control.CarDynamics(**CAR), steps=3, duration=duration, start=np.zeros(5),
+                               goal=[np.nan, 0, 0, 1.0, 0.1])  # fmt: skip
+
+
+def test_a_reduced_model_is_not_reduced_again():
+    reduced = two_rods().reduced()
+    assert reduced.reduced() is reduced
+    with pytest.raises(vt.ModelError, match=r"model\.full"):
+        vt.ReducedModel(reduced)
+
+
+@pytest.mark.parametrize("make", [vt.ball, vt.free, vt.rx])
+@pytest.mark.parametrize("value", [np.eye(3), [True], Mute(), "yes", 1])
+def test_what_is_no_truth_value_is_refused(make, value):
+    with pytest.raises(vt.ModelError, match="kinematic"):
+        make("joint", kinematic=value)
+
+
+@pytest.mark.parametrize("name", [1, None, b"order", ("order",)])
+def test_names_of_options_are_texts(name):
+    with pytest.raises(vt.InputError, match="has the entry"):
+        vt.compare(MODEL, [("midpoint", {name: 2})], Q, duration=0.02, dt=0.01)
+
+
+def test_steps_whose_sum_is_no_double_are_refused():
+    with pytest.raises(vt.InputError, match=r"^dt has steps whose sum is too large"):
+        vt.simulate(MODEL, Q, dt=np.full(2, 1e308))
+
+
+@pytest.mark.parametrize("bound", [0.0, 1e-200, 1e200, 1e308])
+def test_inputs_of_any_bound_have_a_weight(bound):
+    """The square of the bound was too large or too small for a double."""
+    problem = control.ControlProblem(control.CarDynamics(**CAR), steps=3, duration=(1.0, 4.0), start=np.zeros(5),
+                                     goal=[np.nan, 0, 0, 1.0, 0.1], bounds={"torque": (-bound, bound)})  # fmt: skip
+    assert np.isfinite(problem.objective(problem.x0))
+
+
+@pytest.mark.parametrize("name", [{}, {"a": 1}, [], "", 3, Mute(), Nameless()], ids=kind)
+def test_names_of_elements_are_texts(name):
+    for wrong in (dataclasses.replace(vt.rx("a"), joint=name), dataclasses.replace(vt.rx("a"), name=name)):
+        with pytest.raises(vt.ModelError, match="must be a text"):
+            vt.Tree("tree").world.add(wrong)
+
+
+@pytest.mark.parametrize("name", ["kinetic", "potential", "p", "momentum", "residual", "multipliers"])
+@pytest.mark.parametrize("size", [1e308, -1e308, 1e200])
+def test_runs_with_numbers_too_large_are_drawn_or_refused(name, size):
+    plot = pytest.importorskip("vitree.plot")
+    field = getattr(RUN, name).copy()
+    field[-1] = size
+    run = dataclasses.replace(RUN, **{name: field})
+    for draw in (plot.energy, plot.energy_error, plot.momentum, plot.iterations, plot.residual, plot.coordinates):
+        assert draw(run).lines is not None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e308])
+def test_iterations_of_a_run_are_whole(value):
+    with pytest.raises(vt.InputError, match=r"trajectory\.iterations"):
+        dataclasses.replace(RUN, iterations=np.full(len(RUN), value))
+
+
+def test_numbers_of_any_kind_are_told():
+    with pytest.raises(vt.ModelError, match=r"rotor inertia .* is 0\.333333"):
+        vehicles.snakeboard(half_length=0.2, rotor_inertia=Fraction(1, 3))
+
+
+@pytest.mark.parametrize("hold", [(), ("j0",), ("j2",)])
+def test_searches_that_start_next_to_a_singular_posture_end_or_are_told(hold):
+    """A step of the search had entries of 0 times infinity where q has one of 1e-320."""
+    tree = vt.Tree("loop")
+    at = tree.world
+    for k in range(3):
+        at = at.add(vt.rx(f"j{k}"), vt.tz(-1.0), vt.body(f"b{k}", 1.0, (0.1, 0.1, 0.1)))
+    tree.constrain(vt.Distance("world", "b2", 2.0))
+    try:
+        assert np.isfinite(vt.minimize_potential_energy(tree.compile(), np.array([0.0, 0.0, 1e-320]), hold)).all()
+    except vt.VitreeError as error:
+        assert "dq" not in str(error) and "b2" in str(error)

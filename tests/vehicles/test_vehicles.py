@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ import reference_vehicles as ref
 from places import DATA
 
 import vitree as vt
+from vitree import vehicles
 from vitree._core import _vehicles, scalar
 from vitree.integrators.base import Records
 from vitree.lie import SE3
@@ -502,3 +505,58 @@ def test_callables_that_fail_stop_the_run(method):
     if method != "rk4":
         with pytest.raises(ValueError, match=r"\(6, 6\)"):
             vt.simulate(sloped, duration=0.1, dt=DT, method=method)
+
+
+#: The numbers of the vehicles that functions make.
+NUMBERS = [(make, each.name) for make in (vehicles.boat, vehicles.car, helicopter, vehicles.snakeboard)
+           for each in inspect.signature(make).parameters.values() if np.isrealobj(each.default) and each.default != ()
+           and each.name not in ("name", "patches", "columns") and each.default is not None]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "name"), NUMBERS)
+def test_numbers_of_a_vehicle_have_products(make, name):
+    """Sizes whose products are no doubles ended in NumPy's warnings, or in an OverflowError."""
+    given = np.array(inspect.signature(make).parameters[name].default, float)
+    for size in (1e60, 1e160, -1e200, 1e308, -1e308):
+        first = given.copy()
+        first.flat[0] = size
+        for value in (np.full_like(given, size), first):
+            with pytest.raises(vt.ModelError, match=r"must be|is -?\d.* m: its sizes|eigenvalue|sinks"):
+                make(**{name: value})
+    if given.ndim == 0 and name != "max_steering":
+        try:
+            make(**{name: 0.0})
+        except vt.ModelError:  # the number is one to divide by
+            with pytest.raises(vt.ModelError, match="at least 1e-50"):
+                make(**{name: 1e-200})
+
+
+def large(vehicle):
+    """States with one entry that is too large, and that entry."""
+    for k in range(vehicle.nq + vehicle.nv):
+        for size in (1e308, -1e308, 1e200):
+            state = np.concatenate((vehicle.neutral(), np.zeros(vehicle.nv)))
+            state[k] = size
+            yield np.split(state, [vehicle.nq])
+
+
+@pytest.mark.parametrize("make", [vehicles.boat, vehicles.car, helicopter, vehicles.snakeboard])
+def test_states_too_large_are_told(make):
+    """Each method returns finite numbers or an InputError, without a warning of NumPy."""
+    vehicle = make()
+    ways = [
+        vehicle.integrate, vehicle.momentum_from_velocity, lambda q, v: vehicle.difference(q, -q),
+        lambda q, v: [*vehicle.frame_poses(q).values()],
+        lambda q, v: vt.simulate(vehicle, q, v, duration=DT, dt=DT).q,
+    ]  # fmt: skip
+    if isinstance(vehicle, RigidVehicle):
+        ways += [lambda q, v: vehicle.wrench(0.1, q, v)]
+    else:
+        ways += [vehicle.project_velocity, lambda q, v: vehicle.velocity(q, v[: len(vehicle.shape_names)])]
+    refused = set()
+    for (q, v), way in itertools.product(large(vehicle), ways):
+        try:
+            assert np.isfinite(way(q, v)).all()
+        except (vt.InputError, vt.ConvergenceError):
+            refused.add(way)
+    assert refused >= {*ways[2:3], *ways[4:]}

@@ -13,6 +13,7 @@ from vitree.control.dynamics import Dynamics
 from vitree.control.terms import Function, Term
 from vitree.control.variables import Variables
 from vitree.errors import InputError, UnknownNameError
+from vitree.vehicles.checks import LARGEST, LEAST
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _effort(effort: Effort, variables: Variables, vehicle: Dynamics) -> Function
         raise UnknownNameError("input", unknown[0], vehicle.input_names)
     first = variables.u[0]
     largest = np.maximum(-variables.lower[first], variables.upper[first])
-    weights = np.where(np.isfinite(largest) & (largest > 0), 1 / np.maximum(largest, 1e-300) ** 2, 1.0)
+    weights = 1 / np.where((largest > LEAST) & (largest < LARGEST), largest, 1.0) ** 2
     weights = np.array([given.get(name, weight) for name, weight in zip(vehicle.input_names, weights, strict=True)])
     scale = effort.weight / variables.steps
 

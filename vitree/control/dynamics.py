@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import all_finite, entries, mapping, numbers_of, real, several, shown
+from vitree.arguments import entries, mapping, numbers_of, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.lie import SE2, SE3, Group
+from vitree.vehicles.checks import LARGEST, LEAST
 
 
 class Dynamics:
@@ -167,8 +168,8 @@ class RigidDynamics(Dynamics):
         self.inertia = numbers_of(inertia, "the inertia").copy()
         if self.inertia.shape != (n, n):
             raise InputError(f"the inertia has shape {self.inertia.shape}; on {group.name} it must be ({n}, {n})")
-        if not all_finite(self.inertia):
-            raise InputError("the inertia must be finite")
+        if not np.abs(self.inertia).max() <= LARGEST:
+            raise InputError(f"the inertia must be finite, with entries up to {LARGEST:g} in size")
         if not np.allclose(self.inertia, self.inertia.T) or not np.linalg.eigvalsh(self.inertia)[0] > 0:
             raise InputError("the inertia must be symmetric and positive definite")
         if group is SE3:
@@ -296,9 +297,10 @@ class CarDynamics(Dynamics):
         given = dict(mass=mass, inertia=inertia, wheel_inertia=wheel_inertia, wheelbase=wheelbase,
                      wheel_radius=wheel_radius)  # fmt: skip
         for name, value in given.items():
-            if not 0 < real(value) < np.inf:
-                raise InputError(f"the car's {name} is {shown(value)}; it must be a positive number")
-        if not (0 <= real(rolling_resistance) < np.inf and 0 < real(max_steering) < np.pi / 2):
+            if not LEAST <= real(value) <= LARGEST:
+                needed = f"a positive number, from {LEAST:g} to {LARGEST:g}"
+                raise InputError(f"the car's {name} is {shown(value)}; it must be {needed}")
+        if not (0 <= real(rolling_resistance) <= LARGEST and 0 < real(max_steering) < np.pi / 2):
             raise InputError(
                 f"the car has rolling_resistance {shown(rolling_resistance)} and max_steering {shown(max_steering)}; "
                 "they must be numbers, at least 0, and between 0 and pi/2"

@@ -28,7 +28,13 @@ def straight(variables: Variables, vehicle: Dynamics, T: float, start, goal, mom
     x[variables.u] = vehicle.trim
     A, b = momentum.jacobian(x), momentum.value(x)
     H = (A.T @ A).tocsc()
-    damped = H + 1e-6 * H.diagonal().mean() * sp.eye_array(H.shape[0], format="csc")
+    level = H.diagonal().mean()
+    if not 1e-200 < level < 1e200:
+        raise InputError(
+            f"the duration is {T:g} s: steps of {T / N:g} s are too long or too short for floating point, or no input "
+            "moves the vehicle; give another duration"
+        )
+    damped = H + 1e-6 * level * sp.eye_array(H.shape[0], format="csc")
     x[variables.u] -= sp.linalg.spsolve(damped, A.T @ b).reshape(variables.u.shape)
     return x
 

@@ -25,6 +25,8 @@ _MARGIN = 0.05
 
 #: For numbers beyond a double: the results are infinite or NaN, which solvers see.
 _quiet = np.errstate(all="ignore")
+#: The longest duration of a plan [s].
+LONGEST = 1e10
 
 
 class ControlProblem:
@@ -96,6 +98,7 @@ class ControlProblem:
     Kobilarov, Crane & Desbrun 2009, section 6; Junge, Marsden & Ober-Bloebaum 2005 (DMOC).
     """
 
+    @_quiet
     def __init__(
         self,
         vehicle: Any,
@@ -121,8 +124,9 @@ class ControlProblem:
             durations = np.broadcast_to(as_numbers(duration), (2,))
         except (TypeError, ValueError):
             durations = np.full(2, np.nan)
-        if not 0 < durations[0] <= durations[1] < np.inf:
-            raise InputError(f"the duration is {shown(duration)}; give a positive number, or (least, greatest)")
+        if not 0 < durations[0] <= durations[1] <= LONGEST:
+            needed = f"a positive number up to {LONGEST:g} s, or (least, greatest)"
+            raise InputError(f"the duration is {shown(duration)}; give {needed}")
         variables.bound(variables.duration, *durations)
         start_state = self._state(start, "the start", free=False)
         goal_state = self._state(goal, "the goal", free=True)
@@ -253,6 +257,7 @@ class ControlProblem:
             raise InputError(f"x has shape {found.shape}; it must be ({len(self._free)},), one number a free variable")
         return found
 
+    @_quiet
     def _clipped(self, x: np.ndarray) -> np.ndarray:
         """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""
         margin = np.where(self.strict, _MARGIN * (self.bounds[1] - self.bounds[0]), 0.0)

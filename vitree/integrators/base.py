@@ -417,5 +417,7 @@ def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
     try:
         array = entries(wrench, (6,), "wrenches")
     except InputError:
-        raise InputError(f'the wrench on "{frame}" must be six finite numbers (torque, force), not {wrench}') from None
+        raise InputError(
+            f'the wrench on "{frame}" must be six finite numbers (torque, force), not {shown(wrench)}'
+        ) from None
     return tuple(array[:3]), tuple(array[3:])

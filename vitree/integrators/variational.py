@@ -39,6 +39,8 @@ _OPTIONS = {
     "rate": "with adapt: the speed [1/s] about which steps begin to shorten",
     "density": 'with adapt="density": the step density at the start [1/s] (default sqrt(rate^2 + |v0|^2))',
 }
+#: The largest velocity between two configurations that a run starts from [m/s or rad/s].
+FASTEST = 1e50
 #: Values of the option ``norm``.
 NORMS = ("momentum", "energy")
 #: Of the largest inertia of a joint, the least that counts in the norm of the energy: rounding errors have this size.
@@ -186,6 +188,12 @@ class Variational(CompiledIntegrator):
                 + " start from q0 and v0"
             )
         q0, q1 = (entries(q, (self.model.nq,), name) for q, name in ((q0, "q0"), (q1, "q1")))
+        rate = float(np.abs(self.model.difference(q0, q1)).max(initial=0.0)) / self.dt
+        if not rate <= FASTEST:
+            raise InputError(
+                named("q1", q1) + f" is too far from q0 for a step of {self.dt:g} s: the velocity between them is "
+                f"{rate:.3g} m/s or rad/s; start from q0 and v0, or nearer"
+            )
         return self.stepper.momentum_between(float(t), q0, q1)
 
 

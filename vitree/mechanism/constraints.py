@@ -243,7 +243,8 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
     except TypeError:
         rows = np.zeros(0)
     if rows.shape not in ((1, 3), (2, 3), (3, 3)):
-        raise ModelError(f"directions must be 3, or up to three such as [(1, 0, 0), (0, 0, 1)], not {directions!r}")
+        needed = "3, or up to three such as [(1, 0, 0), (0, 0, 1)]"
+        raise ModelError(f"directions must be {needed}, not {shown(directions)}")
     return [PointConstraint(a, b, (float(x), float(y), float(z)), axes) for x, y, z in rows]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import of_kind, several, shown
+from vitree.arguments import of_kind, several, shown, told
 from vitree.errors import ModelError
 from vitree.findings import Report
 from vitree.spatial.checks import array, frozen
@@ -158,17 +158,26 @@ class Flat:
     def __post_init__(self):
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):
             if getattr(self, name) is None:
-                object.__setattr__(self, name, np.full(np.size(self.damping), value))
+                object.__setattr__(self, name, np.full(_rows(self.damping, "damping"), value))
         vars(self).update(_sound_arrays(self))
         for name in _TUPLES:
             object.__setattr__(self, name, several(getattr(self, name), name, "a sequence"))
+        of_kind(self.name, str, "name", "a text")
+        of_kind(self.report, Report, "report", "a Report")
         for joint in self.joints:
             of_kind(joint, JointInfo, "joints", "a sequence of JointInfo")
+        for shape in self.geometry:
+            of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
         if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
                 self.link_inertia):  # fmt: skip
             raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
-        for name in ("frame_names", "link_names"):
-            if not all(isinstance(x, str) for x in getattr(self, name)):
+        for name, axes in (("link_mass", ()), ("link_com", (3,)), ("link_inertia", (3, 3))) if self.link_names else ():
+            given = getattr(self, name)
+            x = array(given, (len(self.link_names), *axes), name)
+            if not all(type(part) in (float, tuple, np.ndarray) for part in given):
+                object.__setattr__(self, name, tuple(x if axes else x.tolist()))
+        for name in ("frame_names", "link_names", "link_parent"):
+            if not all(isinstance(x, str) or (x is None and name == "link_parent") for x in getattr(self, name)):
                 raise ModelError(f"{name} is {shown(getattr(self, name))}; names must be texts")
         if len(self.frame_names) != len(self.frame_body):
             raise ModelError(f"{len(self.frame_names)} frame_names are of {len(self.frame_body)} frames")
@@ -186,7 +195,7 @@ _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", 
 
 def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     """Return the arrays of a mechanism with their types, or raise a ModelError: the core reads them as they say."""
-    n, nv, frames = (np.shape(x)[:1] for x in (flat.kind, flat.damping, flat.frame_body))
+    n, nv, frames = (_rows(getattr(flat, name), name) for name in ("kind", "damping", "frame_body"))
     shapes = {
         "gravity": (3,), "kind": n, "parent": n, "E": (*n, 3, 3), "p": (*n, 3), "pitch": n, "mass": n, "com": (*n, 3),
         "inertia": (*n, 3, 3), "damping": nv, "kinematic": nv, "friction": nv, "friction_velocity": nv,
@@ -201,18 +210,29 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
         x = given if kind == "b" else array(given, shape, name)
         if x.shape != shape:
             raise ModelError(f"{name} has shape {x.shape}; it must be {shape}")
-        found[name] = x if not kind else x.astype(bool if kind == "b" else np.int32)
+        found[name] = x if not kind else np.clip(x, -2, _MOST).astype(bool if kind == "b" else np.int32)
     bodies = np.arange(len(found["kind"]))
     for name, low, high in (("kind", 0, len(KINDS)), ("parent", -1, bodies), ("frame_body", -1, len(bodies))):
         if not ((low <= found[name]) & (found[name] < high)).all():
             raise ModelError(f"{name} has numbers out of range: a body comes after its parent, and the world is -1")
     starts = np.repeat(found["kind"], KIND_NV[found["kind"]])
-    if len(starts) == len(found["friction"]) and found["friction"][(starts == BALL) | (starts == FREE)].any():
-        raise ModelError("ball and free joints have no friction; set it to zero")
+    for name, word in (("friction", "have no friction; set it to zero"), ("kinematic", "cannot be prescribed")):
+        if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
+            raise ModelError(f"ball and free joints {word}")
     return found
 
 
+def _rows(value: Any, name: str) -> tuple[int, ...]:
+    """Return the first axis of the shape of an array."""
+    try:
+        return np.asarray(value).shape[:1]
+    except Exception as error:  # whatever the value's own methods raise
+        raise ModelError(f"{name} is {shown(value)}; it must be an array: {told(error)}") from None
+
+
 _WORDS = {"b": "truth values", "iu": "whole numbers"}
+#: The largest whole number of the arrays.
+_MOST = np.iinfo(np.int32).max
 
 
 def _freeze(x: Flat | Geometry) -> None:

@@ -17,10 +17,9 @@ def _starts(sizes: np.ndarray) -> np.ndarray:
 
 
 def _found(kind: str, name: str, there: Mapping[str, Any]) -> Any:
-    try:
-        return there[name]
-    except (KeyError, TypeError):
-        raise UnknownNameError(kind, name, there) from None
+    if not isinstance(name, str) or name not in there:
+        raise UnknownNameError(kind, name, there)
+    return there[name]
 
 
 def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
@@ -81,9 +80,10 @@ class Index:
         UnknownNameError
             If there is no such frame.
         """
-        if name == "world" and "world" not in self.frames:
+        known = isinstance(name, str)
+        if known and name == "world" and "world" not in self.frames:
             return -1, np.eye(3), np.zeros(3)
-        if name not in self.frames:
+        if not known or name not in self.frames:
             raise UnknownNameError("frame", name, ["world", *self.flat.frame_names])
         k = self.frames[name]
         return int(self.flat.frame_body[k]), self.flat.frame_E[k], self.flat.frame_p[k]

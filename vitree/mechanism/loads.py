@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from vitree.arguments import several
 from vitree.mechanism.tables import tabulated
 
 #: Newton's constant [m^3/(kg s^2)], CODATA 2018.
@@ -115,6 +116,9 @@ class Gravity:
     links: tuple[str, ...]
     acceleration: tuple[float, float, float] = (0.0, 0.0, -9.81)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "links", several(self.links, "links", "names of links"))
+
     @property
     def name(self) -> str:
         """The load as messages call it."""
@@ -140,6 +144,10 @@ class Wrench:
     torque: tuple = (0.0, 0.0, 0.0)
     force: tuple = (0.0, 0.0, 0.0)
     axes: str = "world"
+
+    def __post_init__(self) -> None:
+        for field in ("torque", "force"):
+            object.__setattr__(self, field, several(getattr(self, field), field, "three numbers or names of inputs"))
 
     @property
     def name(self) -> str:

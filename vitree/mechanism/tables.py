@@ -39,9 +39,9 @@ def pieces(x, y, what: str, periodic: bool = False) -> tuple[np.ndarray, np.ndar
     ModelError
     """
     try:
-        x, y = np.array(x, dtype=float), np.array(y, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"the table of {what} must be numbers") from None
+        x, y = as_numbers(x).copy(), as_numbers(y).copy()
+    except TypeError as error:
+        raise ModelError(f"the table of {what} must be numbers; it has {error}") from None
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
         shapes = f"{x.shape} and {y.shape}"
         raise ModelError(f"the table of {what} needs two rows of equal length, at least 2; they have shapes {shapes}")

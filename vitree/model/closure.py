@@ -103,6 +103,7 @@ def satisfy_constraints(
     )  # fmt: skip
 
 
+@np.errstate(all="ignore")
 def _descended(
     model: Model, q: np.ndarray, free: np.ndarray, tolerance: float, most: int, rows: Callable[[np.ndarray], tuple]
 ) -> np.ndarray:
@@ -113,6 +114,8 @@ def _descended(
             break
         step = np.zeros(model.nv)
         step[free] = -np.linalg.lstsq(Dh[:, free], h, rcond=1e-12)[0]
+        if not np.isfinite(step).all():  # the slopes are next to zero
+            break
         # no joint by more than half a radian or metre at once
         q = model.integrate(q, step * min(1.0, 0.5 / max(np.abs(step).max(), 1e-300)))
     return q
@@ -275,11 +278,12 @@ def require_consistent(model: Model, q: np.ndarray, v: np.ndarray | None) -> Non
             + ". Leave one out (vitree.independent_constraints(model, q0) does), or start elsewhere"
         )
     if v is not None and len(Dh):
-        rate = Dh @ v
-        if np.abs(rate).max() > CONSISTENT * max(1.0, np.abs(Dh).max() * np.abs(v).max()):
+        size = max(1.0, float(np.abs(v).max()))
+        rate = Dh @ (v / size)
+        if not np.abs(rate).max() <= CONSISTENT * max(1.0 / size, np.abs(Dh).max()):
             worst = int(np.abs(rate).argmax())
+            what = f"does not satisfy the {model.constraints[worst].name}"
             raise InputError(
-                named("v0", v)
-                + f" does not satisfy the {model.constraints[worst].name}: its rate is {rate[worst]:.3g}; "
+                named("v0", v) + f" {what}: its rate is {float(rate[worst]) * size:.3g}; "
                 f"take v0 = model.project_velocity(q0, v0)"
             )

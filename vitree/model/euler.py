@@ -8,8 +8,13 @@ from numpy.typing import ArrayLike
 from vitree.arguments import all_finite, numbers_of, of_kind
 from vitree.errors import InputError
 from vitree.mechanism.euler import expand, from_euler, to_euler
+from vitree.model.finite import finite_result
 from vitree.model.model import Model
 from vitree.model.written import Mapped, written_parts
+from vitree.wording import named
+
+#: Quaternions shorter than this, or longer than the inverse, have no direction in floating point.
+SHORTEST = 1e-70
 
 
 class EulerModel(Model, made_by="euler"):
@@ -32,16 +37,26 @@ class EulerModel(Model, made_by="euler"):
     def __reduce__(self):
         return (EulerModel, (self.native,))
 
+    @finite_result
     def from_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates and velocities (..., nv) [m or rad, m/s or rad/s] of native q (..., nq), v (..., nv).
 
         Raises
         ------
         InputError
-            If v turns a ball or free joint by yaw where its pitch is +-90 degrees.
+            If v turns a ball or free joint by yaw where its pitch is +-90 degrees, or a quaternion is zero.
         """
-        return to_euler(self.native.flat, *_rows(self.native, q, v))
+        q, v = _rows(self.native, q, v)
+        for at in self.native._quaternions:
+            length = np.linalg.norm(q[..., at : at + 4], axis=-1)
+            if not ((length > SHORTEST) & (length < 1 / SHORTEST)).all():
+                raise InputError(
+                    named("q", q) + f"[..., {at}:{at + 4}] is no quaternion (x, y, z, w): its length is "
+                    f"{length.min():g}; it must be 1: normalise it"
+                )
+        return to_euler(self.native.flat, q, v)
 
+    @finite_result
     def to_native(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the native configuration and velocity of this model's q (..., nv) [m or rad], v (..., nv)."""
         return from_euler(self.native.flat, *_rows(self, q, v))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vitree.arguments import all_finite, as_numbers
+from vitree.arguments import all_finite, as_numbers, axes_of
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.loads import Attraction, Damper, Spring
@@ -78,22 +78,23 @@ def _finite(result: Any) -> bool:
 def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | ModelError:
     """Return the error of a method whose result is infinite or NaN: the frames, or the largest argument, are why."""
     q = given.get("q")
-    if q is not None and (met := coincident(model, np.asarray(q, dtype=float))):
+    if axes_of(q) == 1 and (met := coincident(model, np.asarray(q, dtype=float))):
         return InputError(Text(f"{what} has no result at ", named("q", q), ": ", met[0]))
-    largest, name, place = 0.0, None, 0
+    largest, name, place, number = 0.0, None, "", 0.0
     for key, value in given.items():
         try:
-            x = np.abs(as_numbers(value))
+            x = np.nan_to_num(np.abs(as_numbers(value)), nan=np.inf, posinf=np.inf)
         except TypeError:
             continue
-        if x.ndim == 1 and x.size and x.max() > largest:
-            largest, name, place = float(x.max()), key, int(x.argmax())
+        if x.ndim and x.size and x.max() > largest:
+            largest, name = float(x.max()), key
+            place = ", ".join(map(str, np.unravel_index(int(x.argmax()), x.shape)))
+            number = as_numbers(value).ravel()[x.argmax()]
     if largest < 1e50 or name is None:
         return ModelError(
             f'{what} of "{model.name}" is infinite or NaN at ordinary arguments: masses, inertias or loads are too '
             "large or too small for floating point, or the mass matrix is singular there"
         )
-    return InputError(
-        Text(named(name, given[name]), f"[{place}] is {as_numbers(given[name])[place]:g}: {what} is then too large for "
-             "a double; give a smaller one")
-    )  # fmt: skip
+    why = f"{what} is then too large for a double; give a smaller one"
+    why = why if largest < math.inf else "all entries must be finite"
+    return InputError(Text(named(name, given[name]), f"[{place}] is {number:g}: {why}"))

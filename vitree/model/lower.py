@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from vitree._core.types import ConstraintList, LoadList
-from vitree.arguments import real
+from vitree.arguments import real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
 from vitree.mechanism.index import Index
@@ -75,7 +75,7 @@ def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:
             return [{"kind": _JOINT_TABLE, "table": pieces(load.positions, load.force, load.name), **where}]
         k, rest = finite(load.stiffness, f"stiffness of the {load.name}"), finite(load.rest, f"rest of the {load.name}")
         return [{"kind": _JOINT_SPRING, "factor": k, "rest": rest, **where}]
-    raise ModelError(f"a load is one of {_KINDS}, or a Potential or Force of your own, not {load!r}")
+    raise ModelError(f"a load is one of {_KINDS}, or a Potential or Force of your own, not {shown(load)}")
 
 
 def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[dict]:
@@ -84,7 +84,7 @@ def lower_wrench(index: Index, load: Wrench, inputs: Mapping[str, int]) -> list[
         raise InputError(f'{load.name}: axes="{load.axes}" is not known; choose from {", ".join(_AXES)}')
     parts = (*load.torque, *load.force)
     if len(load.torque) != 3 or len(load.force) != 3:
-        raise ModelError(f"the {load.name} takes three torques and three forces, not {parts}")
+        raise ModelError(f"the {load.name} takes three torques and three forces, not {shown(parts)}")
     body, R, point = index.place(load.frame)
     columns = np.kron(np.eye(2), R if load.axes == "local" else np.eye(3))
     numbers = [0.0 if isinstance(part, str) else finite(part, f"value of the {load.name}") for part in parts]
@@ -104,7 +104,7 @@ def _links(index: Index, load) -> list[tuple[str, float, np.ndarray]]:
     links = {name: (mass, com) for name, mass, com in zip(
         index.flat.link_names, index.flat.link_mass, index.flat.link_com, strict=True)}  # fmt: skip
     for name in load.links:
-        if name not in links:
+        if not isinstance(name, str) or name not in links:
             raise UnknownNameError("link", name, links)
     return [(name, *links[name]) for name in load.links]
 
@@ -206,7 +206,7 @@ def _constraint(index: Index, constraint: Constraint) -> dict:
     if not isinstance(constraint, PointConstraint | Distance | AxisConstraint):
         raise ModelError(
             f"a constraint is a PointConstraint, Distance, Coupling, AxisConstraint, Cam, or a Constraint of your own, "
-            f"not {constraint!r}"
+            f"not {shown(constraint)}"
         )
     body_a, R, point_a = index.place(constraint.a)
     body_b, Rb, point_b = index.place(constraint.b)
@@ -217,12 +217,12 @@ def _constraint(index: Index, constraint: Constraint) -> dict:
         if isinstance(constraint.length, str):
             return {"kind": _DISTANCE, "a": _coordinate(index, constraint.length, name), "factor_a": 1.0, **row}
         if not 0 < real(constraint.length) < np.inf:
-            raise ModelError(f"{name}: the length is {constraint.length}; it must be positive [m]")
+            raise ModelError(f"{name}: the length is {shown(constraint.length)}; it must be positive [m]")
         return {"kind": _DISTANCE, "value": real(constraint.length), **row}
     if isinstance(constraint, AxisConstraint):
         one, other = (direction(x, f"axis of {name}") for x in (constraint.axis_a, constraint.axis_b))
         if not -1.0 < real(constraint.cosine) < 1.0:
-            raise ModelError(f"{name}: the cosine is {constraint.cosine}; it must lie between -1 and 1")
+            raise ModelError(f"{name}: the cosine is {shown(constraint.cosine)}; it must lie between -1 and 1")
         return {"kind": _ANGLE, "direction": R @ one, "other": Rb @ other, "value": real(constraint.cosine), **row}
     if constraint.axes not in ("world", "local"):
         raise ModelError(f'{name}: axes="{constraint.axes}" is not known; choose "world" or "local"')

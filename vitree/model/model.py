@@ -383,13 +383,13 @@ class Model(System):
         """
         try:
             return self._joints[name]
-        except (KeyError, TypeError):
+        except Exception:  # whatever the name's own methods raise
             raise UnknownNameError("joint", name, self._joints) from None
 
     def _frame(self, name: str) -> int:
         try:
             return self._frames[name]
-        except (KeyError, TypeError):
+        except Exception:  # whatever the name's own methods raise
             raise UnknownNameError("frame", name, self._frames) from None
 
     @property

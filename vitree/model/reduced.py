@@ -18,7 +18,7 @@ from vitree.model.model import Accelerations, LagrangianDerivatives, Model
 from vitree.wording import named
 
 #: What is too large for a double is infinite, and refused where a result needs it.
-_quiet = np.errstate(over="ignore")
+_quiet = np.errstate(over="ignore", invalid="ignore")
 
 
 class ReducedModel(Model, made_by="reduced"):
@@ -36,6 +36,8 @@ class ReducedModel(Model, made_by="reduced"):
 
     def __init__(self, full: Model):
         self._full = of_kind(full, Model, "full", "a Model; model.reduced() makes one of it")
+        if full.full is not full:
+            raise ModelError(f"{full.name!r} is reduced already; give its model.full")
         self._couplings = np.array([isinstance(c, Coupling) for c in full.constraints], dtype=bool)
         follows = _followed(full)
         followers = np.array(sorted(follows), dtype=int)
@@ -59,7 +61,7 @@ class ReducedModel(Model, made_by="reduced"):
         self._quaternions = new_q[full._quaternions]
         damping, friction = full.flat.damping[self._own_v], full.flat.friction[self._own_v]
         for k, leader, gain in self._followers:
-            damping[leader] += gain**2 * full.flat.damping[k]
+            damping[leader] += gain * gain * full.flat.damping[k]
             friction[leader] += abs(gain) * full.flat.friction[k]
         self.flat = replace(
             full.flat,
@@ -130,6 +132,7 @@ class ReducedModel(Model, made_by="reduced"):
             raise InputError(named(name, x) + f" has shape {x.shape}; {self.name!r} needs (..., {size})")
         return x
 
+    @_quiet
     def contract_force(self, f: ArrayLike, axes: int = 1) -> np.ndarray:
         """Return G^T f, units as of f, along the last axes.
 
@@ -146,7 +149,10 @@ class ReducedModel(Model, made_by="reduced"):
                 f"f has shape {f.shape} and axes is {shown(axes)}; so many of its last axes must have {self.full.nv} "
                 "entries"
             )
-        for axis in range(-count, 0):
+        return self._contracted(f, count)
+
+    def _contracted(self, f: np.ndarray, axes: int = 1) -> np.ndarray:
+        for axis in range(-axes, 0):
             f = np.moveaxis(f, axis, -1)
             out = np.array(f[..., self._own_v])
             for k, leader, gain in self._followers:
@@ -203,7 +209,7 @@ class ReducedModel(Model, made_by="reduced"):
 
     @finite_result
     def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
-        return self.contract_force(self.full.frame_jacobian(name, self._q(q), axes))
+        return self._contracted(self.full.frame_jacobian(name, self._q(q), axes))
 
     @finite_result
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -219,7 +225,7 @@ class ReducedModel(Model, made_by="reduced"):
     def _leading(self, x, axes):
         """G^T along the leading axes."""
         last = range(-axes, 0)
-        return np.moveaxis(self.contract_force(np.moveaxis(x, range(axes), last), axes), last, range(axes))
+        return np.moveaxis(self._contracted(np.moveaxis(x, range(axes), last), axes), last, range(axes))
 
     @finite_result
     def twist_derivatives(self, name: str, q: ArrayLike, v: ArrayLike) -> TwistDerivatives:
@@ -230,7 +236,7 @@ class ReducedModel(Model, made_by="reduced"):
     @finite_result
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
         value, *slopes = self.full.lagrangian_derivatives(self._q(q), self._v(v, "v"))
-        return LagrangianDerivatives(value, *map(self.contract_force, slopes, (1, 1, 2, 2, 2)))
+        return LagrangianDerivatives(value, *map(self._contracted, slopes, (1, 1, 2, 2, 2)))
 
     # the signature of Model.forward_dynamics, which this overrides
     def forward_dynamics(
@@ -250,11 +256,11 @@ class ReducedModel(Model, made_by="reduced"):
 
     @finite_result
     def static_force(self, q: ArrayLike) -> np.ndarray:
-        return self.contract_force(self.full.static_force(self._q(q)))
+        return self._contracted(self.full.static_force(self._q(q)))
 
     @finite_result
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-        return self.contract_force(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
+        return self._contracted(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
 
     @finite_result
     def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
@@ -271,23 +277,23 @@ class ReducedModel(Model, made_by="reduced"):
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         h, Dh = self.full.constraint_rows(self.expand(q))
-        return h[:, ~self._couplings], self.contract_force(Dh[:, ~self._couplings])
+        return h[:, ~self._couplings], self._contracted(Dh[:, ~self._couplings])
 
     def facing_cosines(self, q: np.ndarray) -> np.ndarray:
         return self.full.facing_cosines(self.expand(q))[:, ~self._couplings]
 
     def facing_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rest, slopes = self.full.facing_rows(self.expand(q))
-        return rest, self.contract_force(slopes)
+        return rest, self._contracted(slopes)
 
     def energies(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.full.energies(self.expand(q), self.expand_velocity(v))
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self.contract_force(self.full.momenta(self.expand(q), self.expand_velocity(v)))
+        return self._contracted(self.full.momenta(self.expand(q), self.expand_velocity(v)))
 
     def mass_matrices(self, q: np.ndarray) -> np.ndarray:
-        return self.contract_force(self.full.mass_matrices(self.expand(q)), axes=2)
+        return self._contracted(self.full.mass_matrices(self.expand(q)), axes=2)
 
     def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         return np.linalg.solve(self.mass_matrices(q), p[..., None])[..., 0]

@@ -14,7 +14,7 @@ from vitree._core import scalar
 from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
 from vitree.model.calls import in_one_call
-from vitree.model.finite import finite_result
+from vitree.model.finite import finite_result, no_result
 from vitree.wording import named
 
 plain = scalar().plain
@@ -287,7 +287,11 @@ def _taking_rows(method: Callable[..., Any]) -> Callable[..., Any]:
                                      f"{widths[0][0]}, {len(x)} rows of {name}")  # fmt: skip
             rows.append(x)
         with np.errstate(all="ignore"):  # numbers too large for a double are infinite in the result
-            return method(self, *rows)
+            try:
+                return method(self, *rows)
+            except np.linalg.LinAlgError:
+                named_rows = {name: x for (name, _), x in zip(widths, rows, strict=False) if x is not None}
+                raise no_result(self, method.__name__, named_rows) from None
 
     return checked
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from vitree.arguments import several
+from vitree.arguments import several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
 from vitree.plot.files import check_format, save, settings_of
@@ -24,7 +24,11 @@ __all__ = ["PLOTS", "check_format", "comparison", "constraint", "coordinates", "
            "figure_of", "iterations", "line_style", "momentum", "order", "phase", "residual", "save", "settings_of",
            "work_precision"]  # fmt: skip
 
+#: Numbers of a run that are too large to draw are left to the axes.
+_quiet = np.errstate(all="ignore")
 
+
+@_quiet
 def energy(source, axes=None, *, dt: float | None = None):
     """Draw the energy over time: kinetic, potential and total energy of one run, the total energy of several.
 
@@ -57,6 +61,7 @@ def energy(source, axes=None, *, dt: float | None = None):
     return parts.over_time("energy", runs, axes, lines, "energy (J)")
 
 
+@_quiet
 def energy_error(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the energy from its start, abs(E - E0), over time; log scale.
 
@@ -74,6 +79,7 @@ def energy_error(source, axes=None, *, dt: float | None = None):
     return parts.errors_over_time("energy_error", runs, axes, lines, "energy error (J)", level)
 
 
+@_quiet
 def error(source, axes=None, *, dt: float | None = None):
     """Draw the error against the reference over time; log scale.
 
@@ -87,6 +93,7 @@ def error(source, axes=None, *, dt: float | None = None):
     return parts.errors_over_time("error", runs, axes, lines, "error (rad, m)", own, "reference's own")
 
 
+@_quiet
 def momentum(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the spatial momentum from its start over time, linear and angular; log scale.
 
@@ -123,6 +130,7 @@ def momentum(source, axes=None, *, dt: float | None = None):
     return axes
 
 
+@_quiet
 def constraint(source, axes=None, *, dt: float | None = None):
     """Draw the errors of the constraints over time, abs(h): each one of one run, the largest of several; log scale.
 
@@ -142,6 +150,7 @@ def constraint(source, axes=None, *, dt: float | None = None):
     return parts.errors_over_time("constraint", runs, axes, lines, "constraint error (rad, m)", level)
 
 
+@_quiet
 def iterations(source, axes=None, *, dt: float | None = None):
     """Draw the corrections of each step: of all steps if they were monitored, else of those that end at the records.
 
@@ -157,6 +166,7 @@ def iterations(source, axes=None, *, dt: float | None = None):
     return axes
 
 
+@_quiet
 def residual(source, axes=None, *, dt: float | None = None):
     """Draw the residual of each step's equations; log scale.
 
@@ -170,6 +180,7 @@ def residual(source, axes=None, *, dt: float | None = None):
     return parts.errors_over_time("residual", runs, axes, lines, "residual (kg m/s, kg m²/s)", level)
 
 
+@_quiet
 def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, of="q", dt: float | None = None):
     """Draw entries of the configuration, velocity or momentum over time.
 
@@ -203,6 +214,7 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
     return axes
 
 
+@_quiet
 def phase(source, name: str | None = None, axes=None, *, against="v", dt: float | None = None):
     """Draw the phase portrait of one coordinate: its velocity or momentum against itself. A marker is at the start.
 
@@ -237,6 +249,7 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
     return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
 
 
+@_quiet
 def order(source, axes=None):
     """Draw the largest error against the time step, both logarithmic, with the fitted order of each label.
 
@@ -259,6 +272,7 @@ def order(source, axes=None):
                   ylabel="largest error (rad, m)")  # fmt: skip
 
 
+@_quiet
 def work_precision(source, axes=None, *, per="second"):
     """Draw the largest error against the time to compute it, both logarithmic, a line per label.
 
@@ -273,7 +287,7 @@ def work_precision(source, axes=None, *, per="second"):
         Whether the time is that of a second of the motion [s], or of a step [us].
     """
     if not isinstance(per, str) or per not in ("second", "step"):
-        raise InputError(f'per={per!r} must be "second" or "step"')
+        raise InputError(f'per={shown(per)} must be "second" or "step"')
     sources, index = parts.comparisons_of("work_precision", source, several=True), 0
     axes = parts.begin(axes)
     for name, found in sources.items():
@@ -288,6 +302,7 @@ def work_precision(source, axes=None, *, per="second"):
                   ylabel="largest error (rad, m)")  # fmt: skip
 
 
+@_quiet
 def comparison(source):
     """Return a figure of energy and error over time, and of error against time step if there are several.
 

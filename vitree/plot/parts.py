@@ -79,7 +79,7 @@ def step_of(found: Compared, dt: float | None) -> float:
     if dt is None:
         return min((key[1] for key in found.series), default=steps[0])
     if real(dt) not in steps:
-        raise InputError(f"dt = {dt} s was not run; choose from {', '.join(map(str, steps))}")
+        raise InputError(f"dt = {shown(dt)} s was not run; choose from {', '.join(map(str, steps))}")
     return real(dt)
 
 
@@ -212,14 +212,14 @@ def of_steps(run: Recording, name: str) -> tuple[np.ndarray, np.ndarray]:
 def names_of(run: Recording, of: str) -> tuple[str, ...]:
     """Return the names of the entries of q, v or p."""
     if not (isinstance(of, str) and of in ("q", "v", "p")):
-        raise InputError(f'{of!r} must be "q", "v" or "p"')
+        raise InputError(f'{shown(of)} must be "q", "v" or "p"')
     return run.q_names if of == "q" else run.v_names
 
 
 def entry(run: Recording, of: str, name: str) -> np.ndarray:
     """Return one named entry of q, v or p over time."""
     names = names_of(run, of)
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise UnknownNameError("coordinate", name, names)
     return getattr(run, of)[:, names.index(name)]
 

@@ -120,9 +120,12 @@ class Recording:
                 object.__setattr__(self, name, np.full((n, m), np.nan))
         for name, shape in shapes(n, nq, nv, m).items():
             array = numbers_of(getattr(self, name), f"trajectory.{name}")
-            array = array.astype(int) if name == "iterations" else array
             if array.shape != shape:
                 raise InputError(f"trajectory.{name} has shape {array.shape}; it must be {shape}")
+            if name == "iterations":
+                if not (np.abs(array) < 2**62).all():
+                    raise InputError("trajectory.iterations has NaN or infinity; it must have whole numbers")
+                array = array.astype(int)
             object.__setattr__(self, name, array)
         try:
             checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
@@ -162,8 +165,8 @@ class Recording:
         if isinstance(index, slice | np.ndarray | list):
             try:
                 parts = {name: getattr(self, name)[index] for name in shapes()}
-            except (IndexError, TypeError, ValueError) as error:
-                raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {error}") from None
+            except Exception as error:  # whatever the index's own methods raise
+                raise InputError(f"a trajectory of {len(self)} records has no {shown(index)}: {told(error)}") from None
             if parts["t"].ndim != 1:
                 raise InputError(f"a trajectory is indexed by indices in a row, not by {shown(index)}")
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
@@ -171,10 +174,10 @@ class Recording:
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)
-        except TypeError:
+        except Exception:  # whatever the index's own methods raise
             raise InputError(
                 f"a trajectory is indexed by a whole number, a slice or an array of indices, "
-                f"not by {index!r}; use .at(t) for a time"
+                f"not by {shown(index)}; use .at(t) for a time"
             ) from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"a trajectory of {len(self)} records has no {shown(index)}")

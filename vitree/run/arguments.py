@@ -149,7 +149,10 @@ def _spans(dt, duration) -> tuple[np.ndarray, float, float]:
         spans = np.array([np.nan])
     if spans.ndim != 1 or not len(spans) or not (np.isfinite(spans).all() and (spans > 0).all()):
         raise InputError(named("dt", dt) + " must be a positive number of seconds, or an array (steps,) of them")
-    whole = float(spans.sum())
+    with np.errstate(over="ignore"):  # the duration is then no finite one
+        whole = float(spans.sum())
+    if not whole < np.inf:
+        raise InputError(named("dt", dt) + " has steps whose sum is too large for a double; give smaller ones")
     if duration is not None and not abs(whole - real(duration)) <= 1e-9 * whole:
         raise InputError(
             Argument("duration", duration) + f" s is not {whole:.9g} s, the sum of the steps; leave the duration out"

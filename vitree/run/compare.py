@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, as_numbers, whole
+from vitree.arguments import Asked, as_numbers, several, shown, whole
 from vitree.errors import ConvergenceError, InputError, UnknownNameError
 from vitree.integrators.base import Torque
 from vitree.model.model import Model
@@ -23,7 +23,7 @@ from vitree.run.comparison import Comparison
 from vitree.run.reference import Reference, Runner
 from vitree.run.simulate import require_system
 from vitree.run.trajectory import Trajectory, sound_records
-from vitree.wording import Argument, keyword, named
+from vitree.wording import Argument, keyword, named, text_of
 
 #: Steps run before the clock counts.
 WARM_UP = 10
@@ -215,17 +215,20 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
     """Return label -> (method, options) of names, of pairs (name, options), or of a dict of them."""
     if isinstance(methods, str):
         methods = [methods]
-    if not isinstance(methods, Iterable):
-        raise InputError(named("methods", methods) + " must be names, pairs (name, options), or a dict of them")
     jobs: dict[str, tuple[str, dict]] = {}
-    for item in methods.items() if isinstance(methods, Mapping) else [(None, method) for method in methods]:
-        label, method = item
+    if isinstance(methods, Mapping):
+        items = list(methods.items())
+    else:
+        items = [(None, x) for x in several(methods, "methods", "names, pairs (name, options), or a dict of them")]
+    for label, method in items:
         try:
             name, options = (method, {}) if isinstance(method, str) else method
             options = dict(options)
-        except (TypeError, ValueError):
+            if not all(isinstance(key, str) for key in options):
+                raise TypeError("names of options are texts")
+        except Exception:  # whatever the entry's own methods raise
             raise InputError(
-                named("methods", methods) + f" has the entry {method!r}; give a name or a pair (name, options)"
+                named("methods", methods) + f" has the entry {shown(method)}; give a name or a pair (name, options)"
             ) from None
         _check_method(name, known, "methods")
         for key in sorted(options.keys() & _SAME):
@@ -236,7 +239,7 @@ def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:
                 + f' for "{name}"'
             )
         if label is None:
-            extra = ", ".join(f"{key}={value}" for key, value in options.items())
+            extra = ", ".join(f"{key}={text_of(value)}" for key, value in options.items())
             label = f"{name} ({extra})" if extra else name
         if label in jobs:
             raise InputError(named("methods", methods) + f' has "{label}" twice; give a dict with a label for each')

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from vitree.errors import InputError, UnknownNameError
+from vitree.arguments import several
+from vitree.errors import UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model.system import System
 from vitree.results.units import CERTIFICATE
-from vitree.wording import Argument, named
+from vitree.wording import Argument
 
 #: Name of a quantity -> number of columns (0: a plain array) and meaning.
 MONITORS = {
@@ -38,10 +39,7 @@ def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
     InputError, UnknownNameError
         If one is none.
     """
-    try:
-        found = (names,) if isinstance(names, str) else tuple(names)
-    except TypeError:
-        raise InputError(named("monitors", names) + f" must be names, of {', '.join(MONITORS)}") from None
+    found = (names,) if isinstance(names, str) else several(names, "monitors", f"names, of {', '.join(MONITORS)}")
     for name in found:
         if not isinstance(name, str) or name not in MONITORS:
             raise UnknownNameError("monitor", name, MONITORS, about=Argument("monitors", name))

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from vitree.arguments import all_finite, as_numbers, axes_of
+from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
-from vitree.wording import named
+from vitree.wording import named, text_of
 
 
 def finite(value, what: str) -> float:
@@ -28,7 +28,7 @@ def vector(value, what: str) -> np.ndarray:
             return np.array(value)
     entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
-        raise ModelError("the " + named(what, value) + f" is {value!r}; it must be three finite numbers")
+        raise ModelError("the " + named(what, value) + f" is {text_of(value, repr)}; it must be three finite numbers")
     return entries.copy()
 
 
@@ -44,56 +44,6 @@ def direction(value, what: str) -> np.ndarray:
     return array
 
 
-def positive(value, what: str) -> float:
-    """Return a number above zero, or raise a ModelError that names it."""
-    number = array(value, (), what)
-    if not number > 0:
-        raise ModelError(named(what, value) + f" is {number:g}; it must be positive")
-    return float(number)
-
-
-def not_negative(value, what: str) -> float:
-    """Return a number of at least zero, or raise a ModelError that names it."""
-    number = array(value, (), what)
-    if not number >= 0:
-        raise ModelError(named(what, value) + f" is {number:g}; it must be zero or more")
-    return float(number)
-
-
-def symmetric(value, size: int, what: str, definite: bool = True) -> np.ndarray:
-    """Return a symmetric positive (or, if not ``definite``, not negative) matrix.
-
-    Parameters
-    ----------
-    value : number, (size,) or (size, size) array
-        A multiple of the identity, a diagonal, or all of it.
-
-    Raises
-    ------
-    ModelError
-        If it is not symmetric, or has an eigenvalue that is not positive.
-    """
-    given = axes_of(value)
-    if given == 0:
-        A = array(value, (), what) * np.eye(size)
-    elif given == 1:
-        A = np.diag(array(value, (size,), what))
-    else:
-        A = array(value, (size, size), what)
-    largest = np.abs(A).max()
-    if np.abs(A - A.T).max() > 1e-9 * largest:
-        i, j = np.unravel_index(np.abs(A - A.T).argmax(), A.shape)
-        entries = f"entry [{i}, {j}] is {A[i, j]:g}, [{j}, {i}] is {A[j, i]:g}"
-        raise ModelError(named(what, value) + f" is not symmetric: {entries}")
-    A = 0.5 * A + 0.5 * A.T
-    least = float(np.linalg.eigvalsh(A)[0])
-    if least <= 0 if definite else least < -1e-12 * largest:
-        accepted = "positive" if definite else "positive or zero"
-        raise ModelError(named(what, value) + f" has the eigenvalue {least:g}; all must be {accepted}")
-    A.setflags(write=False)
-    return A
-
-
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return finite numbers of a shape that cannot be written to, or raise a ModelError that names them."""
     needed = f"an array of shape {shape}" if shape else "a number"
@@ -106,12 +56,13 @@ def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
 
 def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: str = "") -> np.ndarray:
     """Return real numbers of a shape, which may be the array given."""
+    why = ""
     try:
         result = as_numbers(value)
     except TypeError as error:
-        raise ModelError(article + named(what, value) + f" is {value!r}; it must be {needed}: it has {error}") from None
-    if result.shape != shape:
-        raise ModelError(article + named(what, value) + f" is {value!r}; it must be {needed}")
+        result, why = None, f": it has {error}"
+    if result is None or result.shape != shape:
+        raise ModelError(article + named(what, value) + f" is {text_of(value, repr)}; it must be {needed}{why}")
     return result
 
 

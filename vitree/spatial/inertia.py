@@ -6,6 +6,7 @@ import numpy as np
 
 from vitree.arguments import as_numbers
 from vitree.errors import ModelError
+from vitree.wording import text_of
 
 
 def inertia_tensor(value, name: str) -> np.ndarray:
@@ -23,7 +24,7 @@ def inertia_tensor(value, name: str) -> np.ndarray:
         array = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if array.shape != (3, 3) or not np.isfinite(array).all():
         raise ModelError(
-            f'the inertia of "{name}" is {value!r}; give 3 principal moments, 6 numbers '
+            f'the inertia of "{name}" is {text_of(value, repr)}; give 3 principal moments, 6 numbers '
             f"(ixx, ixy, ixz, iyy, iyz, izz) or a (3, 3) array, all finite"
         )
     scale = max(np.abs(array).max(), 1e-300)

@@ -16,7 +16,7 @@ from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import direction, finite, vector
 from vitree.spatial.inertia import inertia_tensor
 from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_about, rotation_rpy
-from vitree.wording import Argument, named
+from vitree.wording import Argument, named, text_of
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
             raise UnknownNameError(f'keyword of the coordinate "{name}"', word, _LIMITS, about=Argument(word, value))
     kinematic = plain_scalar(limits.get("kinematic", False))
     if not isinstance(kinematic, bool):
-        raise ModelError(named("kinematic", kinematic) + f' of "{name}" is {kinematic!r}; it must be True or False')
+        given = text_of(kinematic, repr)
+        raise ModelError(named("kinematic", kinematic) + f' of "{name}" is {given}; it must be True or False')
     return Coordinate(name, **{**limits, "kinematic": kinematic}, **made)
 
 
@@ -243,7 +244,7 @@ def free(name: str, **limits: Any) -> Coordinate:
 
 
 def _not_kinematic(name: str, limits: dict) -> None:
-    if limits.get("kinematic"):
+    if plain_scalar(limits.get("kinematic", False)) is True:  # what is no truth value is told by the element
         raise ModelError(
             f'"{name}" cannot be prescribed: only joints of one coordinate can; make it of tx, ty, tz, rz, ry, rx'
         )

@@ -14,6 +14,7 @@ from vitree.spatial.checks import vector
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
 from vitree.tree.flatten import flatten
 from vitree.tree.frames import Frame, describe
+from vitree.wording import text_of
 
 #: Lines of a tree that are printed, and levels by which they are indented.
 MOST_LINES, MOST_LEVELS = 200, 40
@@ -77,16 +78,17 @@ class Tree:
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and keep them, all or none."""
         # a joint of several coordinates has a name of its own
-        several = dict.fromkeys(e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None)
-        new = [("joint", name) for name in several]
+        joints = [e.joint for e in chain if isinstance(e, Coordinate) and e.joint is not None]
+        for name in joints:
+            _require_name(name, "joint")
+        new = [("joint", name) for name in dict.fromkeys(joints)]
         for element in chain:
             kind = "joint" if isinstance(element, Coordinate) else "link" if isinstance(element, Body) else "frame"
             if element.name is None and kind != "frame":
                 raise ModelError(f"a {kind} needs a name")
             if element.name is None:
                 continue
-            if not isinstance(element.name, str) or not element.name:
-                raise ModelError(f"the name {element.name!r} of a {kind} must be a text that is not empty")
+            _require_name(element.name, kind)
             new.append((kind, element.name))
         new.sort(key=lambda each: list(_TAKEN).index(each[0]))
         for k, (kind, name) in enumerate(new):
@@ -156,7 +158,7 @@ class Tree:
     def __str__(self) -> str:
         first = f"{self.name} (gravity {self.gravity[0]:g}, {self.gravity[1]:g}, {self.gravity[2]:g} m/s^2)"
         parts: list[Any] = [part for part in self.world.walk() if part[1] is not self.world]
-        parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {x.name}"
+        parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {text_of(getattr(x, 'name', x))}"
                   for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
         left_out = len(parts) - MOST_LINES
         if left_out > 0:
@@ -167,3 +169,8 @@ class Tree:
 
     def __repr__(self) -> str:
         return f"<vitree.Tree {self.name!r}: {len(self._names['joint'])} joints, {len(self._names['link'])} links>"
+
+
+def _require_name(name: Any, kind: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise ModelError(f"the name {text_of(name, repr)} of a {kind} must be a text that is not empty")

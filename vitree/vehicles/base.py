@@ -101,5 +101,5 @@ def _content(value: Any) -> str:
         return repr([(str(key), _content(x)) for key, x in value.items()])
     try:
         return repr(np.asarray(value, dtype=float).tolist())
-    except (TypeError, ValueError):
+    except Exception:  # whatever the value's own methods raise
         return type(value).__qualname__

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import axes_of, shown, whole
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.spatial.checks import array, not_negative, positive, symmetric
+from vitree.vehicles.checks import array, not_negative, positive, symmetric
 from vitree.vehicles.rigid import RigidVehicle
 
 #: Inputs: forces of the thrusters along x [N].

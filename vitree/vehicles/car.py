@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.spatial.checks import array, not_negative, positive
+from vitree.vehicles.checks import array, not_negative, positive
 from vitree.vehicles.rolling import NonholonomicVehicle, placed
 
 

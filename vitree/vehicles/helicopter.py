@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.mechanism.flat import Geometry
-from vitree.spatial.checks import array, positive
 from vitree.vehicles.base import GRAVITY
+from vitree.vehicles.checks import array, positive
 from vitree.vehicles.rigid import RigidVehicle
 
 #: Inputs: thrust of the main rotor [N], force of the tail rotor [N], tilt of the main rotor [rad] (2).

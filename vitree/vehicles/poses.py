@@ -37,15 +37,18 @@ class Plane:
         return np.array([c[0] + np.arctan2(g[1, 0], g[0, 0]), *x])
 
     @staticmethod
-    def integrate(c: np.ndarray, dx: np.ndarray) -> np.ndarray:
+    def integrate(c: np.ndarray, dx: np.ndarray) -> list[float]:
         # along the mean heading: `difference` is then the inverse at any angle
-        x = Plane.matrix([c[0] + dx[0] / 2, *c[1:]])[:2] @ [dx[1], dx[2], 1.0]
-        return np.array([c[0] + dx[0], *x])
+        (heading, *at), (turn, *along) = c.tolist(), dx.tolist()
+        co, s = np.cos(heading + turn / 2), np.sin(heading + turn / 2)
+        x = np.array([[co, -s, at[0]], [s, co, at[1]]]) @ np.array([*along, 1.0])
+        return [heading + turn, *x.tolist()]
 
     @staticmethod
-    def difference(c0: np.ndarray, c1: np.ndarray) -> np.ndarray:
-        turn = Plane.matrix([(c0[0] + c1[0]) / 2, 0.0, 0.0])[:2, :2]
-        return np.array([c1[0] - c0[0], *((c1[1:] - c0[1:]) @ turn)])
+    def difference(c0: np.ndarray, c1: np.ndarray) -> list[float]:
+        first, last = float(c0[0]), float(c1[0])
+        co, s = np.cos((first + last) / 2), np.sin((first + last) / 2)
+        return [last - first, *((c1[1:] - c0[1:]) @ np.array([[co, -s], [s, co]])).tolist()]
 
     @staticmethod
     def rate(c: np.ndarray, xi: np.ndarray) -> np.ndarray:

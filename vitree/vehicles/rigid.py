@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,13 +14,15 @@ from vitree._core import _vehicles
 from vitree.arguments import Asked, entries, mapping
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
+from vitree.model.finite import finite_result
 from vitree.model.model import Model
 from vitree.model.system import METHODS_OF
-from vitree.spatial.checks import array, frozen, not_negative, symmetric
+from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import rotate
 from vitree.tree.elements import body, free
 from vitree.tree.tree import Tree
 from vitree.vehicles.base import GRAVITY, Vehicle
+from vitree.vehicles.checks import array, not_negative, symmetric
 
 
 class RigidVehicle(Vehicle):
@@ -55,7 +58,7 @@ class RigidVehicle(Vehicle):
     Raises
     ------
     ModelError
-        If an inertia or the drag is not symmetric or not positive, or numbers have another shape.
+        If an inertia or the drag is not symmetric or not positive, or numbers have another shape or a size above 1e50.
 
     Notes
     -----
@@ -202,6 +205,7 @@ class RigidVehicle(Vehicle):
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self.space.configuration_rate(q, v)
 
+    @finite_result
     def wrench(self, t: float, q: ArrayLike, v: ArrayLike, inputs: Sequence[float] | np.ndarray = ()) -> np.ndarray:
         """Return the sum of all wrenches (torque, force) on the body, (6,) [N m, N], in body axes.
 
@@ -222,7 +226,7 @@ class RigidVehicle(Vehicle):
         q, v = self.validate_configuration(q), self._checked(v, 6, "v")
         none = isinstance(inputs, tuple | list) and not inputs
         u = array(np.zeros(len(self.input_names)) if none else inputs, (len(self.input_names),), "inputs")
-        t = float(entries(t, (), "t"))
+        t = t if type(t) is float and math.isfinite(t) else float(entries(t, (), "t"))
         still, slope = self.core.wrench(t, q, u)
         xi = np.concatenate((v[3:], v[:3]))
         total = still + slope @ xi

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
+from vitree.model.finite import finite_result
 from vitree.model.system import METHODS_OF
 from vitree.vehicles.base import Vehicle
 from vitree.vehicles.poses import Plane, Space
@@ -321,6 +322,7 @@ class NonholonomicVehicle(Vehicle):
         q[s:] = self.pose.validate(q[s:], name)
         return q
 
+    @finite_result
     def velocity(
         self,
         q: ArrayLike,
@@ -357,6 +359,7 @@ class NonholonomicVehicle(Vehicle):
         v[self.algebra] = np.concatenate((u, e @ lam - self.connection(r) @ u))
         return v
 
+    @finite_result
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
 
@@ -370,16 +373,20 @@ class NonholonomicVehicle(Vehicle):
 
     def require_allowed(self, q: np.ndarray, v: np.ndarray, name: str = "v0") -> None:
         """Raise an InputError, with ``name`` in it, if a velocity breaks the constraints."""
-        s, w = len(self.shape_names), v[self.algebra]
+        s, size = len(self.shape_names), max(1.0, float(np.abs(v).max()))
+        w = v[self.algebra] / size
         slip = self.basis(q[:s]) @ self.reduced(q[:s], w) - w
-        if np.abs(slip).max() > SLIP * max(1.0, np.abs(v).max()):
+        if not np.abs(slip).max() <= SLIP:
             allowed = v.copy()
-            allowed[self.algebra] += slip
+            with np.errstate(over="ignore"):
+                slip *= size
+                allowed[self.algebra] += slip
             raise InputError(
                 f"{name} breaks the constraints of {self.name!r}, by {np.abs(slip).max():.3g}; the nearest velocity "
                 f"that they allow is {np.array2string(allowed, precision=6)}; velocity(q, rates, glide) makes one"
             )
 
+    @finite_result
     def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
         """Return the configuration (nq,) [m or rad] that a displacement leads to.
 
@@ -387,15 +394,17 @@ class NonholonomicVehicle(Vehicle):
         """
         q, s = self._checked(q, self.nq, "q"), len(self.shape_names)
         step = self._checked(dq, self.nv, "dq")[self.algebra]
-        return np.concatenate((q[:s] + step[:s], self.pose.integrate(q[s:], step[s:])))
+        return np.array([*(q[:s] + step[:s]).tolist(), *self.pose.integrate(q[s:], step[s:])])
 
+    @finite_result
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
         """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``."""
         s, dq = len(self.shape_names), np.empty(self.nv)
         q0, q1 = self._checked(q0, self.nq, "q0"), self._checked(q1, self.nq, "q1")
-        dq[self.algebra] = np.concatenate((q1[:s] - q0[:s], self.pose.difference(q0[s:], q1[s:])))
+        dq[self.algebra] = [*(q1[:s] - q0[:s]).tolist(), *self.pose.difference(q0[s:], q1[s:])]
         return dq
 
+    @finite_result
     def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
         R, x = self.pose.place(self.validate_configuration(q)[None, len(self.shape_names) :])

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.spatial.checks import array, positive
+from vitree.vehicles.checks import array, positive
 from vitree.vehicles.rolling import NonholonomicVehicle, placed
 
 
@@ -133,8 +133,8 @@ def snakeboard(*, mass: float = 6.0, half_length: float = 0.2, rotor_inertia: fl
     whole = numbers["mass"] * numbers["half_length"] ** 2
     if not numbers["rotor_inertia"] < whole:
         raise ModelError(
-            f'the rotor inertia of "{name}" is {rotor_inertia:g}; it must be less than that of the whole board, '
-            f"mass half_length^2 = {whole:.6g} kg m^2"
+            f'the rotor inertia of "{name}" is {numbers["rotor_inertia"]:g}; it must be less than that of the whole '
+            f"board, mass half_length^2 = {whole:.6g} kg m^2"
         )
     return Snakeboard(name, geometry=_shapes(numbers["half_length"]), **numbers, max_steering=float(limit))
 
