@@ -249,6 +249,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
     arguments = parser.parse_args()
+    print(peers.machine())
     repeats, seconds, steps = (120, 1e-3, 1000) if not arguments.smoke else (1, 1e-5, 5)
     for robot, (text, free) in robots().items():
         model = vt.load_urdf(text, base="free" if free else "fixed")

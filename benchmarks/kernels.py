@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--no-cpp", action="store_true", help="leave out Pinocchio from C++ (minutes to compile)")
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
     arguments = parser.parse_args()
+    print(peers.machine())
     if arguments.smoke:
         arguments.no_cpp, peers.STATES = True, 16
     names = ("rnea", "aba", "crba", "kinematics")

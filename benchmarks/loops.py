@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import peers
 
 import vitree as vt
 
@@ -105,6 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="only see that it runs")
     smoke = parser.parse_args().smoke
+    print(peers.machine())
     repeats = 1 if smoke else 5
 
     def of_bars(count):

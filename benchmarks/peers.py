@@ -6,6 +6,7 @@ Every timer returns microseconds per call, the least of many repeats, or None wi
 from __future__ import annotations
 
 import hashlib
+import platform
 import shutil
 import subprocess
 import sysconfig
@@ -28,6 +29,20 @@ def best_of(call, count: int = 1, repeats: int = 40) -> float:
         call()
         least = min(least, time.perf_counter() - start)
     return 1e6 * least / count
+
+
+def machine() -> str:
+    """The processor, and the build of the core that it takes."""
+    from vitree._core import scalar
+
+    try:
+        rows = Path("/proc/cpuinfo").read_text().splitlines()
+        flags = next((row for row in rows if row.startswith("flags")), "").split()
+        name = next(row.split(":", 1)[1].strip() for row in rows if row.startswith("model name"))
+    except (OSError, StopIteration):
+        flags, name = [], platform.processor() or platform.machine()
+    wide = next((flag for flag in ("avx512f", "avx2", "avx") if flag in flags), "")
+    return f"{name} {wide}, {scalar().__name__.rpartition('.')[2]}, Python {platform.python_version()}"
 
 
 # ---- robots -----------------------------------------------------------------------------------------

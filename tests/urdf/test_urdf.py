@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 
@@ -570,3 +571,16 @@ def test_placements_and_inertias_are_pinocchios(name, base):
         close(flat.mass[i], inertia.mass, 1e-12)
         close(flat.com[i], R @ inertia.lever + p, 1e-12)
         close(flat.inertia[i], R @ inertia.inertia @ R.T, 1e-12)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(enabled):
+    """Files load without it; an error leaves it no other than a model does."""
+    (gc.enable if enabled else gc.disable)()
+    try:
+        vt.load_urdf(vt.find_robot("double_pendulum"))
+        with pytest.raises(vt.UrdfError):
+            vt.load_urdf("<robot/>")
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()

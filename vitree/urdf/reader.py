@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -184,6 +186,19 @@ def load_urdf(
     ))[1]  # fmt: skip
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Let Python look for no garbage: of the many objects that a large file makes nearly all stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_no_collection()
 def load(source, options: Options) -> tuple[Source, Model]:
     """Return the file and its model; see :func:`load_urdf`."""
     file, tree, joints = _read(source, options)
@@ -256,6 +271,7 @@ def check_urdf(source: RobotFile, base: str = "fixed", **options: Any) -> Report
         return error.findings
 
 
+@_no_collection()
 def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     """Return the file, its tree, and its <joint>s by name."""
     name, data, encoding, path = _open(source, options.max_bytes)
