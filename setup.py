@@ -60,8 +60,10 @@ def modules():
     """Return the modules of the core, those that take longest to compile first."""
     widths = chosen_widths()
     wide = [core(f"_x{width}", width) for width in reversed(widths)]
-    if 8 in widths:  # one lane again, with twice the registers
-        wide.append(core("_x1_avx512", 1, [*WIDE_FLAGS[8], *NARROW_COPIES]))
+    # one lane again: with instructions of three operands, and with twice the registers
+    for width, name in ((4, "_x1_avx2"), (8, "_x1_avx512")):
+        if width in widths:
+            wide.append(core(name, 1, [*WIDE_FLAGS[width], *NARROW_COPIES]))
     wide.sort(key=lambda extension: "_x1" not in extension.name)
     # no formulas in these
     glue = [core(name, 1, ["-O2"]) for name in ("types", "_cpu", "_link")] + [core("_cyutility", 1, ["-O2"], ".c")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 
 import numpy as np
 import reference
@@ -127,7 +127,9 @@ def check_builds(stepper, draw, **options):
     model = Model(flat)
     q, v = random_state(flat, np.random.default_rng(9))
     ends = []
-    for build in ("_x1", "_x1_avx512"):
+    for width, build in ((1, "_x1"), (4, "_x1_avx2"), (8, "_x1_avx512")):
+        if not (_cpu.runs(width) and importlib.util.find_spec(f"vitree._core.{build}")):
+            continue
         core = importlib.import_module(f"vitree._core.{build}")
         tableau = {"tableau": ([[0, 0], [0.5, 0]], [0, 1], [0, 0.5]), "moments": ((0, 1), 2)}
         more = tableau if "Runge" in stepper else options
@@ -137,4 +139,4 @@ def check_builds(stepper, draw, **options):
         records = Records(*(np.zeros(size, np.intc if k == 3 else float) for k, size in enumerate(sizes)), rows=0)
         assert run.run(200, 200, records) == 0 and records.rows == 1
         ends.append(b"".join(x.tobytes() for x in run.state()[1:]))
-    assert ends[0] == ends[1]
+    assert len(ends) > 1 and set(ends) == {ends[0]}

@@ -131,9 +131,9 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
     assert np.isnan(out[:9]).all()
 
 
-@pytest.mark.skipif(not _cpu.runs(8), reason="this CPU has no AVX-512")
+@pytest.mark.skipif(not _cpu.runs(4), reason="this CPU runs one build")
 @pytest.mark.parametrize(("stepper", "options"), [
     ("EulerStepper", {}), ("RungeKuttaStepper", {}), ("LinearTimeStepper", {}), ("LinearTimeStepper", {"split": True}),
     ("MidpointStepper", {})], ids=str)  # fmt: skip
-def test_both_builds_of_one_lane_give_the_same_bits(stepper, options):
+def test_all_builds_of_one_lane_give_the_same_bits(stepper, options):
     check_builds(stepper, random_flat, **options)

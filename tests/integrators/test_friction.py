@@ -113,9 +113,9 @@ def test_every_width_gives_the_same_bits(kernel, width):
     kernels.check_widths(kernel, width, TREES)
 
 
-@pytest.mark.skipif(not _cpu.runs(8), reason="this CPU has no AVX-512")
+@pytest.mark.skipif(not _cpu.runs(4), reason="this CPU runs one build")
 @pytest.mark.parametrize("stepper", ["EulerStepper", "RungeKuttaStepper", "LinearTimeStepper", "MidpointStepper"])
-def test_both_builds_of_one_lane_give_the_same_bits(stepper):
+def test_all_builds_of_one_lane_give_the_same_bits(stepper):
     kernels.check_builds(stepper, lambda *args, **more: rubbing(random_flat(*args, **more)))
 
 

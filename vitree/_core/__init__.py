@@ -66,7 +66,8 @@ def scalar():
     Another module, of at most as many lanes as batches use, takes some of a state's bodies for lanes: four of them do
     best, beyond that memory is in the way. All choices give the same bits.
     """
-    name = "_x1_avx512" if _cpu.runs(8) and importlib.util.find_spec(f"{__name__}._x1_avx512") else "_x1"
+    builds = {8: "_x1_avx512", 4: "_x1_avx2", 1: "_x1"}
+    name = next(x for w, x in builds.items() if _cpu.runs(w) and importlib.util.find_spec(f"{__name__}.{x}"))
     module = importlib.import_module(f"{__name__}.{name}")
     helps = max(w for w in widths() if w <= min(width(), 4))
     module.take_bodies_of(lanes(helps).bodies_abreast() if helps > 1 else 0)

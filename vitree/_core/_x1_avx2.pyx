@@ -1,0 +1,3 @@
+include "kernels.pxi"
+include "steppers.pxi"
+include "calls.pxi"
