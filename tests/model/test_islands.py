@@ -162,14 +162,18 @@ def test_a_span_holds_whole_trees(root, roots, span):
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 @pytest.mark.parametrize("ratio", [1, 10], ids=["even steps", "uneven steps"])
 @pytest.mark.parametrize("gears", [2, 12])
-def test_answers_of_gears_that_are_kept_lead_to_the_same_steps(gears, ratio, method):
-    """A factorisation may keep what gears answered before: corrections are then less exact, solutions are not."""
+@pytest.mark.parametrize("leader", [None, 0], ids=["each follows the last", "all follow one"])
+def test_answers_of_gears_that_are_kept_lead_to_the_same_steps(leader, gears, ratio, method):
+    """A factorisation may keep what gears answered before: corrections are then less exact, solutions are not.
+
+    Where all follow one, the equation of each follower gives the multiplier of its gear.
+    """
     tree, at = vt.Tree("geared"), None
     at = tree.world.add(vt.free("base"), vt.body("trunk", 2.0, (0.1,) * 3))
     for k in range(14):
         at = at.add(vt.ry(f"j{k}") if k % 3 else vt.rx(f"j{k}"), vt.tz(-0.2), vt.body(f"b{k}", 1.0, (1e-2,) * 3))
     for k in range(gears):
-        tree.constrain(vt.gear(f"j{k + 1}", f"j{k}", (-1) ** k * 0.8, 0.05))
+        tree.constrain(vt.gear(f"j{k + 1}", f"j{k if leader is None else leader}", (-1) ** k * 0.8, 0.05))
     model = tree.compile()
     q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.linspace(-0.3, 0.4, model.nv)))
     v = model.constrained_velocities(q[None], np.linspace(1.0, -1.0, model.nv)[None])[0]

@@ -171,6 +171,7 @@ cdef struct Newton:
     double* v                   # (nv,) velocity and acceleration that guesses are made of
     double* a
     double* z                   # (count,) corrections of the multipliers
+    int* own                    # (count,) a coordinate that a gear has to itself, or NULL: multipliers are guessed
     double* w                   # (count + extra,) the same, island by island, and what loads answer with
     double* A                   # the islands' Schur complements, of at most (count, count)
     int* order                  # (rows,) its pivots
@@ -217,12 +218,18 @@ cdef struct Operator:           # of a substep: J - C^T R, and what it answers; 
     int* sound                  # by the pivots' signs: SAME, EVEN or ODD
 
 
-cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense, bint plain) except -1:
+cdef int operator_make(Operator* x, Memory memory, int nv, int count, int extra, bint dense,
+                      const Islands* plain) except -1:
+    # plain: the islands, if all constraints are gears and no island has a plan, or NULL
+    cdef int k
     x.C, x.R = memory.kept_reals(extra * nv), memory.kept_reals(extra * nv)
     x.response, x.B = memory.kept_reals((count + extra) * nv), memory.kept_reals(extra * extra)
     x.B_order, x.linked = memory.kept_ints(extra, 0, extra - 1), memory.kept_reals(1)
-    if plain:
+    if plain != NULL:
         x.S, x.S_order = memory.kept_reals(count * count), memory.kept_ints(count, 0, count - 1)
+        for k in range(plain.count):
+            memory.bound(INTS, x.S_order + plain.at[k].row, plain.at[k].row_end - plain.at[k].row, 0,
+                         plain.at[k].row_end - plain.at[k].row - 1)
     x.sound = <int*>memory.kept(sizeof(int))
     if dense:
         x.J, x.order = memory.kept_reals(nv * nv), memory.kept_ints(nv, 0, nv - 1)

@@ -68,6 +68,8 @@ cdef class VariationalStepper(ModelStepper):
         lane.progress = progress_make(self.memory)
         newton_make(&lane.newton, self.memory, n, self.shared.count, c.extra, broyden)
         lane.newton.share = 1.0
+        if self.shared.plain and c.solver != BROYDEN:
+            self.find_own()
         lane.guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
         lane.push_guesses = <Guess*>self.memory.given(c.stages * sizeof(Guess))
         lane.economies = <Economy*>self.memory.kept(c.stages * sizeof(Economy))
@@ -76,8 +78,32 @@ cdef class VariationalStepper(ModelStepper):
             economy_bounds(&lane.economies[k], self.memory)
             guess_make(&lane.guesses[k], self.memory, n)
             guess_make(&lane.push_guesses[k], self.memory, self.shared.count)
-            operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense(), self.shared.plain)
+            operator_make(&lane.operators[k], self.memory, n, self.shared.count, c.extra, self.dense(),
+                          &self.shared.islands if self.shared.plain else NULL)
         self.use(0)
+
+    cdef int find_own(self) except -1:
+        # a coordinate for each gear that no other has: its equation gives the multiplier
+        cdef int c
+        cdef const vt_constraint* e
+        sharing, own = {}, []
+        for c in range(self.shared.count):
+            e = &self.shared.constraint[c]
+            for iv in {e.iv_a, e.iv_b} - {-1}:
+                sharing[iv] = sharing.get(iv, 0) + 1
+        for c in range(self.shared.m.nlocked):
+            sharing[self.shared.locked[c].iv] = 2
+        for c in range(self.shared.count):
+            e = &self.shared.constraint[c]
+            alone = [iv for iv, factor in ((e.iv_a, e.factor_a), (e.iv_b, e.factor_b))
+                     if sharing.get(iv) == 1 and abs(factor) == 1.0]
+            if not alone:
+                return 0
+            own.append(alone[0])
+        self.lane.newton.own = <int*>self.memory.given(self.shared.count * sizeof(int))
+        for c in range(self.shared.count):
+            self.lane.newton.own[c] = own[c]
+        return 0
 
     cdef int choose(self, dict options) except -1:
         # how the step is solved; the step `span` is that of a system at rest if steps adapt
@@ -284,7 +310,7 @@ cdef class VariationalStepper(ModelStepper):
                 guess_scale(g, self.nv, self.lane.now.h)
                 guess_predict(g, self.nv, fixed if kind >= GUESS_EXTRAPOLATE_2 else guess_order(g), x.y)
                 self.lock_increment()
-                if self.shared.gears:
+                if self.shared.gears and x.own == NULL:
                     self.predict_multipliers()
                 return True
             kind = GUESS_ABA
@@ -423,6 +449,8 @@ cdef class VariationalStepper(ModelStepper):
                 on = self.island(c)
                 if self.shared.plain:
                     at = &self.shared.constraint[c]
+                    if x.own != NULL:
+                        held.lam[c] = -x.r[x.own[c]] / (at.factor_a if x.own[c] == at.iv_a else at.factor_b)
                     x.r[at.iv_a] += held.lam[c] * at.factor_a
                     if at.iv_b >= 0:
                         x.r[at.iv_b] += held.lam[c] * at.factor_b
@@ -1072,7 +1100,7 @@ cdef class VariationalStepper(ModelStepper):
             self.lane.push_guess.seen.count = 0
         guess_scale(g, self.nv, self.lane.now.h)
         guess_learn(g, self.nv, x.y, x.spare)
-        if self.shared.gears:
+        if self.shared.gears and x.own == NULL:
             guess_scale(self.lane.push_guess, self.shared.count, self.lane.now.h)
             guess_learn(self.lane.push_guess, self.shared.count, self.lane.held.lam, x.z)
 
@@ -1106,6 +1134,7 @@ cdef class VariationalStepper(ModelStepper):
         Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
         """
         cdef Newton* x = &self.lane.newton
+        cdef int* own = x.own
         cdef int k
         require_size(y.shape[0], self.nv, "entries of y")
         require_size(lam.shape[0], self.shared.count, "multipliers")
@@ -1117,7 +1146,9 @@ cdef class VariationalStepper(ModelStepper):
                 x.y[k] = y[k]
             for k in range(self.shared.count):
                 self.lane.held.lam[k] = lam[k]
+            x.own = NULL  # the multipliers are those given
             self.residual()
+            x.own = own
             if self.factor() == OK and self.direction() == OK:
                 return (self.array(x.r, self.nv), self.array(self.lane.held.h, self.shared.count),
                         self.array(x.d, self.nv), self.array(x.z, self.shared.count))
