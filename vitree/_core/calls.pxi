@@ -24,7 +24,6 @@ cdef extern from "numpy/arrayobject.h":
     PyArray_ArrFuncs* PyDataType_GetArrFuncs(cnp.PyArray_Descr*) nogil
     object PyArray_MatrixProduct2(object, object, cnp.PyArrayObject*)
 
-cdef object matmul = np.matmul
 cdef cnp.dtype DOUBLE = np.dtype(float)
 cdef PyArray_ArrFuncs* NUMPY = PyDataType_GetArrFuncs(<cnp.PyArray_Descr*>DOUBLE)
 
@@ -183,9 +182,7 @@ cdef class Calls:
     cdef list frame_body
     cdef object frame_E             # (n, 3, 3)
     cdef cnp.ndarray frame_p        # (n, 3)
-    cdef list frame_turn            # the transposed rotations (3, 3), or None before they are needed
-    cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies, and each of them; the same
-    cdef list frame_each
+    cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies, or None before they are needed
     cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
     cdef ModelStepper resting       # ... of static_force
 
@@ -275,56 +272,54 @@ cdef class Calls:
     # ---- frames
 
     cdef int place_frames(self) except -1:
-        # the arrays that matrix products take
+        # poses on the bodies
         if self.frame_X is None:
             X = np.zeros((len(self.frame_body), 4, 4))
             X[:, :3, :3], X[:, :3, 3], X[:, 3, 3] = self.frame_E, self.frame_p, 1.0
-            self.frame_turn, self.frame_X, self.frame_each = [E.T for E in self.frame_E], X, list(X)
+            self.frame_X = X
         return 0
 
     cdef object frame_pose(self, const double* bodies, int k):
-        cdef cnp.ndarray out = new_array(2, 4, 4), body
+        cdef cnp.ndarray out = new_array(2, 4, 4)
+        cdef const double* own = data(self.frame_X) + 16 * k
         cdef int on = self.frame_body[k]
         if on < 0:
-            memcpy(data(out), data(self.frame_X) + 16 * k, 16 * sizeof(double))
+            memcpy(data(out), own, 16 * sizeof(double))
         else:
-            body = new_array(2, 4, 4)
-            memcpy(data(body), bodies + 16 * on, 16 * sizeof(double))
-            PyArray_MatrixProduct2(body, self.frame_each[k], <cnp.PyArrayObject*>out)
+            pose_product(bodies + 16 * on, own, data(out))
         return out if finite_numbers(data(out), 16) else None
 
     cdef object frame_poses(self, const double* bodies):
-        # all products in one call of NumPy's, each as in frame_pose
-        cdef Py_ssize_t k, on, n = len(self.frame_body)
-        cdef cnp.ndarray body = new_array(3, n, 4, 4), placed, out
-        cdef const double* own = data(self.frame_X)
         cdef dict found = {}
-        for k in range(n):
-            on = self.frame_body[k]
-            memcpy(data(body) + 16 * k, bodies + 16 * on if on >= 0 else own, 16 * sizeof(double))
-        placed = matmul(body, self.frame_X)
-        for name, row in self.frames.items():
-            k, out = row, new_array(2, 4, 4)
-            on = self.frame_body[k]
-            memcpy(data(out), (data(placed) if on >= 0 else own) + 16 * k, 16 * sizeof(double))
-            if not finite_numbers(data(out), 16):
+        for name, k in self.frames.items():
+            found[name] = self.frame_pose(bodies, k)
+            if found[name] is None:
                 return None
-            found[name] = out
         return found
 
     cdef object in_frame(self, cnp.ndarray J, int k):
         # the rows of a Jacobian in the axes of the frame on its body, from those of the body
-        cdef cnp.npy_intp[2] size = [3, self.core.m.nv]
-        cdef cnp.ndarray out = new_array(2, 6, size[1])
-        cdef int half
-        for half in range(2):
-            rows = cnp.PyArray_SimpleNewFromData(2, size, cnp.NPY_DOUBLE, data(J) + 3 * half * size[1])
-            made = cnp.PyArray_SimpleNewFromData(2, size, cnp.NPY_DOUBLE, data(out) + 3 * half * size[1])
-            PyArray_MatrixProduct2(self.frame_turn[k], rows, <cnp.PyArrayObject*>made)
-        return out if finite_numbers(data(out), 6 * size[1]) else None
+        cdef int i, c, nv = self.core.m.nv
+        cdef cnp.ndarray out = new_array(2, 6, nv)
+        cdef const double* E = data(self.frame_X) + 16 * k
+        cdef const double* rows
+        cdef double* to
+        for i in range(6):
+            rows, to = data(J) + (3 * nv if i >= 3 else 0), data(out) + i * nv
+            for c in range(nv):
+                to[c] = E[i % 3] * rows[c] + E[4 + i % 3] * rows[nv + c] + E[8 + i % 3] * rows[2 * nv + c]
+        return out if finite_numbers(data(out), 6 * nv) else None
 
 
 # ---- kernels ----------------------------------------------------------------------------------------
+
+cdef inline void pose_product(const double* a, const double* b, double* out) noexcept nogil:
+    # out = a b, (4, 4), as mechanism.index has it
+    cdef int i, j
+    for i in range(0, 16, 4):
+        for j in range(4):
+            out[i + j] = a[i] * b[j] + a[i + 1] * b[4 + j] + a[i + 2] * b[8 + j] + a[i + 3] * b[12 + j]
+
 
 cdef inline void poses_of(const vt_model* m, const double* q, Pose* pose, double* out) noexcept nogil:
     # out: (nbody, 4, 4)

@@ -27,7 +27,15 @@ def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
     local = np.eye(4)
     local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
     body = int(flat.frame_body[frame])
-    return local if body < 0 else np.dot(bodies[body], local)
+    return local if body < 0 else product_of(bodies[body], local)
+
+
+def product_of(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A B of small matrices, with the bits of compiled code: a library's product depends on the machine."""
+    found = A[:, :1] * B[0]
+    for k in range(1, len(B)):
+        found = found + A[:, k : k + 1] * B[k]
+    return found
 
 
 class Index:

@@ -111,6 +111,11 @@ class Gravity:
     links : sequence of str
     acceleration : (3,) array [m/s^2]
         In world axes.
+
+    Raises
+    ------
+    InputError
+        If the links are no sequence.
     """
 
     links: tuple[str, ...]
@@ -138,6 +143,11 @@ class Wrench:
     axes : {"world", "local", "spatial"}
         "world": world axes, about the frame's origin (a hybrid wrench); "local": the frame's axes and
         origin (a body wrench); "spatial": world axes, about the world's origin.
+
+    Raises
+    ------
+    InputError
+        If the torque or the force is no sequence.
     """
 
     frame: str

@@ -18,7 +18,7 @@ from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, p
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
-from vitree.mechanism.index import Index, pose_of
+from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives
@@ -583,8 +583,8 @@ class Model(System):
         point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
         core.batch_jacobian(self.core, q[None], body, point, axes == "local", out.reshape(1, -1))
         if axes == "local":
-            E = self.flat.frame_E[k]
-            out[:3], out[3:] = np.dot(E.T, out[:3]), np.dot(E.T, out[3:])
+            turn = self.flat.frame_E[k].T
+            out[:3], out[3:] = product_of(turn, out[:3]), product_of(turn, out[3:])
         return out
 
     @in_one_call
