@@ -324,14 +324,17 @@ cdef inline void pose_product(const double* a, const double* b, double* out) noe
 cdef inline void poses_of(const vt_model* m, const double* q, Pose* pose, double* out) noexcept nogil:
     # out: (nbody, 4, 4)
     cdef int i
-    cdef double* X
     forward_kinematics(m, q, pose)
     for i in range(m.nbody):
-        X = out + 16 * i
-        put_matrix(pose[i].R, X, 4)
-        X[3], X[7], X[11] = pose[i].o.x, pose[i].o.y, pose[i].o.z
-        X[12] = X[13] = X[14] = 0.0
-        X[15] = 1.0
+        put_pose(&pose[i], out + 16 * i)
+
+
+cdef inline void put_pose(const Pose* pose, double* X) noexcept nogil:
+    # X: (4, 4)
+    put_matrix(pose.R, X, 4)
+    X[3], X[7], X[11] = pose.o.x, pose.o.y, pose.o.z
+    X[12] = X[13] = X[14] = 0.0
+    X[15] = 1.0
 
 
 cdef inline void place_path(const vt_model* m, const double* q, int body, Pose* pose, int* path) noexcept nogil:
@@ -352,7 +355,7 @@ cdef struct Job:                # what a kernel is asked for
     const double* b             # the second argument, NULL for zeros
     const double* c             # the third
     int body
-    const double* point
+    const double* point         # of the frame on its body: its origin, or its pose (4, 4)
     bint local
     const vt_load* load         # of the potentials
     int loads
@@ -363,6 +366,7 @@ cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nog
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
     cdef size_t size = (m.nv + 6 * m.nbody) * sizeof(double)
     cdef double* zeros = <double*>piece(&room, size)
+    cdef double X[16]
     cdef void* bodies = piece(&room, 0)
     cdef const double* q = job.q
     cdef double* out = job.out
@@ -372,6 +376,10 @@ cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nog
         difference(m, q, job.b, out)
     elif job.which == BODY_POSES:
         poses_of(m, q, pose, out)
+    elif job.which == FRAME_POSE:
+        place_path(m, q, job.body, pose, <int*>bodies)
+        put_pose(&pose[job.body], X)
+        pose_product(X, job.point, out)
     elif job.which == FRAME_JACOBIAN:
         place_path(m, q, job.body, pose, <int*>bodies)
         jacobian_columns(m, job.body, job.point, job.local, out, pose)
@@ -489,10 +497,17 @@ cdef class Call:
         cdef bint found = True
         # the array of the result, before any memory is written
         job.which, job.body, job.local = which, -1, local
-        if which == BODY_POSES or which == FRAME_POSES or which == FRAME_POSE:
+        if which == BODY_POSES or which == FRAME_POSES:
             job.which = BODY_POSES
             calls.place_frames()
             out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
+        elif which == FRAME_POSE:
+            calls.place_frames()
+            job.body, job.point = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
+            out, size = new_array(2, 4, 4), 16
+            if job.body < 0:
+                memcpy(data(out), job.point, 16 * sizeof(double))
+                return out
         elif which == FRAME_JACOBIAN:
             calls.place_frames()
             job.body = calls.frame_body[frame]
@@ -545,8 +560,6 @@ cdef class Call:
         if which < KINETIC_ENERGY:
             if not finite_numbers(job.out, size):
                 return None
-            if which == FRAME_POSE:
-                return calls.frame_pose(data(out), frame)
             if which == FRAME_POSES:
                 return calls.frame_poses(data(out))
             return calls.in_frame(out, frame) if local else out
