@@ -29,6 +29,7 @@ from vitree.mechanism.constraints import (
 )
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
+from vitree.mechanism.pushes import Impulse, Push
 from vitree.model.closure import independent_constraints, satisfy_constraints
 from vitree.model.euler import EulerModel
 from vitree.model.model import Model
@@ -37,7 +38,9 @@ from vitree.model.written import Constraint, Force, Potential, check_derivatives
 from vitree.moved import know_old_names as _know_old_names
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
+from vitree.run.controller import Controller
 from vitree.run.simulate import simulate
+from vitree.run.simulation import SavedState, Simulation
 from vitree.run.trajectory import Trajectory
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree.frames import Frame
@@ -64,6 +67,7 @@ __all__ = [
     "Cam",
     "Comparison",
     "Constraint",
+    "Controller",
     "ConvergenceError",
     "Coupling",
     "Damper",
@@ -74,6 +78,7 @@ __all__ = [
     "Frame",
     "Geometry",
     "Gravity",
+    "Impulse",
     "InputError",
     "Integrator",
     "JointForce",
@@ -85,8 +90,11 @@ __all__ = [
     "NonlinearSpring",
     "PointConstraint",
     "Potential",
+    "Push",
     "ReducedModel",
     "Report",
+    "SavedState",
+    "Simulation",
     "Spring",
     "Trajectory",
     "Tree",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told
 from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
+from vitree.mechanism.pushes import Push
 from vitree.model.lower import lower_loads, lower_wrench
 from vitree.model.signals import Motion, resolve_inputs
 from vitree.model.system import System
@@ -79,6 +80,11 @@ class Records:
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate((array, np.full_like(array[:1], 0).repeat(more, axis=0))))
 
+    def copied(self) -> Records:
+        """Return a copy of the rows written."""
+        columns = {name: getattr(self, name)[: self.rows].copy() for name in COLUMNS}
+        return Records(**columns, rows=self.rows, seconds=self.seconds)
+
     def trimmed(self) -> Records:
         """Return only the rows written."""
         if self.rows == len(self.t):
@@ -115,6 +121,8 @@ class Integrator:
         As for :class:`vitree.Wrench`.
     inputs, prescribed :
         As for :func:`vitree.simulate`.
+    pushes : sequence of Push
+        Wrenches that act while :meth:`open_gate` lets them.
     **options
         Those of the method, ``options``.
 
@@ -161,10 +169,13 @@ class Integrator:
 
     model: Any
     _own_field: Any = None
+    #: whether torque or inputs change from outside between steps
+    commanded: bool = False
 
     def __init__(self, model: System, dt: float, *, torque: Torque = None,
                  wrenches: Mapping[str, Any] | None = None, wrench_axes: str = "world", inputs: Any = None,
-                 prescribed: Mapping[str, Any] | None = None, **options: Any):  # fmt: skip
+                 prescribed: Mapping[str, Any] | None = None, pushes: Sequence[Push] = (),
+                 **options: Any):  # fmt: skip
         if not 0 < real(dt) < np.inf:
             raise InputError(Argument("dt", dt) + " must be a positive number of seconds, such as 1e-3")
         unknown = set(options) - set(self.options)
@@ -179,7 +190,7 @@ class Integrator:
         torque = torque_of(model, torque)
         given = mapping(wrenches, "wrenches", "a mapping of names of frames to six numbers each")
         self.wrenches = [Wrench(frame, *_halves(frame, w), wrench_axes) for frame, w in given.items()]
-        self.torque = torque
+        self.torque, self.pushes = torque, tuple(pushes)
         self.inputs = resolve_inputs(model, inputs)
         self.motion = Motion(model, prescribed)
         self.chosen = {name: plain_scalar(value) for name, value in options.items()}
@@ -229,6 +240,79 @@ class Integrator:
         self._t0, self._state, self._steps = t, (q.copy(), x.copy()), 0
         self._field().begin_at(t)
 
+    # ---- a run that is held ----------------------------------------------------------------------------
+
+    @property
+    def t(self) -> float:
+        """Time of the state [s]."""
+        return self._t0 + self._steps * self.dt
+
+    @property
+    def t0(self) -> float:
+        """When the run began [s]."""
+        return self._t0
+
+    def state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the state, q (nq,) [m or rad] and x (nv,), copies."""
+        q, x = self._state
+        return q.copy(), x.copy()
+
+    def advance(self, steps: int) -> None:
+        """Take ``steps`` without records.
+
+        Raises
+        ------
+        ConvergenceError, CallableError, InputError
+            If a step fails; the state is that before it.
+        """
+        for _ in range(steps):
+            self._state = self._stepped(self.t, *self._state)
+            self._steps += 1
+
+    def advance_part(self, h: float, last: bool) -> None:
+        """Take a part of a step, of the length h [s]; ``last`` says whether the step ends with it.
+
+        Raises
+        ------
+        InputError
+            If the method cannot.
+        """
+        raise InputError(
+            f"the method {self.name} takes whole steps only: let pushes begin and end at whole steps of {self.dt:g} s"
+        )
+
+    def strike(self, x: np.ndarray) -> None:
+        """Change x (nv,) of the state by a blow."""
+        self._state = self._state[0], x.copy()
+
+    def open_gate(self, k: int, opened: bool) -> None:
+        """Let the push ``k`` of ``pushes`` act, or not, as ``opened`` says."""
+        self._field().open_gate(k, opened)
+
+    def command(self, torque: np.ndarray | None, inputs: np.ndarray | None) -> None:
+        """Let another torque (nv,) [N or N m] and other inputs (nu,) act from the state on."""
+        stay = callable(self.inputs), callable(self.torque)
+        self._field().drive(self.inputs if stay[0] else inputs, self.torque if stay[1] else torque)
+
+    def checked_torque(self, torque: np.ndarray) -> np.ndarray:
+        """Return a torque (nv,) [N or N m] that can act; raise an InputError if it would do nothing."""
+        return torque
+
+    def renew(self) -> None:
+        """Forget all, as the integrator was made; :meth:`start` follows."""
+
+    def keep(self) -> Any:
+        """Return all that the next steps depend on, for :meth:`go_back`."""
+        return self._t0, self._steps, *self.state()
+
+    def go_back(self, kept: Any) -> None:
+        """Go on from ``kept``, which :meth:`keep` returned, of an integrator made with the same arguments."""
+        self._t0, self._steps, *state = kept
+        self._state = state[0].copy(), state[1].copy()
+        self._field().begin_at(self._t0)
+
+    # ---- a run -----------------------------------------------------------------------------------------
+
     def run(self, records: Records, steps: int | float, every: int, progress: Callable[[int, int], Any] | None,
             monitors: Any = None) -> None:  # fmt: skip
         """Advance by ``steps``, filling ``records`` at ``every``-th, and ``monitors`` at each; raise if a step fails.
@@ -247,7 +331,7 @@ class Integrator:
             self._steps += 1
             now = time.perf_counter()
             records.seconds += now - began
-            if done % every == 0:
+            if self._steps % every == 0:
                 k = records.rows
                 records.t[k], (records.q[k], records.x[k]) = self._t0 + self._steps * self.dt, self._state
                 records.rows += 1
@@ -289,19 +373,35 @@ class Integrator:
         ``ends`` returns the times at which steps begin and end, which only prescribed motion needs.
         """
         if self.motion.names:
-            self.motion.plan(q0, ends())
+            self.motion.plan(q0, ends(), self.dt)
         if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2 and len(self.inputs) < steps:
             text = f" has {len(self.inputs)} rows; {steps} steps need one each"
             raise InputError(named("inputs", self.inputs) + text)
+
+    def lasts(self) -> int | None:
+        """Return for how many steps from the start there are rows of inputs and of motion; None if without end."""
+        rows = self.motion.rows_given
+        counts = [] if rows is None else [rows - 1]
+        if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
+            counts.append(len(self.inputs))
+        return min(counts) if counts else None
+
+    def plan_ahead(self, steps: int) -> None:
+        """Take note of prescribed motion over ``steps`` from the state on."""
+        self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
     def _driven(self) -> dict[str, Any]:
         """The loads and constraints, as a stepper takes them."""
         model = self.model
         more = [row for wrench in self.wrenches for row in lower_wrench(model.index, wrench, {})]
+        nu = len(model.input_names)
+        for k, push in enumerate(self.pushes):
+            wrench = Wrench(push.frame, push.torque, push.force, push.axes)
+            more += [{**row, "input": nu + k} for row in lower_wrench(model.index, wrench, {})]
         return {
             "loads": lower_loads(model.index, model.loads, tuple(more)) if more else model.load_list,
             "constraints": model.constraint_list, "user": model.written,
-            "nu": len(model.input_names), "inputs": self.inputs,
+            "nu": nu, "inputs": self.inputs, "gates": len(self.pushes),
         }  # fmt: skip
 
     def vary(self, spans: np.ndarray, ends: np.ndarray) -> None:
@@ -340,13 +440,26 @@ class Integrator:
 
     def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] of rows of states t (n,), q (n, nq), x (n, nv)."""
-        if not self.uses_momentum:
-            return x
-        rates = None
-        if self.motion.names:
-            rates = np.zeros_like(x)
-            rates[:, self.motion.iv] = [self.motion.at(time)[1] for time in t]
-        return self.model.constrained_velocities(q, x, rates)
+        return self.model.constrained_velocities(q, x, self.rates(t, x)) if self.uses_momentum else x
+
+    def rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+        """Return rows like x (n, nv) with the rates [m/s or rad/s] of the prescribed coordinates at times t (n,).
+
+        Returns
+        -------
+        (n, nv) array [m/s or rad/s], or None
+            None if no coordinate is prescribed.
+        """
+        if not self.motion.names:
+            return None
+        rates = np.zeros_like(x)
+        rates[:, self.motion.iv] = [self.motion.at(time)[1] for time in t]
+        return rates
+
+    def look(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return t [s], q (nq,) [m or rad] and v (nv,) [m/s or rad/s] of the state."""
+        q, x = self.state()
+        return self.t, q, self.velocities(np.array([self.t]), q[None], x[None])[0]
 
     def multipliers_of(self, records: Records) -> np.ndarray:
         """Return the multipliers of the constraints (n, m) [N or N m] at records.
@@ -358,13 +471,13 @@ class Integrator:
         model = self.model
         if self.uses_momentum or not model.constraints:
             return records.multipliers
-        if callable(self.torque) or callable(self.inputs):
+        if self.commanded or callable(self.torque) or callable(self.inputs):
             return self._found_multipliers(records)
         return np.array([self.multipliers_at(*state) for state in zip(records.t, records.q, records.x, strict=True)])
 
     def _found_multipliers(self, records: Records) -> np.ndarray:
         """The multipliers (n, m) at records that steps found where they start; NaN of the others."""
-        return np.full_like(records.multipliers, np.nan)
+        return records.multipliers
 
     def multipliers_at(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the multipliers of the constraints at a state, (m,) [N or N m]: they push with Dh^T lam."""

@@ -28,8 +28,8 @@ CHECKPOINT = "vitree checkpoint 3"
 DIGEST = 16
 #: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
 ORDINARY = 1e25
-#: Most steps before the first look.
-FIRST_CHUNK = 16
+#: Most steps before the first look, and of a run that is held between two looks.
+FIRST_CHUNK, MOST_AT_ONCE = 16, 64
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
 
@@ -80,12 +80,18 @@ class CompiledIntegrator(Integrator):
     def rest(self) -> None:
         """Let go of a run, and of its model."""
         self.model = self.torque = self.inputs = self._pushes = None
+        self.commanded = False
         self.stepper.release()
 
     def plan(self, q0, steps, ends):
         super().plan(q0, steps, ends)
         if self.motion.names:
             self.stepper.set_motion(self.motion.rows(self.moments))
+
+    def plan_ahead(self, steps):
+        super().plan_ahead(steps)
+        self.stepper.count_from(self.steps)
+        self.stepper.set_motion(self.motion.rows(self.moments))
 
     def vary(self, spans, ends):
         self.stepper.set_steps(spans, ends)
@@ -128,6 +134,49 @@ class CompiledIntegrator(Integrator):
     def _field(self):
         return self.stepper
 
+    @property
+    def t(self):
+        return self.stepper.t
+
+    @property
+    def t0(self):
+        return self.stepper.t0
+
+    def state(self):
+        return self.stepper.state()[1:]
+
+    def look(self):
+        t, q, v = self.stepper.state()
+        return (t, q, v) if not self.uses_momentum or self.stepper.velocity_here(v) else super().look()
+
+    def advance(self, steps):
+        chunk = FIRST_CHUNK
+        while steps > 0:
+            count = min(chunk, steps)
+            if status := self.stepper.go(count, None, None):
+                raise self._stopped(status)
+            chunk, steps = MOST_AT_ONCE, steps - count
+
+    def advance_part(self, h, last):
+        if self.adaptive or self.motion.names:
+            super().advance_part(h, last)
+        if status := self.stepper.go_part(h, last):
+            raise self._stopped(status)
+
+    def strike(self, x):
+        self.stepper.strike(x)
+
+    def renew(self):
+        self.stepper.clear()
+
+    def keep(self):
+        return self.stepper.begun, self.stepper.history()
+
+    def go_back(self, kept):
+        begun, history = kept
+        self.stepper.set_history(history)
+        self.stepper.count_from(begun)
+
     def start(self, t, q, x):
         q, x = entries(q, (self.model.nq,), "q"), entries(x, (self.model.nv,), "x")
         self.stepper.set_state(float(t), q, x)
@@ -150,7 +199,8 @@ class CompiledIntegrator(Integrator):
             until, steps = steps, CHUNK_STEPS
             self.stepper.set_end(until)
             t0 = self.stepper.t
-        if not self.uses_momentum and self.model.constraints and (callable(self.torque) or callable(self.inputs)):
+        asked = self.commanded or callable(self.torque) or callable(self.inputs)
+        if asked and not self.uses_momentum and self.model.constraints and self._pushes is None:
             self._pushes = np.full_like(records.multipliers, np.nan)
             self.stepper.keep_pushes(self._pushes, every)
         every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)

@@ -7,12 +7,13 @@ it was made. A model is not kept alive by its idle integrators: they do not know
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from vitree.integrators.base import Integrator
+from vitree.mechanism.pushes import Push
 from vitree.model.model import Model
 
 #: Most integrators that a model keeps, and the most bytes of the memory of each.
@@ -36,7 +37,7 @@ class Place:
         Those of the method.
     torque : None, array or callable
     given : object
-        Has the other arguments of an Integrator as attributes: wrenches, wrench_axes, inputs, prescribed.
+        Has the other arguments of an Integrator as attributes: wrenches, wrench_axes, inputs, prescribed, pushes.
     """
 
     def __init__(self, kind: type[Integrator], model: Any, dt: float, options: Mapping[str, Any], torque: Any,
@@ -49,7 +50,8 @@ class Place:
                 integrator = vars(model)["_idle"].pop(self.key, None)
         if integrator is None:
             integrator = kind(model, dt, torque=torque, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
-                              inputs=given.inputs, prescribed=given.prescribed, **options)  # fmt: skip
+                              inputs=given.inputs, prescribed=given.prescribed, **windows_of(given.pushes),
+                              **options)  # fmt: skip
         else:
             integrator.serve(model, torque, given.inputs)
         self.integrator: Integrator = integrator
@@ -73,6 +75,8 @@ def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], torque: 
     """What integrators that stand for each other have in common; None of those that are made for one run."""
     if getattr(kind, "reusable", None) is not kind or given.wrenches is not None or given.prescribed is not None:
         return None
+    if given.pushes:
+        return None
     own = vars(model)
     if "_idle" not in own:
         own["_idle"] = {} if _fits(model) else None
@@ -87,6 +91,12 @@ def _key(kind: type, model: Any, dt: float, options: Mapping[str, Any], torque: 
         if type(value) not in _PLAIN:
             return None
     return kind, dt, _sort(torque), _sort(inputs), *[(name, type(x), repr(x)) for name, x in options.items()]
+
+
+def windows_of(pushes: Iterable[Any]) -> dict[str, Any]:
+    """The pushes over windows of time, as an integrator takes them; nothing for those that know of none."""
+    windows = [push for push in pushes if isinstance(push, Push)]
+    return {"pushes": windows} if windows else {}
 
 
 def _fits(model: Any) -> bool:

@@ -31,6 +31,7 @@ class SciPy(Integrator):
     """
 
     scipy_method: str
+    t: float = 0.0
     options: ClassVar[Mapping[str, str]] = {
         "rtol": "relative tolerance of the solver (default 1e-8)",
         "atol": "absolute tolerance of the solver (default 1e-10)",
@@ -60,9 +61,40 @@ class SciPy(Integrator):
         return self.field
 
     def start(self, t, q, x):
-        self.t, self.q, self.v = float(t), q.copy(), x.copy()
+        self.t = self._t0 = float(t)
+        self.q, self.v = q.copy(), x.copy()
         self.field.begin_at(self.t)
-        self.recorded = 0
+        self.recorded = self.behind = 0
+
+    def state(self):
+        return self.q.copy(), self.v.copy()
+
+    def advance(self, steps):
+        model = self.model
+        self.behind = self.recorded
+        self.run(Records.room(2, model.nq, model.nv, len(model.constraints)), steps, steps, None)
+        self.t = self._t0 + self.recorded * self.dt
+
+    def advance_part(self, h, last):
+        dt, done, t = self.dt, self.recorded, self.t
+        self.dt = h
+        try:
+            self.advance(1)
+        finally:
+            self.dt, self.recorded = dt, done
+        self.recorded += last
+        self.t = self._t0 + self.recorded * dt if last else t + h
+
+    def strike(self, x):
+        self.v = x.copy()
+
+    def keep(self):
+        return self._t0, self.t, self.recorded, self.q.copy(), self.v.copy()
+
+    def go_back(self, kept):
+        self._t0, self.t, self.recorded, *state = kept
+        self.q, self.v = (x.copy() for x in state)
+        self.field.begin_at(self._t0)
 
     @property
     def steps(self):
@@ -178,7 +210,7 @@ class SciPy(Integrator):
             records.q[rows, self.motion.iq], records.x[rows, self.motion.iv] = moved[:, 0], moved[:, 1]
         records.iterations[rows], records.residual[rows] = 0, 0.0
         records.rows += len(marks)
-        self.recorded = int(marks[-1])
+        self.recorded = self.behind + int(marks[-1])
 
 
 class SciPyRK45(SciPy):

@@ -125,6 +125,16 @@ class LimitedTorque:
         self.cut += np.abs(torque) > self.limits
         return np.clip(torque, -self.limits, self.limits)
 
+    def cut_to(self, torque: np.ndarray) -> np.ndarray:
+        """Return joint forces (nv,) [N or N m] within the limits.
+
+        Raises
+        ------
+        InputError
+            If there is torque on a joint whose effort limit is not positive.
+        """
+        return self._within(torque)
+
     def _ask(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return self._within(self._given(t, q, v), CallableError)
 
@@ -163,10 +173,22 @@ class Motion:
                 )
         self.functions: list[Callable] = []
 
-    def plan(self, q0: np.ndarray, ends: np.ndarray) -> None:
-        """Fix the times at which steps begin and end, (steps + 1,), and where unnamed coordinates rest."""
+    @property
+    def rows_given(self) -> int | None:
+        """How many rows the shortest array has; None if there are callables alone."""
+        counts = [len(x) for name in self.names if (x := self.prescribed.get(name)) is not None and not callable(x)
+                  and np.ndim(x) == 1]  # fmt: skip
+        return min(counts) if counts else None
+
+    def plan(self, q0: np.ndarray, ends: np.ndarray, dt: float) -> None:
+        """Fix the times at which steps begin and end, (steps + 1,), and where unnamed coordinates rest.
+
+        ``dt`` [s] is the step, if all are equal but for rounding errors.
+        """
         self.ends = ends
         self.shortest = float(np.diff(ends).min())
+        if abs(self.shortest - dt) <= 1e-6 * dt:
+            self.shortest = dt
         self.functions = [self._function(name, q0[iq]) for name, iq in zip(self.names, self.iq, strict=True)]
 
     def _function(self, name: str, rest: float) -> Callable:

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from vitree.arguments import as_numbers, axes_of, real
 from vitree.errors import InputError
 from vitree.integrators.base import Torque
+from vitree.mechanism.pushes import Impulse, Push
 from vitree.results.recording import Recording
+from vitree.run.controller import Controller
 from vitree.wording import Argument, keyword, named
 
 #: Most steps of a run: their number is a double in places.
@@ -36,12 +38,13 @@ class RunArguments:
     p0: ArrayLike | None = None
     q1: ArrayLike | None = None
     t0: float = 0.0
-    torque: Torque = None
+    torque: Torque | Controller = None
     effort_limits: bool = False
     wrenches: Mapping[str, ArrayLike] | None = None
     wrench_axes: str = "world"
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
     prescribed: Mapping[str, Any] | None = None
+    pushes: Iterable[Impulse | Push] = ()
     every: int = 1
     progress: Callable[[int, int], Any] | None = None
     monitors: str | Iterable[str] = ()
@@ -58,7 +61,8 @@ class RunArguments:
     @property
     def driven(self) -> bool:
         """Whether something beside the model's own loads can change the energy."""
-        return not (self.torque is None and self.wrenches is None and self.inputs is None and self.prescribed is None)
+        return not (self.torque is None and self.wrenches is None and self.inputs is None and self.prescribed is None
+                    and not self.pushes)  # fmt: skip
 
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""
@@ -117,6 +121,18 @@ class Schedule:
         times: Any = given.duration, given.dt
         steps = count_steps(*times) if not adaptive else int(min(duration / dt, MOST_STEPS))
         return cls(dt, duration, steps, None, adaptive)
+
+    @classmethod
+    def one(cls, dt: Any, adaptive: bool) -> Schedule:
+        """Return equal steps of a run whose end nobody knows.
+
+        Raises
+        ------
+        InputError
+            If dt is no positive number.
+        """
+        _, step = _checked_times(1.0, dt)
+        return cls(step, 0.0, 0, None, adaptive)
 
     def ends(self, t0: float, done: int) -> np.ndarray:
         """Return the times (steps + 1,) [s] at which steps begin and end, after ``done`` steps of a run begun at t0.

@@ -19,9 +19,9 @@ from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
 from vitree.run import notes
 from vitree.run.arguments import NAMES, RunArguments, count_steps
+from vitree.run.checks import require_system
 from vitree.run.comparison import Comparison
 from vitree.run.reference import Reference, Runner
-from vitree.run.simulate import require_system
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, keyword, named, text_of
 

@@ -10,6 +10,7 @@ from vitree.arguments import Asked
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments
+from vitree.run.controller import Controller
 from vitree.run.trajectory import Trajectory
 
 
@@ -18,15 +19,15 @@ def run_reduced(
 ) -> Trajectory:
     """Simulate ``model.full`` by ``run``, all in the reduced model's coordinates; raise as that does."""
     try:
-        return _contracted(model, run(model.full, _expanded(model, given)))
+        return contracted(model, run(model.full, expanded(model, given)))
     except (Exception, KeyboardInterrupt) as stop:
         part = getattr(stop, "trajectory", None)
         if part is not None:
-            stop.trajectory = _contracted(model, part)  # type: ignore[union-attr]
+            stop.trajectory = contracted(model, part)  # type: ignore[union-attr]
         raise
 
 
-def _expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
+def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     """Return the arguments in the coordinates of ``model.full``."""
     full, before, changed = model.full, given.resume, dict[str, Any]()
     q0 = model.neutral() if given.q0 is None else model.validate_configuration(given.q0, "q0")
@@ -42,11 +43,18 @@ def _expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
         p0 = model.validate_velocity(given.p0, "p0")
         v0 = model.expand_velocity(model.velocities(q0[None], p0[None]))
         changed["p0"] = full.momenta(model.expand(q0)[None], v0)[0]
-    if callable(given.torque):
+    if isinstance(given.torque, Controller):
+        initial = given.torque.initial
+        initial = None if initial is None else model._force_on_leaders(model.validate_velocity(initial, "initial"))
+        changed["torque"] = given.torque.through(_in_full(model, given.torque.answer, force=True), initial)
+    elif callable(given.torque):
         changed["torque"] = _in_full(model, given.torque, force=True)
     elif given.torque is not None:
         changed["torque"] = model._force_on_leaders(model.validate_velocity(given.torque, "torque"))
-    if callable(given.inputs):
+    if isinstance(given.inputs, Controller):
+        asked = _in_full(model, given.inputs.answer, force=False)
+        changed["inputs"] = given.inputs.through(asked, given.inputs.initial)
+    elif callable(given.inputs):
         changed["inputs"] = _in_full(model, given.inputs, force=False)
     return given.but(**changed)
 
@@ -64,7 +72,7 @@ def _in_full(model: ReducedModel, function: Callable, force: bool) -> Callable:
     return value_at
 
 
-def _contracted(model: ReducedModel, run: Trajectory) -> Trajectory:
+def contracted(model: ReducedModel, run: Trajectory) -> Trajectory:
     keep = ~model._couplings
     return replace(
         run,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +12,13 @@ import numpy as np
 from vitree._core import scalar
 from vitree.errors import InputError
 from vitree.integrators import Integrator
-from vitree.integrators.base import Records
+from vitree.integrators.base import CHUNK_SECONDS, Records, progress_of
+from vitree.integrators.compiled import CompiledIntegrator
 from vitree.integrators.idle import Place
 from vitree.model.closure import require_consistent
 from vitree.run.arguments import RunArguments, Schedule
+from vitree.run.between import Between
+from vitree.run.controller import Held
 from vitree.run.monitors import Monitors, monitors_of
 from vitree.run.outcome import Outcome
 
@@ -29,9 +35,11 @@ class Running:
     given : RunArguments
         The start, ``every``, ``monitors`` and ``progress``.
     schedule : Schedule
+    held : mapping of "torque" and "inputs" to Held
+        The controllers.
     """
 
-    def __init__(self, place: Place, given: RunArguments, schedule: Schedule):
+    def __init__(self, place: Place, given: RunArguments, schedule: Schedule, held: Mapping[str, Held]):
         self.place, self.integrator = place, place.integrator
         self.every, self.progress, self.schedule = given.every, given.progress, schedule
         self.keeps_energy = not given.driven
@@ -44,6 +52,9 @@ class Running:
             self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
+        self.between: Between | None = None
+        if held or given.pushes:
+            self.between = Between(integrator, integrator.t0, held, tuple(given.pushes), given.resume)
 
     @property
     def faces(self) -> bool:
@@ -54,40 +65,104 @@ class Running:
     def finish(self) -> None:
         """Advance to the end of the schedule; if a step fails, the state and the records are those before it."""
         schedule, records = self.schedule, self.records
+        if self.between is not None:
+            self._finish_in_parts(self.between)
+            return
         goal = records.t[0] + schedule.duration if schedule.adaptive else schedule.steps
         self.integrator.run(records, goal, self.every, self.progress, self.watched)
 
+    def _finish_in_parts(self, between: Between) -> None:
+        """Advance to the end, from one event to the next."""
+        steps, begun, progress = self.schedule.steps, self.integrator.steps, progress_of(self.progress)
+        told = time.perf_counter()
+
+        def tell() -> None:
+            nonlocal told
+            done = self.integrator.steps - begun
+            if progress is not None and (time.perf_counter() - told > CHUNK_SECONDS or done == steps):
+                progress(done, steps)
+                told = time.perf_counter()
+
+        def take(count: int) -> None:
+            take_steps(self.integrator, count, self.records, self.every, begun, self.watched)
+            tell()
+
+        def end_step() -> None:
+            write_row(self.integrator, self.records, self.every, begun)
+            tell()
+
+        between.advance(steps, take, end_step)
+
     def outcome(self, more: dict[str, Any]) -> Outcome:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
+        if self.between is not None:
+            more = more | self.between.settings()
         return Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
                        self.keeps_energy, self.plain)  # fmt: skip
 
 
+def take_steps(integrator: Any, count: int, records: Records, every: int, begun: int, watched: Any = None) -> None:
+    """Take steps of a run that began after ``begun`` steps, and record each ``every``-th."""
+    if isinstance(integrator, CompiledIntegrator):
+        integrator.run(records, count, every, None, watched)
+        return
+    if watched is not None:
+        integrator.run(records, 0, every, None, watched)  # which refuses it
+    while count > 0:
+        many = min(count, every - (integrator.steps - begun) % every)
+        start = time.perf_counter()
+        integrator.advance(many)
+        records.seconds += time.perf_counter() - start
+        write_row(integrator, records, every, begun)
+        count -= many
+
+
+def write_row(integrator: Any, records: Records, every: int, begun: int) -> None:
+    """Write the state to the next row of the records, if its step is to be recorded."""
+    if (integrator.steps - begun) % every:
+        return
+    k = records.rows
+    if isinstance(integrator, CompiledIntegrator):
+        integrator.stepper.row(records, k)
+    else:
+        records.t[k], (records.q[k], records.x[k]) = integrator.t, integrator.state()
+    records.rows += 1
+
+
 def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) -> tuple[Records, Monitors | None]:
     """Set the integrator's state, plan its steps, and return room for the records and monitors."""
-    model, rows = integrator.model, schedule.steps // given.every
+    monitors = monitors_of(given.monitors)
+    records = begun(integrator, given, schedule, schedule.steps // given.every)
+    return records, Monitors(monitors, integrator.model, schedule.steps) if monitors else None
+
+
+def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows: int) -> Records:
+    """Set the integrator's state, plan its steps, and return records of the start with room for more rows.
+
+    A schedule without steps is that of a run whose end nobody knows: rows of inputs and of motion say how long it is.
+    """
+    model = integrator.model
     t0, done, state = given.t0, 0, None
     if given.resume is not None:
         t0, done, state = integrator.resume(given.resume.checkpoint.tobytes())
     q0 = given.q0 if state is None else state[1]
     q0 = model.neutral() if q0 is None else model.validate_configuration(q0, "q0")
     if not schedule.adaptive:
-        integrator.plan(q0, schedule.steps, lambda: schedule.ends(t0, done))
-    monitors = monitors_of(given.monitors)
-    watched = Monitors(monitors, model, schedule.steps) if monitors else None
+        planned = schedule if schedule.steps else replace(schedule, steps=max(integrator.lasts() or 1, 1))
+        integrator.plan(q0, planned.steps, lambda: planned.ends(t0, done))
     if state is not None:
         records = _records(integrator, *state, rows)
     else:
         records = _begin(integrator, float(t0), q0, given, rows)
     if schedule.spans is not None:
         integrator.vary(schedule.spans, schedule.ends(t0, done))
-    return records, watched
+    return records
 
 
 def _asks_little(given: RunArguments, schedule: Schedule) -> bool:
     """Whether a run starts at (q0, v0), takes equal steps, and has neither monitors nor rows of inputs."""
     return (
-        given.p0 is None and given.q1 is None and given.resume is None and schedule.spans is None
+        not given.pushes and given.p0 is None and given.q1 is None and given.resume is None and schedule.spans is None
         and type(given.monitors) is tuple and not given.monitors
         and (type(given.inputs) is not np.ndarray or given.inputs.ndim < 2)
     )  # fmt: skip

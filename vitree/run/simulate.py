@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import plain_scalar, real, whole
-from vitree.errors import ConvergenceError, InputError, UnknownNameError
-from vitree.integrators import Integrator
+from vitree.arguments import whole
+from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.base import Torque
 from vitree.integrators.idle import Place
+from vitree.mechanism.pushes import Impulse, Push
 from vitree.model.closure import off_by
 from vitree.model.finite import coincident
 from vitree.model.model import FACES, Model
 from vitree.model.reduced import ReducedModel
-from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
+from vitree.run.checks import as_before, checked, driven
+from vitree.run.controller import Controller
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import run_reduced
 from vitree.run.running import Running
 from vitree.run.trajectory import Trajectory, sound_records
-from vitree.wording import Argument, Text, keyword, named
+from vitree.wording import Argument, Text, named
 
 
 def simulate(
@@ -40,12 +40,13 @@ def simulate(
     p0: ArrayLike | None = None,
     q1: ArrayLike | None = None,
     t0: float = 0.0,
-    torque: Torque = None,
+    torque: Torque | Controller = None,
     effort_limits: bool = False,
     wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
-    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None,
     prescribed: Mapping[str, Any] | None = None,
+    pushes: Iterable[Impulse | Push] = (),
     every: int = 1,
     progress: Callable[[int, int], Any] | None = None,
     monitors: str | Iterable[str] = (),
@@ -72,9 +73,9 @@ def simulate(
         step at rest, and the run ends with a record at or beyond the duration.
     method : str, optional
         A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
-    torque : None, (nv,) array or callable (t, q, v) -> (nv,) array
+    torque : None, (nv,) array, callable (t, q, v) -> (nv,) array, or Controller
         Joint forces [N or N m]. A variational method calls a callable once a step, at the predicted
-        middle of the step, and keeps its order so.
+        middle of the step, and keeps its order so. A :class:`vitree.Controller` is asked at its own times.
     effort_limits : bool
         Cut each entry of torque to the effort limit of its joint (``model.joints``); loads and inputs are not cut.
         ``Trajectory.settings["effort_cut"]`` maps each name of ``v_names`` whose torque was cut to the fraction of
@@ -83,7 +84,7 @@ def simulate(
         Constant (torque, force) [N m, N] on a frame, beside the loads of the model.
     wrench_axes : {"world", "local", "spatial"}
         As for :class:`vitree.Wrench`.
-    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), or mapping, optional
+    inputs : None, array (nu,) or (steps, nu), callable (t, q, v) -> (nu,), mapping, or Controller, optional
         Values of ``model.input_names``, units as the loads take them; zero if not given. An array (steps, nu) has a
         row for each step, a callable is called as torque is, and a mapping has numbers, arrays (steps,) or
         callables of t by name.
@@ -91,6 +92,8 @@ def simulate(
         Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
         left zero.
+    pushes : sequence of Impulse and Push
+        Blows, and wrenches over windows of time.
     every : int
         Record each ``every``-th step.
     progress : callable (done, total), optional
@@ -138,38 +141,23 @@ def run(model: System, given: RunArguments) -> Trajectory:
     -------
     Trajectory
     """
-    require_system(model)
-    model.require_regular()
-    methods = model.methods
-    if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
-        raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
-    for name in ("wrenches", "prescribed"):
-        value = getattr(given, name)
-        if value is not None and not isinstance(value, Mapping):
-            raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
-    limits = given.effort_limits
-    if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
-        raise InputError(Argument("effort_limits", limits) + " must be True or False")
-    if given.progress is not None and not callable(given.progress):
-        raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
+    kind, given = checked(model, given)
     if type(model) is not Model and isinstance(model, ReducedModel):
         return run_reduced(model, given, run)
     if given.resume is not None:
-        given = _as_before(model, given)
-    kind: type[Integrator] = methods[given.method or next(iter(methods))]
+        given = as_before(model, given)
+        kind = model.methods[given.method]  # type: ignore[index]
     schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
-    every, t0 = whole(given.every), real(given.t0)
+    every = whole(given.every)
     if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
-    if not math.isfinite(t0):
-        raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
-    if every is not given.every or t0 is not given.t0:
-        given = given.but(every=every, t0=t0)
+    if every is not given.every:
+        given = given.but(every=every)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
-    require_times(t0, t0 + schedule.duration, shortest)
-    limited = LimitedTorque(model, given.torque) if limits and given.torque is not None else None
-    place = Place(kind, model, schedule.dt, given.options, given.torque if limited is None else limited.torque, given)
-    running = Running(place, given, schedule)
+    require_times(given.t0, given.t0 + schedule.duration, shortest)
+    given, held, limited = driven(model, given, schedule)
+    place = Place(kind, model, schedule.dt, given.options, given.torque, given)
+    running = Running(place, given, schedule, held)
 
     def outcome() -> Outcome:
         return running.outcome({"effort_cut": limited.shares()} if limited is not None else {})
@@ -183,14 +171,14 @@ def run(model: System, given: RunArguments) -> Trajectory:
     end = outcome()
     done = end.trajectory()
     if not end.sound():
-        _raise_unsound(model, done)
+        raise_unsound(model, done)
     if running.faces:
-        _require_right_way(model, done)
+        require_right_way(model, done)
     place.give_back()
     return done
 
 
-def _require_right_way(model: System, done: Trajectory) -> None:
+def require_right_way(model: System, done: Trajectory) -> None:
     """Raise a ConvergenceError if constraints hold the wrong way round at a record, as after a step by half a turn."""
     wrong = np.argwhere(~(model.facing_cosines(done.q) > FACES))
     if len(wrong):
@@ -204,16 +192,7 @@ def _require_right_way(model: System, done: Trajectory) -> None:
         )  # fmt: skip
 
 
-def require_system(model: Any) -> None:
-    """Raise an InputError unless a model is one that can be simulated."""
-    if not isinstance(model, System):
-        raise InputError(
-            named("model", model)
-            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
-        )
-
-
-def _raise_unsound(model: System, traj: Trajectory) -> None:
+def raise_unsound(model: System, traj: Trajectory) -> None:
     """Raise a ConvergenceError if a state or an energy of a trajectory is not finite, with the records before."""
     count = sound_records(traj)
     if count == len(traj):
@@ -224,31 +203,3 @@ def _raise_unsound(model: System, traj: Trajectory) -> None:
         Text(f"{traj.method}: the state at t = {traj.t[count]:.9g} s has blown up: ", why),
         time=float(traj.t[count]), residual=np.nan, iterations=0, trajectory=traj[:count] if count else None,
     )  # fmt: skip
-
-
-def _as_before(model: System, given: RunArguments) -> RunArguments:
-    """Return the arguments of a run that goes on: method, dt and options are those of the run before."""
-    before = given.resume
-    if not isinstance(before, Trajectory):
-        raise InputError(named("resume", before) + f" must be the Trajectory of a run, not {type(before)}")
-    made = before.settings
-    if not len(before.checkpoint):
-        raise InputError(
-            f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
-            f'SciPy methods have none (this one is by "{before.method}")'
-        )
-    if not isinstance(made.get("options"), dict) or "dt" not in made:
-        raise InputError("the settings of the run to resume are damaged; start from its last q and p")
-    if made.get("model_digest") != model.digest:
-        raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
-    start = given.q0, given.v0, given.p0, given.q1
-    if any(x is not None for x in start) or given.dt is not None or given.options:
-        raise InputError(
-            "with " + keyword("resume") + " the start, dt and options are those of the run; to change them start from "
-            + keyword("p0")
-        )
-    if "dt_range" in made:
-        raise InputError("the run to resume had steps that differed; start from its last q and p")
-    if given.method not in (None, before.method):
-        raise InputError(f'the run to resume was by "{before.method}", not "{given.method}"')
-    return given.but(method=before.method, dt=made["dt"], options=made["options"])

@@ -6,7 +6,8 @@ cdef double NO_GRAVITY[3]       # zeros
 cdef class ModelStepper(Stepper):
     """Base of the compiled integrators of models.
 
-    ``loads`` and ``constraints`` are a LoadList and a ConstraintList; ``user`` is None, or holds loads and constraints
+    ``loads`` and ``constraints`` are a LoadList and a ConstraintList; ``gates`` inputs behind the ``nu`` of the caller
+    say which of the loads act that do so for a while; ``user`` is None, or holds loads and constraints
     written in Python (``WrittenParts``).
     """
 
@@ -22,7 +23,7 @@ cdef class ModelStepper(Stepper):
         cdef int i, k = 0
         self.model, self.user = model, user
         self.loads, self.constraints = options.get("loads", LoadList()), options.get("constraints", ConstraintList())
-        self.set_up(m.nq, m.nv, nu, h, inputs, torque)
+        self.set_up(m.nq, m.nv, nu, h, inputs, torque, options.get("gates", 0))
         s.m, s.load, s.nload = m, self.loads.list, self.loads.count
         s.constraint, s.count = self.constraints.list, self.constraints.count
         if user is not None:
@@ -84,6 +85,14 @@ cdef class ModelStepper(Stepper):
         if self.lane.now.cause == CALLBACK_FAILED:
             raise self.exception
         return out, self.array(self.lane.held.push, self.shared.count)
+
+    def velocity_here(self, double[::1] out):
+        """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+        require_size(out.shape[0], self.nv, "entries of v")
+        if self.shared.user_constrains or self.shared.m.nlocked:
+            return False
+        self.velocity(self.lane.state.q, self.lane.state.x, &out[0] if self.nv else NULL)
+        return True
 
     cdef int constraint_count(self) noexcept nogil:
         return self.shared.count

@@ -9,7 +9,8 @@
 #   6. `begin` forgets all that lies before the state that was just set.
 #   7. The next steps depend on the kept memory, on the arguments, and on nothing else (Memory).
 
-from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
+                             PyObject_GetBuffer)
 from libc.stdint cimport uintptr_t
 
 from vitree.arguments import Asked
@@ -30,7 +31,8 @@ cdef bint bounded(const double* x, int n) noexcept nogil:
 
 
 cdef bint take(answer, int n, double* to) except -1:
-    # copies n finite doubles in order; whether the answer is a plain array of them. All else is for the careful way
+    # copies n finite doubles in order, unless `to` is NULL; whether the answer is a plain array of them. All else is for
+    # the careful way
     cdef Py_buffer found
     cdef const double* at
     cdef bint fits = False
@@ -47,7 +49,7 @@ cdef bint take(answer, int n, double* to) except -1:
         fits = True
         for k in range(n):
             fits = fits and isfinite(at[k])
-        if fits:
+        if fits and to != NULL:
             memcpy(to, at, n * sizeof(double))
     PyBuffer_Release(&found)
     return fits
@@ -90,6 +92,38 @@ cdef class Desk:
     cdef object copy(self, const double* x):
         memcpy(self.at, x, self.n * sizeof(double))
         return self.copied()
+
+
+#: Most steps of :meth:`Stepper.go`, which nothing interrupts, and its answer where it does nothing
+cdef enum:
+    MOST_AT_ONCE = 64
+    CAREFUL = -1
+
+
+cdef class Window:
+    """A view of doubles in the memory of a stepper, which lives as long as the view."""
+
+    cdef object owner
+    cdef double* at
+    cdef Py_ssize_t shape[1]
+    cdef Py_ssize_t strides[1]
+    cdef bint fixed
+
+    def __cinit__(self, owner):
+        self.owner = owner
+
+    @staticmethod
+    cdef Window of(owner, double* at, int n, bint fixed):
+        cdef Window made = Window(owner)
+        made.at, made.shape[0], made.strides[0], made.fixed = at, n, sizeof(double), fixed
+        return made
+
+    def __getbuffer__(self, Py_buffer* found, int flags):
+        if self.fixed and flags & PyBUF_WRITABLE:
+            raise BufferError("the array is read-only")
+        found.buf, found.obj, found.len, found.itemsize = self.at, self, self.shape[0] * sizeof(double), sizeof(double)
+        found.readonly, found.ndim, found.format = self.fixed, 1, b"d"
+        found.shape, found.strides, found.suboffsets, found.internal = self.shape, self.strides, NULL, NULL
 
 
 cdef class Before:
@@ -148,6 +182,9 @@ cdef class Stepper:
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
     cdef Before before                  # made by the first run that may ask the user's functions
+    cdef double* asked                  # (led_count,) joint forces as `go` takes them: those of the joints that lead
+    cdef int* led                       # (led_count,) where they act, or NULL: everywhere
+    cdef int led_count
     cdef Desk q_desk                    # and the arrays that they are given
     cdef Desk v_desk
     cdef readonly object exception      # raised by a callable
@@ -157,7 +194,7 @@ cdef class Stepper:
         self.lane.clock = clock_make(self.memory)
         self.lane.now = <Now*>self.memory.scratch(sizeof(Now))
 
-    cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque) except -1:
+    cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque, int gates=0) except -1:
         # the state, and what drives the system
         cdef Schedule* plan = &self.shared.schedule
         self.nq, self.nv = nq, nv
@@ -167,8 +204,8 @@ cdef class Stepper:
         plan.calls_user = callable(inputs) or callable(torque)
         if inputs is not None and not callable(inputs):
             inputs = np.ascontiguousarray(inputs, dtype=float)
-        fixed = not callable(inputs) and (inputs is None or inputs.ndim < 2 or not nu)
-        self.lane.drive.u = self.memory.given_reals(nu) if fixed else self.memory.scratch_reals(nu)
+        fixed = gates or not callable(inputs) and (inputs is None or inputs.ndim < 2 or not nu)
+        self.lane.drive.u = self.memory.given_reals(nu + gates) if fixed else self.memory.scratch_reals(nu)
         self.lane.drive.tau = self.memory.scratch_reals(nv) if callable(torque) else self.memory.given_reals(nv)
         self.drive(inputs, torque)
         return 0
@@ -199,6 +236,10 @@ cdef class Stepper:
         self.watched_out, self.watched_count, self.pushes_out, self.pushes_every = NULL, 0, NULL, 0
         plan.spans, plan.ends, plan.span_count, plan.begun = NULL, NULL, 0, 0
         plan.u_rows, plan.u_count, plan.until, plan.arrived = NULL, 0, INFINITY, False
+        self.memory.clear()
+
+    def clear(self):
+        """Forget all that lies behind, as it was made."""
         self.memory.clear()
 
     @property
@@ -349,15 +390,8 @@ cdef class Stepper:
             self.require_room(records, row + written)
         with nogil:
             for k in range(count):
-                if asks:
-                    self.before.note()
-                self.open_step()
-                status = self.advance()
+                status = self.take_step(asks)
                 if status != OK:
-                    # a NaN has its reason
-                    status = now.cause if now.cause != OK else status
-                    if status == CALLBACK_FAILED:
-                        self.before.put_back()
                     break
                 at = clock.steps - plan.begun
                 if self.pushes_out != NULL and at % self.pushes_every == 0:
@@ -382,6 +416,140 @@ cdef class Stepper:
                         break
         records.rows = row
         return status
+
+    cdef int take_step(self, bint asks) noexcept nogil:
+        # a whole step but for the clock
+        cdef int status
+        if asks:
+            self.before.note()
+        self.open_step()
+        status = self.advance()
+        if status != OK:
+            # a NaN has its reason
+            status = self.lane.now.cause if self.lane.now.cause != OK else status
+            if status == CALLBACK_FAILED:
+                self.before.put_back()
+        return status
+
+    # ---- a run that a person holds -------------------------------------------------------------------
+
+    def go(self, steps, torque, inputs):
+        """Advance by at most MOST_AT_ONCE steps under a torque (nv,) and inputs (nu,); None: those that act already.
+
+        Returns the status. It is CAREFUL, and nothing was done, where the arguments are no int and plain arrays of
+        finite doubles, or what acts already is not finite.
+        """
+        cdef Drive* drive = &self.lane.drive
+        cdef double* tau = drive.tau if self.led == NULL else self.asked
+        cdef long k, count
+        cdef int status = OK, size = self.nv if self.led == NULL else self.led_count
+        cdef bint asks = self.asks()
+        if type(steps) is not int or not 1 <= steps <= MOST_AT_ONCE:
+            return CAREFUL
+        count = steps
+        if inputs is not None and (self.ask_inputs is not None or self.shared.schedule.u_rows != NULL
+                                   or not take(inputs, self.shared.schedule.nu, NULL)):
+            return CAREFUL
+        if torque is not None and (self.ask_torque is not None or not take(torque, size, tau)):
+            return CAREFUL
+        if inputs is not None:
+            take(inputs, self.shared.schedule.nu, drive.u)
+        self.spread_torque()
+        if not (all_finite(drive.tau, self.nv) and all_finite(drive.u, self.shared.schedule.nu)):
+            return CAREFUL
+        if asks and self.before is None:
+            self.before = Before(self.memory)
+        self.require_rows(self.lane.clock.steps - self.shared.schedule.begun + count)
+        with nogil:
+            for k in range(count):
+                status = self.take_step(asks)
+                if status != OK:
+                    break
+                self.close_step()
+        return status
+
+    cdef void spread_torque(self) noexcept nogil:
+        # the joint forces of the joints that lead, where they act
+        cdef int k
+        for k in range(self.led_count):
+            self.lane.drive.tau[self.led[k]] = self.asked[k]
+
+    def go_part(self, double h, bint last):
+        """Advance by a part of a step, h [s], the clock's count by one after the last part; return the status."""
+        cdef double whole = self.lane.now.h
+        cdef int status
+        if self.asks() and self.before is None:
+            self.before = Before(self.memory)
+        self.require_rows(self.lane.clock.steps - self.shared.schedule.begun + 1)
+        self.spread_torque()
+        self.lane.now.h = h
+        status = self.take_step(self.asks())
+        if status == OK and not last:
+            self.lane.clock.t += h
+            self.lane.clock.total_iterations += self.lane.now.iterations
+        self.lane.now.h = whole
+        if status == OK and last:
+            self.close_step()
+        return status
+
+    def strike(self, const double[::1] x):
+        """Change p (or v) at the state by a blow; what lies behind says no more what comes."""
+        memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
+        self.struck()
+
+    cdef void struck(self) noexcept nogil:
+        self.begin()
+
+    def lead(self, indices):
+        """Take joint forces, in :meth:`go`, on these coordinates alone, none on the others."""
+        cdef int k
+        self.led_count = len(indices)
+        self.led = <int*>self.memory.given(self.led_count * sizeof(int))
+        self.asked = self.memory.given_reals(self.led_count)
+        for k in range(self.led_count):
+            self.led[k] = indices[k]
+
+    def windows(self):
+        """The arrays q (nq,) and p or v (nv,), read-only, the torque (nv,) and the inputs (nu,), where steps have them."""
+        cdef int nu = self.shared.schedule.nu
+        cdef Window torque = Window.of(self, self.lane.drive.tau, self.nv, False)
+        if self.led != NULL:
+            torque = Window.of(self, self.asked, self.led_count, False)
+        return tuple(np.asarray(window) for window in (
+            Window.of(self, self.lane.state.q, self.nq, True), Window.of(self, self.lane.state.x, self.nv, True),
+            torque, Window.of(self, self.lane.drive.u, nu, False)))
+
+    def row(self, records, long row):
+        """Write the state to a row of the records, with what is known of the step that led to it."""
+        cdef double[::1] t = records.t, error = records.residual
+        cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
+        cdef int[::1] iterations = records.iterations
+        cdef int c
+        self.require_room(records, row + 1)
+        t[row], iterations[row], error[row] = self.lane.clock.t, self.lane.now.iterations, self.lane.now.error
+        for c in range(self.nq):
+            q[row, c] = self.lane.state.q[c]
+        for c in range(self.nv):
+            x[row, c] = self.lane.state.x[c]
+        for c in range(self.constraint_count()):
+            multipliers[row, c] = self.multiplier(c) if self.lane.clock.steps else NAN
+
+    def velocity_here(self, double[::1] out):
+        """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+        return False
+
+    def open_gate(self, int k, bint opened):
+        """Let a load act that does so for a while, or not."""
+        self.lane.drive.u[self.shared.schedule.nu + k] = 1.0 if opened else 0.0
+
+    def count_from(self, long steps):
+        """Say at which of the steps since the state was set rows of inputs and of motion begin."""
+        self.shared.schedule.begun = steps
+
+    @property
+    def begun(self):
+        """The step at which rows of inputs and of motion begin."""
+        return self.shared.schedule.begun
 
     def require_room(self, records, long rows):
         """Raise a ValueError unless the arrays of the records have the state's widths and so many rows."""

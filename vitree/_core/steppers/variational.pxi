@@ -295,6 +295,11 @@ cdef class VariationalStepper(ModelStepper):
         memset(progress, 0, sizeof(Progress))
         progress.opening, progress.density = True, NAN
 
+    cdef void struck(self) noexcept nogil:
+        # the counts of the run stay
+        self.forget()
+        self.lane.clock.h_last, self.lane.clock.restarted, self.lane.progress.opening = 0.0, True, True
+
     cdef double multiplier(self, int c) noexcept nogil:
         return self.lane.held.force[c]
 

@@ -44,6 +44,9 @@ class Nonholonomic(VehicleIntegrator):
         self.model.require_allowed(q, x)
         super().start(t, q, x)
 
+    def checked_torque(self, torque):
+        return _without_driven(self.model, torque)
+
     def _alpha(self) -> float:
         alpha = alpha_of(self.chosen)
         if alpha != 0.5:
@@ -150,6 +153,13 @@ class NonholonomicSciPy(VehicleSciPy):
         self.model.require_allowed(q, x)
         y = self.field.unknowns(q, x)
         super().start(t, y[: self.model.nq], y[self.model.nq :])
+
+    def state(self):
+        y = self.field.state_of(self.t, np.concatenate((self.q, self.v)))
+        return tuple(np.array(part) for part in y)
+
+    def checked_torque(self, torque):
+        return _without_driven(self.model, torque)
 
     def _rate_of(self, t, y):
         return self.field.rate_at(t, np.ascontiguousarray(y))

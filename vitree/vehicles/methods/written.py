@@ -150,31 +150,61 @@ class WrittenStepper:
             asked = self.steps - self.begun + count
             raise ValueError(f"the inputs end after {len(self.rows)} steps; {asked} are asked for")
         for _ in range(count):
-            self.open_step()
-            try:
-                self.advance()
-            except np.linalg.LinAlgError:
-                self.exception = self.failure("its equations are singular; halve dt")
-                return CALLBACK_FAILED
-            except (VitreeError, KeyboardInterrupt) as stop:
-                self.exception = stop
-                return CALLBACK_FAILED
-            except Exception as error:
-                self.exception = CallableError(
-                    f"a function of {self.model.name} raised {told(error)} in the step from t = {self.t:.9g} s",
-                    time=self.t,
-                )  # fmt: skip
-                self.exception.__cause__ = error
-                return CALLBACK_FAILED
+            if status := self.take_step():
+                return status
             self.close_step()
             if (self.steps - self.begun) % every == 0:
-                row = records.rows
-                records.t[row], records.q[row], records.x[row] = self.t, self.q, self.x
-                records.iterations[row], records.residual[row] = self.iterations, self.error
+                self.row(records, records.rows)
                 if self.contraction_out is not None:
-                    self.contraction_out[row] = self.contraction
+                    self.contraction_out[records.rows] = self.contraction
                 records.rows += 1
         return 0
+
+    def take_step(self) -> int:
+        # a whole step but for the clock
+        self.open_step()
+        try:
+            self.advance()
+        except np.linalg.LinAlgError:
+            self.exception = self.failure("its equations are singular; halve dt")
+            return CALLBACK_FAILED
+        except (VitreeError, KeyboardInterrupt) as stop:
+            self.exception = stop
+            return CALLBACK_FAILED
+        except Exception as error:
+            self.exception = CallableError(
+                f"a function of {self.model.name} raised {told(error)} in the step from t = {self.t:.9g} s", time=self.t
+            )
+            self.exception.__cause__ = error
+            return CALLBACK_FAILED
+        return 0
+
+    # ---- a run that a person holds ----------------------------------------------------------------
+
+    def go(self, count, torque, inputs):
+        self.drive(inputs, torque)
+        for _ in range(count):
+            if status := self.take_step():
+                return status
+            self.close_step()
+        return 0
+
+    def drive(self, inputs, torque):
+        if isinstance(inputs, np.ndarray) and inputs.ndim == 1:
+            self.u = inputs.copy()
+        if isinstance(torque, np.ndarray):
+            self.tau = torque.copy()
+
+    def count_from(self, steps):
+        self.begun = steps
+
+    def clear(self):
+        # every array is made anew by `set_state`
+        pass
+
+    def row(self, records, row):
+        records.t[row], records.q[row], records.x[row] = self.t, self.q, self.x
+        records.iterations[row], records.residual[row] = self.iterations, self.error
 
     def open_step(self):
         # the inputs and the length of the step from the state

@@ -1,0 +1,185 @@
+"""What happens between the steps of a run: controllers are asked, answers begin to act, a robot is pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.integrators import Integrator
+from vitree.mechanism.pushes import Impulse, Push
+from vitree.run.controller import Held
+
+#: Share of a step within which a time is the step's end.
+NEAR = 1e-9
+
+
+class Event(NamedTuple):
+    """Something that happens at one time: a blow, or the gate of a push opens or closes."""
+
+    step: int
+    rest: float  # [s] since that step began
+    order: int  # at the same time gates close before others open
+    push: Impulse | int
+    opened: bool
+
+
+class Between:
+    """What happens between the steps of a run.
+
+    Parameters
+    ----------
+    integrator : Integrator
+        With its state.
+    t0 : float [s]
+        When the run began; steps are counted from there.
+    held : mapping of "torque" and "inputs" to Held
+    pushes : sequence of Impulse and Push
+        Those of class Push are those of the integrator, in the same order.
+    resume : Trajectory, optional
+        The run that goes on.
+    """
+
+    def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held], pushes: tuple,
+                 resume: Any = None):  # fmt: skip
+        self.integrator, self.t0, self.held = integrator, t0, dict(held)
+        self.events = sorted(_events(pushes, t0, integrator.dt), key=lambda event: event[:3])
+        self.done = 0
+        self.busy = bool(self.held or self.events)
+        if not self.busy:
+            return
+        integrator.commanded = True
+        for k in range(sum(isinstance(push, Push) for push in pushes)):
+            integrator.open_gate(k, False)
+        at = integrator.steps
+        while self.done < len(self.events) and self.events[self.done][:2] < (at, 0.0):
+            event = self.events[self.done]
+            if not isinstance(event.push, Impulse):
+                integrator.open_gate(event.push, event.opened)
+            self.done += 1
+        kept = {} if resume is None else resume.settings.get("held", {})
+        for name, one in self.held.items():
+            if name in kept:
+                one.take_up(kept[name])
+        self.command()
+
+    def command(self) -> None:
+        """Let the values that are held act."""
+        if self.held:
+            self.integrator.command(*(self.held[name].value if name in self.held else None
+                                      for name in ("torque", "inputs")))  # fmt: skip
+
+    def advance(self, steps: int, take: Callable[[int], None], end_step: Callable[[], None]) -> None:
+        """Take steps; ``take`` takes so many at once, and ``end_step`` follows one that was taken in parts."""
+        integrator = self.integrator
+        while steps > 0:
+            at = integrator.steps
+            self._happen(at)
+            if self._next_event() < at + 1:
+                self._parts(at)
+                end_step()
+                steps -= 1
+                continue
+            ahead = min([self._next_event(), *(one.next(at) for one in self.held.values())]) - at
+            count = int(min(steps, ahead))
+            take(count)
+            steps -= count
+
+    def _next_event(self) -> float:
+        """The step in which the next event lies."""
+        return self.events[self.done].step if self.done < len(self.events) else np.inf
+
+    def _happen(self, at: int) -> None:
+        """Let happen all that does before the step ``at``."""
+        seen: list[tuple] = []
+
+        def look() -> tuple:
+            if not seen:
+                seen.append(self.integrator.look())
+            return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in seen[0])
+
+        if any([one.happen(at, look) for one in self.held.values()]):
+            self.command()
+        while self.done < len(self.events) and self.events[self.done][:2] == (at, 0.0):
+            self._event()
+
+    def _parts(self, at: int) -> None:
+        """Take the step ``at``, parted by the events within it; where a part fails all is as before the step."""
+        integrator, dt, past, before = self.integrator, self.integrator.dt, 0.0, (self.integrator.keep(), self.keep())
+        try:
+            while self._next_event() == at:
+                rest = self.events[self.done].rest
+                if rest > past:
+                    integrator.advance_part(rest - past, False)
+                    past = rest
+                self._event()
+            integrator.advance_part(dt - past, True)
+        except BaseException:
+            integrator.go_back(before[0])
+            self.go_back(before[1])
+            raise
+
+    def _event(self) -> None:
+        """Let the next event happen."""
+        event, integrator = self.events[self.done], self.integrator
+        self.done += 1
+        if isinstance(event.push, Impulse):
+            self.strike(event.push)
+        else:
+            integrator.open_gate(event.push, event.opened)
+
+    def strike(self, blow: Impulse) -> None:
+        """Change the momentum by J^T (angular, linear impulse)."""
+        integrator, model = self.integrator, self.integrator.model
+        q, x = integrator.state()
+        change = model.frame_jacobian(blow.frame, q, blow.axes).T @ np.array([*blow.angular, *blow.impulse])
+        if integrator.uses_momentum:
+            integrator.strike(x + change)
+            return
+        p = model.momenta(q[None], x[None]) + change
+        rates = integrator.rates(np.array([integrator.t]), x[None])
+        integrator.strike(model.constrained_velocities(q[None], p, rates)[0])
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the controllers hold, for the record."""
+        return {"held": {name: one.settings() for name, one in self.held.items()}} if self.held else {}
+
+    def keep(self) -> tuple:
+        """Return all that changes in a run."""
+        return self.done, {name: one.keep() for name, one in self.held.items()}
+
+    def go_back(self, kept: tuple) -> None:
+        """Go on from what :meth:`keep` returned."""
+        self.done = kept[0]
+        opened = dict.fromkeys([e.push for e in self.events if not isinstance(e.push, Impulse)], False)
+        opened |= {e.push: e.opened for e in self.events[: self.done] if not isinstance(e.push, Impulse)}
+        for k, now in opened.items():
+            self.integrator.open_gate(k, now)
+        for name, one in self.held.items():
+            one.go_back(kept[1][name])
+        self.command()
+
+
+def _events(pushes: tuple, t0: float, dt: float) -> list[Event]:
+    events, gates = [], 0
+    for push in pushes:
+        if isinstance(push, Push):
+            events += [Event(*_place(push.start, t0, dt), 1, gates, True),
+                       Event(*_place(push.end, t0, dt), 0, gates, False)]  # fmt: skip
+            gates += 1
+        else:
+            events.append(Event(*_place(push.at, t0, dt), 2, push, False))
+    return events
+
+
+def _place(t: float, t0: float, dt: float) -> tuple[int, float]:
+    """The step in which a time lies, and the time since the step began."""
+    share = (t - t0) / dt
+    if abs(share) > 2.0**53:
+        return (2**53 if share > 0 else -1), 0.0
+    step = round(share)
+    if abs(share - step) <= NEAR * max(1.0, abs(share)):
+        return step, 0.0
+    step = int(np.floor(share))
+    return step, t - (t0 + step * dt)

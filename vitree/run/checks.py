@@ -1,0 +1,146 @@
+"""Checks of a run's arguments, and what they come to; simulate() and Simulation have the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from vitree.arguments import plain_scalar, real, several, shown
+from vitree.errors import InputError, UnknownNameError
+from vitree.integrators import Integrator
+from vitree.mechanism.pushes import Impulse, Push
+from vitree.model.model import Model
+from vitree.model.signals import LimitedTorque
+from vitree.model.system import System
+from vitree.run.arguments import RunArguments, Schedule
+from vitree.run.controller import Controller, Held
+from vitree.run.trajectory import Trajectory
+from vitree.wording import Argument, keyword, named
+
+
+def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunArguments]:
+    """Return the integrator's class, and the arguments with plain numbers for some.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If an argument is wrong that does not depend on the steps.
+    ModelError
+        If accelerations do not exist.
+    """
+    require_system(model)
+    model.require_regular()
+    methods = model.methods
+    if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
+        raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
+    for name in ("wrenches", "prescribed"):
+        value = getattr(given, name)
+        if value is not None and not isinstance(value, Mapping):
+            raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
+    limits = given.effort_limits
+    if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
+        raise InputError(Argument("effort_limits", limits) + " must be True or False")
+    if given.progress is not None and not callable(given.progress):
+        raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
+    t0 = real(given.t0)
+    if not math.isfinite(t0):
+        raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
+    if t0 is not given.t0:
+        given = given.but(t0=t0)
+    if type(given.pushes) is not tuple or given.pushes:
+        given = given.but(pushes=_pushes(model, given.pushes))
+    return methods[given.method or next(iter(methods))], given
+
+
+def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:
+    """Return blows and pushes on frames that the model has."""
+    found = several(pushes, "pushes", "a sequence of Impulse and Push")
+    for push in found:
+        if not isinstance(push, Impulse | Push):
+            raise InputError(named("pushes", pushes) + f" has {shown(push)}; they are of Impulse and Push")
+        require_moving_frame(model, push)
+    return found
+
+
+def require_moving_frame(model: System, push: Impulse | Push) -> None:
+    """Raise an InputError if a push is on nothing that moves, an UnknownNameError if there is no such frame."""
+    full = model.full
+    if not isinstance(full, Model):
+        raise InputError(f'"{model.name}" takes no pushes; give inputs= or torque=')
+    frame = full._frame(push.frame)
+    if full.flat.frame_body[frame] < 0:
+        raise InputError(f'the {push.name} does nothing: "{push.frame}" is fixed to the world')
+
+
+def driven(
+    model: System, given: RunArguments, schedule: Schedule
+) -> tuple[RunArguments, dict[str, Held], LimitedTorque | None]:
+    """Return the arguments with what acts at the start instead of controllers, the controllers, and effort limits.
+
+    Raises
+    ------
+    InputError
+        If a controller or push does not go with the steps, or torque with the effort limits.
+    """
+    limited: LimitedTorque | None = None
+    torque: Any = given.torque
+    if given.effort_limits and torque is not None:
+        if isinstance(torque, Controller):
+            limited, first = LimitedTorque(model, torque.answer), torque.initial
+            if first is not None:
+                first = limited.cut_to(model.validate_velocity(first, "initial"))
+            torque = torque.through(limited.torque, first)  # type: ignore[arg-type]
+        else:
+            limited = LimitedTorque(model, torque)
+            torque = limited.torque
+        given = given.but(torque=torque)
+    held: dict[str, Held] = {}
+    for name, size in (("torque", model.nv), ("inputs", len(model.input_names))):
+        value = getattr(given, name)
+        if isinstance(value, Controller):
+            held[name] = Held(value, name, size, schedule.dt)
+            given = given.but(**{name: held[name].value})
+    uneven = schedule.adaptive or schedule.spans is not None
+    if uneven and (held or given.pushes):
+        what = "a controller needs" if held else "pushes need"
+        other = keyword("adapt", "method") if schedule.adaptive else named("dt", given.dt) + " of several steps"
+        raise InputError(f"{what} steps of equal length; leave out " + other)
+    return given, held, limited
+
+
+def require_system(model: Any) -> None:
+    """Raise an InputError unless a model is one that can be simulated."""
+    if not isinstance(model, System):
+        raise InputError(
+            named("model", model)
+            + f" must be a vitree Model (load_urdf or tree.compile() makes one), not {type(model)}"
+        )
+
+
+def as_before(model: System, given: RunArguments) -> RunArguments:
+    """Return the arguments of a run that goes on: method, dt and options are those of the run before."""
+    before = given.resume
+    if not isinstance(before, Trajectory):
+        raise InputError(named("resume", before) + f" must be the Trajectory of a run, not {type(before)}")
+    made = before.settings
+    if not len(before.checkpoint):
+        raise InputError(
+            f"the trajectory has no checkpoint to resume from: give the whole run, not a part of it; runs by the "
+            f'SciPy methods have none (this one is by "{before.method}")'
+        )
+    if not isinstance(made.get("options"), dict) or "dt" not in made:
+        raise InputError("the settings of the run to resume are damaged; start from its last q and p")
+    if made.get("model_digest") != model.digest:
+        raise InputError(f'the run to resume is of another model than "{model.name}": of "{before.model_name}"')
+    start = given.q0, given.v0, given.p0, given.q1
+    if any(x is not None for x in start) or given.dt is not None or given.options:
+        raise InputError(
+            "with " + keyword("resume") + " the start, dt and options are those of the run; to change them start from "
+            + keyword("p0")
+        )
+    if "dt_range" in made:
+        raise InputError("the run to resume had steps that differed; start from its last q and p")
+    if given.method not in (None, before.method):
+        raise InputError(f'the run to resume was by "{before.method}", not "{given.method}"')
+    return given.but(method=before.method, dt=made["dt"], options=made["options"])

@@ -1,0 +1,517 @@
+"""Simulation: a run that a person holds, and advances by steps."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.arguments import entries, of_kind, shown, whole
+from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.base import Integrator, Records, Torque
+from vitree.integrators.idle import windows_of
+from vitree.mechanism.pushes import Impulse, Push
+from vitree.model.model import Model
+from vitree.model.reduced import ReducedModel
+from vitree.model.system import System
+from vitree.run.arguments import RunArguments, Schedule, require_times
+from vitree.run.between import Between
+from vitree.run.checks import as_before, checked, driven, require_moving_frame
+from vitree.run.controller import Controller
+from vitree.run.outcome import Outcome
+from vitree.run.reduced import contracted, expanded
+from vitree.run.running import begun, write_row
+from vitree.run.trajectory import Trajectory
+from vitree.run.views import Views
+from vitree.wording import Argument, keyword, named
+
+#: Rows of the first records.
+ROOM = 64
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedState:
+    """All that the next steps of a :class:`Simulation` depend on; :meth:`Simulation.restore` takes it.
+
+    It can be pickled. Records are not in it, nor what the functions of a controller remember.
+
+    Attributes
+    ----------
+    t : float [s]
+    of : tuple
+        What the simulation must be that goes on from it: digest of the model, method, dt, options.
+    kept, between : object
+        Of the integrator, and of controllers and pushes.
+    torque : (nv,) array [N or N m]
+    inputs : (nu,) array [units as the loads take them]
+    """
+
+    t: float
+    of: tuple
+    kept: Any
+    torque: np.ndarray
+    inputs: np.ndarray
+    between: Any
+
+    def __repr__(self) -> str:
+        return f"<vitree.SavedState at t = {self.t:.9g} s>"
+
+
+class Simulation:
+    """A run that is held: it has a state, and advances when it is told to.
+
+    Parameters
+    ----------
+    model : Model, or another System
+    q0, v0, p0 : arrays, optional
+        The start, as of :func:`vitree.simulate`.
+    dt : float [s]
+        The step; with the option adapt the step at rest.
+    method : str, optional
+        A name of ``model.methods``.
+    t0 : float [s]
+    torque, inputs : optional
+        As of :func:`vitree.simulate`: arrays act until others are given, callables are asked in each step, and a
+        :class:`vitree.Controller` at its own times.
+    effort_limits, wrenches, wrench_axes, prescribed, pushes :
+        As of :func:`vitree.simulate`.
+    every : int
+        Record the start and each ``every``-th step; 0: only what :meth:`record` records.
+    resume : Trajectory, optional
+        Go on from the end of this run instead, bit for bit as if it had not stopped.
+    **options
+        Of the method.
+
+    Attributes
+    ----------
+    model : System
+    method : str
+    dt : float [s]
+
+    Raises
+    ------
+    InputError, UnknownNameError, ModelError
+        If an argument is wrong; the text says which, and what is accepted.
+
+    Notes
+    -----
+    ``q``, ``v``, ``p``, ``torque`` and ``inputs`` are arrays that no call moves: each is always the same array with
+    other numbers in it. ``q``, ``v`` and ``p`` cannot be written to. Those that a method does not step are worked out
+    when they are asked for: ``v`` and ``p`` of an earlier step have the earlier numbers until then.
+    """
+
+    def __init__(
+        self,
+        model: System,
+        q0: ArrayLike | None = None,
+        v0: ArrayLike | None = None,
+        *,
+        dt: float | None = None,
+        method: str | None = None,
+        p0: ArrayLike | None = None,
+        t0: float = 0.0,
+        torque: Torque | Controller = None,
+        effort_limits: bool = False,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        wrench_axes: str = "world",
+        inputs: Any = None,
+        prescribed: Mapping[str, Any] | None = None,
+        pushes: Iterable[Impulse | Push] = (),
+        every: int = 0,
+        resume: Trajectory | None = None,
+        **options: Any,
+    ):
+        given = RunArguments(
+            q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, torque=torque, effort_limits=effort_limits,
+            wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs, prescribed=prescribed, pushes=pushes,
+            resume=resume, options=options,
+        )  # fmt: skip
+        kind, given = checked(model, given)
+        self.model: System = model
+        self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
+        if self._reduced is not None:
+            given = expanded(self._reduced, given)
+        full: Any = model.full
+        if resume is not None:
+            given = as_before(full, given)
+            kind = full.methods[given.method]
+        adaptive = given.options.get("adapt") is not None and "adapt" in kind.options
+        self._schedule = schedule = Schedule.one(given.dt, adaptive)
+        require_times(given.t0, given.t0, schedule.dt)
+        self._every = every = _every(every)
+        given, held, self._limited = driven(full, given, schedule)
+        self.method, self.dt = kind.name, schedule.dt
+        self._given = given
+        acting: Any = given.torque
+        self._integrator: Any = kind(full, schedule.dt, torque=acting, wrenches=given.wrenches,
+                                     wrench_axes=given.wrench_axes, inputs=given.inputs, prescribed=given.prescribed,
+                                     **windows_of(given.pushes), **given.options)  # fmt: skip
+        integrator = self._integrator
+        integrator.commanded = True
+        self._held = held
+        rows = isinstance(integrator.inputs, np.ndarray) and integrator.inputs.ndim == 2
+        #: whether a step takes a torque, and inputs
+        self._free = (
+            "torque" not in held and not callable(integrator.torque),
+            "inputs" not in held and not callable(integrator.inputs) and not rows,
+        )
+        self._views = Views(integrator, model, self._limited is not None or bool(held))
+        self._stepper = self._views.stepper
+        self._start(given)
+
+    # ---- a start ---------------------------------------------------------------------------------------
+
+    def _start(self, given: RunArguments) -> None:
+        """Set the state and all that goes with it."""
+        integrator = self._integrator
+        integrator.renew()
+        self._records: Records = begun(integrator, given, self._schedule, 0)
+        self._count = 0
+        self._most, self._first_step = integrator.lasts(), integrator.steps
+        self._windowed = bool(integrator.motion.names) and self._most is None
+        self._between = Between(integrator, integrator.t0, self._held, tuple(given.pushes), given.resume)
+        self._views.forget()
+        self._act_at_first()
+        if self._every:
+            self.record()
+        #: whether the compiled stepper alone can take steps
+        self._plain = (
+            self._stepper is not None and self._limited is None and not self._between.busy
+            and not self._every and self._most is None and not self._windowed
+            and type(integrator).checked_torque is Integrator.checked_torque
+        )  # fmt: skip
+
+    def _act_at_first(self) -> None:
+        """Let act what did when the simulation was made."""
+        integrator: Any = self._integrator
+        torque, inputs, (asked, rowed) = self._views.torque, self._views.inputs, self._free
+        torque[:], inputs[:] = 0.0, 0.0
+        if asked and integrator.torque is not None:
+            tau = integrator.torque
+            torque[:] = tau if self._reduced is None else self._reduced.contract_force(tau)
+        if rowed and integrator.inputs is not None:
+            inputs[:] = integrator.inputs
+
+    # ---- the state -------------------------------------------------------------------------------------
+
+    @property
+    def t(self) -> float:
+        """Time of the state [s]."""
+        return self._integrator.t
+
+    @property
+    def steps(self) -> int:
+        """Steps since the start."""
+        return self._integrator.steps
+
+    @property
+    def q(self) -> np.ndarray:
+        """Configuration (nq,) [m or rad]."""
+        return self._views.q
+
+    @property
+    def v(self) -> np.ndarray:
+        """Velocity (nv,) [m/s or rad/s]."""
+        return self._views.v
+
+    @property
+    def p(self) -> np.ndarray:
+        """Momentum (nv,) [kg m/s or kg m^2/s]."""
+        return self._views.p
+
+    @property
+    def energy(self) -> float:
+        """Kinetic plus potential energy [J]."""
+        kinetic, potential = self.model.energies(self.q[None], self.v[None])[0, :2]
+        return float(kinetic + potential)
+
+    @property
+    def torque(self) -> np.ndarray:
+        """Joint forces (nv,) [N or N m] that act from the state on; write to it, or give others to :meth:`step`."""
+        return self._views.torque
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Inputs (nu,) [units as the loads take them] that act from the state on, of ``model.input_names``."""
+        return self._views.inputs
+
+    def __repr__(self) -> str:
+        return f"<vitree.Simulation of {self.model.name!r} by {self.method}: t = {self.t:g} s, dt = {self.dt:g} s>"
+
+    # ---- steps -----------------------------------------------------------------------------------------
+
+    def step(self, steps: int = 1, *, torque: ArrayLike | None = None, inputs: Any = None) -> None:
+        """Advance.
+
+        Parameters
+        ----------
+        steps : int
+        torque : (nv,) array, optional [N or N m]
+            Joint forces that act from here on, over these steps and later ones. None: those before.
+        inputs : (nu,) array, or mapping of names to numbers, optional [units as the loads take them]
+            Inputs that act from here on; a mapping changes those that it names.
+
+        Raises
+        ------
+        InputError
+            If an argument is wrong, or a row of inputs or motion is missing; nothing is done then.
+        ConvergenceError, CallableError
+            If a step fails. The state is that before the failed step; the attribute ``trajectory`` has the records.
+        """
+        if self._plain:
+            status = self._stepper.go(steps, torque, inputs)
+            if not status:
+                return
+            if status > 0:
+                raise self._told(self._integrator._stopped(status))
+        self._step(steps, torque, inputs)
+
+    def _step(self, steps: Any, torque: Any, inputs: Any) -> None:
+        """Advance, after all arguments are checked."""
+        count = whole(steps)
+        if count is None or not 1 <= count < 2**53:
+            raise InputError(Argument("steps", steps) + " must be a whole number of steps, at least 1")
+        self._require_free("torque", torque, self._free[0])
+        self._require_free("inputs", inputs, self._free[1])
+        tau = None if torque is None else self.model.validate_velocity(torque, "torque")
+        u = None if inputs is None else self._inputs_of(inputs)
+        integrator: Any = self._integrator
+        if self._most is not None and integrator.steps - self._first_step + count > self._most:
+            raise InputError(
+                f"{count} steps are asked for after {integrator.steps - self._first_step}, and rows of inputs or of "
+                f"prescribed motion end after {self._most}"
+            )
+        if self._free[0]:
+            integrator.checked_torque(self._views.torque if tau is None else tau)
+        for name, given, array in (("torque", tau, self._views.torque), ("inputs", u, self._views.inputs)):
+            if not np.isfinite(array if given is None else given).all():
+                raise InputError(named(name, array) + f" that act are {shown(array)}; they must be finite")
+        if tau is not None:
+            self._views.torque[:] = tau
+        if u is not None:
+            self._views.inputs[:] = u
+        self._command()
+        try:
+            if self._between.busy:
+                self._between.advance(count, self._take, self._note)
+            else:
+                self._take(count)
+        except (Exception, KeyboardInterrupt) as stop:
+            self._told(stop)
+            raise
+
+    def _require_free(self, name: str, given: Any, free: bool) -> None:
+        """Raise an InputError if a step is given what a callable, a controller or rows say."""
+        if given is not None and not free:
+            raise InputError(
+                named(name, given) + " of a step cannot be given: the simulation was made with a callable, a "
+                "Controller or rows of them"
+            )
+
+    def _inputs_of(self, inputs: Any) -> np.ndarray:
+        names = self.model.input_names
+        if isinstance(inputs, Mapping):
+            found = self._views.inputs.copy()
+            for name, value in inputs.items():
+                if name not in names:
+                    raise UnknownNameError("input", name, names, about=Argument("inputs", inputs, style="name"))
+                found[names.index(name)] = float(entries(value, (), f'inputs["{name}"]'))
+            return found
+        return entries(inputs, (len(names),), "inputs")
+
+    def _command(self) -> None:
+        """Let the arrays act where the stepper has arrays of its own."""
+        if not self._views.own_drive or self._held:
+            return
+        tau: Any = None
+        if self._free[0]:
+            tau = self._views.torque if self._limited is None else self._limited.cut_to(self._views.torque)
+            if self._reduced is not None:
+                tau = self._reduced._force_on_leaders(tau)
+        self._integrator.command(tau, self._views.inputs if self._free[1] else None)
+
+    def _take(self, count: int) -> None:
+        """Take steps, and record those that are to be recorded."""
+        integrator: Any = self._integrator
+        if self._windowed:
+            integrator.plan_ahead(count)
+        self._views.forget()
+        if not self._every:
+            integrator.advance(count)
+            return
+        while count > 0:
+            many = min(count, self._every - (integrator.steps - self._first_step) % self._every)
+            integrator.advance(many)
+            self._note()
+            count -= many
+
+    def _note(self) -> None:
+        """Record the state, if its step is to be recorded."""
+        self._views.forget()
+        if self._every and (self._integrator.steps - self._first_step) % self._every == 0:
+            self.record()
+
+    def _told(self, error: BaseException) -> BaseException:
+        """Return an error with the records so far."""
+        if self._count:
+            with contextlib.suppress(Exception):  # the error that stopped the run is the one to raise
+                error.trajectory = self.trajectory  # type: ignore[attr-defined]
+        return error
+
+    # ---- starting anew, going back -----------------------------------------------------------------------
+
+    def reset(self, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, p0: ArrayLike | None = None,
+              t0: float | None = None) -> None:  # fmt: skip
+        """Begin anew as the simulation was begun, from another start where one is given; records are dropped.
+
+        Torque and inputs are those of the beginning again. The steps after it have the bits of a new simulation.
+
+        Parameters
+        ----------
+        q0 : (nq,) array, optional [m or rad]
+        v0 : (nv,) array, optional [m/s or rad/s]
+        p0 : (nv,) array, optional [kg m/s or kg m^2/s]
+            Instead of v0. What is not given is as at the beginning; a ``p0`` replaces the ``v0`` of the beginning, and
+            a ``v0`` its ``p0``.
+        t0 : float, optional [s]
+
+        Raises
+        ------
+        InputError
+            If the start is wrong.
+        """
+        starts: dict[str, Any] = {"q0": q0, "v0": v0, "p0": p0, "t0": t0}
+        changed = {name: value for name, value in starts.items() if value is not None}
+        if "p0" in changed and "v0" not in changed:
+            changed["v0"] = None
+        elif "v0" in changed and "p0" not in changed:
+            changed["p0"] = None
+        given = self._given
+        if changed:
+            if given.resume is not None:
+                raise InputError("the simulation goes on from a run; make another one for another start")
+            if t0 is not None:
+                changed["t0"] = float(entries(t0, (), "t0"))
+            if self._reduced is not None:
+                start = expanded(self._reduced, RunArguments(**{k: x for k, x in changed.items() if x is not None}))
+                changed |= {k: getattr(start, k) for k in changed if changed[k] is not None}
+            given = given.but(**changed)
+        for one in self._held.values():
+            one.begin()
+        before = self.save(), self._records, self._count
+        try:
+            self._start(given)
+        except BaseException:
+            self.restore(before[0])
+            self._records, self._count = before[1:]
+            raise
+
+    def save(self) -> SavedState:
+        """Return all that the next steps depend on, for :meth:`restore`."""
+        views = self._views
+        return SavedState(self.t, self._of(), self._integrator.keep(), views.torque.copy(), views.inputs.copy(),
+                          self._between.keep())  # fmt: skip
+
+    def _of(self) -> tuple:
+        options = tuple(sorted((name, repr(value)) for name, value in self._given.options.items()))
+        return self.model.digest, self.method, self.dt, options
+
+    def restore(self, saved: SavedState) -> None:
+        """Go back, or on, to a state that :meth:`save` returned; the steps after it have the same bits as then.
+
+        Parameters
+        ----------
+        saved : SavedState
+            Of this simulation, or of one made with the same arguments.
+
+        Raises
+        ------
+        InputError
+            If it is of another model, method, dt or options, or damaged.
+        """
+        of_kind(saved, SavedState, "saved", "what save() returned")
+        for what, theirs, ours in zip(("model", "method", "dt", "options"), saved.of, self._of(), strict=True):
+            if theirs != ours:
+                text = "another model" if what == "model" else f"{what} {theirs}, and this simulation has {ours}"
+                raise InputError("the saved state is of " + text)
+        try:
+            self._integrator.go_back(saved.kept)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the saved state is damaged: {error}") from None
+        self._views.torque[:], self._views.inputs[:] = saved.torque, saved.inputs
+        self._between.go_back(saved.between)
+        self._views.forget()
+
+    # ---- blows ------------------------------------------------------------------------------------------
+
+    def push(self, frame: str, impulse: ArrayLike, angular: ArrayLike = (0.0, 0.0, 0.0), axes: str = "world") -> None:
+        """Give a frame a blow, now: the momentum jumps, the configuration does not.
+
+        Parameters
+        ----------
+        frame : str
+        impulse : (3,) array [N s]
+            At the frame's origin.
+        angular : (3,) array [N m s]
+        axes : {"world", "local"}
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If an argument is wrong; the text says which.
+        """
+        blow = Impulse(frame, impulse, self.t, angular, axes)  # type: ignore[arg-type]
+        require_moving_frame(self.model, blow)
+        self._between.strike(blow)
+        self._views.forget()
+
+    # ---- records ----------------------------------------------------------------------------------------
+
+    def record(self) -> None:
+        """Record the state."""
+        records, k, integrator = self._records, self._count, self._integrator
+        if k == len(records.t):
+            records.grow(max(ROOM, 2 * k))
+        records.rows = k
+        write_row(integrator, records, 1, 0)
+        if records.multipliers.shape[1] and not integrator.uses_momentum:
+            t, q, v = integrator.look()
+            records.multipliers[k] = integrator.multipliers_at(t, q, v)
+        self._count = k + 1
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The records so far.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        if not self._count:
+            raise InputError("nothing was recorded: call record(), or make the simulation with " + keyword("every"))
+        integrator, records = self._integrator, self._records
+        records.rows = self._count
+        done = integrator.steps
+        schedule = replace(self._schedule, steps=done, duration=max(self.t - integrator.t0, 0.0))
+        found = Outcome(integrator, records.copied(), schedule, self._every or 1, self._more(), None, False, False)
+        traj = found.trajectory()
+        if records.t[self._count - 1] != self.t:
+            traj = replace(traj, checkpoint=None)
+        return traj if self._reduced is None else contracted(self._reduced, traj)
+
+    def _more(self) -> dict[str, Any]:
+        """Settings beside those of the steps."""
+        cut = {} if self._limited is None else {"effort_cut": self._limited.shares()}
+        return cut | self._between.settings()
+
+
+def _every(every: Any) -> int:
+    count = whole(every)
+    if count is None or not 0 <= count < 2**63:
+        raise InputError(Argument("every", every) + " must be a whole number of steps, or 0")
+    return count

@@ -1,0 +1,115 @@
+"""The arrays of a run that is held: each is always the same array, with the numbers of the state in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vitree.integrators.base import Integrator
+from vitree.model.reduced import ReducedModel
+from vitree.model.system import System
+
+
+class Views:
+    """The state of an integrator in the coordinates of a model, and what acts on it.
+
+    Arrays of a compiled stepper are views of its memory. Others are filled when they are asked for.
+
+    Parameters
+    ----------
+    integrator : Integrator
+    model : System
+        That of the integrator, or a reduced one.
+    own_drive : bool
+        Whether torque and inputs are arrays that the stepper does not see.
+
+    Attributes
+    ----------
+    stepper : object or None
+        The compiled stepper.
+    torque : (nv,) array [N or N m]
+    inputs : (nu,) array
+    own_drive : bool
+    """
+
+    def __init__(self, integrator: Integrator, model: System, own_drive: bool):
+        full, reduced = integrator.model, model if isinstance(model, ReducedModel) and model is not model.full else None
+        stepper = getattr(integrator, "stepper", None)
+        self.stepper: Any = stepper if hasattr(stepper, "windows") else None  # a stepper of Python has none
+        self.own_drive = own_drive or self.stepper is None
+        self._integrator, self._model, self._reduced = integrator, model, reduced
+        self._seen: dict[str, int] = {}
+        q, x = np.zeros(full.nq), np.zeros(full.nv)
+        self.torque, self.inputs = np.zeros(model.nv), np.zeros(len(model.input_names))
+        if self.stepper is not None:
+            if reduced is not None and not self.own_drive:
+                self.stepper.lead(reduced._own_v.tolist())
+            q, x, *drive = self.stepper.windows()
+            if not self.own_drive:
+                self.torque, self.inputs = drive
+        # the state of the integrator, and the velocity that belongs to its momentum
+        self._full_q, self._full_x, self._full_v = q, x, np.zeros(full.nv)
+        if reduced is None:
+            moving = self._full_v if integrator.uses_momentum else x
+            self._q, self._v, self._p = q, moving, x if integrator.uses_momentum else np.zeros(full.nv)
+        else:
+            self._q, self._v, self._p = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+        self._seen_q, self._seen_v, self._seen_p = (_read_only(x) for x in (self._q, self._v, self._p))
+        #: whether q is always that of the state, and v or p as well
+        self._live = self.stepper is not None and reduced is None
+
+    def forget(self) -> None:
+        """Fill the arrays anew when they are next asked for, though no step was taken."""
+        self._seen.clear()
+
+    def _is_new(self, name: str) -> bool:
+        """Whether an array has the numbers of the state already; it has them from here on."""
+        steps = self._integrator.steps
+        if self._seen.get(name) == steps:
+            return True
+        self._seen[name] = steps
+        if self.stepper is None:
+            self._full_q[:], self._full_x[:] = self._integrator.state()
+        return False
+
+    @property
+    def q(self) -> np.ndarray:
+        """The configuration (nq,) [m or rad]."""
+        if not (self._live or self._is_new("q")) and self._reduced is not None:
+            self._full_q.take(self._reduced._own_q, out=self._q)
+        return self._seen_q
+
+    @property
+    def v(self) -> np.ndarray:
+        """The velocity (nv,) [m/s or rad/s]."""
+        by_momentum = self._integrator.uses_momentum
+        if (self._live and not by_momentum) or self._is_new("v"):
+            return self._seen_v
+        v = self._full_x
+        if by_momentum:
+            v = self._full_v
+            if self.stepper is None or not self.stepper.velocity_here(v):
+                v[:] = self._integrator.look()[2]
+        if self._reduced is not None:
+            v.take(self._reduced._own_v, out=self._v)
+        return self._seen_v
+
+    @property
+    def p(self) -> np.ndarray:
+        """The momentum (nv,) [kg m/s or kg m^2/s]."""
+        by_momentum = self._integrator.uses_momentum
+        if (self._live and by_momentum) or self._is_new("p"):
+            return self._seen_p
+        if not by_momentum:
+            self._p[:] = self._model.momenta(self.q[None], self.v[None])[0]
+        elif self._reduced is not None:
+            self._p[:] = self._reduced.contract_force(self._full_x)
+        return self._seen_p
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that nobody writes to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
