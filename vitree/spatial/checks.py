@@ -34,14 +34,15 @@ def vector(value, what: str) -> np.ndarray:
 
 def direction(value, what: str) -> np.ndarray:
     """Return a unit (3,) array along a vector that is not zero."""
-    array = vector(value, what)
-    sizes = sorted(map(abs, array.tolist()))
-    if sizes[2] == 0:
+    x, y, z = vector(value, what).tolist()
+    _, middle, largest = sorted((abs(x), abs(y), abs(z)))
+    if largest == 0:
         raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
-    array /= sizes[2]
-    if sizes[1]:
-        array /= math.sqrt(array.dot(array))
-    return array
+    x, y, z = x / largest, y / largest, z / largest
+    if middle:
+        length = math.sqrt(x * x + y * y + z * z)
+        x, y, z = x / length, y / length, z / length
+    return np.array([x, y, z])
 
 
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -69,7 +70,8 @@ def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: 
 def frozen(value):
     """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
     if type(value) is tuple:
-        return tuple(map(frozen, value)) if any(isinstance(part, np.ndarray | tuple) for part in value) else value
+        holds = any(issubclass(kind, np.ndarray | tuple) for kind in {*map(type, value)})
+        return tuple(map(frozen, value)) if holds else value
     if not isinstance(value, np.ndarray):
         return value
     if value.flags.writeable or value.base is not None:

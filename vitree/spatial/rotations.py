@@ -9,6 +9,7 @@ from vitree.errors import ModelError
 
 #: A rotation matrix or a unit vector may be off by this much; it is then made exact.
 UNIT_TOLERANCE = 1e-6
+_IDENTITY = np.eye(3)
 
 
 def proper_rotation(value, what: str) -> np.ndarray:
@@ -54,7 +55,7 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
         if angle:
             turn = _about_axis(k, angle)
             R = turn if R is None else R @ turn
-    return np.eye(3) if R is None else R
+    return _IDENTITY.copy() if R is None else R
 
 
 def _about_axis(k: int, angle: float) -> np.ndarray:

@@ -84,6 +84,7 @@ class Places:
         self._searched: dict[str, tuple[list[Path], Iterator[Path]]] = {}
         self._declared, self._real = functools.cache(_declared), functools.cache(_real)
         self._below = functools.cache(lambda folder, text: (folder / text, _real(folder / text)))
+        self._first = functools.cache(self._first_folder)
         self._of_package, self._of_robot = functools.cache(self._in_package_of), functools.cache(self._in_robot)
         self.near = [(Path(file).parent, home_of(Path(file).parent, self._declared)) for file in files]
         self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
@@ -107,6 +108,11 @@ class Places:
         return self._resolved[reference]
 
     def _resolve(self, reference: str) -> Resolved:
+        before, _, name = reference.rpartition("/")
+        if before and name not in ("", ".", "..") and "\\" not in name and _can_be_a_path(reference):
+            first = self._first(before + "/")
+            if first and _is_file(first[1] + name):
+                return Resolved(first[0] + name)
         scheme, rest = _split(reference)
         if scheme not in ("", "file", "package", "model"):
             return Resolved(reference, f"missing: {scheme}:// is not opened; give a file, package:// or model://")
@@ -118,6 +124,23 @@ class Places:
                 return Resolved(found)
             problems.append(problem)
         return Resolved(reference, min(problems))  # "escapes" before "missing"
+
+    def _first_folder(self, reference: str) -> tuple[str, str] | None:
+        """Return the folder, and the real one, in which files of a reference are looked for first, if all may be opened.
+
+        Both end in a slash.
+        """
+        scheme, rest = _split(reference)
+        if scheme in ("package", "model"):
+            package, _, rest = rest.lstrip("/").partition("/")
+            folder = next(self.packages(package), None) if package else None
+        else:
+            package, folder = "", next(iter([folder for folder, _ in self.near] or self.given), None)
+        if folder is None or scheme not in ("", "file", "package", "model"):
+            return None
+        place, above = self._below(folder, rest.lstrip("/") if package else rest)
+        allowed = self._of_package(package, folder, above) if package else self._of_robot(above)
+        return (os.path.join(place, ""), os.path.join(above, "")) if allowed else None
 
     def packages(self, name: str) -> Iterator[Path]:
         """Yield the folders in which a package may be; the first that exists counts."""
@@ -296,6 +319,14 @@ def _index(folder: Path, links: bool) -> dict[str, Path]:
             below += [place / name for name in names]
         level = below
     return packages
+
+
+def _is_file(path: str) -> bool:
+    """Say whether a file is there, and no link."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _can_be_a_path(text: str) -> bool:
