@@ -237,8 +237,9 @@ _MOST = np.iinfo(np.int32).max
 
 def _freeze(x: Flat | Geometry) -> None:
     """Make the arrays of a dataclass read-only copies; pickles do not remember that arrays are read-only."""
-    arrays = {name: value for name, value in vars(x).items() if isinstance(value, np.ndarray | tuple)}
-    vars(x).update({name: frozen(value) for name, value in arrays.items()})
+    values = vars(x)
+    for name, value in values.items():
+        values[name] = frozen(value)
 
 
 @dataclass(eq=False, repr=False)

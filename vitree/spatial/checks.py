@@ -23,18 +23,28 @@ def finite(value, what: str) -> float:
 
 def vector(value, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
+    return np.array(triple(value, what))
+
+
+def triple(value, what: str) -> list[float]:
+    """Return three floats, or raise a ModelError that names them."""
     if (type(value) is tuple or type(value) is list) and len(value) == 3 and {*map(type, value)} == {float}:
         if math.isfinite(value[0] + value[1] + value[2]):
-            return np.array(value)
+            return list(value)
     entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
         raise ModelError("the " + named(what, value) + f" is {text_of(value, repr)}; it must be three finite numbers")
-    return entries.copy()
+    return entries.tolist()
 
 
 def direction(value, what: str) -> np.ndarray:
     """Return a unit (3,) array along a vector that is not zero."""
-    x, y, z = vector(value, what).tolist()
+    return np.array(unit_triple(value, what))
+
+
+def unit_triple(value, what: str) -> list[float]:
+    """Return the three floats of a unit vector along a vector that is not zero."""
+    x, y, z = triple(value, what)
     _, middle, largest = sorted((abs(x), abs(y), abs(z)))
     if largest == 0:
         raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
@@ -42,7 +52,7 @@ def direction(value, what: str) -> np.ndarray:
     if middle:
         length = math.sqrt(x * x + y * y + z * z)
         x, y, z = x / length, y / length, z / length
-    return np.array([x, y, z])
+    return [x, y, z]
 
 
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from vitree.mechanism.constraints import gear, joint_constraints
 from vitree.mechanism.flat import Geometry
 from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
-from vitree.spatial.checks import direction
+from vitree.spatial.checks import unit_triple
 from vitree.spatial.rotations import rotation_rpy
 from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, free
 from vitree.tree.frames import Frame
@@ -197,7 +197,7 @@ class Builder:
             return [self._origin(joint, None if name in self.links else name)]
         if kind == "floating":
             return [self._origin(joint), free(name)]
-        axis = direction(self._axis(joint), f'axis of joint "{name}"')
+        axis = unit_triple(self._axis(joint), f'axis of joint "{name}"')
         if kind == "planar":
             return [self._origin(joint), *planar(name, axis)]
         make = prismatic if kind == "prismatic" else revolute

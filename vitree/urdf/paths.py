@@ -82,15 +82,16 @@ class Places:
         # what is known of references, package names and folders: all but the last part of a path is looked at once
         self._resolved: dict[str, Resolved] = {}
         self._searched: dict[str, tuple[list[Path], Iterator[Path]]] = {}
-        self._declared, self._real = functools.cache(_declared), functools.cache(_real)
-        self._below = functools.cache(lambda folder, text: (folder / text, _real(folder / text)))
+        self._declared, self._real = functools.cache(_declared), functools.cache(self._real_folder)
+        self._below = functools.cache(lambda folder, text: (folder / text, self._real(folder / text)))
         self._first = functools.cache(self._first_folder)
         self._of_package, self._of_robot = functools.cache(self._in_package_of), functools.cache(self._in_robot)
         self.near = [(Path(file).parent, home_of(Path(file).parent, self._declared)) for file in files]
         self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
         self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
         self.trusted = [_real(folder) for folder in self.given]
-        self.homes = [_real(home) for _, home in self.near]
+        self._known = os.path.join(self.near[-1][0], "") if files else ""  # a folder without ".." and links
+        self.homes = [self._real(home) for _, home in self.near]
         self._indices: dict[Path, dict[str, Path]] = {}
 
     def resolve(self, reference: str) -> Resolved:
@@ -141,6 +142,10 @@ class Places:
         place, above = self._below(folder, rest.lstrip("/") if package else rest)
         allowed = self._of_package(package, folder, above) if package else self._of_robot(above)
         return (os.path.join(place, ""), os.path.join(above, "")) if allowed else None
+
+    def _real_folder(self, folder: Path) -> Path:
+        """The path of a folder without ".." and links."""
+        return folder if self._known.startswith(os.path.join(folder, "")) else _real(folder)
 
     def packages(self, name: str) -> Iterator[Path]:
         """Yield the folders in which a package may be; the first that exists counts."""
@@ -286,9 +291,9 @@ def home_of(folder: Path, declared: Callable[[Path], str | None] | None = None) 
 
 def _declared(folder: Path) -> str | None:
     """The name of a ROS package, from the package.xml in its folder; None if the folder is no package."""
-    path = folder / "package.xml"
+    path = os.path.join(folder, "package.xml")
     if not os.path.isfile(path):
-        return folder.name if os.path.isfile(folder / "manifest.xml") else None
+        return folder.name if os.path.isfile(os.path.join(folder, "manifest.xml")) else None
     try:
         with open(path, "rb") as file:
             found = re.search(rb"<name>\s*([\w.-]+)\s*</name>", file.read(100_000))
