@@ -11,6 +11,10 @@ from vitree.errors import ModelError
 from vitree.wording import named, text_of
 
 
+#: Types of what may hold arrays.
+_HOLDERS = (np.ndarray, tuple)
+
+
 def finite(value, what: str) -> float:
     """Return a float, or raise a ModelError that names it."""
     if type(value) is float and math.isfinite(value):
@@ -80,7 +84,7 @@ def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: 
 def frozen(value):
     """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
     if type(value) is tuple:
-        holds = any(issubclass(kind, np.ndarray | tuple) for kind in {*map(type, value)})
+        holds = any(issubclass(kind, _HOLDERS) for kind in {*map(type, value)})
         return tuple(map(frozen, value)) if holds else value
     if not isinstance(value, np.ndarray):
         return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from vitree.arguments import as_numbers
@@ -50,12 +52,8 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
-    R = None
-    for k, angle in ((2, yaw), (1, pitch), (0, roll)):
-        if angle:
-            turn = _about_axis(k, angle)
-            R = turn if R is None else R @ turn
-    return _IDENTITY.copy() if R is None else R
+    turns = [_about_axis(k, angle) for k, angle in ((2, yaw), (1, pitch), (0, roll)) if angle]
+    return functools.reduce(np.matmul, turns) if turns else _IDENTITY.copy()
 
 
 def _about_axis(k: int, angle: float) -> np.ndarray:

@@ -77,9 +77,14 @@ class Builder:
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
         self.places: dict[str, Frame] = {}
+        self.tensors: dict[str, np.ndarray] = {}  # inertias of the links, in the axes of the links
 
     def build(self, base: str, shapes: dict[str, list[Geometry]]) -> None:
         """Add links and joints, depth first in the order of the file."""
+        some = {name: inertial for name, inertial in self.inertials.items() if inertial is not None}
+        R = np.array([rotation_rpy(*inertial.rpy) for inertial in some.values()]).reshape(-1, 3, 3)
+        tensors = np.array([inertial.tensor for inertial in some.values()]).reshape(-1, 3, 3)
+        self.tensors = dict(zip(some, R @ tensors @ R.swapaxes(1, 2), strict=True))
         stack = [self._start(base, shapes)]
         while stack:
             link, at = stack.pop()
@@ -186,9 +191,8 @@ class Builder:
         inertial = self.inertials[name]
         if inertial is None:
             return body(name, 0.0, geometry=shapes)
-        R = rotation_rpy(*inertial.rpy)
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
-        return Body(name, inertial.mass, tuple(inertial.xyz), R @ inertial.tensor @ R.T, tuple(shapes))
+        return Body(name, inertial.mass, tuple(inertial.xyz), self.tensors[name], tuple(shapes))
 
     def _elements(self, name: str, joint: Node) -> list[Element]:
         kind = joint.get("type", "")

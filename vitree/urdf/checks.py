@@ -92,7 +92,7 @@ def _check_name(file: Source, node: Node, what: str) -> None:
 
 def _check_known(file: Source, node: Node, tag: Tag, what: str, top: bool = False) -> None:
     """Name elements and attributes that URDF does not have, or not so often."""
-    if file.plain:
+    if file.plain and not top:
         return
     for attribute in node.keys():
         if attribute not in tag.attributes and not attribute.startswith("xmlns") and ":" not in attribute:

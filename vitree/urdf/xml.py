@@ -60,7 +60,7 @@ class Source:
     Attributes
     ----------
     plain : bool
-        Whether URDF has all its elements and attributes, and none is there more often than URDF has it.
+        Whether links and joints have elements and attributes of URDF alone, none more often than URDF has it.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class Source:
         self.errors = 0
         self.plain = True
         self._unlisted = 0
-        self._numbers: dict[str, tuple[float, ...] | None] = {}  # those of texts that have been read
+        self._numbers: dict[str, tuple[float, ...]] = {}  # of texts that have no fault
         if len(data) > max_bytes:
             raise self.fail("xml-size", f"the file is larger than max_bytes={max_bytes}")
         self.text = self._decode(data, encoding)
@@ -188,16 +188,15 @@ class Source:
             node.line = parser.CurrentLineNumber + above
             if known is None:
                 unread = depth
-                self.plain = self.plain and tag in EXTENSIONS
-                if tag in seen if depth == 2 else depth > 2 and tag in EXTENSIONS:
+                if tag in EXTENSIONS and depth > 2 or tag in seen and depth == 2:
                     return
                 if depth == 2:
                     seen.add(tag)
+                elif depth > 2:
+                    self.plain = False
             else:
                 open_.append((node, known))
-                if not attributes.keys() <= known.attributes.keys() or (
-                    tag not in many and depth > 1 and above_it.find(tag) is not None
-                ):
+                if depth > 1 and not (attributes.keys() <= known[0].keys() and (tag in many or above_it.find(tag) is None)):
                     self.plain = False
             above_it.append(node)
 
@@ -266,11 +265,12 @@ class Source:
         if text is None:
             self.say("attribute-missing", f'the <{node.tag}> of {what} has no "{attribute}"', node, severity=severity)
             return None
-        if text not in self._numbers:
-            self._numbers[text] = _floats(text)
-        values = self._numbers[text]
-        if values is not None and len(values) == count and sum(map(abs, values)) <= LARGEST:
+        values = self._numbers.get(text)
+        if values is None and (read := _floats(text)) is not None and sum(map(abs, read)) <= LARGEST:
+            values = self._numbers[text] = read
+        if values is not None and len(values) == count:
             return values
+        values = _floats(text)
         needed = "a number" if count == 1 else f"{count} numbers"
         must = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what} must be {needed}'
         if values is None:
@@ -291,7 +291,7 @@ class Source:
 
 
 def _floats(text: str) -> tuple[float, ...] | None:
-    """Return the numbers of a text as URDF writes them; None if it has others words."""
+    """Return the numbers of a text as URDF writes them; None if it has other words."""
     try:
         return None if "_" in text or not text.isascii() else tuple(map(float, text.split()))
     except ValueError:
