@@ -53,7 +53,7 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
     turns = [_about_axis(k, angle) for k, angle in ((2, yaw), (1, pitch), (0, roll)) if angle]
-    return functools.reduce(np.matmul, turns) if turns else _IDENTITY.copy()
+    return functools.reduce(np.dot, turns) if turns else _IDENTITY.copy()
 
 
 def _about_axis(k: int, angle: float) -> np.ndarray:

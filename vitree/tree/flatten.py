@@ -80,7 +80,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     joint_frames: dict[str, _Place] = {}
     links: list[tuple[str, str | None, Body, _Place]] = []
     geometry = []
-    for _, at in world.walk():
+    for _, at in world.walk():  # small products by dot(), which takes half the time of @
         before = places[id(at.parent)] if at.parent is not None else _Place(-1, np.eye(3), np.zeros(3))
         element = at.element
         if isinstance(element, Coordinate):
@@ -88,17 +88,17 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             nv = int(KIND_NV[kind])
             damping = _spread(element.damping, nv, element, "damping", low=0.0)
             friction, slow = _friction(element, nv)
-            E, p = before.R @ F, before.p + before.R @ origin
+            E, p = before.R.dot(F), before.p + before.R.dot(origin)
             rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, (bool(element.kinematic),) * nv))
             attached.append([])
             coordinates.append((element, at))
-            here = _Place(len(rows) - 1, F.T, -F.T @ origin)
+            here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin))
             joint_frames[element.name] = here
             if element.joint is not None:
                 joint_frames[element.joint] = here
         else:
-            R = before.R if element.rotation is None else before.R @ element.rotation
-            here = _Place(before.body, R, before.p + before.R @ np.array(element.position))
+            R = before.R if element.rotation is None else before.R.dot(element.rotation)
+            here = _Place(before.body, R, before.p + before.R.dot(element.position))
             if element.name is not None:
                 frames[element.name] = here
         places[id(at)] = here
@@ -148,7 +148,7 @@ def _merge(rows: list[Row], attached: list[list[tuple[Body, _Place]]]) -> None:
     turned = iter(R @ np.array([_inertia(body) for body, _ in both]).reshape(-1, 3, 3) @ R.swapaxes(1, 2))
     for row, some in zip(rows, parts, strict=True):
         masses = [body.mass for body, _ in some]
-        coms = [at.p + at.R @ np.array(body.com) for body, at in some]
+        coms = [at.p + at.R.dot(body.com) for body, at in some]
         row.mass = float(sum(masses))
         if row.mass > 0:
             row.com = coms[0] if len(some) == 1 else sum(map(np.multiply, masses, coms), np.zeros(3)) / sum(masses)

@@ -16,7 +16,7 @@ from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
 from vitree.spatial.checks import unit_triple
 from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, free
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
@@ -190,7 +190,7 @@ class Builder:
     def _body(self, name: str, shapes: list[Geometry]):
         inertial = self.inertials[name]
         if inertial is None:
-            return body(name, 0.0, geometry=shapes)
+            return Body(name, inertia=np.zeros((3, 3)), geometry=tuple(shapes))
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
         return Body(name, inertial.mass, tuple(inertial.xyz), self.tensors[name], tuple(shapes))
 
