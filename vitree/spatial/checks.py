@@ -10,7 +10,6 @@ from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
 from vitree.wording import named, text_of
 
-
 #: Types of what may hold arrays.
 _HOLDERS = (np.ndarray, tuple)
 

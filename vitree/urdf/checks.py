@@ -22,7 +22,7 @@ MOST_COMPARED = 200
 #: Attributes of the parts of inertials and joints that must be numbers, or must be there.
 CHECKED = {
     key: [(name, *kind) for name, kind in part.attributes.items() if kind.numbers or kind.needed]
-    for key, part in (INERTIAL.children | JOINT.children).items()
+    for key, part in (*INERTIAL.children.items(), *JOINT.children.items())
 }
 
 

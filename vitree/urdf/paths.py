@@ -127,9 +127,9 @@ class Places:
         return Resolved(reference, min(problems))  # "escapes" before "missing"
 
     def _first_folder(self, reference: str) -> tuple[str, str] | None:
-        """Return the folder, and the real one, in which files of a reference are looked for first, if all may be opened.
+        """Return the folder in which the files of a reference are looked for first, and the real one, with a slash.
 
-        Both end in a slash.
+        None if not all files there may be opened.
         """
         scheme, rest = _split(reference)
         if scheme in ("package", "model"):

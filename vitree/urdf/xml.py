@@ -188,15 +188,16 @@ class Source:
             node.line = parser.CurrentLineNumber + above
             if known is None:
                 unread = depth
-                if tag in EXTENSIONS and depth > 2 or tag in seen and depth == 2:
+                if tag in (seen if depth == 2 else EXTENSIONS) and depth > 1:
                     return
                 if depth == 2:
                     seen.add(tag)
-                elif depth > 2:
+                else:
                     self.plain = False
             else:
                 open_.append((node, known))
-                if depth > 1 and not (attributes.keys() <= known[0].keys() and (tag in many or above_it.find(tag) is None)):
+                repeated = depth > 1 and tag not in many and above_it.find(tag) is not None
+                if repeated or (depth > 1 and not attributes.keys() <= known.attributes.keys()):
                     self.plain = False
             above_it.append(node)
 
