@@ -177,7 +177,8 @@ class Flat:
             if not all(type(part) in (float, tuple, np.ndarray) for part in given):
                 object.__setattr__(self, name, tuple(x if axes else x.tolist()))
         for name in ("frame_names", "link_names", "link_parent"):
-            if not all(isinstance(x, str) or (x is None and name == "link_parent") for x in getattr(self, name)):
+            nothing = type(None) if name == "link_parent" else str
+            if not all(issubclass(kind, str | nothing) for kind in {*map(type, getattr(self, name))}):
                 raise ModelError(f"{name} is {shown(getattr(self, name))}; names must be texts")
         if len(self.frame_names) != len(self.frame_body):
             raise ModelError(f"{len(self.frame_names)} frame_names are of {len(self.frame_body)} frames")
@@ -237,8 +238,9 @@ _MOST = np.iinfo(np.int32).max
 
 def _freeze(x: Flat | Geometry) -> None:
     """Make the arrays of a dataclass read-only copies; pickles do not remember that arrays are read-only."""
-    arrays = {name: value for name, value in vars(x).items() if isinstance(value, np.ndarray | tuple)}
-    vars(x).update({name: frozen(value) for name, value in arrays.items()})
+    values = vars(x)
+    for name, value in values.items():
+        values[name] = frozen(value)
 
 
 @dataclass(eq=False, repr=False)

@@ -10,6 +10,9 @@ from vitree.arguments import all_finite, as_numbers
 from vitree.errors import ModelError
 from vitree.wording import named, text_of
 
+#: Types of what may hold arrays.
+_HOLDERS = (np.ndarray, tuple)
+
 
 def finite(value, what: str) -> float:
     """Return a float, or raise a ModelError that names it."""
@@ -23,25 +26,36 @@ def finite(value, what: str) -> float:
 
 def vector(value, what: str) -> np.ndarray:
     """Return a (3,) array, or raise a ModelError that names it."""
+    return np.array(triple(value, what))
+
+
+def triple(value, what: str) -> list[float]:
+    """Return three floats, or raise a ModelError that names them."""
     if (type(value) is tuple or type(value) is list) and len(value) == 3 and {*map(type, value)} == {float}:
         if math.isfinite(value[0] + value[1] + value[2]):
-            return np.array(value)
+            return list(value)
     entries = _numbers_of(value, (3,), "three numbers", what, "the ")
     if not all_finite(entries):
         raise ModelError("the " + named(what, value) + f" is {text_of(value, repr)}; it must be three finite numbers")
-    return entries.copy()
+    return entries.tolist()
 
 
 def direction(value, what: str) -> np.ndarray:
     """Return a unit (3,) array along a vector that is not zero."""
-    array = vector(value, what)
-    sizes = sorted(map(abs, array.tolist()))
-    if sizes[2] == 0:
+    return np.array(unit_triple(value, what))
+
+
+def unit_triple(value, what: str) -> list[float]:
+    """Return the three floats of a unit vector along a vector that is not zero."""
+    x, y, z = triple(value, what)
+    _, middle, largest = sorted((abs(x), abs(y), abs(z)))
+    if largest == 0:
         raise ModelError("the " + named(what, value) + " is zero; give it a direction such as (0, 0, 1)")
-    array /= sizes[2]
-    if sizes[1]:
-        array /= math.sqrt(array.dot(array))
-    return array
+    x, y, z = x / largest, y / largest, z / largest
+    if middle:
+        length = math.sqrt(x * x + y * y + z * z)
+        x, y, z = x / length, y / length, z / length
+    return [x, y, z]
 
 
 def array(value, shape: tuple[int, ...], what: str) -> np.ndarray:
@@ -69,7 +83,8 @@ def _numbers_of(value, shape: tuple[int, ...], needed: str, what: str, article: 
 def frozen(value):
     """Return arrays, also those in tuples, as copies that nobody can write to; everything else as it is."""
     if type(value) is tuple:
-        return tuple(map(frozen, value)) if any(isinstance(part, np.ndarray | tuple) for part in value) else value
+        holds = any(issubclass(kind, _HOLDERS) for kind in {*map(type, value)})
+        return tuple(map(frozen, value)) if holds else value
     if not isinstance(value, np.ndarray):
         return value
     if value.flags.writeable or value.base is not None:

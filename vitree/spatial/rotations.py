@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from vitree.arguments import as_numbers
@@ -9,6 +11,7 @@ from vitree.errors import ModelError
 
 #: A rotation matrix or a unit vector may be off by this much; it is then made exact.
 UNIT_TOLERANCE = 1e-6
+_IDENTITY = np.eye(3)
 
 
 def proper_rotation(value, what: str) -> np.ndarray:
@@ -49,12 +52,8 @@ def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """Return Rz(yaw) Ry(pitch) Rx(roll)."""
-    R = None
-    for k, angle in ((2, yaw), (1, pitch), (0, roll)):
-        if angle:
-            turn = _about_axis(k, angle)
-            R = turn if R is None else R @ turn
-    return np.eye(3) if R is None else R
+    turns = [_about_axis(k, angle) for k, angle in ((2, yaw), (1, pitch), (0, roll)) if angle]
+    return functools.reduce(np.dot, turns) if turns else _IDENTITY.copy()
 
 
 def _about_axis(k: int, angle: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import of_kind, plain_scalar, real, several, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
-from vitree.spatial.checks import direction, finite, vector
+from vitree.spatial.checks import finite, triple, unit_triple, vector
 from vitree.spatial.inertia import inertia_tensor
 from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_about, rotation_rpy
 from vitree.wording import Argument, named, text_of
@@ -206,22 +206,26 @@ def screw(
     if (axis is None) == (twist is None):
         raise ModelError(f'screw "{name}": give either axis= (with point=, pitch=) or twist=')
     if twist is not None:
-        w, v = (vector(part, f'twist of "{name}"') for part in _pair(twist, name))
-        length = math.sqrt(w.dot(w)) or math.sqrt(v.dot(v))
+        w, v = (triple(part, f'twist of "{name}"') for part in _pair(twist, name))
+        length = _length(w) or _length(v)
         if abs(length - 1.0) > UNIT_TOLERANCE:
             raise ModelError(
                 f'the twist of "{name}" is not a unit twist (length {length:.6g}); divide it by {length:.6g}'
                 if length
                 else f'the twist of "{name}" is zero; give it a direction'
             )
-        turning, moving = (w / length).tolist(), (v / length).tolist()
+        turning, moving = ([x / length for x in part] for part in (w, v))
         return _coordinate(name, limits, twist=(*turning, *moving), axis=tuple(turning if any(turning) else moving))
-    w = direction(axis, f'axis of "{name}"')
-    at, v = vector(point, f'point of "{name}"'), finite(pitch, f'pitch of "{name}"') * w
-    if at.any():
-        v = np.cross(at, w) + v
-    along = w.tolist()
-    return _coordinate(name, limits, twist=(*along, *v.tolist()), axis=tuple(along))
+    along = unit_triple(axis, f'axis of "{name}"')
+    at, advance = triple(point, f'point of "{name}"'), finite(pitch, f'pitch of "{name}"')
+    moving = [advance * x for x in along]
+    if any(at):
+        moving = (np.cross(at, along) + moving).tolist()
+    return _coordinate(name, limits, twist=(*along, *moving), axis=tuple(along))
+
+
+def _length(x: list[float]) -> float:
+    return math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
 
 
 def ball(name: str, **limits: Any) -> Coordinate:

@@ -90,7 +90,8 @@ class Tree:
                 continue
             _require_name(element.name, kind)
             new.append((kind, element.name))
-        new.sort(key=lambda each: list(_TAKEN).index(each[0]))
+        if len(new) > 1:
+            new.sort(key=lambda each: list(_TAKEN).index(each[0]))
         for k, (kind, name) in enumerate(new):
             if [other for other in _TAKEN[kind] if name in self._names[other]]:
                 for other, claimed in new[:k]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element as Node
@@ -13,13 +14,13 @@ from vitree.mechanism.constraints import gear, joint_constraints
 from vitree.mechanism.flat import Geometry
 from vitree.model.closure import independent_constraints
 from vitree.model.model import Model
-from vitree.spatial.checks import direction
+from vitree.spatial.checks import unit_triple
 from vitree.spatial.rotations import rotation_rpy
-from vitree.tree.elements import Body, Coordinate, Element, Fixed, body, free
+from vitree.tree.elements import Body, Coordinate, Element, Fixed, free
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import euler, planar, prismatic, revolute
 from vitree.tree.tree import Tree
-from vitree.urdf.checks import listed, values
+from vitree.urdf.checks import listed
 from vitree.urdf.inertials import Inertial
 from vitree.urdf.layout import Layout, ends_of
 from vitree.urdf.schema import EXTENSIONS, ONE_COORDINATE, USED
@@ -35,28 +36,6 @@ UNLIMITED = float(np.finfo(float).max)
 def moves(tree: Tree) -> bool:
     """Say whether a tree has a coordinate."""
     return any(isinstance(at.element, Coordinate) for _, at in tree.world.walk())
-
-
-def _origin(joint: Node, name: str | None = None) -> Fixed:
-    """The constant transform to a joint, and the name of the place where it leads."""
-    origin = joint.find("origin")
-    xyz, rpy = ([0.0] * 3 if origin is None or origin.get(key) is None else values(origin, key)
-                for key in ("xyz", "rpy"))  # fmt: skip
-    return Fixed(name, rotation_rpy(*rpy), tuple(xyz))
-
-
-def _axis(joint: Node) -> list[float]:
-    axis = joint.find("axis") if "axis" in USED[joint.get("type", "")] else None
-    return [1.0, 0.0, 0.0] if axis is None else values(axis, "xyz")
-
-
-def _mimic(joint: Node) -> tuple[str, float, float] | None:
-    """Leader, multiplier and offset of a joint that names a leader."""
-    mimic = joint.find("mimic")
-    leader = None if mimic is None else mimic.get("joint")
-    if mimic is None or not leader:
-        return None
-    return leader, values(mimic, "multiplier", 1.0)[0], values(mimic, "offset")[0] or 0.0
 
 
 def _limit(value: float) -> float:
@@ -98,9 +77,14 @@ class Builder:
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
         self.places: dict[str, Frame] = {}
+        self.tensors: dict[str, np.ndarray] = {}  # inertias of the links, in the axes of the links
 
     def build(self, base: str, shapes: dict[str, list[Geometry]]) -> None:
         """Add links and joints, depth first in the order of the file."""
+        some = {name: inertial for name, inertial in self.inertials.items() if inertial is not None}
+        R = np.array([rotation_rpy(*inertial.rpy) for inertial in some.values()]).reshape(-1, 3, 3)
+        tensors = np.array([inertial.tensor for inertial in some.values()]).reshape(-1, 3, 3)
+        self.tensors = dict(zip(some, R @ tensors @ R.swapaxes(1, 2), strict=True))
         stack = [self._start(base, shapes)]
         while stack:
             link, at = stack.pop()
@@ -131,7 +115,7 @@ class Builder:
         self.places[root] = here = self._add(world, [self._body(root, shapes[root])], root)
         # the frame of the weld goes with the link, as without a root joint
         named = [] if only in self.links else [Fixed(only)]
-        return child, self._add(here, [_origin(joint), *floats, *named], root)
+        return child, self._add(here, [self._origin(joint), *floats, *named], root)
 
     def _root_joint(self, base: str) -> list[Element]:
         name = ROOT_JOINT
@@ -157,9 +141,9 @@ class Builder:
             kind = joint.get("type", "")
             while frame in self.links or (frame != name and frame in self.joints):
                 frame = f"{frame}_"
-            self._add(self.places[parent], [_origin(joint, frame)], name)
+            self._add(self.places[parent], [self._origin(joint, frame)], name)
             try:
-                held = joint_constraints(CLOSED_BY.get(kind, kind), frame, child, _axis(joint))
+                held = joint_constraints(CLOSED_BY.get(kind, kind), frame, child, self._axis(joint))
             except ModelError as error:
                 raise self.file.fail("loop", f'joint "{name}": {error}', self.joints[name]) from None
             rows += [(name, row) for row in held]
@@ -179,6 +163,23 @@ class Builder:
             self.file.say("loop-joints", text + listed(dict.fromkeys(implied)))
         self.tree.constraints = kept
 
+    def _origin(self, joint: Node, name: str | None = None) -> Fixed:
+        """The constant transform to a joint, and the name of the place where it leads."""
+        xyz, rpy = self.file.place(joint)
+        return Fixed(name, rotation_rpy(*rpy), xyz)
+
+    def _axis(self, joint: Node) -> tuple[float, ...]:
+        axis = joint.find("axis") if "axis" in USED[joint.get("type", "")] else None
+        return (1.0, 0.0, 0.0) if axis is None else self.file.values(axis, "xyz")
+
+    def _mimic(self, joint: Node) -> tuple[str, float, float] | None:
+        """Leader, multiplier and offset of a joint that names a leader."""
+        mimic = joint.find("mimic")
+        leader = None if mimic is None else mimic.get("joint")
+        if mimic is None or not leader:
+            return None
+        return leader, self.file.values(mimic, "multiplier", (1.0,))[0], self.file.values(mimic, "offset")[0] or 0.0
+
     def _add(self, at: Frame, elements: list[Element], name: str) -> Frame:
         try:
             return at.add(*elements)
@@ -189,31 +190,30 @@ class Builder:
     def _body(self, name: str, shapes: list[Geometry]):
         inertial = self.inertials[name]
         if inertial is None:
-            return body(name, 0.0, geometry=shapes)
-        R = rotation_rpy(*inertial.rpy)
+            return Body(name, inertia=np.zeros((3, 3)), geometry=tuple(shapes))
         # settle_inertial has checked the inertia; body() would refuse one that is to be taken as it is
-        return Body(name, inertial.mass, tuple(inertial.xyz), R @ inertial.tensor @ R.T, tuple(shapes))
+        return Body(name, inertial.mass, tuple(inertial.xyz), self.tensors[name], tuple(shapes))
 
     def _elements(self, name: str, joint: Node) -> list[Element]:
         kind = joint.get("type", "")
         if kind == "fixed":
             # a link of the same name owns the frame
-            return [_origin(joint, None if name in self.links else name)]
+            return [self._origin(joint, None if name in self.links else name)]
         if kind == "floating":
-            return [_origin(joint), free(name)]
-        axis = direction(_axis(joint), f'axis of joint "{name}"')
+            return [self._origin(joint), free(name)]
+        axis = unit_triple(self._axis(joint), f'axis of joint "{name}"')
         if kind == "planar":
-            return [_origin(joint), *planar(name, axis)]
+            return [self._origin(joint), *planar(name, axis)]
         make = prismatic if kind == "prismatic" else revolute
-        return [_origin(joint), make(name, axis, **self._data(joint))]
+        return [self._origin(joint), make(name, axis, **self._data(joint))]
 
-    @staticmethod
-    def _data(joint: Node) -> dict[str, Any]:
+    def _data(self, joint: Node) -> dict[str, Any]:
         """Limits, damping, friction and leader of a joint of one coordinate."""
         data: dict[str, Any] = {}
-        limit, dynamics, mimic = joint.find("limit"), joint.find("dynamics"), _mimic(joint)
+        values = self.file.values
+        limit, dynamics, mimic = joint.find("limit"), joint.find("dynamics"), self._mimic(joint)
         if limit is not None:
-            at_most = {key: values(limit, key, np.inf)[0] for key in ("velocity", "effort")}
+            at_most = {key: values(limit, key, (math.inf,))[0] for key in ("velocity", "effort")}
             data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
             lower, upper = values(limit, "lower")[0], values(limit, "upper")[0]
             if joint.get("type") != "continuous" and lower <= upper:
@@ -234,7 +234,7 @@ class Builder:
 
     def _followers(self) -> list[tuple[str, tuple[str, float, float]]]:
         """Joints that mimic another one of the tree, and how."""
-        found = ((name, _mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
+        found = ((name, self._mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
         return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
     def note(self, mimic: str) -> None:

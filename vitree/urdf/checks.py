@@ -19,6 +19,11 @@ AXIS_TOLERANCE = 1e-3
 HARMLESS = ("visual", "collision", "material", *EXTENSIONS)
 #: A wrong name is compared with at most this many others for a suggestion.
 MOST_COMPARED = 200
+#: Attributes of the parts of inertials and joints that must be numbers, or must be there.
+CHECKED = {
+    key: [(name, *kind) for name, kind in part.attributes.items() if kind.numbers or kind.needed]
+    for key, part in (*INERTIAL.children.items(), *JOINT.children.items())
+}
 
 
 def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dict[str, Node]]:
@@ -38,7 +43,7 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
         _check_known(file, link, LINK, f'link "{key}"')
         inertial = link.find("inertial")
         if inertial is not None:
-            _check_mechanics(file, inertial, INERTIAL, f'link "{key}"', INERTIAL.children)
+            _check_mechanics(file, inertial, f'link "{key}"', INERTIAL.children)
     for key, joint in joints.items():
         _check_joint(file, key, joint, links)
     return links, joints
@@ -49,6 +54,8 @@ def _check_xacro(file: Source) -> None:
     if not any(mark in file.text for mark in ("<xacro:", "${", "$(", "&")):  # a reference may stand for a mark
         return
     stack = [(file.root, "error")]
+    if not any(node.tag.startswith("xacro:") or "$" in "".join(node.attrib.values()) for node in file.root.iter()):
+        return
     while stack:
         node, severity = stack.pop()
         if node.tag in HARMLESS:
@@ -85,6 +92,8 @@ def _check_name(file: Source, node: Node, what: str) -> None:
 
 def _check_known(file: Source, node: Node, tag: Tag, what: str, top: bool = False) -> None:
     """Name elements and attributes that URDF does not have, or not so often."""
+    if file.plain and not top:
+        return
     for attribute in node.keys():
         if attribute not in tag.attributes and not attribute.startswith("xmlns") and ":" not in attribute:
             file.say("unknown-attribute", f'"{attribute}" of {_place(node, what)} is not known', node)
@@ -108,13 +117,13 @@ def _place(node: Node, what: str) -> str:
     return what if node.tag in ("robot", "link", "joint") else f"the <{node.tag}> of {what}"
 
 
-def _check_mechanics(file: Source, node: Node, tag: Tag, what: str, used: Iterable[str]) -> None:
+def _check_mechanics(file: Source, node: Node, what: str, used: Iterable[str]) -> None:
     """Name numbers that are none, and attributes that are missing."""
     for key in used:
         child = node.find(key)
         if child is None:
             continue
-        for attribute, (count, needed, finite) in tag.children[key].attributes.items():
+        for attribute, count, needed, finite in CHECKED[key]:
             if count and (needed or child.get(attribute) is not None):
                 file.numbers(child, attribute, count, what, finite=finite)
             elif needed and not child.get(attribute):
@@ -131,7 +140,7 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
     if kind not in TYPES:
         fault = f'type="{shown(kind)}" of {what} is not known' if kind else f'the {what} has no "type"'
         file.say("joint-type", fault, joint, remedy="choose from " + ", ".join(TYPES))
-    _check_mechanics(file, joint, JOINT, what, USED.get(kind, ("origin", "parent", "child")))
+    _check_mechanics(file, joint, what, USED.get(kind, ("origin", "parent", "child")))
     for end in ("parent", "child"):
         node = joint.find(end)
         if node is None:
@@ -147,7 +156,7 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
         file.say("mimic-follower", f"the {what} is {kind} and cannot follow another", joint.find("mimic"))
     axis = joint.find("axis")
     if axis is not None and "axis" in USED[kind]:
-        length = math.hypot(*values(axis, "xyz"))
+        length = math.hypot(*file.values(axis, "xyz"))
         if length == 0:
             file.say("axis-zero", f"the axis of {what} is zero", axis)
         elif abs(length - 1) > AXIS_TOLERANCE:
@@ -156,7 +165,7 @@ def _check_joint(file: Source, name: str, joint: Node, links: Collection[str]) -
         _check_limit(file, what, joint)
         dynamics = joint.find("dynamics")
         for key in ("damping", "friction"):
-            if dynamics is not None and dynamics.get(key) is not None and values(dynamics, key)[0] < 0:
+            if dynamics is not None and file.values(dynamics, key)[0] < 0:
                 file.say(f"{key}-negative", f"the {key} of {what} is {dynamics.get(key)}", dynamics)
 
 
@@ -166,13 +175,13 @@ def _check_limit(file: Source, what: str, joint: Node) -> None:
         if not continuous:
             file.say("limit-missing", f"the {what} has no <limit>; it is taken as unlimited", joint)
         return
-    lower, upper = (values(limit, key, 0.0)[0] for key in ("lower", "upper"))
+    lower, upper = (file.values(limit, key)[0] for key in ("lower", "upper"))
     if not continuous and lower > upper:
         text = f"the limits of {what} are inverted: {lower:g} > {upper:g}; they are left out"
         file.say("limit-inverted", text, limit)
     elif not continuous and lower == upper:
         file.say("limit-equal", f"both limits of {what} are {lower:g}; they are kept as data", limit)
-    at_most = {key: values(limit, key, math.inf)[0] for key in ("effort", "velocity")}
+    at_most = {key: file.values(limit, key, (math.inf,))[0] for key in ("effort", "velocity")}
     if zero := [key for key, value in at_most.items() if value == 0]:
         file.say("limit-zero", f"the limit of {' and '.join(zero)} of {what} is zero; it is kept as data", limit)
     if negative := [key for key, value in at_most.items() if value < 0]:
@@ -219,7 +228,7 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
             say("mimic-leader", f"{what}, which is {kind} and has {count}", mimic)
         else:
             follows[name] = leader
-        if values(mimic, "multiplier", 1.0) == [0.0]:
+        if file.values(mimic, "multiplier", (1.0,)) == (0.0,):
             file.say("mimic-zero", f'the multiplier of joint "{name}" is zero: it never moves', mimic)
     done: set[str] = set()
     for name in follows:
@@ -233,12 +242,6 @@ def check_mimics(file: Source, joints: Mapping[str, Node], closing: Collection[s
             text = f"the joints {listed(circle)} mimic each other in a circle"
             say("mimic-cycle", text, joints[circle[0]].find("mimic"))
         done.update(climbed)
-
-
-def values(node: Node, attribute: str, default: float = 0.0) -> list[float]:
-    """Return the numbers of a checked attribute."""
-    text = node.get(attribute)
-    return [default] if text is None else [float(word) for word in text.split()]
 
 
 def suggestion(name: str, choices: Collection[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.findings import Finding, Report
-from vitree.urdf.checks import AXIS_TOLERANCE, values
+from vitree.urdf.checks import AXIS_TOLERANCE
 from vitree.urdf.inertials import COLUMNS, ROWS
 from vitree.urdf.reader import RobotFile, check_urdf, load, options_of
 from vitree.urdf.schema import MOMENTS, USED
@@ -81,7 +81,7 @@ def fix_urdf(source: RobotFile, base: str = "fixed", *, inertia: str = "repair",
         axis, name = joint.find("axis"), joint.get("name", "")
         if axis is None or "axis" not in USED[joint.get("type", "")]:
             continue
-        direction = np.array(values(axis, "xyz"))
+        direction = np.array(file.values(axis, "xyz"))
         length = float(np.linalg.norm(direction))
         if abs(length - 1.0) > AXIS_TOLERANCE:
             edits.set_axis(name, direction / length)

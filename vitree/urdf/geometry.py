@@ -32,7 +32,7 @@ def _colour(source: Source, material: Node) -> tuple | None:
     count = 3 if len(colour.get("rgba", "").split()) == 3 else 4
     what = f'material "{material.get("name", "")}"'
     rgba = source.numbers(colour, "rgba", count, what, severity="warning", remedy="the colour is left out; correct it")
-    return None if rgba is None else tuple(rgba + [1.0] * (4 - count))
+    return None if rgba is None else rgba + (1.0,) * (4 - count)
 
 
 def read_shapes(source: Source, link: Node, colours, places: Places) -> list[Geometry]:
@@ -56,7 +56,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
             return None
         scale = shape.get("scale")
         count = 1 if scale is not None and len(scale.split()) == 1 else 3
-        size = [1.0] if scale is None else _numbers(source, shape, "scale", count, what)
+        size = (1.0,) if scale is None else _numbers(source, shape, "scale", count, what)
         size = None if size is None else (size * 3)[:3]
         filename, problem = places.resolve(shape.get("filename", ""))
         if problem is not None:
@@ -64,18 +64,19 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
             source.say(rule, f'the mesh "{shown(filename)}" of {what}: ' + problem, shape)
     else:
         parts = [_numbers(source, shape, key, count, what) for key, count in SHAPES[shape.tag].items()]
-        size = None if None in parts else [x for part in parts for x in part or ()]
+        size = None if None in parts else tuple(x for part in parts for x in part or ())
     origin = item.find("origin")
-    xyz, rpy = (
-        _numbers(source, origin, key, 3, what) if origin is not None and origin.get(key) is not None else [0.0] * 3
-        for key in ("xyz", "rpy")
-    )
-    if origin is not None and origin.get("quat_xyzw") is not None:
-        text = f"quat_xyzw of the <origin> of {what} is not read"
-        source.say("origin-quaternion", text, origin, severity="warning", remedy=RULES["shape-unknown"].remedy)
+    if origin is not None:
+        for key in ("xyz", "rpy"):
+            if origin.get(key) is not None and _numbers(source, origin, key, 3, what) is None:
+                size = None
+        if origin.get("quat_xyzw") is not None:
+            text = f"quat_xyzw of the <origin> of {what} is not read"
+            source.say("origin-quaternion", text, origin, severity="warning", remedy=RULES["shape-unknown"].remedy)
+            size = None
+    if size is None:
         return None
-    if size is None or xyz is None or rpy is None:
-        return None
+    xyz, rpy = source.place(item)
     if min(map(abs, size)) == 0 or (shape.tag != "mesh" and min(size) < 0):
         source.say("shape-size", f"a size of the <{shape.tag}> of {what} is zero or negative", shape)
         return None
@@ -84,7 +85,7 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
     return Geometry(
         frame=name,
         kind=shape.tag,
-        size=tuple(size),
+        size=size,
         rotation=rotation_rpy(*rpy),
         position=np.array(xyz),
         filename=filename,
@@ -94,6 +95,6 @@ def _read_shape(source: Source, item: Node, name: str, colours, places: Places) 
     )
 
 
-def _numbers(source: Source, node: Node, attribute: str, count: int, what: str) -> list[float] | None:
+def _numbers(source: Source, node: Node, attribute: str, count: int, what: str) -> tuple[float, ...] | None:
     remedy = RULES["shape-unknown"].remedy
     return source.numbers(node, attribute, count, what, severity="warning", remedy=remedy)

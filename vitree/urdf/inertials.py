@@ -10,7 +10,6 @@ import numpy as np
 
 from vitree.errors import ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.urdf.checks import values
 from vitree.urdf.inertia import inertia_faults, nearest_inertia, shapes_inertia
 from vitree.urdf.rules import REPAIR, RULES
 from vitree.urdf.schema import MOMENTS
@@ -53,7 +52,7 @@ def settle_inertial(
         Of the shapes, for "geometry".
     """
     node = link.find("inertial")
-    found = Inertial() if node is None else _read(node, f'link "{name}"', policy in ("repair", "geometry"))
+    found = Inertial() if node is None else _read(file, node, f'link "{name}"', policy in ("repair", "geometry"))
     taken = None
     if policy == "geometry" and (node is None or found.faults):
         place = link if node is None else node
@@ -80,25 +79,23 @@ def settle_inertial(
     return None if node is None else found
 
 
-def _read(node: Node, what: str, repair: bool) -> Inertial:
+def _read(file: Source, node: Node, what: str, repair: bool) -> Inertial:
     """Read an <inertial>, or with ``repair`` the inertia that it is repaired to."""
-    origin, mass, inertia = (node.find(tag) for tag in ("origin", "mass", "inertia"))
+    mass, inertia = node.find("mass"), node.find("inertia")
     found = Inertial()
     say = found.faults.append
-    if origin is not None:
-        found.xyz, found.rpy = (values(origin, key) if origin.get(key) is not None else [0.0] * 3
-                                for key in ("xyz", "rpy"))  # fmt: skip
+    found.xyz, found.rpy = file.place(node)
     if mass is None or mass.get("value") is None:
         say(("mass-missing", f"the <inertial> of {what} has no <mass> with a value", "none -> 0 kg"))
     else:
-        found.mass = values(mass, "value")[0]
+        found.mass = file.values(mass, "value")[0]
         if found.mass < 0:
             say(("mass-negative", f"the mass of {what} is {found.mass:g} kg", f"{found.mass:g} -> 0 kg"))
             found.mass = 0.0 if repair else found.mass
     if inertia is None:
         say(("inertia-missing", f"the <inertial> of {what} has no <inertia>", "none -> a point mass"))
         return found
-    xx, xy, xz, yy, yz, zz = (values(inertia, key)[0] for key in MOMENTS)
+    xx, xy, xz, yy, yz, zz = (file.values(inertia, key)[0] for key in MOMENTS)
     found.tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     missing = [key for key in MOMENTS if inertia.get(key) is None]
     if missing:

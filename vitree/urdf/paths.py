@@ -82,14 +82,16 @@ class Places:
         # what is known of references, package names and folders: all but the last part of a path is looked at once
         self._resolved: dict[str, Resolved] = {}
         self._searched: dict[str, tuple[list[Path], Iterator[Path]]] = {}
-        self._declared, self._real = functools.cache(_declared), functools.cache(_real)
-        self._below = functools.cache(lambda folder, text: (folder / text, _real(folder / text)))
+        self._declared, self._real = functools.cache(_declared), functools.cache(self._real_folder)
+        self._below = functools.cache(lambda folder, text: (folder / text, self._real(folder / text)))
+        self._first = functools.cache(self._first_folder)
         self._of_package, self._of_robot = functools.cache(self._in_package_of), functools.cache(self._in_robot)
         self.near = [(Path(file).parent, home_of(Path(file).parent, self._declared)) for file in files]
         self.workspaces = [Path(entry) for entry in _listed("ROS_PACKAGE_PATH")]
         self.workspaces += [Path(entry) / "share" for entry in _listed("AMENT_PREFIX_PATH")]
         self.trusted = [_real(folder) for folder in self.given]
-        self.homes = [_real(home) for _, home in self.near]
+        self._known = os.path.join(self.near[-1][0], "") if files else ""  # a folder without ".." and links
+        self.homes = [self._real(home) for _, home in self.near]
         self._indices: dict[Path, dict[str, Path]] = {}
 
     def resolve(self, reference: str) -> Resolved:
@@ -107,6 +109,11 @@ class Places:
         return self._resolved[reference]
 
     def _resolve(self, reference: str) -> Resolved:
+        before, _, name = reference.rpartition("/")
+        if before and name not in ("", ".", "..") and "\\" not in name and _can_be_a_path(reference):
+            first = self._first(before + "/")
+            if first and _is_file(first[1] + name):
+                return Resolved(first[0] + name)
         scheme, rest = _split(reference)
         if scheme not in ("", "file", "package", "model"):
             return Resolved(reference, f"missing: {scheme}:// is not opened; give a file, package:// or model://")
@@ -118,6 +125,27 @@ class Places:
                 return Resolved(found)
             problems.append(problem)
         return Resolved(reference, min(problems))  # "escapes" before "missing"
+
+    def _first_folder(self, reference: str) -> tuple[str, str] | None:
+        """Return the folder in which the files of a reference are looked for first, and the real one, with a slash.
+
+        None if not all files there may be opened.
+        """
+        scheme, rest = _split(reference)
+        if scheme in ("package", "model"):
+            package, _, rest = rest.lstrip("/").partition("/")
+            folder = next(self.packages(package), None) if package else None
+        else:
+            package, folder = "", next(iter([folder for folder, _ in self.near] or self.given), None)
+        if folder is None or scheme not in ("", "file", "package", "model"):
+            return None
+        place, above = self._below(folder, rest.lstrip("/") if package else rest)
+        allowed = self._of_package(package, folder, above) if package else self._of_robot(above)
+        return (os.path.join(place, ""), os.path.join(above, "")) if allowed else None
+
+    def _real_folder(self, folder: Path) -> Path:
+        """The path of a folder without ".." and links."""
+        return folder if self._known.startswith(os.path.join(folder, "")) else _real(folder)
 
     def packages(self, name: str) -> Iterator[Path]:
         """Yield the folders in which a package may be; the first that exists counts."""
@@ -263,9 +291,9 @@ def home_of(folder: Path, declared: Callable[[Path], str | None] | None = None) 
 
 def _declared(folder: Path) -> str | None:
     """The name of a ROS package, from the package.xml in its folder; None if the folder is no package."""
-    path = folder / "package.xml"
+    path = os.path.join(folder, "package.xml")
     if not os.path.isfile(path):
-        return folder.name if os.path.isfile(folder / "manifest.xml") else None
+        return folder.name if os.path.isfile(os.path.join(folder, "manifest.xml")) else None
     try:
         with open(path, "rb") as file:
             found = re.search(rb"<name>\s*([\w.-]+)\s*</name>", file.read(100_000))
@@ -296,6 +324,14 @@ def _index(folder: Path, links: bool) -> dict[str, Path]:
             below += [place / name for name in names]
         level = below
     return packages
+
+
+def _is_file(path: str) -> bool:
+    """Say whether a file is there, and no link."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _can_be_a_path(text: str) -> bool:

@@ -207,14 +207,11 @@ def load(source, options: Options) -> tuple[Source, Model]:
     try:
         with np.errstate(all="ignore"):
             flat = tree.flatten()
-            finite = all(np.isfinite(x).all() for x in vars(flat).values() if isinstance(x, np.ndarray))
-            model = Model(flat) if finite else None
+            model = Model(flat)
     except ModelError as error:
         raise file.fail("model", str(error)) from None
     except np.linalg.LinAlgError:
-        model = None
-    if model is None:
-        raise file.fail("model", TOO_LARGE)
+        raise file.fail("model", TOO_LARGE) from None
     at_neutral = None if model.singular is not None else model.singular_at(model.neutral())
     for rule, why in (("massless", model.singular), ("singular-neutral", at_neutral)):
         if why is not None:

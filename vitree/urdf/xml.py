@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 from xml.parsers import expat
 
 from vitree.errors import UrdfError
@@ -56,6 +57,11 @@ class Source:
         Overrules the encoding that the file declares.
     max_bytes, max_depth : int
 
+    Attributes
+    ----------
+    plain : bool
+        Whether links and joints have elements and attributes of URDF alone, none more often than URDF has it.
+
     Raises
     ------
     UrdfError
@@ -74,7 +80,9 @@ class Source:
         self.name = name
         self.findings: list[Finding] = []
         self.errors = 0
+        self.plain = True
         self._unlisted = 0
+        self._numbers: dict[str, tuple[float, ...]] = {}  # of texts that have no fault
         if len(data) > max_bytes:
             raise self.fail("xml-size", f"the file is larger than max_bytes={max_bytes}")
         self.text = self._decode(data, encoding)
@@ -161,32 +169,37 @@ class Source:
         start = len(text) - len(text.lstrip(_BLANK))
         above = text.count("\n", 0, start)
         parser = expat.ParserCreate("utf-8")
-        root = None
+        found: list[ElementTree.Element] = []
         depth, unread = 0, math.inf  # elements nested deeper than ``unread`` are skipped
-        open_: list[tuple[ElementTree.Element, Tag]] = []
+        open_: list[tuple[Any, Tag]] = [(found, Tag(children={"robot": ROBOT}))]
         seen: set[str] = set()
 
         def begin(tag, attributes):
-            nonlocal root, depth, unread
+            nonlocal depth, unread
             depth += 1
             if depth > max_depth:
                 text = f"elements are nested deeper than max_depth={max_depth}"
                 raise self.fail("xml-depth", text, parser.CurrentLineNumber + above)
             if depth > unread:
                 return
+            above_it, (_, children, many) = open_[-1]
+            known = children.get(tag)
             node = Node(tag, attributes)
             node.line = parser.CurrentLineNumber + above
-            known = (ROBOT if tag == "robot" else Tag()) if root is None else open_[-1][1].children.get(tag)
-            if root is None:
-                root = node
-            elif known is not None or (tag not in seen if depth == 2 else tag not in EXTENSIONS):
-                open_[-1][0].append(node)
             if known is None:
                 unread = depth
+                if tag in (seen if depth == 2 else EXTENSIONS) and depth > 1:
+                    return
                 if depth == 2:
                     seen.add(tag)
+                else:
+                    self.plain = False
             else:
                 open_.append((node, known))
+                repeated = depth > 1 and tag not in many and above_it.find(tag) is not None
+                if repeated or (depth > 1 and not attributes.keys() <= known.attributes.keys()):
+                    self.plain = False
+            above_it.append(node)
 
         def end(_):
             nonlocal depth, unread
@@ -208,8 +221,21 @@ class Source:
             raise self.fail("xml-syntax", text, error.lineno + above) from None
         except UnicodeEncodeError:
             raise self.fail("xml-encoding", "the text has half a character (a lone surrogate)") from None
-        assert root is not None
-        return root
+        return found[0]
+
+    # ---- numbers ----------------------------------------------------------------------------------
+
+    def values(
+        self, node: ElementTree.Element | None, attribute: str, default: tuple[float, ...] = (0.0,)
+    ) -> tuple[float, ...]:
+        """Return the numbers of an attribute that has been checked, or the default where there is none."""
+        text = None if node is None else node.get(attribute)
+        return default if text is None else self._numbers.get(text) or tuple(map(float, text.split()))
+
+    def place(self, node: ElementTree.Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return xyz (3,) [m] and rpy (3,) [rad] of the <origin> in an element; both are zero where it has none."""
+        origin = node.find("origin")
+        return self.values(origin, "xyz", (0.0, 0.0, 0.0)), self.values(origin, "rpy", (0.0, 0.0, 0.0))
 
     def numbers(
         self,
@@ -221,7 +247,7 @@ class Source:
         finite: bool = True,
         severity: str = "error",
         remedy: str | None = None,
-    ) -> list[float] | None:
+    ) -> tuple[float, ...] | None:
         """Return the numbers of an attribute; None, with a finding, if they have a fault.
 
         Parameters
@@ -240,14 +266,12 @@ class Source:
         if text is None:
             self.say("attribute-missing", f'the <{node.tag}> of {what} has no "{attribute}"', node, severity=severity)
             return None
-        try:
-            if "_" in text or not text.isascii():
-                raise ValueError
-            values = list(map(float, text.split()))
-            if len(values) == count and not [x for x in values if not abs(x) <= LARGEST]:
-                return values
-        except ValueError:
-            values = None
+        values = self._numbers.get(text)
+        if values is None and (read := _floats(text)) is not None and sum(map(abs, read)) <= LARGEST:
+            values = self._numbers[text] = read
+        if values is not None and len(values) == count:
+            return values
+        values = _floats(text)
         needed = "a number" if count == 1 else f"{count} numbers"
         must = f'{attribute}="{shown(text)}" of the <{node.tag}> of {what} must be {needed}'
         if values is None:
@@ -264,6 +288,14 @@ class Source:
             self.say("number-range", f"{must} up to {LARGEST:g}", node, severity=severity, remedy=remedy)
         else:
             return values
+        return None
+
+
+def _floats(text: str) -> tuple[float, ...] | None:
+    """Return the numbers of a text as URDF writes them; None if it has other words."""
+    try:
+        return None if "_" in text or not text.isascii() else tuple(map(float, text.split()))
+    except ValueError:
         return None
 
 
