@@ -51,6 +51,16 @@ cdef inline void store3(vt_real* to, Vec3 a) noexcept nogil:
     to[2] = a.z
 
 
+cdef inline void store_column(vt_real* to, int stride, Vec3 a, Vec3 b) noexcept nogil:
+    # six numbers, each so far from the one before
+    to[0] = a.x
+    to[stride] = a.y
+    to[2 * stride] = a.z
+    to[3 * stride] = b.x
+    to[4 * stride] = b.y
+    to[5 * stride] = b.z
+
+
 cdef inline Vec3 add(Vec3 a, Vec3 b) noexcept nogil:
     return vec3(a.x + b.x, a.y + b.y, a.z + b.z)
 
