@@ -331,29 +331,17 @@ cdef inline void put_pose(const Pose* pose, double* X) noexcept nogil:
 
 
 cdef inline void place_path(const vt_model* m, const double* q, int body, Pose* pose, int* path) noexcept nogil:
-    # the poses of the bodies from the root to one, as pose_body has them; path: (nbody,)
-    cdef int n = 0
-    cdef const vt_body* b
-    cdef Pose* x
-    cdef Pose own
+    # the poses of the bodies from the root to one; path: (nbody,)
+    cdef int n = 0, at = -1
     cdef vt_axes axes
     while body >= 0:
         path[n] = body
         body = m.body[body].parent
         n += 1
-    if n == 0:
-        return
-    n -= 1
-    pose_body(m, path[n], q, pose)
-    vt_axes_begin(&axes, &pose[path[n]].R.x.x)
     while n:
         n -= 1
-        b = &m.body[path[n]]
-        x = &pose[path[n]]
-        joint_pose(b, q, &own.R, &own.t)
-        vt_axes_times(&axes, &own.t.x, &x.t.x)
-        vt_axes_turn(&axes, &own.R.x.x, &x.R.x.x)
-        x.o = add(pose[b.parent].o, x.t)
+        pose_body(m, path[n], q, &axes, at, pose)
+        at = path[n]
 
 
 cdef inline void turn_columns(const vt_model* m, const Mat3* R, const double* frame, const double* J,
@@ -433,7 +421,7 @@ cdef class Call:
     """
 
     cdef int which
-    cdef int count                  # of the arguments that are answered
+    cdef readonly int count         # of the arguments that are answered
     cdef const char* kinds
     cdef bytes owner
     cdef tuple names
@@ -452,15 +440,10 @@ cdef class Call:
         ``calls`` are those of the model, or None.
         """
         cdef PyObject* slot[4]
-        cdef PyObject* found
-        cdef const double* x[4]
-        cdef Py_ssize_t n = PyTuple_GET_SIZE(given), k, keywords = 0
-        cdef int turned = 0, frame = -1, j, one
-        cdef bint local = False
-        cdef const vt_model* m
+        cdef Py_ssize_t n = PyTuple_GET_SIZE(given), keywords = 0
+        cdef int j
         if calls is None or n > self.count:
             return None
-        m = &calls.core.m
         for j in range(self.count):
             slot[j] = PyTuple_GET_ITEM(given, j) if j < n else NULL
         if more:
@@ -469,6 +452,20 @@ cdef class Call:
                 keywords += slot[j] != NULL
             if keywords != len(more):
                 return None
+        return self.of_slots(calls, model, slot)
+
+    def quick(self, Calls calls, model, a=None, b=None, c=None):
+        """Return the same for all arguments in their order."""
+        cdef PyObject* slot[4]
+        slot[0], slot[1], slot[2] = <PyObject*>a, <PyObject*>b, <PyObject*>c
+        return None if calls is None else self.of_slots(calls, model, slot)
+
+    cdef object of_slots(self, Calls calls, model, PyObject** slot):
+        cdef PyObject* found
+        cdef const double* x[4]
+        cdef int turned = 0, frame = -1, j, one
+        cdef bint local = False
+        cdef const vt_model* m = &calls.core.m
         for j in range(self.count):
             x[j] = NULL
             if slot[j] == NULL or (<object>slot[j] is None and self.kinds[j] == c"V"):

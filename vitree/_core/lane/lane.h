@@ -182,8 +182,7 @@ VT_INLINE void vt_crosses(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, vt_re
     }
 }
 
-#if VT_WIDTH == 1
-/* Axes, kept in registers from body to body: a rotation by columns of which each is a vector. */
+/* Axes that are kept in registers from body to body: a rotation by columns. Of one lane each column is a vector. */
 #ifdef VT_FOURS
 typedef struct { vt_four x, y, z; } vt_axes;
 VT_INLINE vt_four vt_along(const vt_axes *A, const double *b) { return A->x * b[0] + A->y * b[1] + A->z * b[2]; }
@@ -192,16 +191,16 @@ VT_INLINE void vt_put3(double *to, vt_four a)
     *(vt_two *)to = (vt_two){a[0], a[1]};
     to[2] = a[2];
 }
-/* A, at first of the nine numbers by columns */
+/* A from nine numbers, by columns */
 VT_INLINE void vt_axes_begin(vt_axes *A, const double *b)
 {
     A->x = (vt_four){b[0], b[1], b[2], 0.0};
     A->y = (vt_four){b[3], b[4], b[5], 0.0};
     A->z = (vt_four){b[6], b[7], b[8], 0.0};
 }
-/* to = A b, a vector */
+/* to = A b, three numbers */
 VT_INLINE void vt_axes_times(const vt_axes *A, const double *b, double *to) { vt_put3(to, vt_along(A, b)); }
-/* A = A b, also as nine numbers */
+/* to = A = A b, nine numbers */
 VT_INLINE void vt_axes_turn(vt_axes *A, const double *b, double *to)
 {
     const vt_axes C = {vt_along(A, b), vt_along(A, b + 3), vt_along(A, b + 6)};
@@ -211,21 +210,22 @@ VT_INLINE void vt_axes_turn(vt_axes *A, const double *b, double *to)
     *A = C;
 }
 #else
-typedef struct { double at[9]; } vt_axes;
-VT_INLINE void vt_axes_begin(vt_axes *A, const double *b) { memcpy(A->at, b, sizeof A->at); }
-VT_INLINE void vt_axes_times(const vt_axes *A, const double *b, double *to)
+typedef struct { vt_real at[9]; } vt_axes;
+VT_INLINE void vt_axes_begin(vt_axes *A, const vt_real *b) { memcpy(A->at, b, sizeof A->at); }
+VT_INLINE void vt_axes_times(const vt_axes *A, const vt_real *b, vt_real *to)
 {
-    int k;
-    for (k = 0; k < 3; k++) to[k] = A->at[k] * b[0] + A->at[k + 3] * b[1] + A->at[k + 6] * b[2];
+    const vt_real *a = A->at, x = b[0], y = b[1], z = b[2];
+    to[0] = a[0] * x + a[3] * y + a[6] * z;
+    to[1] = a[1] * x + a[4] * y + a[7] * z;
+    to[2] = a[2] * x + a[5] * y + a[8] * z;
 }
-VT_INLINE void vt_axes_turn(vt_axes *A, const double *b, double *to)
+VT_INLINE void vt_axes_turn(vt_axes *A, const vt_real *b, vt_real *to)
 {
     vt_axes_times(A, b, to);
     vt_axes_times(A, b + 3, to + 3);
     vt_axes_times(A, b + 6, to + 6);
     vt_axes_begin(A, to);
 }
-#endif
 #endif
 
 /* Structs of `count` doubles, one a lane and `stride` doubles apart, from memory and back. */

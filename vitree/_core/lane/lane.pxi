@@ -34,8 +34,8 @@ cdef extern from "lane.h" nogil:
                               vt_real* gamma1, vt_real* gamma2, vt_real* kappa2) noexcept
     void vt_exp_coefficients(vt_real s, vt_real* beta, vt_real* delta) noexcept
     void vt_exp_coefficients2(vt_real s, vt_real beta, vt_real delta, vt_real* beta1, vt_real* delta1) noexcept
-    ctypedef struct vt_axes:        # of one lane
+    ctypedef struct vt_axes:
         pass
-    void vt_axes_begin(vt_axes* A, const double* b) noexcept
-    void vt_axes_times(const vt_axes* A, const double* b, double* to) noexcept
-    void vt_axes_turn(vt_axes* A, const double* b, double* to) noexcept
+    void vt_axes_begin(vt_axes* A, const vt_real* b) noexcept
+    void vt_axes_times(const vt_axes* A, const vt_real* b, vt_real* to) noexcept
+    void vt_axes_turn(vt_axes* A, const vt_real* b, vt_real* to) noexcept

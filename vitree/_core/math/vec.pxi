@@ -286,6 +286,26 @@ cdef inline Sym3 rotate_sym(Mat3 R, Sym3 A) noexcept nogil:
     return r
 
 
+cdef inline Sym3 axes_rotate_sym(const vt_axes* R, Sym3 A) noexcept nogil:
+    # the same of axes in registers
+    cdef Sym3 r
+    cdef Mat3 B = full(A), C
+    vt_axes_times(R, &B.x.x, &C.x.x)
+    vt_axes_times(R, &B.y.x, &C.y.x)
+    vt_axes_times(R, &B.z.x, &C.z.x)
+    C = transpose(C)
+    vt_axes_times(R, &C.x.x, &B.x.x)
+    vt_axes_times(R, &C.y.x, &B.y.x)
+    vt_axes_times(R, &C.z.x, &B.z.x)
+    r.xx = B.x.x
+    r.xy = B.x.y
+    r.xz = B.x.z
+    r.yy = B.y.y
+    r.yz = B.y.z
+    r.zz = B.z.z
+    return r
+
+
 cdef inline Sym3 congruence(Mat3 H, Sym3 A) noexcept nogil:
     # H A H^T
     cdef Sym3 r

@@ -21,16 +21,30 @@ cdef inline void place_body(const vt_body* b, const vt_real* q, const Mat3* up, 
         t[0] = mul(up[0], t[0])
 
 
-cdef inline void pose_body(const vt_model* m, int i, const vt_real* q, Pose* x) noexcept nogil:
-    cdef int up = m.body[i].parent
-    place_body(&m.body[i], q, &x[up].R if up >= 0 else NULL, &x[i].R, &x[i].t)
-    x[i].o = add(x[up].o, x[i].t) if up >= 0 else x[i].t
+cdef inline void pose_body(const vt_model* m, int i, const vt_real* q, vt_axes* axes, int at, Pose* x) noexcept nogil:
+    # the same, and its place in the world; axes: those of body `at` (-1: none), of this one afterwards
+    cdef const vt_body* b = &m.body[i]
+    cdef Mat3 R
+    cdef Vec3 t
+    joint_pose(b, q, &R, &t)
+    if b.parent < 0:
+        x[i].R = R
+        x[i].t = t
+        x[i].o = t
+        vt_axes_begin(axes, &R.x.x)
+        return
+    if at != b.parent:
+        vt_axes_begin(axes, &x[b.parent].R.x.x)
+    vt_axes_times(axes, &t.x, &x[i].t.x)
+    vt_axes_turn(axes, &R.x.x, &x[i].R.x.x)
+    x[i].o = add(x[b.parent].o, x[i].t)
 
 
 cdef void forward_kinematics(const vt_model* m, const vt_real* q, Pose* x) noexcept nogil:
     cdef int i
+    cdef vt_axes axes
     for i in range(m.nbody):
-        pose_body(m, i, q, x)
+        pose_body(m, i, q, &axes, i - 1, x)
 
 
 # ---- inverse dynamics ---------------------------------------------------------------------------
@@ -344,15 +358,17 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
     cdef const vt_body* b
     cdef CrbaBody* s
     cdef Vec3 w, v, n, f
-    forward_kinematics(m, q, pose)
+    cdef vt_axes axes
     for i in range(nv * nv):
         M[i] = vt_set1(0.0)
     for i in range(m.nbody):
         b = &m.body[i]
         s = &x[i]
+        pose_body(m, i, q, &axes, i - 1, pose)
         s.mass = vt_set1(b.mass)
-        s.h = mul(pose[i].R, constant3(b.h))
-        s.J = rotate_sym(pose[i].R, constant_sym(b.Io))
+        n = constant3(b.h)
+        vt_axes_times(&axes, &n.x, &s.h.x)
+        s.J = axes_rotate_sym(&axes, constant_sym(b.Io))
         s.last = i
         s.count = 1
     for i in range(m.nbody - 1, -1, -1):
