@@ -44,5 +44,5 @@ def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
         scope = {"method": method, "quick": call.quick}
         exec(SAME_ARGUMENTS.format(", ".join(names)), scope)
         called = scope["called"]
-        called.__defaults__ = method.__defaults__
+        called.__defaults__ = tuple(x.default for x in parameters if x.default is not x.empty)
     return functools.wraps(method)(called)  # type: ignore[return-value]
