@@ -107,7 +107,7 @@ def kernels(model: vt.Model) -> dict:
     body, point = int(model.flat.frame_body[k]), np.ascontiguousarray(model.flat.frame_p[k])
     energy = lambda: core.batch_energy(c, q, v, energies)  # noqa: E731
     poses_of = lambda: core.batch_poses(c, q, poses)  # noqa: E731
-    jacobian = lambda: core.batch_jacobian(c, q, body, point, False, jacobians)  # noqa: E731
+    jacobian = lambda: core.batch_jacobian(c, q, body, point, jacobians)  # noqa: E731
     aba = lambda: core.batch_aba(c, g, q, v, a, vector)  # noqa: E731
     rnea = lambda: core.batch_rnea(c, g, q, v, a, vector)  # noqa: E731
     return {

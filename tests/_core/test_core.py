@@ -98,8 +98,7 @@ def batches(flat, n=19):
     yield "batch_crba", (q,), nv * nv
     yield "batch_energy", (q, v), 11
     yield "batch_poses", (q,), 12 * nb
-    yield "batch_jacobian", (q, nb - 1, np.array([0.1, 0.2, -0.3]), 0), 6 * nv
-    yield "batch_jacobian", (q, nb - 1, np.array([0.1, 0.2, -0.3]), 1), 6 * nv
+    yield "batch_jacobian", (q, nb - 1, np.array([0.1, 0.2, -0.3])), 6 * nv
 
 
 @pytest.mark.parametrize("width", [w for w in BUILT if w > 1])

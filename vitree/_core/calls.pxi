@@ -94,16 +94,22 @@ cdef dict METHODS = {
 
 cdef extern from *:
     """
-    /* Whether no number is NaN or infinite: one more than the largest exponent spills into the sign. Compilers make
-       vectors of this, which they do not of comparisons. */
+    /* Whether no number is NaN or infinite: the others less themselves are zero. */
     static inline int vt_all_finite(const double *x, Py_ssize_t n) {
-        uint64_t bits, spilt = 0;
-        Py_ssize_t k;
-        for (k = 0; k < n; k++) {
-            memcpy(&bits, x + k, sizeof bits);
-            spilt |= (bits & UINT64_C(0x7ff0000000000000)) + UINT64_C(0x0010000000000000);
+        uint64_t bits, found = 0;
+        Py_ssize_t k = 0;
+    #ifdef VT_FOURS
+        typedef uint64_t four_bits __attribute__((vector_size(32)));
+        four_bits any = {0};
+        VT_FOURS(n) any |= (four_bits)(VT_FOUR(x + k) - VT_FOUR(x + k));
+        found = any[0] | any[1] | any[2] | any[3];
+    #endif
+        for (; k < n; k++) {
+            double none = x[k] - x[k];
+            memcpy(&bits, &none, sizeof bits);
+            found |= bits;
         }
-        return !(spilt >> 63);
+        return found == 0;
     }
 
     /* tuple.__new__, without the look-up */
@@ -197,7 +203,7 @@ cdef class Calls:
         require_size(len(self.frame_p), rows, "positions of frames")
         if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in self.frame_body]):
             raise ValueError(f"frames of other bodies; there are {m.nbody}")
-        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 5 * m.nv + 6 * m.nbody) + m.nbody * (
+        self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 10 * m.nv + 6 * m.nbody) + m.nbody * (
             sizeof(Pose) + sizeof(Articulated)
             + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
 
@@ -297,19 +303,6 @@ cdef class Calls:
                 return None
         return found
 
-    cdef object in_frame(self, cnp.ndarray J, int k):
-        # the rows of a Jacobian in the axes of the frame on its body, from those of the body
-        cdef int i, c, nv = self.core.m.nv
-        cdef cnp.ndarray out = new_array(2, 6, nv)
-        cdef const double* E = data(self.frame_X) + 16 * k
-        cdef const double* rows
-        cdef double* to
-        for i in range(6):
-            rows, to = data(J) + (3 * nv if i >= 3 else 0), data(out) + i * nv
-            for c in range(nv):
-                to[c] = E[i % 3] * rows[c] + E[4 + i % 3] * rows[nv + c] + E[8 + i % 3] * rows[2 * nv + c]
-        return out if finite_numbers(data(out), 6 * nv) else None
-
 
 # ---- kernels ----------------------------------------------------------------------------------------
 
@@ -339,14 +332,28 @@ cdef inline void put_pose(const Pose* pose, double* X) noexcept nogil:
 
 cdef inline void place_path(const vt_model* m, const double* q, int body, Pose* pose, int* path) noexcept nogil:
     # the poses of the bodies from the root to one; path: (nbody,)
-    cdef int n = 0
+    cdef int n = 0, at = -1
+    cdef vt_axes axes
     while body >= 0:
         path[n] = body
         body = m.body[body].parent
         n += 1
     while n:
         n -= 1
-        pose_body(m, path[n], q, pose)
+        pose_body(m, path[n], q, &axes, at, pose)
+        at = path[n]
+
+
+cdef inline void turn_columns(const vt_model* m, const Mat3* R, const double* frame, const double* J,
+                              double* out) noexcept nogil:
+    # out, J (6, nv): from world axes to those of a frame, whose pose (4, 4) on a body with axes R is given
+    cdef Mat3 axes = mul3(R[0], take_matrix(frame, 4))
+    cdef int i, nv = m.nv
+    for i in range(3):
+        vt_dots(nv, nv, &axes.x.x + 3 * i, J, out + i * nv)
+        vt_dots(nv, nv, &axes.x.x + 3 * i, J + 3 * nv, out + (i + 3) * nv)
+    for i in range(6 * nv):
+        out[i] = out[i] + 0.0       # no zeros with a sign
 
 
 cdef struct Job:                # what a kernel is asked for
@@ -355,7 +362,7 @@ cdef struct Job:                # what a kernel is asked for
     const double* b             # the second argument, NULL for zeros
     const double* c             # the third
     int body
-    const double* point         # of the frame on its body: its origin, or its pose (4, 4)
+    const double* frame         # its pose on the body, (4, 4)
     bint local
     const vt_load* load         # of the potentials
     int loads
@@ -364,7 +371,7 @@ cdef struct Job:                # what a kernel is asked for
 
 cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nogil:
     cdef Pose* pose = <Pose*>piece(&room, m.nbody * sizeof(Pose))
-    cdef size_t size = (m.nv + 6 * m.nbody) * sizeof(double)
+    cdef size_t size = 6 * (m.nv + m.nbody) * sizeof(double)
     cdef double* zeros = <double*>piece(&room, size)
     cdef double X[16]
     cdef void* bodies = piece(&room, 0)
@@ -379,16 +386,19 @@ cdef void run_kernel(const vt_model* m, const Job* job, char* room) noexcept nog
     elif job.which == FRAME_POSE:
         place_path(m, q, job.body, pose, <int*>bodies)
         put_pose(&pose[job.body], X)
-        pose_product(X, job.point, out)
+        pose_product(X, job.frame, out)
     elif job.which == FRAME_JACOBIAN:
         place_path(m, q, job.body, pose, <int*>bodies)
-        jacobian_columns(m, job.body, job.point, job.local, out, pose)
+        X[0], X[1], X[2] = job.frame[3], job.frame[7], job.frame[11]
+        jacobian_columns(m, job.body, X, zeros if job.local else out, pose)
+        if job.local:
+            turn_columns(m, &pose[job.body].R, job.frame, zeros, out)
     elif job.which == RNEA:
         rnea(m, m.g, q, job.b, job.c, out, <RneaBody*>bodies)
     elif job.which == ABA:
         aba(m, m.g, q, job.b, job.c, NULL, out, <AbaBody*>bodies)
     elif job.which == CRBA:
-        crba(m, q, out, <CrbaBody*>bodies, pose)
+        crba(m, q, out, <CrbaBody*>bodies, pose, zeros)
     else:
         memset(zeros, 0, size)
         if job.which == MOMENTA:
@@ -411,7 +421,7 @@ cdef class Call:
     """
 
     cdef int which
-    cdef int count                  # of the arguments that are answered
+    cdef readonly int count         # of the arguments that are answered
     cdef const char* kinds
     cdef bytes owner
     cdef tuple names
@@ -430,15 +440,10 @@ cdef class Call:
         ``calls`` are those of the model, or None.
         """
         cdef PyObject* slot[4]
-        cdef PyObject* found
-        cdef const double* x[4]
-        cdef Py_ssize_t n = PyTuple_GET_SIZE(given), k, keywords = 0
-        cdef int turned = 0, frame = -1, j, one
-        cdef bint local = False
-        cdef const vt_model* m
+        cdef Py_ssize_t n = PyTuple_GET_SIZE(given), keywords = 0
+        cdef int j
         if calls is None or n > self.count:
             return None
-        m = &calls.core.m
         for j in range(self.count):
             slot[j] = PyTuple_GET_ITEM(given, j) if j < n else NULL
         if more:
@@ -447,6 +452,20 @@ cdef class Call:
                 keywords += slot[j] != NULL
             if keywords != len(more):
                 return None
+        return self.of_slots(calls, model, slot)
+
+    def quick(self, Calls calls, model, a=None, b=None, c=None):
+        """Return the same for all arguments in their order."""
+        cdef PyObject* slot[4]
+        slot[0], slot[1], slot[2] = <PyObject*>a, <PyObject*>b, <PyObject*>c
+        return None if calls is None else self.of_slots(calls, model, slot)
+
+    cdef object of_slots(self, Calls calls, model, PyObject** slot):
+        cdef PyObject* found
+        cdef const double* x[4]
+        cdef int turned = 0, frame = -1, j, one
+        cdef bint local = False
+        cdef const vt_model* m = &calls.core.m
         for j in range(self.count):
             x[j] = NULL
             if slot[j] == NULL or (<object>slot[j] is None and self.kinds[j] == c"V"):
@@ -486,7 +505,6 @@ cdef class Call:
         cdef const vt_model* m = &calls.core.m
         cdef cnp.ndarray out = None
         cdef double energies[11]
-        cdef double point[3]
         cdef const double* p
         cdef Job job
         cdef Py_ssize_t size, k
@@ -503,17 +521,15 @@ cdef class Call:
             out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
         elif which == FRAME_POSE:
             calls.place_frames()
-            job.body, job.point = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
+            job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
             out, size = new_array(2, 4, 4), 16
             if job.body < 0:
-                memcpy(data(out), job.point, 16 * sizeof(double))
+                memcpy(data(out), job.frame, 16 * sizeof(double))
                 return out
         elif which == FRAME_JACOBIAN:
             calls.place_frames()
-            job.body = calls.frame_body[frame]
-            p = data(calls.frame_p) + 3 * frame
-            point[0], point[1], point[2] = p[0], p[1], p[2]
-            job.point = &point[0]
+            job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
+            job.local = local and job.body >= 0
             out, size = new_array(2, 6, m.nv), 6 * m.nv
         elif which == CRBA:
             out, size = new_array(2, m.nv, m.nv), m.nv * m.nv
@@ -562,7 +578,7 @@ cdef class Call:
                 return None
             if which == FRAME_POSES:
                 return calls.frame_poses(data(out))
-            return calls.in_frame(out, frame) if local else out
+            return out
         if which == KINETIC_ENERGY or which == POTENTIAL_ENERGY or which == LAGRANGIAN:
             if which == KINETIC_ENERGY:
                 energies[1] = energies[0]

@@ -149,15 +149,16 @@ def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
     # M: (n, nv * nv)
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + m.nv * m.nv, m.nbody * (sizeof(CrbaBody) + sizeof(Pose)))
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + (m.nv + 6) * m.nv, m.nbody * (sizeof(CrbaBody) + sizeof(Pose)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bm = rows.output(M, m.nv * m.nv)
+    cdef vt_real* wrench = rows.reals(6 * m.nv)
     cdef CrbaBody* body = <CrbaBody*>rows.take(m.nbody * sizeof(CrbaBody))
     cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
-            crba(m, bq, bm, body, pose)
+            crba(m, bq, bm, body, pose, wrench)
             rows.scatter(k)
 
 
@@ -219,7 +220,7 @@ def batch_poses(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
 
 
 def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const double[::1] point,
-                   bint local, double[:, ::1] J):
+                   double[:, ::1] J):
     # J: (n, 6 nv)
     cdef const vt_model* m = &model.m
     cdef const double* at = entries(point, 3, "coordinates of a point")
@@ -233,7 +234,7 @@ def batch_jacobian(CoreModel model, const double[:, ::1] q, int body, const doub
     with nogil:
         for k in range(rows.blocks()):
             rows.gather(k)
-            jacobian(m, bq, body, at, local, bj, pose)
+            jacobian(m, bq, body, at, bj, pose)
             rows.scatter(k)
 
 

@@ -11,6 +11,13 @@ from vitree._core import scalar
 
 Method = TypeVar("Method", bound=Callable)
 
+#: a method by the names of its arguments
+SAME_ARGUMENTS = """
+def called(self, {0}):
+    found = quick(self._calls, self, {0})
+    return method(self, {0}) if found is None else found
+"""
+
 
 def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
     """A method that compiled code answers where the arguments are plain arrays of finite numbers, else the method.
@@ -24,12 +31,18 @@ def in_one_call(method: Method, made: type[Any] | None = None) -> Method:
     made : type, optional
         The named tuple that it returns.
     """
-    call = scalar().Call(method.__name__, tuple(inspect.signature(method).parameters)[1:], made)
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    names = tuple(parameter.name for parameter in parameters)
+    call = scalar().Call(method.__name__, names, made)
     answer = call.answer
 
-    @functools.wraps(method)
     def called(self, *arguments, **more):
         found = answer(self._calls, self, arguments, more)
         return method(self, *arguments, **more) if found is None else found
 
-    return called  # type: ignore[return-value]
+    if len(names) == call.count:  # to pack arguments and keywords takes longer than some kernels
+        scope = {"method": method, "quick": call.quick}
+        exec(SAME_ARGUMENTS.format(", ".join(names)), scope)
+        called = scope["called"]
+        called.__defaults__ = tuple(x.default for x in parameters if x.default is not x.empty)
+    return functools.wraps(method)(called)  # type: ignore[return-value]

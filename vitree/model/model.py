@@ -581,10 +581,11 @@ class Model(System):
         body = int(self.flat.frame_body[k])
         out = np.zeros((6, self.nv))
         point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
-        core.batch_jacobian(self.core, q[None], body, point, axes == "local", out.reshape(1, -1))
-        if axes == "local":
-            turn = self.flat.frame_E[k].T
+        core.batch_jacobian(self.core, q[None], body, point, out.reshape(1, -1))
+        if axes == "local" and body >= 0:
+            turn = product_of(self.pose_rows(q[None])[0, body, :, :3], self.flat.frame_E[k]).T
             out[:3], out[3:] = product_of(turn, out[:3]), product_of(turn, out[3:])
+            out += 0.0  # no zeros with a sign
         return out
 
     @in_one_call

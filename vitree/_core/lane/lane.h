@@ -130,6 +130,104 @@ VT_INLINE double vt_inner(ptrdiff_t n, const double *a, const double *b)
 #endif
 }
 
+/* Rows of three-vectors: the numbers along x, those along y `stride` further, those along z as far again. */
+#if VT_WIDTH == 1 && defined(VT_ROWS)
+#define VT_FOURS(n) for (; k < (n) - 3; k += 4)
+#define VT_FOUR(x) (*(vt_four *)(x))
+#endif
+
+/* out = a.b of each b */
+VT_INLINE void vt_dots(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, const vt_real *b, vt_real *out)
+{
+    const vt_real x = a[0], y = a[1], z = a[2], *by = b + stride, *bz = by + stride;
+    ptrdiff_t k = 0;
+#ifdef VT_FOURS
+    VT_FOURS(n) VT_FOUR(out + k) = x * VT_FOUR(b + k) + y * VT_FOUR(by + k) + z * VT_FOUR(bz + k);
+#endif
+    for (; k < n; k++) out[k] = x * b[k] + y * by[k] + z * bz[k];
+}
+
+/* out = w.n + v.f of each f, with its n; the rows of n are behind those of f */
+VT_INLINE void vt_pairings(ptrdiff_t n, ptrdiff_t stride, const vt_real *w, const vt_real *v, const vt_real *f,
+                           vt_real *out)
+{
+    const vt_real x = v[0], y = v[1], z = v[2], *fy = f + stride, *fz = fy + stride;
+    ptrdiff_t k = 0;
+    vt_dots(n, stride, w, f + 3 * stride, out);
+#ifdef VT_FOURS
+    VT_FOURS(n) VT_FOUR(out + k) += x * VT_FOUR(f + k) + y * VT_FOUR(fy + k) + z * VT_FOUR(fz + k);
+#endif
+    for (; k < n; k++) out[k] += x * f[k] + y * fy[k] + z * fz[k];
+}
+
+/* c += a x b of each b; the rows of c are behind those of b */
+VT_INLINE void vt_crosses(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, vt_real *b)
+{
+    const vt_real x = a[0], y = a[1], z = a[2], *by = b + stride, *bz = by + stride;
+    vt_real *c = b + 3 * stride, *cy = c + stride, *cz = cy + stride;
+    ptrdiff_t k = 0;
+#ifdef VT_FOURS
+    VT_FOURS(n) {
+        const vt_four u = VT_FOUR(b + k), v = VT_FOUR(by + k), w = VT_FOUR(bz + k);
+        VT_FOUR(c + k) += y * w - z * v;
+        VT_FOUR(cy + k) += z * u - x * w;
+        VT_FOUR(cz + k) += x * v - y * u;
+    }
+#endif
+    for (; k < n; k++) {
+        const vt_real u = b[k], v = by[k], w = bz[k];
+        c[k] += y * w - z * v;
+        cy[k] += z * u - x * w;
+        cz[k] += x * v - y * u;
+    }
+}
+
+/* Axes that are kept in registers from body to body: a rotation by columns. Of one lane each column is a vector. */
+#ifdef VT_FOURS
+typedef struct { vt_four x, y, z; } vt_axes;
+VT_INLINE vt_four vt_along(const vt_axes *A, const double *b) { return A->x * b[0] + A->y * b[1] + A->z * b[2]; }
+VT_INLINE void vt_put3(double *to, vt_four a)
+{
+    *(vt_two *)to = (vt_two){a[0], a[1]};
+    to[2] = a[2];
+}
+/* A from nine numbers, by columns */
+VT_INLINE void vt_axes_begin(vt_axes *A, const double *b)
+{
+    A->x = (vt_four){b[0], b[1], b[2], 0.0};
+    A->y = (vt_four){b[3], b[4], b[5], 0.0};
+    A->z = (vt_four){b[6], b[7], b[8], 0.0};
+}
+/* to = A b, three numbers */
+VT_INLINE void vt_axes_times(const vt_axes *A, const double *b, double *to) { vt_put3(to, vt_along(A, b)); }
+/* to = A = A b, nine numbers */
+VT_INLINE void vt_axes_turn(vt_axes *A, const double *b, double *to)
+{
+    const vt_axes C = {vt_along(A, b), vt_along(A, b + 3), vt_along(A, b + 6)};
+    vt_put3(to, C.x);
+    vt_put3(to + 3, C.y);
+    vt_put3(to + 6, C.z);
+    *A = C;
+}
+#else
+typedef struct { vt_real at[9]; } vt_axes;
+VT_INLINE void vt_axes_begin(vt_axes *A, const vt_real *b) { memcpy(A->at, b, sizeof A->at); }
+VT_INLINE void vt_axes_times(const vt_axes *A, const vt_real *b, vt_real *to)
+{
+    const vt_real *a = A->at, x = b[0], y = b[1], z = b[2];
+    to[0] = a[0] * x + a[3] * y + a[6] * z;
+    to[1] = a[1] * x + a[4] * y + a[7] * z;
+    to[2] = a[2] * x + a[5] * y + a[8] * z;
+}
+VT_INLINE void vt_axes_turn(vt_axes *A, const vt_real *b, vt_real *to)
+{
+    vt_axes_times(A, b, to);
+    vt_axes_times(A, b + 3, to + 3);
+    vt_axes_times(A, b + 6, to + 6);
+    vt_axes_begin(A, to);
+}
+#endif
+
 /* Structs of `count` doubles, one a lane and `stride` doubles apart, from memory and back. */
 #if VT_WIDTH == 4 && defined(__GNUC__) && !defined(__clang__)
 typedef double vt_row __attribute__((vector_size(32), aligned(8), may_alias));

@@ -12,6 +12,10 @@ cdef extern from "lane.h" nogil:
     void vt_add_row(Py_ssize_t n, double s, const double* x, double* y) noexcept
     void vt_add_rows(Py_ssize_t n, double b, const double* x, double c, const double* z, double* y) noexcept
     double vt_inner(Py_ssize_t n, const double* a, const double* b) noexcept
+    void vt_dots(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, const vt_real* b, vt_real* out) noexcept
+    void vt_pairings(Py_ssize_t n, Py_ssize_t stride, const vt_real* w, const vt_real* v, const vt_real* f,
+                     vt_real* out) noexcept
+    void vt_crosses(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, vt_real* b) noexcept
     vt_mask vt_lt(vt_real a, vt_real b) noexcept
     vt_mask vt_le(vt_real a, vt_real b) noexcept
     vt_real vt_select(vt_mask m, vt_real a, vt_real b) noexcept
@@ -30,3 +34,8 @@ cdef extern from "lane.h" nogil:
                               vt_real* gamma1, vt_real* gamma2, vt_real* kappa2) noexcept
     void vt_exp_coefficients(vt_real s, vt_real* beta, vt_real* delta) noexcept
     void vt_exp_coefficients2(vt_real s, vt_real beta, vt_real delta, vt_real* beta1, vt_real* delta1) noexcept
+    ctypedef struct vt_axes:
+        pass
+    void vt_axes_begin(vt_axes* A, const vt_real* b) noexcept
+    void vt_axes_times(const vt_axes* A, const vt_real* b, vt_real* to) noexcept
+    void vt_axes_turn(vt_axes* A, const vt_real* b, vt_real* to) noexcept

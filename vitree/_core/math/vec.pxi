@@ -51,6 +51,16 @@ cdef inline void store3(vt_real* to, Vec3 a) noexcept nogil:
     to[2] = a.z
 
 
+cdef inline void store_column(vt_real* to, int stride, Vec3 a, Vec3 b) noexcept nogil:
+    # six numbers, each so far from the one before
+    to[0] = a.x
+    to[stride] = a.y
+    to[2 * stride] = a.z
+    to[3 * stride] = b.x
+    to[4 * stride] = b.y
+    to[5 * stride] = b.z
+
+
 cdef inline Vec3 add(Vec3 a, Vec3 b) noexcept nogil:
     return vec3(a.x + b.x, a.y + b.y, a.z + b.z)
 
@@ -273,6 +283,26 @@ cdef inline Sym3 rotate_sym(Mat3 R, Sym3 A) noexcept nogil:
     r.yy = a.y * R.x.y + b.y * R.y.y + c.y * R.z.y
     r.yz = a.y * R.x.z + b.y * R.y.z + c.y * R.z.z
     r.zz = a.z * R.x.z + b.z * R.y.z + c.z * R.z.z
+    return r
+
+
+cdef inline Sym3 axes_rotate_sym(const vt_axes* R, Sym3 A) noexcept nogil:
+    # the same of axes in registers
+    cdef Sym3 r
+    cdef Mat3 B = full(A), C
+    vt_axes_times(R, &B.x.x, &C.x.x)
+    vt_axes_times(R, &B.y.x, &C.y.x)
+    vt_axes_times(R, &B.z.x, &C.z.x)
+    C = transpose(C)
+    vt_axes_times(R, &C.x.x, &B.x.x)
+    vt_axes_times(R, &C.y.x, &B.y.x)
+    vt_axes_times(R, &C.z.x, &B.z.x)
+    r.xx = B.x.x
+    r.xy = B.x.y
+    r.xz = B.x.z
+    r.yy = B.y.y
+    r.yz = B.y.z
+    r.zz = B.z.z
     return r
 
 

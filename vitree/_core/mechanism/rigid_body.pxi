@@ -21,16 +21,30 @@ cdef inline void place_body(const vt_body* b, const vt_real* q, const Mat3* up, 
         t[0] = mul(up[0], t[0])
 
 
-cdef inline void pose_body(const vt_model* m, int i, const vt_real* q, Pose* x) noexcept nogil:
-    cdef int up = m.body[i].parent
-    place_body(&m.body[i], q, &x[up].R if up >= 0 else NULL, &x[i].R, &x[i].t)
-    x[i].o = add(x[up].o, x[i].t) if up >= 0 else x[i].t
+cdef inline void pose_body(const vt_model* m, int i, const vt_real* q, vt_axes* axes, int at, Pose* x) noexcept nogil:
+    # the same, and its place in the world; axes: those of body `at` (-1: none), of this one afterwards
+    cdef const vt_body* b = &m.body[i]
+    cdef Mat3 R
+    cdef Vec3 t
+    joint_pose(b, q, &R, &t)
+    if b.parent < 0:
+        x[i].R = R
+        x[i].t = t
+        x[i].o = t
+        vt_axes_begin(axes, &R.x.x)
+        return
+    if at != b.parent:
+        vt_axes_begin(axes, &x[b.parent].R.x.x)
+    vt_axes_times(axes, &t.x, &x[i].t.x)
+    vt_axes_turn(axes, &R.x.x, &x[i].R.x.x)
+    x[i].o = add(x[b.parent].o, x[i].t)
 
 
 cdef void forward_kinematics(const vt_model* m, const vt_real* q, Pose* x) noexcept nogil:
     cdef int i
+    cdef vt_axes axes
     for i in range(m.nbody):
-        pose_body(m, i, q, x)
+        pose_body(m, i, q, &axes, i - 1, x)
 
 
 # ---- inverse dynamics ---------------------------------------------------------------------------
@@ -288,6 +302,8 @@ cdef struct CrbaBody:
     vt_real mass        # of everything outboard, world axes, about the body's origin
     Vec3 h
     Sym3 J
+    int last            # of the bodies outboard, and how many they are, this one with them
+    int count
 
 
 cdef inline void hand_down_rigid(CrbaBody* up, const CrbaBody* s, Vec3 t) noexcept nogil:
@@ -306,55 +322,82 @@ cdef inline void hand_down_rigid(CrbaBody* up, const CrbaBody* s, Vec3 t) noexce
     up.mass = up.mass + s.mass
 
 
-cdef inline void crba_column(const vt_model* m, int i, int k, Vec3 n, Vec3 f, const Pose* pose,
-                             vt_real* M) noexcept nogil:
-    # M_jk = S_j^T (n, f) for the k-th coordinate of body i and all j on its path to the root
-    cdef int j = i, l, column = m.body[i].iv + k
-    cdef const vt_body* b
+cdef inline bint hangs_on(const vt_model* m, int i, int body) noexcept nogil:
+    # whether body i is the body or outboard of it
+    while i > body:
+        i = m.body[i].parent
+    return i == body
+
+
+cdef inline void crba_rows(const vt_model* m, int i, const Pose* pose, int first, int end, const vt_real* wrench,
+                           vt_real* M) noexcept nogil:
+    # M_jk = S_j^T (n, f) of all coordinates j of body i and of k from the first on, both triangles
+    cdef int l, k, nv = m.nv
+    cdef const vt_body* b = &m.body[i]
+    cdef vt_real* row
+    cdef vt_real* column
     cdef Vec3 w, v
-    cdef vt_real r
-    while j >= 0:
-        b = &m.body[j]
+    for l in range(joint_nv(b)):
+        first = max(first, b.iv + l)
+        row = M + (b.iv + l) * nv
         if joint_rotates(b):
-            r = dot(pose[j].R.z, n)
-            M[b.iv * m.nv + column] = r
-            M[column * m.nv + b.iv] = r
+            vt_dots(end - first, nv, &pose.R.z.x, wrench + 3 * nv + first, row + first)
         else:
-            for l in range(joint_nv(b)):
-                joint_column(b, pose[j].R, l, &w, &v)
-                r = dot(w, n) + dot(v, f)
-                M[(b.iv + l) * m.nv + column] = r
-                M[column * m.nv + b.iv + l] = r
-        n = add(n, cross(pose[j].t, f))
-        j = b.parent
+            joint_column(b, pose.R, l, &w, &v)
+            vt_pairings(end - first, nv, &w.x, &v.x, wrench + first, row + first)
+        column = M + first * nv + b.iv + l
+        for k in range(first, end):
+            column[0] = row[k]
+            column += nv
 
 
-cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pose* pose) noexcept nogil:
-    # M: (nv, nv), both triangles
-    cdef int i, k
+cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pose* pose, vt_real* wrench) noexcept nogil:
+    # M: (nv, nv), both triangles. wrench (6, nv): of each coordinate that moves by one, the momentum (f, n) of all that is
+    # outboard, about the origin of the body that it has come to
+    cdef int i, k, a, end, first, until, nv = m.nv
     cdef const vt_body* b
     cdef CrbaBody* s
     cdef Vec3 w, v, n, f
-    forward_kinematics(m, q, pose)
-    for i in range(m.nv * m.nv):
+    cdef vt_axes axes
+    for i in range(nv * nv):
         M[i] = vt_set1(0.0)
     for i in range(m.nbody):
         b = &m.body[i]
         s = &x[i]
+        pose_body(m, i, q, &axes, i - 1, pose)
         s.mass = vt_set1(b.mass)
-        s.h = mul(pose[i].R, constant3(b.h))
-        s.J = rotate_sym(pose[i].R, constant_sym(b.Io))
+        n = constant3(b.h)
+        vt_axes_times(&axes, &n.x, &s.h.x)
+        s.J = axes_rotate_sym(&axes, constant_sym(b.Io))
+        s.last = i
+        s.count = 1
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         s = &x[i]
-        # the momentum of all that is outboard where the coordinate moves by one: f = w x h + m v, n = J w + h x v
+        # f = w x h + m v, n = J w + h x v
         for k in range(joint_nv(b)):
             joint_column(b, pose[i].R, k, &w, &v)
             f = add(cross(w, s.h), scale(s.mass, v))
             n = add(symmul(s.J, w), cross(s.h, v))
-            crba_column(m, i, k, n, f, pose, M)
+            store_column(wrench + b.iv + k, nv, f, n)
+        # bodies outboard, as far as their numbers follow each other: all of them, if numbers are depth first
+        a = i
+        while a <= s.last:
+            end = a + s.count if i + s.count > s.last else a + 1
+            while end <= s.last and hangs_on(m, end, i):
+                end += 1
+            first = m.body[a].iv
+            until = m.body[end].iv if end < m.nbody else nv
+            crba_rows(m, i, &pose[i], first, until, wrench, M)
+            if b.parent >= 0:
+                vt_crosses(until - first, nv, &pose[i].t.x, wrench + first)
+            a = end
+            while a <= s.last and not hangs_on(m, a, i):
+                a += 1
         if b.parent >= 0:
             hand_down_rigid(&x[b.parent], s, pose[i].t)
+            x[b.parent].last = max(x[b.parent].last, s.last)
+            x[b.parent].count += s.count
 
 
 # ---- is the mass matrix regular? ----------------------------------------------------------------
@@ -507,15 +550,14 @@ cdef void energy(const vt_model* m, const vt_real* q, const vt_real* v, vt_real*
     store3(out + 8, scale(vt_set1(1.0) / mass, first))
 
 
-cdef void jacobian(const vt_model* m, const vt_real* q, int body, const double* point, int local,
-                   vt_real* J, Pose* pose) noexcept nogil:
-    # J: (6, nv), rows (angular, linear) of the point (given in the core frame), in world axes or,
-    # if local, in the core frame's
+cdef void jacobian(const vt_model* m, const vt_real* q, int body, const double* point, vt_real* J,
+                   Pose* pose) noexcept nogil:
+    # J: (6, nv), rows (angular, linear) of the point (given in the core frame), in world axes
     forward_kinematics(m, q, pose)
-    jacobian_columns(m, body, point, local, J, pose)
+    jacobian_columns(m, body, point, J, pose)
 
 
-cdef void jacobian_columns(const vt_model* m, int body, const double* point, int local, vt_real* J,
+cdef void jacobian_columns(const vt_model* m, int body, const double* point, vt_real* J,
                            const Pose* pose) noexcept nogil:
     # the same from the poses of the bodies from the root to this one
     cdef int i, k, nv = m.nv
@@ -529,17 +571,12 @@ cdef void jacobian_columns(const vt_model* m, int body, const double* point, int
     i = body
     while i >= 0:
         b = &m.body[i]
-        for k in range(joint_nv(b)):
-            joint_column(b, pose[i].R, k, &w, &v)
-            v = add(v, cross(w, r))
-            if local:
-                w = tmul(pose[body].R, w)
-                v = tmul(pose[body].R, v)
-            J[b.iv + k] = w.x
-            J[nv + b.iv + k] = w.y
-            J[2 * nv + b.iv + k] = w.z
-            J[3 * nv + b.iv + k] = v.x
-            J[4 * nv + b.iv + k] = v.y
-            J[5 * nv + b.iv + k] = v.z
+        if joint_rotates(b):
+            w = pose[i].R.z
+            store_column(J + b.iv, nv, w, add(zero3(), cross(w, r)))
+        else:
+            for k in range(joint_nv(b)):
+                joint_column(b, pose[i].R, k, &w, &v)
+                store_column(J + b.iv + k, nv, w, add(v, cross(w, r)))
         r = add(r, pose[i].t)
         i = b.parent
