@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_models import build_flat, random_flat, random_rotation, random_state
+from reference_cases import pinocchio_model
 
 import vitree as vt
-from vitree.mechanism.flat import KINDS
 
 AXES = pytest.mark.parametrize("axes", ["world", "local"])
 STEP = 1e-3
@@ -123,37 +123,15 @@ def test_bad_input_is_named():
             model.frame_acceleration("upper", [0.0], [0.0], [0.0, 0.0])
 
 
-def _pinocchio(flat, pin):
-    """The same tree in Pinocchio, with a frame for each named one."""
-    model = pin.Model()
-    joints = {
-        "revolute": pin.JointModelRZ, "prismatic": pin.JointModelPZ, "ball": pin.JointModelSpherical,
-        "free": pin.JointModelFreeFlyer,
-    }  # fmt: skip
-    made: list[int] = []
-    for i, code in enumerate(flat.kind):
-        up = made[flat.parent[i]] if flat.parent[i] >= 0 else 0
-        kind = KINDS[code]
-        joint = pin.JointModelHelical(0.0, 0.0, 1.0, flat.pitch[i]) if kind == "helical" else joints[kind]()
-        made.append(model.addJoint(up, joint, pin.SE3(flat.E[i], flat.p[i]), f"joint{i}"))
-    for k, name in enumerate(flat.frame_names):
-        body = flat.frame_body[k]
-        place = pin.SE3(flat.frame_E[k], flat.frame_p[k])
-        model.addFrame(pin.Frame(name, made[body] if body >= 0 else 0, 0, place, pin.FrameType.OP_FRAME))
-    return model
-
-
 def test_pinocchio_has_the_same():
     pin = pytest.importorskip("pinocchio")
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        kinds = KINDS if hasattr(pin, "JointModelHelical") else tuple(kind for kind in KINDS if kind != "helical")
-        flat = random_flat(rng, nbody=8, kinds=kinds, base=("fixed", "free")[seed % 2])
-        model, theirs = vt.Model(flat), _pinocchio(flat, pin)
+        flat = random_flat(rng, nbody=8, base=("fixed", "free")[seed % 2])
+        model, theirs = vt.Model(flat), pinocchio_model(flat)
         q, v = random_state(flat, rng)
         a = rng.standard_normal(model.nv)
         data = theirs.createData()
-        # a free joint counts positions in world axes in both
         pin.forwardKinematics(theirs, data, q, v, a)
         pin.updateFramePlacements(theirs, data)
         order = [3, 4, 5, 0, 1, 2]  # they have linear rows first

@@ -17,6 +17,7 @@ from loaded_models import (
     singles,
 )
 from random_models import random_flat, random_state
+from reference_cases import pinocchio_model
 from scipy.interpolate import CubicSpline
 
 import vitree as vt
@@ -270,6 +271,21 @@ def test_massless_bodies_pass_wrenches_on():
         found = model.joint_reactions(q, v)
         check(model, q, v, np.zeros(model.nv), a, multipliers, found, {})
         assert (flat.mass == 0).any()
+
+
+def test_pinocchio_has_the_same():
+    pin = pytest.importorskip("pinocchio")
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        flat = random_flat(rng, nbody=8, base=("fixed", "free")[seed % 2])
+        model, theirs = vt.Model(flat), pinocchio_model(flat)
+        (q, v), data = random_state(flat, rng), theirs.createData()
+        a = rng.standard_normal(model.nv)
+        pin.rnea(theirs, data, q, v, a)
+        found = model.joint_reactions(q, v, a)
+        for name, wrench in found.items():
+            expected = data.f[theirs.getJointId(name)].vector[[3, 4, 5, 0, 1, 2]]
+            assert np.abs(wrench - expected).max() < 1e-11 * max(1.0, np.abs(expected).max())
 
 
 # ---- trees as people build them -------------------------------------------------------------------------------

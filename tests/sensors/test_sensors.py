@@ -194,6 +194,33 @@ def test_accelerations_are_those_of_what_acted():
     assert np.abs(imu.read(run, inputs=INPUTS).accelerometer - found.accelerometer).max() > 1e-2
 
 
+MJCF = """<mujoco><option gravity="1 2 -9.81"/><worldbody><body name="upper"><joint name="shoulder" axis="1 0 0"/>
+  <inertial pos="0 0 -0.5" mass="1" diaginertia="0.1 0.1 0.02"/><body name="lower" pos="0 0 -1">
+    <joint name="elbow" axis="0 1 0"/><inertial pos="0 0 -0.4" mass="0.8" diaginertia="0.05 0.05 0.01"/>
+    <site name="elbow"/><site name="chip" pos="0.1 0 -0.4" euler="0 0 {turn}"/></body></body></worldbody>
+  <sensor><gyro site="chip"/><accelerometer site="chip"/><torque site="elbow"/><force site="elbow"/>
+    <frameangvel objtype="site" objname="chip"/><framelinvel objtype="site" objname="chip"/>
+    <frameangacc objtype="site" objname="chip"/><framelinacc objtype="site" objname="chip"/></sensor></mujoco>"""
+
+
+def test_mujoco_reads_the_same():
+    """Its sensors of frames' accelerations take gravity off; all else is alike."""
+    mujoco = pytest.importorskip("mujoco")
+    theirs = mujoco.MjModel.from_xml_string(MJCF.format(turn=np.degrees(0.4)))
+    model, data, rng = arm((1.0, 2.0, -9.81)), mujoco.MjData(theirs), np.random.default_rng(0)
+    for _ in range(5):
+        q, v, tau = rng.standard_normal((3, 2))
+        data.qpos, data.qvel, data.qfrc_applied = q, v, tau
+        mujoco.mj_forward(theirs, data)
+        a = model.forward_dynamics(q, v, tau).acceleration
+        frame = model.frame_acceleration("chip", q, v, a)
+        frame[3:] -= model.gravity
+        expected = [*vt.Imu("chip").sample(model, 0.0, q, v, torque=tau),
+                    *vt.ForceTorque("elbow").sample(model, 0.0, q, v, torque=tau),
+                    model.frame_velocity("chip", q, v), frame]  # fmt: skip
+        assert data.sensordata == pytest.approx(np.concatenate(expected), abs=1e-10)
+
+
 # ---- when --------------------------------------------------------------------------------------------------------
 
 
@@ -410,8 +437,9 @@ def test_arguments_are_checked_where_the_sensor_is_made(make, name, values):
 
 def test_more_arguments_are_checked():
     for call in (lambda: vt.Imu(5), lambda: vt.ForceTorque(None), lambda: vt.ForceTorque("a", 5),
-                 lambda: vt.Encoder("elbow"), lambda: vt.Encoder(5), lambda: vt.Encoder([5]), lambda: vt.Encoder(resolution=0.0),
-                 lambda: vt.Encoder(resolution=[1.0, -1.0]), lambda: vt.Encoder(resolution="fine"),
+                 lambda: vt.Encoder("elbow"), lambda: vt.Encoder(5), lambda: vt.Encoder([5]),
+                 lambda: vt.Encoder(resolution=0.0), lambda: vt.Encoder(resolution=[1.0, -1.0]),
+                 lambda: vt.Encoder(resolution="fine"),
                  lambda: vt.Imu("a", bias=[1, 2, 3]), lambda: vt.ForceTorque("a", noise=[1, 2, 3, 4])):  # fmt: skip
         with pytest.raises(vt.InputError):
             call()

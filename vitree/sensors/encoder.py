@@ -108,7 +108,7 @@ class Encoder(Sensor):
         super().__post_init__()
 
     def read(self, trajectory: Recording, model: System | None = None) -> EncoderReadings:
-        """Return what the encoders read of a trajectory; ``model`` is that of one from a file.
+        """Return what the encoders read of a ``trajectory``; ``model`` is that of one from a file.
 
         Raises
         ------
