@@ -497,6 +497,20 @@ def test_trajectories_that_cannot_be_read_are_named(tmp_path):
         vt.Encoder().read(replace(loaded, q=loaded.q[:, :1], q_names=("a",), settings={}), run.system)
 
 
+def test_what_is_too_large_is_refused():
+    run = swing()
+    for q, v, words in ((np.inf, 0.0, "record 0 of the"), (0.0, np.nan, "record 0"), (0.0, 1e200, "too large")):
+        wrong = replace(run, q=run.q + q, v=run.v + v)
+        for sensor in (vt.Imu("chip"), vt.ForceTorque("elbow"), vt.Imu("chip", rate=250.0), vt.Encoder(rate=250.0)):
+            if v != 1e200 or not isinstance(sensor, vt.Encoder):
+                with pytest.raises(vt.InputError, match=words):
+                    sensor.read(wrong)
+    for sensor in (vt.Imu("chip", bias=1e308, noise=1e308), vt.Encoder(bias=1e308, noise=1e308),
+                   vt.ForceTorque("elbow", bias=1e308, noise=1e308)):  # fmt: skip
+        with pytest.raises(vt.InputError, match="too large"):
+            sensor.read(run)
+
+
 def test_what_acts_is_checked():
     run = swing()
     for sensor in (vt.Imu("chip"), vt.ForceTorque("elbow")):

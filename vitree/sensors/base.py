@@ -16,6 +16,8 @@ from vitree.results.recording import Recording
 from vitree.sensors.course import Course
 from vitree.wording import Argument, named
 
+#: What is too large for a double is infinite, and refused where it is a reading.
+quiet = np.errstate(over="ignore", invalid="ignore")
 #: Most readings of one trajectory.
 MOST = 10_000_000
 
@@ -109,6 +111,14 @@ class Sensor(ABC):
         """Bias and noise of so many readings (count, size); those of fewer are the first of them."""
         drawn = np.random.default_rng(self.seed).standard_normal((count, size)) if np.any(self.noise) else 0.0
         return np.broadcast_to(np.asarray(self.bias) + np.asarray(self.noise) * drawn, (count, size))
+
+
+def require_finite(*readings: np.ndarray) -> None:
+    """Raise an InputError if readings are too large for a double."""
+    if not all(np.isfinite(x).all() for x in readings):
+        raise InputError(
+            "readings are too large for a double: states of the trajectory, bias or noise are; give smaller ones"
+        )
 
 
 def numbers_of_errors(name: str, value: Any) -> float | tuple[float, ...]:

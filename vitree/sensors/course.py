@@ -53,6 +53,8 @@ def model_of(trajectory: Any, model: Any) -> Model:
             + keyword("model")
         )
     t = trajectory.t
+    if bad := np.flatnonzero(~(np.isfinite(trajectory.q).all(axis=1) & np.isfinite(trajectory.v).all(axis=1))).tolist():
+        raise InputError(f"the record {bad[0]} of the trajectory has NaN or infinity in q or v; give those before it")
     if not np.isfinite(t).all() or not (np.diff(t) > 0).all():
         raise InputError("the times of the trajectory's records must be finite and increase; give the records in order")
     return model

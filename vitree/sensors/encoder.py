@@ -15,7 +15,7 @@ from vitree.mechanism.flat import PRISMATIC
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording
-from vitree.sensors.base import Sensor, numbers_of_errors
+from vitree.sensors.base import Sensor, numbers_of_errors, quiet, require_finite
 from vitree.sensors.course import Course, model_of, require_model
 from vitree.wording import Argument, named
 
@@ -107,6 +107,7 @@ class Encoder(Sensor):
             object.__setattr__(self, "resolution", steps)
         super().__post_init__()
 
+    @quiet
     def read(self, trajectory: Recording, model: System | None = None) -> EncoderReadings:
         """Return what the encoders read of a ``trajectory``; ``model`` is that of one from a file.
 
@@ -137,6 +138,7 @@ class Encoder(Sensor):
             counts, position = rounded.astype(np.int64), rounded * steps
         velocity = np.full_like(position, np.nan)
         velocity[1:] = np.diff(position, axis=0) / np.diff(taken)[:, None]
+        require_finite(position, velocity[1:])
         kinds = np.asarray(known.full.flat.kind)[np.searchsorted(known.full._iq, places)]
         units: dict[str, Any] = {"t": "s", "taken": "s"}
         units["position"] = tuple("m" if kind == PRISMATIC else "rad" for kind in kinds)

@@ -15,7 +15,7 @@ from vitree.integrators.base import Torque
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording
-from vitree.sensors.base import PairSensor
+from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import Acting, Course, model_of, require_model
 from vitree.spatial.rotations import cross
 from vitree.wording import named
@@ -95,6 +95,7 @@ class ForceTorque(PairSensor):
     def _words(self) -> str:
         return "of the torque and of the force"
 
+    @quiet
     def read(
         self,
         trajectory: Recording,
@@ -131,6 +132,7 @@ class ForceTorque(PairSensor):
             q, v = course.at(t)
             rows[k] = np.concatenate(self.sample(known, q=q, v=v, **acting.at(t, q, v)))
         rows += self._added(len(taken), 6)
+        require_finite(rows)
         return ForceTorqueReadings(taken + self.delay, taken, rows[:, :3].copy(), rows[:, 3:].copy(), warnings)
 
     def sample(

@@ -15,7 +15,7 @@ from vitree.integrators.base import Torque
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.recording import Recording
-from vitree.sensors.base import PairSensor
+from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import EXP, Acting, Course, model_of, require_model
 from vitree.wording import named
 
@@ -107,6 +107,7 @@ class Imu(PairSensor):
     def _words(self) -> str:
         return "of the gyroscope and of the accelerometer"
 
+    @quiet
     def read(
         self,
         trajectory: Recording,
@@ -174,6 +175,7 @@ class Imu(PairSensor):
         increments[0, 1:] += added[1:, :3] * h
         increments[1, 1:] += added[1:, 3:] * h
         increments[2, 1:] += added[1:, 3:] * h * h / 2
+        require_finite(rates, increments, spin)
         warnings += self._turned(course, taken, spin)
         angle, velocity, position = increments
         gyro, accelerometer = rates[:, :3].copy(), rates[:, 3:].copy()
