@@ -61,7 +61,7 @@ def frame_acceleration(model: Mechanism, name: str, q: np.ndarray, v: np.ndarray
     return found
 
 
-class Motion(NamedTuple):
+class BodyMotion(NamedTuple):
     """Where bodies are and how they move: the pose of each, and twists in world axes about ``point``.
 
     ``rate`` is the derivative of ``twist``, seen in space. (nbody, 3, 4) [m], (nbody, 6) [rad/s, m/s], (nbody, 6)
@@ -95,7 +95,7 @@ def columns_of(flat: Flat, pose: np.ndarray, point: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> Motion:
+def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> BodyMotion:
     """Return how all bodies move."""
     flat, starts = model.flat, model.index.iv
     pose = model.pose_rows(q[None])[0]
@@ -103,7 +103,7 @@ def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -
     columns = columns_of(flat, pose, point)
     own, rate = (np.add.reduceat(columns * x[:, None], starts, axis=0) for x in (v, a))
     twist = _down(flat.parent, own)
-    return Motion(pose, twist, _down(flat.parent, rate + bracket(twist, own)), point)
+    return BodyMotion(pose, twist, _down(flat.parent, rate + bracket(twist, own)), point)
 
 
 def _down(parent: np.ndarray, x: np.ndarray) -> np.ndarray:

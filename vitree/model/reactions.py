@@ -20,7 +20,7 @@ from vitree.mechanism.flat import FREE, Flat, JointInfo
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import Attraction, Damper, Gravity, Spring, Wrench, input_names
 from vitree.model.lower import lower_constraints, lower_loads
-from vitree.model.motion import Motion, body_motion, sums_above
+from vitree.model.motion import BodyMotion, body_motion, sums_above
 from vitree.spatial.rotations import cross, turn_z_to
 
 core = scalar()
@@ -61,7 +61,7 @@ class Apart:
         #: of the frame of each joint: its body, and its rotation and position in the body's core frame
         self.body, self.turn, self.position = (np.array(x) for x in zip(*places, strict=True))
 
-    def wrenches(self, motion: Motion, u: np.ndarray | None, multipliers: np.ndarray | None) -> np.ndarray:
+    def wrenches(self, motion: BodyMotion, u: np.ndarray | None, multipliers: np.ndarray | None) -> np.ndarray:
         """Return the wrench (nbody, 6) that each body needs beside gravity, loads and constraints.
 
         (force, torque) [N, N m] in the body's axes about the origin of its core frame, as v of a free joint has it.

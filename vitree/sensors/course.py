@@ -94,6 +94,7 @@ class Course:
                 self.moving.append((q[:3], v[:3], q[3]))
             else:
                 plain |= zip(q, v, strict=True)
+        self._last: tuple[int, list[tuple[list[int], np.ndarray, np.ndarray]]] = -1, []
         self.plain_q, self.plain_v = np.array([*plain], dtype=int), np.array([*plain.values()], dtype=int)
 
     def place(self, t: float) -> tuple[int, float]:
@@ -124,15 +125,8 @@ class Course:
         i, j = self.plain_q, self.plain_v
         q, v, step = np.empty_like(q0), np.empty_like(v0), np.zeros_like(v0)
         q_plain, v[j] = _hermite(s, h, q0[i], q1[i], v0[j], v1[j])
-        turned = self.model.difference(q0, q1) if self.turns else step
-        for name, w in self.turns:
-            if h * (np.linalg.norm(v0[w]) + np.linalg.norm(v1[w])) >= 2 * np.pi:
-                raise InputError(
-                    f'the joint "{name}" makes half a turn or more between the records at t = {self.t[k]:.9g} s and '
-                    f"{self.t[k + 1]:.9g} s, so that nothing is known between them; record more steps, by a smaller "
-                    + named("every") + ", or read at the records, without " + named("rate")
-                )
-            x, slope = _hermite(s, h, np.zeros(3), turned[w], v0[w], EXP.dtau_inv(-turned[w]) @ v1[w])
+        for w, turned, end in self._turns(k):
+            x, slope = _hermite(s, h, np.zeros(3), turned, v0[w], end)
             step[w], v[w] = x, EXP.dtau(-x) @ slope
         q[:] = self.model.integrate(q0, step)
         q[i] = q_plain
@@ -141,6 +135,26 @@ class Course:
             q[place], slope = _hermite(s, h, q0[place], q1[place], R0 @ v0[u], R1 @ v1[u])
             v[u] = R.T @ slope
         return q, v
+
+
+    def _turns(self, k: int) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
+        """Of each ball and free joint, its places in v, and the rotation vector to the next record with its rate there.
+
+        That of the interval that was asked for last is kept.
+        """
+        if self._last[0] != k and self.turns:
+            difference, found = self.model.difference(self.q[k], self.q[k + 1]), []
+            for name, w in self.turns:
+                sizes = np.linalg.norm(self.v[k : k + 2, w], axis=1)
+                if (self.t[k + 1] - self.t[k]) * sizes.sum() >= 2 * np.pi:
+                    raise InputError(
+                        f'the joint "{name}" makes half a turn or more between the records at t = {self.t[k]:.9g} s '
+                        f"and {self.t[k + 1]:.9g} s, so that nothing is known between them; record more steps, by a "
+                        "smaller " + named("every") + ", or read at the records, without " + named("rate")
+                    )
+                found.append((w, difference[w], EXP.dtau_inv(-difference[w]) @ self.v[k + 1, w]))
+            self._last = k, found
+        return self._last[1]
 
 
 def _hermite(s: float, h: float, x0, x1, v0, v1) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from vitree.model.system import System
 from vitree.results.recording import Recording
 from vitree.sensors.base import PairSensor, quiet, require_finite
 from vitree.sensors.course import EXP, Acting, Course, model_of, require_model
-from vitree.wording import named
+from vitree.wording import named, visible
 
 
 class ImuSample(NamedTuple):
@@ -223,6 +223,7 @@ class Imu(PairSensor):
         """
         known = require_model(model)
         self._require_moving(known)
+        torque = None if torque is None else known.validate_velocity(torque, "torque")
         if a is None:
             a = known.forward_dynamics(q, v, torque, t=t, inputs=inputs, prescribed=prescribed).acceleration
         turn = known.frame_pose(self.frame, q)[:3, :3].T
@@ -250,8 +251,8 @@ class Imu(PairSensor):
         if not len(wide):
             return ()
         k = int(wide[0])
-        return (
+        return (visible(
             f'the frame "{self.frame}" turns by half a turn or more between {len(wide)} pairs of readings, first by '
             f"about {turned[k]:.3g} rad between t = {taken[k]:.9g} s and {taken[k + 1]:.9g} s: delta_angle is the "
-            "shorter way to the same rotation there; read more often",
-        )
+            "shorter way to the same rotation there; read more often"
+        ),)  # fmt: skip
