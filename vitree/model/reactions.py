@@ -69,8 +69,8 @@ class Apart:
         n = len(motion.pose)
         R, arm = motion.pose[:, :, :3], motion.pose[:, :, 3] - motion.point
         g = np.tile(np.eye(4), (n, 1, 1))
-        g[:, :3] = motion.pose
-        q = pose_from_matrix(g).ravel()
+        g[:, :3, :3] = R
+        q = np.hstack((motion.pose[:, :, 3], pose_from_matrix(g)[:, 3:])).ravel()
         v, a = (_in_bodies(R, arm, x) for x in (motion.twist, motion.rate))
         found = np.empty(6 * n)
         core.batch_rnea(self.core, np.ascontiguousarray(self.model.flat.gravity, dtype=float), q[None], v[None],
