@@ -17,6 +17,7 @@ import vitree as vt
 from vitree import control, lie, vehicles
 from vitree.integrators.base import Records
 from vitree.model.system import OF_ROWS
+from vitree.sensors import Sensor
 
 
 class Mine(Exception):
@@ -246,6 +247,11 @@ def owners(kind: type, case: Case):
         return plan(case)
     if kind is vt.Report:
         return systems()["robot"].report
+    if issubclass(kind, Sensor):
+        case.drawn["(run)"] = case.pick(*(run for run in runs() if isinstance(run.system, vt.Model)))
+        more = {"rate": case.pick(None, 3.0, 250.0), "noise": case.pick(0.0, 0.1), "delay": case.pick(0.0, 0.01)}
+        place = {vt.Imu: (frame_name,), vt.ForceTorque: (joint_name,)}.get(kind, ())
+        return kind(*(draw(case) for draw in place), **more)
     if issubclass(kind, vt.CallableError):
         return kind("x", time=case.pick(None, 0.5))
     if issubclass(kind, Exception):
@@ -465,6 +471,8 @@ NAMES = {
     "max_bytes": one_of(2**20), "max_depth": one_of(100), "trust": one_of(False), "lossy": one_of(False, True),
     "periodic": one_of(False), "cosine": one_of(0.0, 0.5), "facing": one_of(None, (1, 0, 0)), "offset": one_of(0.0,
     0.1),
+    "trajectory": lambda case: case.drawn.get("(run)") or case.pick(*runs()), "seed": one_of(0, 5),
+    "multipliers": lambda case: case.normal(len(case.system.constraints)),
     "records": records, "spans": lambda case: np.full(5, 0.01), "ends": lambda case: 0.01 * np.arange(6),
     "checkpoint": lambda case: case.pick(*runs()).checkpoint.tobytes(), "index": one_of(0, -1, slice(0, 2), [0]),
     "size": one_of((0.1, 0.2, 0.3)), "position": vector(3), "text": one_of("text"), "id": one_of("x"),
@@ -499,6 +507,11 @@ def _wrench(t, g, xi, u):
 
 #: Arguments that mean something else than their names do elsewhere, by target and name.
 SPECIAL = {
+    **{f"vt.{kind}.{name}": one_of(0.0, 0.1) for kind in ("Imu", "ForceTorque", "Encoder") for name in (
+        "delay", "bias", "noise")},
+    **{f"{kind}.read.model": one_of(None) for kind in ("Imu", "ForceTorque", "Encoder")},
+    "vt.Imu.bias": one_of(0.1, (0.1, 0.2), np.ones(6)), "vt.Encoder.resolution": one_of(None, 0.01),
+    "vt.Encoder.joints": lambda case: case.pick(None, [joint_name(case)]), "vt.ForceTorque.frame": one_of(None, "b0"),
     "ReducedModel.contract.q": lambda case: case.normal(case.owner.full.nq),
     "ReducedModel.contract_velocity.v": lambda case: case.normal(case.owner.full.nv),
     "ReducedModel.contract_force.f": lambda case: case.normal(case.owner.full.nv),

@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import lie as lie
     from vitree import vehicles as vehicles
     from vitree.model.equilibrium import minimize_potential_energy
+    from vitree.sensors import Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
     from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
@@ -72,13 +73,16 @@ __all__ = [
     "Coupling",
     "Damper",
     "Distance",
+    "Encoder",
     "EulerModel",
     "Finding",
     "Force",
+    "ForceTorque",
     "Frame",
     "Geometry",
     "Gravity",
     "Impulse",
+    "Imu",
     "InputError",
     "Integrator",
     "JointForce",
@@ -157,6 +161,9 @@ _LAZY = {
     "read_sexpr": "vitree.tree.sexpr",
     "write_sexpr": "vitree.tree.sexpr",
     "minimize_potential_energy": "vitree.model.equilibrium",
+    "Encoder": "vitree.sensors",
+    "ForceTorque": "vitree.sensors",
+    "Imu": "vitree.sensors",
     "find_robot": "vitree.urdf.robots",
     "list_robots": "vitree.urdf.robots",
     "view": "vitree.viewer",

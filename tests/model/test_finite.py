@@ -26,7 +26,7 @@ METHODS = {
     "twist_derivatives": "fqv", "lagrangian": "qv", "lagrangian_derivatives": "qv", "forward_dynamics": "qvv",
     "static_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q", "velocity_from_momentum": "qv",
     "momentum_from_velocity": "qv", "kinetic_energy": "qv", "potential_energy": "q", "momentum": "qv",
-    "project_velocity": "qv",
+    "project_velocity": "qv", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "joint_reactions": "qvv",
 }  # fmt: skip
 #: Those that take no state, or check nothing and take rows.
 OTHERS = {
@@ -95,12 +95,13 @@ def pair(part, constrain=False):
 
 
 PARTS = {
-    "spring": (vt.Spring("a", "b", 10.0, 0.5), {"static_force", "lagrangian_derivatives", "forward_dynamics"}),
+    "spring": (vt.Spring("a", "b", 10.0, 0.5), {"static_force", "lagrangian_derivatives", "forward_dynamics",
+                                               "joint_reactions"}),
     "spring of no length": (vt.Spring("a", "b", 10.0), set()),
-    "damper": (vt.Damper("a", "b", 10.0), {"forward_dynamics"}),
+    "damper": (vt.Damper("a", "b", 10.0), {"forward_dynamics", "joint_reactions"}),
     "attraction": (vt.Attraction("a", "b"), {"static_force", "potential_energy", "lagrangian",
-                                             "lagrangian_derivatives", "forward_dynamics"}),
-    "distance": (vt.Distance("a", "b", 1.0), {"project_velocity", "forward_dynamics"}),
+                                             "lagrangian_derivatives", "forward_dynamics", "joint_reactions"}),
+    "distance": (vt.Distance("a", "b", 1.0), {"project_velocity", "forward_dynamics", "joint_reactions"}),
 }  # fmt: skip
 
 

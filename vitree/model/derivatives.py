@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vitree.errors import InputError
-from vitree.mechanism.flat import HELICAL, KIND_NV, KINDS, PRISMATIC
+from vitree.mechanism.flat import KIND_NV, KINDS
 from vitree.mechanism.index import pose_of
 from vitree.mechanism.regular import joint_of
+from vitree.model.motion import columns_of
 from vitree.spatial.rotations import hat
 
 if TYPE_CHECKING:
@@ -82,10 +83,10 @@ def pose_derivatives(model: Mechanism, name: str, q) -> tuple[np.ndarray, np.nda
     ----------
     Johnson & Murphey 2009, eqs. 2-4.
     """
-    path, at = _path(model, name)
+    at = _coordinates(model, name)
     poses = model.body_poses(q)
     g = pose_of(model.flat, model.index.frame(name), poses)
-    s = _hats(_world_twists(model, path, poses))
+    s = _hats(columns_of(model.flat, poses, np.zeros(3))[at])
     first = s @ g
     second = s[:, None] @ first
     return g, _spread(first, at, model.nv), _spread(_mirrored(second), at, model.nv, 2)
@@ -154,13 +155,13 @@ def twist_derivatives(model: Mechanism, name: str, q, v) -> TwistDerivatives:
     ----------
     Johnson & Murphey 2009, eqs. 5-10.
     """
-    path, at = _path(model, name)
+    at = _coordinates(model, name)
     v = model.validate_velocity(v)
     J = model.frame_jacobian(name, q, axes="local").T
     ad = _ads(J[at])
     # by_vq[i, j] = -ad_j J_i, for i strictly before j
     by_vq = -np.einsum("jab,ib->ija", ad, J[at])
-    by_vq[np.tril_indices(len(path))] = 0.0
+    by_vq[np.tril_indices(len(at))] = 0.0
     by_q = np.einsum("i,ija->ja", v[at], by_vq)
     by_qq = -np.einsum("kab,jb->jka", ad, by_q)
     n = model.nv
@@ -173,8 +174,8 @@ def twist_derivatives(model: Mechanism, name: str, q, v) -> TwistDerivatives:
     )
 
 
-def _path(model: Mechanism, name: str) -> tuple[list[int], np.ndarray]:
-    """Bodies that carry a frame, from the root, and their coordinates."""
+def _coordinates(model: Mechanism, name: str) -> np.ndarray:
+    """The coordinates of the bodies that carry a frame, from the root."""
     flat = model.flat
     body, path = int(flat.frame_body[model.index.frame(name)]), []
     while body >= 0:
@@ -185,16 +186,7 @@ def _path(model: Mechanism, name: str) -> tuple[list[int], np.ndarray]:
             )
         path.append(body)
         body = int(flat.parent[body])
-    return path[::-1], model.index.iv[path[::-1]]
-
-
-def _world_twists(model: Mechanism, path: list[int], poses: np.ndarray) -> np.ndarray:
-    """Twists (angular, linear) of the path's joints in world axes, about the world's origin: (m, 6)."""
-    flat = model.flat
-    kind, axis, origin = flat.kind[path], poses[path, :3, 2], poses[path, :3, 3]
-    slides, pitch = (kind == PRISMATIC)[:, None], np.where(kind == HELICAL, flat.pitch[path], 0.0)[:, None]
-    angular = np.where(slides, 0.0, axis)
-    return np.hstack((angular, np.cross(origin, angular) + np.where(slides, 1.0, pitch) * axis))
+    return model.index.iv[path[::-1]]
 
 
 def _hats(s: np.ndarray) -> np.ndarray:

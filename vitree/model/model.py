@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, CoreModel
-from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar, shown
+from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
-from vitree.model import derivatives
+from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_facing, lower_loads
@@ -574,8 +574,7 @@ class Model(System):
         InputError
             If axes is neither of the two.
         """
-        if not isinstance(axes, str) or axes not in ("world", "local"):
-            raise InputError(named("axes", axes) + f' is {shown(axes)}; choose "world" or "local"')
+        motion.require_axes(axes)
         k = self._frame(name)
         q = self.validate_configuration(q)
         body = int(self.flat.frame_body[k])
@@ -587,6 +586,60 @@ class Model(System):
             out[:3], out[3:] = product_of(turn, out[:3]), product_of(turn, out[3:])
             out += 0.0  # no zeros with a sign
         return out
+
+    @finite_result
+    def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
+        """Return the velocity of a frame, (6,): angular [rad/s], and that of its origin [m/s].
+
+        This is ``frame_jacobian(name, q, axes) @ v``.
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local"}
+            World axes, or the frame's own.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
+        """
+        return self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
+
+    @finite_result
+    def frame_acceleration(
+        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
+    ) -> np.ndarray:
+        """Return the derivative of :meth:`frame_velocity` over time, (6,): J a + dJ/dt v [rad/s^2, m/s^2].
+
+        Parameters
+        ----------
+        name : str
+        axes : {"world", "local"}
+            "world": the angular acceleration, and the acceleration of the frame's origin as a point that moves in
+            space (the classical one), in world axes. "local": the derivatives of the six components that
+            ``frame_velocity`` has in the frame's own axes. These axes turn, so that the linear part is the classical
+            acceleration in the frame's axes less w x u, with w the angular and u the linear velocity there. An
+            accelerometer reads the classical acceleration less gravity, in the frame's axes; :class:`vitree.Imu`
+            is one. (Pinocchio's getFrameClassicalAcceleration in LOCAL_WORLD_ALIGNED, and getFrameAcceleration in
+            LOCAL, which put linear rows first.)
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no frame of that name.
+        InputError
+            If axes is neither of the two.
+
+        References
+        ----------
+        Featherstone 2008, section 2.11.
+        """
+        motion.require_axes(axes)
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        return motion.frame_acceleration(self, name, q, v, self._checked(a, self.nv, "a"), axes)
 
     @in_one_call
     @finite_result
@@ -747,6 +800,72 @@ class Model(System):
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         return Accelerations(a, multipliers)
+
+    @functools.cached_property
+    def _apart(self) -> reactions.Apart:
+        return reactions.Apart(self)
+
+    @finite_result
+    def joint_reactions(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | None = None,
+        *,
+        torque: ArrayLike | None = None,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+        multipliers: ArrayLike | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Return the wrench that each joint transmits, by the joint's name: (torque, force), (6,) [N m, N].
+
+        It is the wrench that the parent puts on the body behind the joint, as a force-torque sensor in the joint
+        reads it, in the axes of the joint's frame and about the origin of this frame. The joint's frame has the name of
+        the joint and moves with the body. (Where a link has that name, it is at the joint's axis, or at the joint of
+        several coordinates, and has the axes of the frame before the joint, moved by the joint.) Of a joint of several
+        primitives, such as a planar one, it is the frame behind the last.
+
+        Gravity, loads and constraints between bodies act on the bodies. Torque, damping, friction, springs and forces
+        of joints, couplings, cams, and loads and constraints written in Python act in the joints: along its motion the
+        wrench is the sum of these forces.
+
+        Parameters
+        ----------
+        a : (nv,) array, optional
+            Acceleration [m/s^2 or rad/s^2]; that of :meth:`forward_dynamics` if not given.
+        torque : (nv,) array, optional
+            Joint forces [N or N m]. With an acceleration they matter for the multipliers only.
+        t : float
+            Time, for forces written in Python [s].
+        inputs : (nu,) array or mapping of names to numbers, optional
+            Values of ``input_names``, units as the loads take them; zero if not given.
+        prescribed : mapping of joint name to float, optional
+            Accelerations of prescribed coordinates [m/s^2 or rad/s^2]; zero if not given.
+        multipliers : (m,) array, optional
+            Of the constraints [N or N m]; those of :meth:`forward_dynamics` if not given.
+
+        Raises
+        ------
+        UnknownNameError
+            If an input, or a prescribed joint, is not known.
+        ConvergenceError
+            If the constraints depend on each other at q.
+
+        References
+        ----------
+        Featherstone 2008, section 5.3.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        a = None if a is None else self._checked(a, self.nv, "a")
+        torque = None if torque is None else self._checked(torque, self.nv, "torque")
+        if multipliers is not None:
+            multipliers = entries(multipliers, (len(self.constraints),), "multipliers")
+        u = resolve_inputs(self, inputs)
+        if u is not None:
+            u = entries(u, (len(self.input_names),), "inputs")
+        given = {"tau": torque, "t": t, "inputs": u, "prescribed": prescribed}
+        return reactions.joint_reactions(self, q, v, a, multipliers, given)
 
     @in_one_call
     @finite_result

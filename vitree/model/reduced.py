@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import numbers_of, of_kind, shown, whole
+from vitree.arguments import entries, numbers_of, of_kind, shown, whole
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.model.derivatives import TwistDerivatives
@@ -212,6 +212,16 @@ class ReducedModel(Model, made_by="reduced"):
         return self._contracted(self.full.frame_jacobian(name, self._q(q), axes))
 
     @finite_result
+    def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
+        return self.full.frame_velocity(name, self._q(q), self._v(v, "v"), axes)
+
+    @finite_result
+    def frame_acceleration(
+        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
+    ) -> np.ndarray:
+        return self.full.frame_acceleration(name, self._q(q), self._v(v, "v"), self._v(a, "a"), axes)
+
+    @finite_result
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._by_coordinates(self.full.pose_derivatives(name, self._q(q)))
 
@@ -253,6 +263,30 @@ class ReducedModel(Model, made_by="reduced"):
         tau = None if tau is None else self._force_on_leaders(self._checked(tau, self.nv, "tau"))
         a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
         return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
+
+    # the signature of Model.joint_reactions, which this overrides
+    @finite_result
+    def joint_reactions(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | None = None,
+        *,
+        torque: ArrayLike | None = None,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+        multipliers: ArrayLike | None = None,
+    ) -> dict[str, np.ndarray]:
+        q, v = self._q(q), self._v(v, "v")
+        a = None if a is None else self._v(a, "a")
+        torque = None if torque is None else self._force_on_leaders(self._checked(torque, self.nv, "torque"))
+        if multipliers is not None:  # couplings act in joints, and theirs do not matter
+            given, multipliers = multipliers, np.zeros(len(self._couplings))
+            multipliers[~self._couplings] = entries(given, (len(self.constraints),), "multipliers")
+        return self.full.joint_reactions(
+            q, v, a, torque=torque, t=t, inputs=inputs, prescribed=prescribed, multipliers=multipliers
+        )
 
     @finite_result
     def static_force(self, q: ArrayLike) -> np.ndarray:

@@ -43,6 +43,15 @@ def hat(w: np.ndarray) -> np.ndarray:
     return M
 
 
+#: Places of the entries of vectors in a cross product.
+_NEXT, _AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cross products (..., 3) of vectors (..., 3); NumPy's own takes longer for few."""
+    return a.take(_NEXT, -1) * b.take(_AFTER, -1) - a.take(_AFTER, -1) * b.take(_NEXT, -1)
+
+
 def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """Return the rotation (3, 3) about a unit axis (Rodrigues)."""
     K = hat(np.asarray(axis, dtype=float))

@@ -1,0 +1,235 @@
+"""The states of a trajectory at any time, and what acted there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from vitree.arguments import Asked, of_kind
+from vitree.errors import InputError
+from vitree.lie import SO3
+from vitree.model.model import Model
+from vitree.model.signals import Motion, resolve_inputs
+from vitree.results.recording import Recording
+from vitree.wording import keyword, named
+
+EXP = SO3.maps["exp"]
+#: A time is that of a record if it is off by this share of the time between records, or by rounding.
+SAME = 1e-9
+
+
+def model_of(trajectory: Any, model: Any) -> Model:
+    """Return the model that a trajectory is of, or the one given for it.
+
+    Raises
+    ------
+    InputError
+        If there is none, or another one, or the records are none in time.
+    """
+    of_kind(trajectory, Recording, "trajectory", "the Trajectory of a run")
+    if model is None:
+        model = trajectory.system
+        if model is None:
+            raise InputError(
+                "the trajectory has no system, which files do not keep; give it by " + keyword("model")
+            )
+    else:
+        require_model(model)
+        digest = trajectory.settings.get("model_digest")
+        if isinstance(digest, str) and digest != model.digest:
+            raise InputError(
+                f'the trajectory is of another model than "{model.name}": of "{trajectory.model_name}"; give that one '
+                "by " + keyword("model")
+            )
+    require_model(model)
+    if not len(trajectory):
+        raise InputError("the trajectory has no records; a sensor needs one at least")
+    if trajectory.q.shape[1] != model.nq or trajectory.v.shape[1] != model.nv:
+        raise InputError(
+            f'the trajectory has {trajectory.q.shape[1]} coordinates and {trajectory.v.shape[1]} velocities, '
+            f'"{model.name}" has nq={model.nq} and nv={model.nv}; give the model that was simulated by '
+            + keyword("model")
+        )
+    t = trajectory.t
+    if bad := np.flatnonzero(~(np.isfinite(trajectory.q).all(axis=1) & np.isfinite(trajectory.v).all(axis=1))).tolist():
+        raise InputError(f"the record {bad[0]} of the trajectory has NaN or infinity in q or v; give those before it")
+    if not np.isfinite(t).all() or not (np.diff(t) > 0).all():
+        raise InputError("the times of the trajectory's records must be finite and increase; give the records in order")
+    return model
+
+
+def require_model(model: Any) -> Model:
+    """Return a mechanism's model, or raise an InputError: vehicles have no frames and joints that sensors need."""
+    return of_kind(model, Model, "model", "a Model, the system of a mechanism; vehicles have no sensors")
+
+
+class Course:
+    """The states of a trajectory at any of its times.
+
+    Records are taken as they are. Between two of them coordinates are cubic (Hermite) in time, by the configurations
+    and velocities of both: of a ball or free joint the rotation vector from the one to the other, and the position. The
+    error of q is of the fourth power of the time between records.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+    model : Model
+    """
+
+    def __init__(self, trajectory: Recording, model: Model):
+        self.model, self.t, self.q, self.v = model, trajectory.t, trajectory.q, trajectory.v
+        #: of ball and free joints, the places in v of angular velocities
+        self.turns: list[tuple[str, list[int]]] = []
+        #: of free joints, the places of positions in q, of velocities in v, and of quaternions in q
+        self.moving: list[tuple[list[int], list[int], int]] = []
+        plain: dict[int, int] = {}
+        for joint in model.joints:
+            q, v = ([*range(x.start, x.stop)] for x in (joint.q_slice, joint.v_slice))
+            if joint.kind == "ball":
+                self.turns.append((joint.name, v))
+            elif joint.kind == "free":
+                self.turns.append((joint.name, v[3:]))
+                self.moving.append((q[:3], v[:3], q[3]))
+            else:
+                plain |= zip(q, v, strict=True)
+        self._last: tuple[int, list[tuple[list[int], np.ndarray, np.ndarray]]] = -1, []
+        self.plain_q, self.plain_v = np.array([*plain], dtype=int), np.array([*plain.values()], dtype=int)
+
+    def place(self, t: float) -> tuple[int, float]:
+        """Return the record before a time, and the share of the way to the next; 0 at a record."""
+        if len(self.t) == 1:
+            return 0, 0.0
+        k = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.t) - 2))
+        h = self.t[k + 1] - self.t[k]
+        slack = SAME * h + 4 * np.finfo(float).eps * abs(t)
+        for at in (k, k + 1):
+            if abs(t - self.t[at]) <= slack:
+                return at, 0.0
+        return k, float((t - self.t[k]) / h)
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return q (nq,) and v (nv,) at a time.
+
+        Raises
+        ------
+        InputError
+            If a joint makes half a turn or more between the records: nobody knows by which way.
+        """
+        k, s = self.place(t)
+        if not s:
+            return self.q[k], self.v[k]
+        h = float(self.t[k + 1] - self.t[k])
+        q0, q1, v0, v1 = self.q[k], self.q[k + 1], self.v[k], self.v[k + 1]
+        i, j = self.plain_q, self.plain_v
+        q, v, step = np.empty_like(q0), np.empty_like(v0), np.zeros_like(v0)
+        q_plain, v[j] = _hermite(s, h, q0[i], q1[i], v0[j], v1[j])
+        for w, turned, end in self._turns(k):
+            x, slope = _hermite(s, h, np.zeros(3), turned, v0[w], end)
+            step[w], v[w] = x, EXP.dtau(-x) @ slope
+        q[:] = self.model.integrate(q0, step)
+        q[i] = q_plain
+        for place, u, turn in self.moving:
+            R0, R1, R = (_rotation(x[turn : turn + 4]) for x in (q0, q1, q))
+            q[place], slope = _hermite(s, h, q0[place], q1[place], R0 @ v0[u], R1 @ v1[u])
+            v[u] = R.T @ slope
+        return q, v
+
+
+    def _turns(self, k: int) -> list[tuple[list[int], np.ndarray, np.ndarray]]:
+        """Of each ball and free joint, its places in v, and the rotation vector to the next record with its rate there.
+
+        That of the interval that was asked for last is kept.
+        """
+        if self._last[0] != k and self.turns:
+            difference, found = self.model.difference(self.q[k], self.q[k + 1]), []
+            for name, w in self.turns:
+                sizes = np.linalg.norm(self.v[k : k + 2, w], axis=1)
+                if (self.t[k + 1] - self.t[k]) * sizes.sum() >= 2 * np.pi:
+                    raise InputError(
+                        f'the joint "{name}" makes half a turn or more between the records at t = {self.t[k]:.9g} s '
+                        f"and {self.t[k + 1]:.9g} s, so that nothing is known between them; record more steps, by a "
+                        "smaller " + named("every") + ", or read at the records, without " + named("rate")
+                    )
+                found.append((w, difference[w], EXP.dtau_inv(-difference[w]) @ self.v[k + 1, w]))
+            self._last = k, found
+        return self._last[1]
+
+
+def _hermite(s: float, h: float, x0, x1, v0, v1) -> tuple[np.ndarray, np.ndarray]:
+    """The cubic with these ends and slopes at the share s of h, and its slope."""
+    d = x1 - x0
+    a, b = h * v0 - d, d - h * v1
+    x = x0 + s * d + s * (1 - s) * ((1 - s) * a + s * b)
+    slope = d + (1 - 2 * s) * ((1 - s) * a + s * b) + s * (1 - s) * (b - a)
+    return x, slope / h
+
+
+def _rotation(turn: np.ndarray) -> np.ndarray:
+    """The matrix of a unit quaternion."""
+    x, y, z, w = turn.tolist()
+    return np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                     [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                     [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]])  # fmt: skip
+
+
+class Acting:
+    """What acted on the model of a trajectory beside its loads, at any time: the arguments of ``forward_dynamics``.
+
+    Parameters
+    ----------
+    course : Course
+    torque, inputs, prescribed
+        As ``simulate`` takes them, but for rows of steps. Of prescribed coordinates that are not named, accelerations
+        are differences of the recorded rates.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If one is wrong.
+    """
+
+    def __init__(self, course: Course, torque: Any, inputs: Any, prescribed: Any):
+        model = self.model = course.model
+        self.torque: Any = torque
+        if callable(torque):
+            self.torque = Asked(torque, "torque", "(t, q, v)", (model.nv,))
+        elif torque is not None:
+            self.torque = model.validate_velocity(torque, "torque")
+        self.inputs = resolve_inputs(model, inputs)
+        if isinstance(self.inputs, np.ndarray) and self.inputs.ndim == 2:
+            raise InputError(
+                named("inputs", inputs) + " has a row for each step, which records do not tell apart; give numbers, or "
+                "callables of t"
+            )
+        self.motion: dict[str, Callable[[float], float]] = {}
+        if model.kinematic_names:
+            self._follow(course, prescribed)
+        elif prescribed is not None:
+            Motion(model.full, prescribed)  # which says that there are none
+
+    def _follow(self, course: Course, prescribed: Mapping[str, Any] | None) -> None:
+        """Find the accelerations of the prescribed coordinates."""
+        model: Any = course.model
+        motion = Motion(model.full, prescribed)
+        for name, given in motion.prescribed.items():
+            if not callable(given):
+                raise InputError(
+                    f'the motion of "{name}" is no callable of t, and records do not tell steps apart; give a callable'
+                )
+        ends = course.t if len(course.t) > 1 else course.t[0] + np.array([0.0, 1e-3])
+        motion.plan(model.expand(course.q[0]), ends)
+        for k, name in enumerate(motion.names):
+            if name in motion.prescribed:
+                self.motion[name] = lambda t, k=k: float(motion.functions[k](t)[2])  # type: ignore[misc]
+            elif len(course.t) > 1:
+                rate = course.v[:, model.joint(name).v_slice.start]
+                slope = np.gradient(rate, course.t, edge_order=2 if len(rate) > 2 else 1)
+                self.motion[name] = lambda t, slope=slope: float(np.interp(t, course.t, slope))  # type: ignore[misc]
+
+    def at(self, t: float, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
+        """Return torque, t, inputs and prescribed accelerations at a time and state."""
+        asked = [x(t, q.copy(), v.copy()) if callable(x) else x for x in (self.torque, self.inputs)]
+        prescribed = {name: f(t) for name, f in self.motion.items()} or None
+        return {"torque": asked[0], "t": t, "inputs": asked[1], "prescribed": prescribed}
