@@ -32,8 +32,8 @@ class Controller:
         Time between an observation and the answer's effect, a whole number of steps; it may be longer than the period.
     observe : callable (t, q, v) -> object, optional
         Makes of the state what the function is given, such as a sensor's reading.
-    initial : (nv,) or (nu,) array, optional [N or N m, or units of the inputs]
-        What acts before the first answer does; zero if not given.
+    initial : (nv,) or (nu,) array, optional [N or N m]
+        What acts before the first answer does, units as of the answers; zero if not given.
 
     Raises
     ------

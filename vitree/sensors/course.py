@@ -219,7 +219,7 @@ class Acting:
                     f'the motion of "{name}" is no callable of t, and records do not tell steps apart; give a callable'
                 )
         ends = course.t if len(course.t) > 1 else course.t[0] + np.array([0.0, 1e-3])
-        motion.plan(model.expand(course.q[0]), ends)
+        motion.plan(model.expand(course.q[0]), ends, float(np.diff(ends).min()))
         for k, name in enumerate(motion.names):
             if name in motion.prescribed:
                 self.motion[name] = lambda t, k=k: float(motion.functions[k](t)[2])  # type: ignore[misc]
