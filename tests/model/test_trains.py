@@ -45,7 +45,7 @@ def drawn(seed, base="fixed", kinds=SINGLE, kinematic=0.0):
 
 def solved(model, q, v, tau, rates=None):
     """Accelerations and multipliers, by the dense equations of both."""
-    n, G = model.nv, model.constraint_rows(q[None])[1][0]
+    G = model.constraint_rows(q[None])[1][0]
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     a = np.where(free, 0.0, 0.0 if rates is None else rates)
     right = tau - model.flat.damping * v - model.rnea(q, v, a)
