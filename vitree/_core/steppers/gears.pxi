@@ -1,9 +1,9 @@
-# Gears, factor_a q_a + factor_b q_b = value, within the recursion of forward dynamics. Joints that gears tie together are a
-# train: they move in proportion to one rate s. A train is open from its joints on, and closes at the body on which the
-# paths of all of them meet. A body that accelerates by a takes from what hangs on it, and the open trains ask for,
+# Gears, factor_a q_a + factor_b q_b = value, within the recursion of forward dynamics. Joints that gears tie together
+# are a train: they move in proportion to one rate s. A train is open from its joints on, and closes at the body on
+# which the paths of all of them meet. A body that accelerates by a takes from what hangs on it, and open trains ask for,
 #     I a + bias + sum K s    and    K^T a + D s = rest,   D positive definite.
-# The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that hang
-# on it. What a joint of a train lacks is then the force of its gears.
+# The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that
+# hang on it. What a joint of a train lacks is then the force of its gears.
 
 cdef struct TrainShare:     # of a joint on the way from a train's joints to where the train closes
     int train               # by the order in which they close
@@ -22,7 +22,7 @@ cdef struct TrainGear:      # a gear whose force is what a joint lacks, and what
 cdef struct TrainPlan:      # given
     int count
     int shares
-    int* close              # (nbody + 2,) the first train that closes at a body, and at the world: from the last body on
+    int* close              # (nbody + 2,) the first train that closes at a body, and at the world; last bodies first
     int* first              # (nbody + 1,) the first share of a body
     int* own                # (nbody,) the share of the body's own train, or -1
     TrainShare* share       # (shares,) body after body
@@ -77,12 +77,12 @@ def trains_of(gears):
 
 cdef bint trains_make(TrainPlan* p, TrainWork* x, Memory memory, const vt_model* m, const vt_constraint* list,
                       int count) except -1:
-    # whether the gears can be eliminated so: no circles of gears, no prescribed joints in trains, and on their ways joints
-    # of one coordinate only
+    # whether the gears can be eliminated so: no circles of gears, no prescribed joints in trains, and on their ways
+    # joints of one coordinate only
     cdef int i, k
     body_of = {m.body[i].iv: i for i in range(m.nbody) if not joint_multi(&m.body[i])}
-    gears = [[(body_of[iv], factor) for iv, factor in ((list[k].iv_a, list[k].factor_a), (list[k].iv_b, list[k].factor_b))
-              if iv >= 0] for k in range(count)]
+    gears = [[(body_of[iv], factor) for iv, factor in (
+        (list[k].iv_a, list[k].factor_a), (list[k].iv_b, list[k].factor_b)) if iv >= 0] for k in range(count)]
     sorted_out = trains_of(gears)
     if sorted_out is None:
         return False
@@ -140,7 +140,7 @@ cdef bint trains_make(TrainPlan* p, TrainWork* x, Memory memory, const vt_model*
     return True
 
 
-cdef inline void train_along(const TrainPlan* p, TrainWork* x, int first, int end, const vt_body* b, Vec3 z) noexcept nogil:
+cdef inline void train_along(TrainWork* x, int first, int end, const vt_body* b, Vec3 z) noexcept nogil:
     # S^T K of all shares of a body's joint
     cdef int k
     for k in range(first, end):
@@ -153,7 +153,7 @@ cdef inline void train_pass(const TrainPlan* p, TrainWork* x, const vt_body* b, 
     cdef int j, k, at
     cdef double r
     cdef Vec3 n, f
-    train_along(p, x, first, end, b, s.R.z)
+    train_along(x, first, end, b, s.R.z)
     for k in range(first, end):
         at = p.share[k].train
         r = s.Dinv * x.along[k]
@@ -176,7 +176,7 @@ cdef inline void train_join(const TrainPlan* p, TrainWork* x, const vt_model* m,
     cdef Vec3 n, f
     joint_inertia_column(b, s.R.z, &s.I, &s.Un, &s.Uf)
     s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
-    train_along(p, x, first, end, b, s.R.z)
+    train_along(x, first, end, b, s.R.z)
     x.D[train * p.count + train] += g * (x.along[own] + g * joint_pairing(b, s.R.z, s.Un, s.Uf))
     x.rest[train] += g * s.u
     for k in range(first, end):
@@ -240,8 +240,8 @@ cdef inline void train_close(const TrainPlan* p, TrainWork* x, int first, int en
             I.bf = axpy(r, f, I.bf)
 
 
-cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int end, int open_first, int open_end, Vec3 dw,
-                             Vec3 a) noexcept nogil:
+cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int end, int open_first, int open_end,
+                             Vec3 dw, Vec3 a) noexcept nogil:
     # of the trains that close at a body which accelerates so
     cdef int c, k
     cdef double s
@@ -258,8 +258,7 @@ cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int en
 
 cdef inline void train_accelerate(const TrainPlan* p, TrainWork* x, const vt_model* m, int i, const double* gravity,
                                   double u, double* acc, AbaBody* body) noexcept nogil:
-    # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) - tau, u = S^T bias - tau +
-    # sum of the S^T K s
+    # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) - tau = U.a - u
     cdef const vt_body* b = &m.body[i]
     cdef AbaBody* s = &body[i]
     cdef double r = p.share[p.own[i]].factor * x.rate[p.share[p.own[i]].train]
