@@ -156,7 +156,7 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
     # acc = M(q)^-1 (tau - damping v + wrenches - c(q, v) - gravity); damping v is the caller's.
     # wrench: NULL, or (torque, force) on each body about its origin, world axes. Locked joints have acc = 0.
     aba_motion(m, q, v, wrench, x)
-    aba_inertias(m, tau, x)
+    aba_inertias(m, tau, 0, m.nbody, x)
     aba_accelerations(m, gravity, tau, 0, m.nbody, acc, x)
 
 
@@ -190,8 +190,8 @@ cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* 
             s.I.bf = sub(s.I.bf, load3(wrench + 6 * i + 3))
 
 
-cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, AbaBody* x) noexcept nogil:
-    # leaves to root: articulated inertias (Featherstone 2008, table 7.1)
+cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, int first, int end, AbaBody* x) noexcept nogil:
+    # leaves to root, of the bodies from first to end: articulated inertias (Featherstone 2008, table 7.1)
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
@@ -200,7 +200,7 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, AbaBody* x)
     cdef Sym3 J, M
     cdef Vec3 n, f
     cdef vt_real r
-    for i in range(m.nbody - 1, -1, -1):
+    for i in range(end - 1, first - 1, -1):
         b = &m.body[i]
         s = &x[i]
         if joint_multi(b):
@@ -232,26 +232,31 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, AbaBody* x)
         hand_down(n, f, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
 
 
+cdef inline void aba_carry(const vt_body* b, const AbaBody* s, const double* gravity, const AbaBody* x, Vec3* dw,
+                           Vec3* a) noexcept nogil:
+    # what the parent's acceleration makes of a body's
+    cdef const AbaBody* up
+    if b.parent < 0:
+        dw[0] = s.zw
+        a[0] = sub(s.za, constant3(gravity))
+    else:
+        up = &x[b.parent]
+        dw[0] = add(up.dw, s.zw)
+        a[0] = add(add(up.a, cross(up.dw, s.t)), s.za)
+
+
 cdef inline void aba_accelerations(const vt_model* m, const double* gravity, const vt_real* tau, int first, int end,
                                    vt_real* acc, AbaBody* x) noexcept nogil:
     # root to leaves: accelerations; gravity is one upwards
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
-    cdef AbaBody* up
     cdef Vec3 dw, a
     cdef vt_real r
     for i in range(first, end):
         b = &m.body[i]
         s = &x[i]
-        # carried along by the parent
-        if b.parent < 0:
-            dw = s.zw
-            a = sub(s.za, constant3(gravity))
-        else:
-            up = &x[b.parent]
-            dw = add(up.dw, s.zw)
-            a = add(add(up.a, cross(up.dw, s.t)), s.za)
+        aba_carry(b, s, gravity, x, &dw, &a)
         # D^-1 (u - U^T a'), and a' + S acc
         if not joint_multi(b):
             r = s.Dinv * (s.u - dot(s.Un, dw) - dot(s.Uf, a))
@@ -467,7 +472,7 @@ cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_re
         terms[i] = x[i].I
         for l in range(joint_nv(b)):
             out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i])
-    aba_inertias(m, none, x)
+    aba_inertias(m, none, 0, m.nbody, x)
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         s = &x[i]

@@ -280,6 +280,8 @@ cdef struct Shared:
     Islands islands             # of constraints
     bint gears                  # all constraints are linear in q: nothing of them is left to correct by a good guess
     bint plain                  # so they are, and no island has a plan: Dh stays as it is, and asks for no poses
+    bint geared                 # so they are, and accelerations eliminate them by this plan
+    TrainPlan trains
     bint user_rests             # loads and constraints written in Python: potentials,
     bint user_moves             # forces,
     bint user_constrains        # constraints
@@ -296,6 +298,7 @@ cdef struct Lane:
     Prescribed prescribed
     Holonomic held
     Fronts fronts
+    TrainWork trains
     Newton newton
     Progress* progress
     Guess* guess                # of the substep at hand: of its increment, and of its multipliers

@@ -279,7 +279,7 @@ cdef class ModelStepper(Stepper):
             b.force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
         if m.rubbing:
             add_friction(m, 1.0, v, -1.0, b.force)
-        if self.loaded() or self.shared.count:
+        if self.loaded() or (self.shared.count and not self.shared.geared):
             self.place_bodies(q, v)
         if self.loaded():
             self.apply_to_bodies(RESTING | RATES, t, q, v)
@@ -293,8 +293,8 @@ cdef class ModelStepper(Stepper):
             rnea(m, m.g, q, v, self.lane.prescribed.a, b.inertial, b.rnea)
             self.respond(q, b.force, self.lane.prescribed.a, out)
         else:
-            aba(m, m.g, q, v, b.force, wrench, out, b.aba)
-        if self.shared.count:
+            self.accelerate(m.g, q, v, b.force, wrench, out)
+        if self.shared.count and not self.shared.geared:
             self.hold_accelerations(q, v, out)
 
     cdef void respond(self, const double* q, const double* force, const double* rates, double* out) noexcept nogil:
@@ -303,8 +303,17 @@ cdef class ModelStepper(Stepper):
         cdef int k
         for k in range(self.nv):
             b.force[k] = force[k] - b.inertial[k]
-        aba(self.shared.m, NO_GRAVITY, q, self.shared.zeros, b.force, NULL, out, b.aba)
+        self.accelerate(NO_GRAVITY, q, self.shared.zeros, b.force, NULL, out)
         self.copy_locked(rates, out)
+
+    cdef void accelerate(self, const double* gravity, const double* q, const double* v, const double* tau,
+                         const double* wrench, double* out) noexcept nogil:
+        # aba, and the multipliers where gears are eliminated on the way
+        if self.shared.geared:
+            aba_of_trains(&self.shared.trains, &self.lane.trains, self.shared.m, gravity, q, v, tau, wrench, out,
+                          self.lane.held.push, self.lane.bodies.aba)
+        else:
+            aba(self.shared.m, gravity, q, v, tau, wrench, out, self.lane.bodies.aba)
 
     cdef void hold_accelerations(self, const double* q, const double* v, double* out) noexcept nogil:
         # out += M^-1 Dh^T lam so that Dh out = -D2h(v, v)
@@ -421,6 +430,7 @@ cdef class ModelStepper(Stepper):
             s.gears = s.gears and s.constraint[k].kind == COUPLING
             s.plain = s.gears and s.plain and not s.islands.apart[k]
         fronts_make(&self.lane.fronts, self.memory, &s.islands, s.m)
+        s.geared = s.plain and trains_make(&s.trains, &self.lane.trains, self.memory, s.m, s.constraint, s.count)
         return 0
 
     cdef const Island* island(self, int row) noexcept nogil:
@@ -436,8 +446,8 @@ cdef class ModelStepper(Stepper):
                  self.lane.bodies.rnea)
             self.respond(q, p, self.lane.prescribed.v, out)
         else:
-            aba(m, NO_GRAVITY, q, self.shared.zeros, p, NULL, out, self.lane.bodies.aba)
-        if self.shared.count:
+            self.accelerate(NO_GRAVITY, q, self.shared.zeros, p, NULL, out)
+        if self.shared.count and not self.shared.geared:
             self.constrain_at(q, held.h, held.Dh1, held.hold1)
             memset(held.h, 0, self.shared.count * sizeof(double))
             self.reach(held.Dh1, held.h, out)

@@ -1,0 +1,320 @@
+# Gears, factor_a q_a + factor_b q_b = value, within the recursion of forward dynamics. Joints that gears tie together
+# are a train: they move in proportion to one rate s. A train is open from its joints on, and closes at the body on
+# which the paths of all of them meet. A body that accelerates by a takes from what hangs on it, and open trains ask for,
+#     I a + bias + sum K s    and    K^T a + D s = rest,   D positive definite.
+# The rate of a train is eliminated where the train closes. Outwards it is found at that body, before the joints that
+# hang on it. What a joint of a train lacks is then the force of its gears.
+
+cdef struct TrainShare:     # of a joint on the way from a train's joints to where the train closes
+    int train               # by the order in which they close
+    int to                  # the place of its K at the parent
+    double factor           # the joint's rate over s, or 0: the joint is none of the train's
+
+
+cdef struct TrainGear:      # a gear whose force is what a joint lacks, and what it does to the other joint
+    int gear
+    int iv
+    int other
+    double share            # over the factor of the joint
+    double factor
+
+
+cdef struct TrainPlan:      # given
+    int count
+    int shares
+    int* close              # (nbody + 2,) the first train that closes at a body, and at the world; last bodies first
+    int* first              # (nbody + 1,) the first share of a body
+    int* own                # (nbody,) the share of the body's own train, or -1
+    TrainShare* share       # (shares,) body after body
+    int* stop               # (stops,) bodies that have shares or closing trains, leaves first
+    int stops
+    TrainGear* gear         # (gears,) joints that have one gear left, one after the other
+    int gears
+
+
+cdef struct TrainWork:      # scratch. Places: one for each share, then one for each train where it closes
+    Vec3* Kn                # (shares + count,)
+    Vec3* Kf
+    double* along           # (shares,) S^T K of the joint
+    double* rest            # (count,)
+    double* D               # (count, count), above the diagonal
+    double* rate            # (count,) s
+    double* lack            # (nv,) of the joints of trains
+
+
+def trains_of(gears):
+    """Sort gears ((joint, factor), ...) to trains, or return None where a train has not one rate.
+
+    Returns the trains, a dict (joint: rate) each, and gears (number, joint, other, factor, other factor), of which each
+    is the only one that its joint has left.
+    """
+    at = {}
+    for k, joints in enumerate(gears):
+        if len({joint for joint, _ in joints}) != 2 or not all(factor for _, factor in joints):
+            return None
+        for joint, _ in joints:
+            at.setdefault(joint, []).append(k)
+    trains, order, seen = [], [], set()
+    for start in at:
+        if start in seen:
+            continue
+        rates, reached, found = {start: 1.0}, [start], []
+        for joint in reached:
+            for k in at[joint]:
+                (a, fa), (b, fb) = gears[k] if gears[k][0][0] == joint else gears[k][::-1]
+                if b in rates:
+                    if all(k != known[0] for known in found):
+                        return None
+                    continue
+                rates[b] = -fa / fb * rates[a]
+                found.append((k, b, a, fb, fa))
+                reached.append(b)
+        seen.update(reached)
+        trains.append(rates)
+        order += found[::-1]
+    return trains, order
+
+
+cdef bint trains_make(TrainPlan* p, TrainWork* x, Memory memory, const vt_model* m, const vt_constraint* list,
+                      int count) except -1:
+    # whether the gears can be eliminated so: no circles of gears, no prescribed joints in trains, and on their ways
+    # joints of one coordinate only
+    cdef int i, k
+    body_of = {m.body[i].iv: i for i in range(m.nbody) if not joint_multi(&m.body[i])}
+    gears = [[(body_of[iv], factor) for iv, factor in (
+        (list[k].iv_a, list[k].factor_a), (list[k].iv_b, list[k].factor_b)) if iv >= 0] for k in range(count)]
+    sorted_out = trains_of(gears)
+    if sorted_out is None:
+        return False
+    trains, order = sorted_out
+    closing, passing = [[] for _ in range(m.nbody + 1)], [{} for _ in range(m.nbody)]
+    for rates in trains:
+        paths = []
+        for i in rates:
+            path = [i]
+            while i >= 0:
+                i = m.body[i].parent
+                path.append(i)
+            paths.append(path)
+        top = max(set(paths[0][1:]).intersection(*[path[1:] for path in paths]))
+        for path in paths:
+            for i in path[:path.index(top)]:
+                if joint_multi(&m.body[i]) or (m.body[i].locked and i in rates):
+                    return False
+                passing[i][id(rates)] = rates.get(i, 0.0)
+        closing[m.nbody - 1 - top].append(id(rates))
+    rank = {train: k for k, train in enumerate([train for trains in closing for train in trains])}
+    place = {}
+    p.count, p.shares = len(trains), sum([len(own) for own in passing])
+    p.close, p.first = <int*>memory.given((m.nbody + 2) * sizeof(int)), <int*>memory.given((m.nbody + 1) * sizeof(int))
+    p.own, p.stop = <int*>memory.given(m.nbody * sizeof(int)), <int*>memory.given(m.nbody * sizeof(int))
+    p.share = <TrainShare*>memory.given(p.shares * sizeof(TrainShare))
+    for i in range(m.nbody):
+        p.first[i], p.own[i] = len(place), -1
+        for train in sorted(passing[i], key=rank.get):
+            k = place[i, train] = len(place)
+            p.share[k].train, p.share[k].factor = rank[train], passing[i][train]
+            p.share[k].to = place.get((m.body[i].parent, train), p.shares + rank[train])
+            if passing[i][train]:
+                p.own[i] = k
+    p.first[m.nbody] = len(place)
+    k = 0
+    for i in range(m.nbody + 1):
+        p.close[i] = k
+        k += len(closing[i])
+    p.close[m.nbody + 1] = k
+    p.stops = 0
+    for i in range(m.nbody - 1, -1, -1):
+        if passing[i] or closing[m.nbody - 1 - i]:
+            p.stop[p.stops] = i
+            p.stops += 1
+    p.gear, p.gears = <TrainGear*>memory.given(count * sizeof(TrainGear)), count
+    for k, (gear, joint, other, factor, other_factor) in enumerate(order):
+        p.gear[k].gear, p.gear[k].iv, p.gear[k].other = gear, m.body[<int>joint].iv, m.body[<int>other].iv
+        p.gear[k].share, p.gear[k].factor = 1.0 / factor, other_factor
+    x.Kn = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
+    x.Kf = <Vec3*>memory.scratch((p.shares + p.count) * sizeof(Vec3))
+    x.along, x.lack = memory.scratch_reals(p.shares), memory.scratch_reals(m.nv)
+    x.rest, x.rate = memory.scratch_reals(p.count), memory.scratch_reals(p.count)
+    x.D = memory.scratch_reals(p.count * p.count)
+    return True
+
+
+cdef inline void train_along(TrainWork* x, int first, int end, const vt_body* b, Vec3 z) noexcept nogil:
+    # S^T K of all shares of a body's joint
+    cdef int k
+    for k in range(first, end):
+        x.along[k] = joint_pairing(b, z, x.Kn[k], x.Kf[k])
+
+
+cdef inline void train_pass(const TrainPlan* p, TrainWork* x, const vt_body* b, int first, int end,
+                            const AbaBody* s) noexcept nogil:
+    # through an eliminated joint: K - U D^-1 S^T K, to the parent
+    cdef int j, k, at
+    cdef double r
+    cdef Vec3 n, f
+    train_along(x, first, end, b, s.R.z)
+    for k in range(first, end):
+        at = p.share[k].train
+        r = s.Dinv * x.along[k]
+        for j in range(first, k + 1):
+            x.D[p.share[j].train * p.count + at] -= r * x.along[j]
+        n = axpy(-r, s.Un, x.Kn[k])
+        f = axpy(-r, s.Uf, x.Kf[k])
+        x.rest[at] -= r * s.u + dot(n, s.zw) + dot(f, s.za)
+        hand_down(n, f, s.t, &x.Kn[p.share[k].to], &x.Kf[p.share[k].to])
+
+
+cdef inline void train_join(const TrainPlan* p, TrainWork* x, const vt_model* m, int i, const double* tau,
+                            AbaBody* body) noexcept nogil:
+    # a joint of a train: it moves by its factor times s, and the parent feels the whole inertia
+    cdef const vt_body* b = &m.body[i]
+    cdef AbaBody* s = &body[i]
+    cdef AbaBody* up
+    cdef int k, at, own = p.own[i], train = p.share[own].train, first = p.first[i], end = p.first[i + 1]
+    cdef double g = p.share[own].factor
+    cdef Vec3 n, f
+    joint_inertia_column(b, s.R.z, &s.I, &s.Un, &s.Uf)
+    s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
+    train_along(x, first, end, b, s.R.z)
+    x.D[train * p.count + train] += g * (x.along[own] + g * joint_pairing(b, s.R.z, s.Un, s.Uf))
+    x.rest[train] += g * s.u
+    for k in range(first, end):
+        at = p.share[k].train
+        n = x.Kn[k]
+        f = x.Kf[k]
+        x.D[min(at, train) * p.count + max(at, train)] += g * x.along[k]
+        if k == own:
+            n = axpy(g, s.Un, n)
+            f = axpy(g, s.Uf, f)
+        x.rest[at] -= dot(n, s.zw) + dot(f, s.za)
+        hand_down(n, f, s.t, &x.Kn[p.share[k].to], &x.Kf[p.share[k].to])
+    if b.parent >= 0:
+        up = &body[b.parent]
+        n = add(s.I.bn, add(symmul(s.I.J, s.zw), mul(s.I.H, s.za)))
+        f = add(s.I.bf, add(tmul(s.I.H, s.zw), symmul(s.I.M, s.za)))
+        hand_down_inertia(&up.I, s.t, s.I.J, s.I.H, s.I.M)
+        hand_down(n, f, s.t, &up.I.bn, &up.I.bf)
+
+
+cdef inline void train_without(const TrainPlan* p, TrainWork* x, int c, int at, int place, double l) noexcept nogil:
+    # another train takes what the eliminated one, c, was for it
+    x.rest[at] -= l * x.rest[c]
+    x.Kn[place] = axpy(-l, x.Kn[p.shares + c], x.Kn[place])
+    x.Kf[place] = axpy(-l, x.Kf[p.shares + c], x.Kf[place])
+
+
+cdef inline void train_close(const TrainPlan* p, TrainWork* x, int first, int end, int open_first, int open_end,
+                             Articulated* I) noexcept nogil:
+    # eliminate the trains that close at a body, whose shares are those from open_first on; I: NULL at the world
+    cdef int c, k, j, at
+    cdef double r, l
+    cdef double* D
+    cdef Vec3 n, f
+    for c in range(first, end):
+        D = x.D + c * p.count
+        r = D[c] = 1.0 / D[c]
+        for k in range(c + 1, end):
+            if D[k] != 0.0:
+                l = r * D[k]
+                for j in range(k, end):
+                    x.D[k * p.count + j] -= l * D[j]
+                for j in range(open_first, open_end):
+                    x.D[k * p.count + p.share[j].train] -= l * D[p.share[j].train]
+                train_without(p, x, c, k, p.shares + k, l)
+        for k in range(open_first, open_end):
+            at = p.share[k].train
+            if D[at] != 0.0:
+                l = r * D[at]
+                for j in range(k, open_end):
+                    x.D[at * p.count + p.share[j].train] -= l * D[p.share[j].train]
+                train_without(p, x, c, at, k, l)
+        if I != NULL:
+            n = x.Kn[p.shares + c]
+            f = x.Kf[p.shares + c]
+            I.J = minus_outer(I.J, r, n)
+            I.M = minus_outer(I.M, r, f)
+            I.H = outer(-r, n, f, I.H)
+            r = r * x.rest[c]
+            I.bn = axpy(r, n, I.bn)
+            I.bf = axpy(r, f, I.bf)
+
+
+cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int end, int open_first, int open_end,
+                             Vec3 dw, Vec3 a) noexcept nogil:
+    # of the trains that close at a body which accelerates so
+    cdef int c, k
+    cdef double s
+    cdef const double* D
+    for c in range(end - 1, first - 1, -1):
+        D = x.D + c * p.count
+        s = x.rest[c] - dot(x.Kn[p.shares + c], dw) - dot(x.Kf[p.shares + c], a)
+        for k in range(c + 1, end):
+            s -= D[k] * x.rate[k]
+        for k in range(open_first, open_end):
+            s -= D[p.share[k].train] * x.rate[p.share[k].train]
+        x.rate[c] = D[c] * s
+
+
+cdef inline void train_accelerate(const TrainPlan* p, TrainWork* x, const vt_model* m, int i, const double* gravity,
+                                  double u, double* acc, AbaBody* body) noexcept nogil:
+    # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) - tau = U.a - u
+    cdef const vt_body* b = &m.body[i]
+    cdef AbaBody* s = &body[i]
+    cdef double r = p.share[p.own[i]].factor * x.rate[p.share[p.own[i]].train]
+    aba_carry(b, s, gravity, body, &s.dw, &s.a)
+    joint_add(b, s.R.z, r, &s.dw, &s.a)
+    acc[b.iv] = r
+    x.lack[b.iv] = dot(s.Un, s.dw) + dot(s.Uf, s.a) - u
+
+
+cdef void aba_of_trains(const TrainPlan* p, TrainWork* x, const vt_model* m, const double* gravity, const double* q,
+                        const double* v, const double* tau, const double* wrench, double* acc, double* mu,
+                        AbaBody* body) noexcept nogil:
+    # aba, and the multipliers of the gears
+    cdef int i, k, j, c, end = m.nbody, world = p.close[m.nbody]
+    cdef AbaBody* s
+    cdef double u
+    cdef const TrainGear* gear
+    aba_motion(m, q, v, wrench, body)
+    memset(x.Kn, 0, (p.shares + p.count) * sizeof(Vec3))
+    memset(x.Kf, 0, (p.shares + p.count) * sizeof(Vec3))
+    memset(x.D, 0, p.count * p.count * sizeof(double))
+    memset(x.rest, 0, p.count * sizeof(double))
+    for k in range(p.stops):
+        i = p.stop[k]
+        c = m.nbody - 1 - i
+        if end > i + 1:
+            aba_inertias(m, tau, i + 1, end, body)
+        end = i
+        train_close(p, x, p.close[c], p.close[c + 1], p.first[i], p.first[i + 1], &body[i].I)
+        if p.own[i] >= 0:
+            train_join(p, x, m, i, tau, body)
+        else:
+            aba_inertias(m, tau, i, i + 1, body)
+            train_pass(p, x, &m.body[i], p.first[i], p.first[i + 1], &body[i])
+    aba_inertias(m, tau, 0, end, body)
+    train_close(p, x, world, p.count, 0, 0, NULL)
+    train_rates(p, x, world, p.count, 0, 0, zero3(), neg(constant3(gravity)))
+    end = 0
+    for k in range(p.stops - 1, -1, -1):
+        i = p.stop[k]
+        s = &body[i]
+        c = m.nbody - 1 - i
+        u = s.u
+        for j in range(p.first[i], p.first[i + 1]):
+            u -= x.along[j] * x.rate[p.share[j].train]
+        if p.own[i] < 0:
+            s.u = u
+            aba_accelerations(m, gravity, tau, end, i + 1, acc, body)
+        else:
+            if end < i:
+                aba_accelerations(m, gravity, tau, end, i, acc, body)
+            train_accelerate(p, x, m, i, gravity, u, acc, body)
+        end = i + 1
+        train_rates(p, x, p.close[c], p.close[c + 1], p.first[i], p.first[i + 1], s.dw, s.a)
+    aba_accelerations(m, gravity, tau, end, m.nbody, acc, body)
+    for k in range(p.gears):
+        gear = &p.gear[k]
+        mu[gear.gear] = gear.share * x.lack[gear.iv]
+        x.lack[gear.other] -= gear.factor * mu[gear.gear]
