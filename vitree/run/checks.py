@@ -14,7 +14,7 @@ from vitree.model.model import Model
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
-from vitree.run.controller import Controller, Held
+from vitree.run.controller import Controller, Held, function_of, of_another_function
 from vitree.run.trajectory import Trajectory
 from vitree.wording import Argument, keyword, named
 
@@ -87,10 +87,10 @@ def driven(
     torque: Any = given.torque
     if given.effort_limits and torque is not None:
         if isinstance(torque, Controller):
-            limited, first = LimitedTorque(model, torque.answer), torque.initial
+            limited, first = LimitedTorque(model, function_of(torque)), torque.initial
             if first is not None:
                 first = limited.cut_to(model.validate_velocity(first, "initial"))
-            torque = torque.through(limited.torque, first)  # type: ignore[arg-type]
+            torque = of_another_function(torque, limited.torque, first)  # type: ignore[arg-type]
         else:
             limited = LimitedTorque(model, torque)
             torque = limited.torque

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,13 +58,18 @@ class Controller:
                 raise InputError(Argument(name, getattr(self, name)) + f" of a controller must be a {low} time [s]")
             object.__setattr__(self, name, value)
 
-    def answer(self, t: float, q: np.ndarray, v: np.ndarray) -> ArrayLike:
-        """Return what the function says at t [s] and a state, q (nq,) [m or rad] and v (nv,) [m/s or rad/s]."""
-        return self.function(t, q, v) if self.observe is None else self.function(t, self.observe(t, q, v))
 
-    def through(self, function: Callable[..., ArrayLike], initial: ArrayLike | None) -> Self:
-        """Return a controller of the same clock with another ``function`` (t, q, v), and another ``initial``."""
-        return replace(self, function=function, observe=None, initial=initial)
+def function_of(controller: Controller) -> Callable[..., ArrayLike]:
+    """Return a controller's function as one of (t, q, v)."""
+    function, observe = controller.function, controller.observe
+    return function if observe is None else lambda t, q, v: function(t, observe(t, q, v))
+
+
+def of_another_function(
+    controller: Controller, function: Callable[..., ArrayLike], initial: ArrayLike | None
+) -> Controller:
+    """Return a controller of the same clock with another function (t, q, v)."""
+    return replace(controller, function=function, observe=None, initial=initial)
 
 
 class Held:
@@ -90,7 +95,7 @@ class Held:
     """
 
     def __init__(self, controller: Controller, what: str, size: int, dt: float):
-        self.asked = Asked(controller.answer, what, "(t, q, v)", (size,))
+        self.asked = Asked(function_of(controller), what, "(t, q, v)", (size,))
         self.every = _steps("period", controller.period, dt)
         self.late = _steps("delay", controller.delay, dt) if controller.delay else 0
         given = controller.initial

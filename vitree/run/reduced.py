@@ -10,7 +10,7 @@ from vitree.arguments import Asked
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments
-from vitree.run.controller import Controller
+from vitree.run.controller import Controller, function_of, of_another_function
 from vitree.run.trajectory import Trajectory
 
 
@@ -46,14 +46,15 @@ def expanded(model: ReducedModel, given: RunArguments) -> RunArguments:
     if isinstance(given.torque, Controller):
         initial = given.torque.initial
         initial = None if initial is None else model._force_on_leaders(model.validate_velocity(initial, "initial"))
-        changed["torque"] = given.torque.through(_in_full(model, given.torque.answer, force=True), initial)
+        asked = _in_full(model, function_of(given.torque), force=True)
+        changed["torque"] = of_another_function(given.torque, asked, initial)
     elif callable(given.torque):
         changed["torque"] = _in_full(model, given.torque, force=True)
     elif given.torque is not None:
         changed["torque"] = model._force_on_leaders(model.validate_velocity(given.torque, "torque"))
     if isinstance(given.inputs, Controller):
-        asked = _in_full(model, given.inputs.answer, force=False)
-        changed["inputs"] = given.inputs.through(asked, given.inputs.initial)
+        asked = _in_full(model, function_of(given.inputs), force=False)
+        changed["inputs"] = of_another_function(given.inputs, asked, given.inputs.initial)
     elif callable(given.inputs):
         changed["inputs"] = _in_full(model, given.inputs, force=False)
     return given.but(**changed)

@@ -109,6 +109,8 @@ class Reference:
                     "the " + named("reference", self.source) + f" is a trajectory of {self.source.model_name!r} with "
                     f"other coordinates; give one of {run.model.name!r}"
                 )
+            if not len(self.source):
+                raise InputError("the " + named("reference", self.source) + " is a trajectory without records")
             if self.source.t[-1] < run.duration * (1 - 1e-9):
                 raise InputError(
                     "the " + named("reference", self.source) + f" ends at {self.source.t[-1]:g} s, before "
