@@ -28,7 +28,7 @@ CHECKPOINT = "vitree checkpoint 3"
 DIGEST = 16
 #: Numbers up to this have no product of a few that is infinite: a model of such numbers, and states of it.
 ORDINARY = 1e25
-#: Most steps before the first look, and of a run that is held between two looks.
+#: Most steps before the first look, and between two looks of a run that is held.
 FIRST_CHUNK, MOST_AT_ONCE = 16, 64
 #: Most steps between two looks where every step is monitored.
 CHUNK_STEPS = 1024
@@ -150,12 +150,11 @@ class CompiledIntegrator(Integrator):
         return (t, q, v) if not self.uses_momentum or self.stepper.velocity_here(v) else super().look()
 
     def advance(self, steps):
-        chunk = FIRST_CHUNK
         while steps > 0:
-            count = min(chunk, steps)
+            count = min(MOST_AT_ONCE, steps)
             if status := self.stepper.go(count, None, None):
                 raise self._stopped(status)
-            chunk, steps = MOST_AT_ONCE, steps - count
+            steps -= count
 
     def advance_part(self, h, last):
         if self.adaptive or self.motion.names:

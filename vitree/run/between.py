@@ -11,6 +11,8 @@ from vitree.integrators import Integrator
 from vitree.mechanism.pushes import Impulse, Push
 from vitree.run.controller import Held
 
+#: A step that no run comes to.
+NEVER = 2**62
 #: Share of a step within which a time is the step's end.
 NEAR = 1e-9
 
@@ -44,6 +46,8 @@ class Between:
     def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held], pushes: tuple,
                  resume: Any = None):  # fmt: skip
         self.integrator, self.t0, self.held = integrator, t0, dict(held)
+        self._torque, self._inputs = held.get("torque"), held.get("inputs")
+        self._controllers = tuple(held.values())
         self.events = sorted(_events(pushes, t0, integrator.dt), key=lambda event: event[:3])
         self.done = 0
         self.busy = bool(self.held or self.events)
@@ -67,42 +71,46 @@ class Between:
     def command(self) -> None:
         """Let the values that are held act."""
         if self.held:
-            self.integrator.command(*(self.held[name].value if name in self.held else None
-                                      for name in ("torque", "inputs")))  # fmt: skip
+            torque, inputs = self._torque, self._inputs
+            self.integrator.command(None if torque is None else torque.value, None if inputs is None else inputs.value)
 
     def advance(self, steps: int, take: Callable[[int], None], end_step: Callable[[], None]) -> None:
         """Take steps; ``take`` takes so many at once, and ``end_step`` follows one that was taken in parts."""
         integrator = self.integrator
         while steps > 0:
             at = integrator.steps
-            self._happen(at)
-            if self._next_event() < at + 1:
+            ahead = self._happen(at) - at
+            if ahead < 1:
                 self._parts(at)
                 end_step()
-                steps -= 1
-                continue
-            ahead = min([self._next_event(), *(one.next(at) for one in self.held.values())]) - at
-            count = int(min(steps, ahead))
-            take(count)
-            steps -= count
+                ahead = 1
+            else:
+                ahead = min(steps, ahead)
+                take(ahead)
+            steps -= ahead
 
-    def _next_event(self) -> float:
+    def _next_event(self) -> int:
         """The step in which the next event lies."""
-        return self.events[self.done].step if self.done < len(self.events) else np.inf
+        return self.events[self.done].step if self.done < len(self.events) else NEVER
 
-    def _happen(self, at: int) -> None:
-        """Let happen all that does before the step ``at``."""
-        seen: list[tuple] = []
-
-        def look() -> tuple:
-            if not seen:
-                seen.append(self.integrator.look())
-            return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in seen[0])
-
-        if any([one.happen(at, look) for one in self.held.values()]):
+    def _happen(self, at: int) -> int:
+        """Let happen all that does before the step ``at``; return the step before or in which something does next."""
+        seen, changed = None, False
+        for one in self._controllers:
+            if at % one.every == 0:
+                seen = self.integrator.look() if seen is None else (seen[0], seen[1].copy(), seen[2].copy())
+                one.ask(at, *seen)
+            changed = one.arrived(at) or changed
+        if changed:
             self.command()
-        while self.done < len(self.events) and self.events[self.done][:2] == (at, 0.0):
-            self._event()
+        ahead = NEVER
+        if self.events:
+            while self._next_event() == at and self.events[self.done].rest == 0.0:
+                self._event()
+            ahead = self._next_event()
+        for one in self._controllers:
+            ahead = min(ahead, one.next(at))
+        return ahead
 
     def _parts(self, at: int) -> None:
         """Take the step ``at``, parted by the events within it; where a part fails all is as before the step."""

@@ -43,10 +43,10 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         raise InputError(Argument("effort_limits", limits) + " must be True or False")
     if given.progress is not None and not callable(given.progress):
         raise InputError(named("progress", given.progress) + " must be a callable (done, total)")
-    t0 = real(given.t0)
-    if not math.isfinite(t0):
-        raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
-    if t0 is not given.t0:
+    if type(given.t0) is not float or not math.isfinite(given.t0):
+        t0 = real(given.t0)
+        if not math.isfinite(t0):
+            raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
         given = given.but(t0=t0)
     if type(given.pushes) is not tuple or given.pushes:
         given = given.but(pushes=_pushes(model, given.pushes))
@@ -83,8 +83,11 @@ def driven(
     InputError
         If a controller or push does not go with the steps, or torque with the effort limits.
     """
-    limited: LimitedTorque | None = None
     torque: Any = given.torque
+    controlled = isinstance(torque, Controller) or isinstance(given.inputs, Controller)
+    if not (controlled or given.effort_limits or given.pushes):
+        return given, {}, None
+    limited: LimitedTorque | None = None
     if given.effort_limits and torque is not None:
         if isinstance(torque, Controller):
             limited, first = LimitedTorque(model, function_of(torque)), torque.initial

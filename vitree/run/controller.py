@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vitree._core import scalar
 from vitree.arguments import Asked, entries, real
-from vitree.errors import InputError
+from vitree.errors import CallableError, InputError
 from vitree.wording import Argument, named
+
+plain = scalar().plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,8 @@ class Held:
     """
 
     def __init__(self, controller: Controller, what: str, size: int, dt: float):
-        self.asked = Asked(function_of(controller), what, "(t, q, v)", (size,))
+        self.function, self.size = function_of(controller), size
+        self.asked = Asked(self.function, what, "(t, q, v)", (size,))
         self.every = _steps("period", controller.period, dt)
         self.late = _steps("delay", controller.delay, dt) if controller.delay else 0
         given = controller.initial
@@ -113,13 +117,24 @@ class Held:
         tick = at - at % self.every + self.every
         return min(tick, self.coming[0][0]) if self.coming else tick
 
-    def happen(self, at: int, look: Callable[[], tuple]) -> bool:
-        """Ask, and let answers act, before the step ``at``; return whether another value acts."""
-        if at % self.every == 0:
-            self.coming.append((at + self.late, self.asked(*look()).copy()))
-        changed = False
-        while self.coming and self.coming[0][0] <= at:
-            self.value, changed = self.coming.popleft()[1], True
+    def ask(self, at: int, t: float, q: np.ndarray, v: np.ndarray) -> None:
+        """Ask before the step ``at``; the answer comes later, or at once."""
+        found: Any
+        try:
+            found = self.function(t, q, v)
+        except CallableError:
+            raise
+        except Exception as error:
+            raise self.asked.raised(error, (t, q, v)) from error
+        if not plain(found, self.size):
+            found = self.asked.numbers(found, (t, q, v))
+        self.coming.append((at + self.late, found.copy()))
+
+    def arrived(self, at: int) -> bool:
+        """Let answers act that do so before the step ``at``; return whether another value acts."""
+        coming, changed = self.coming, False
+        while coming and coming[0][0] <= at:
+            self.value, changed = coming.popleft()[1], True
         return changed
 
     def settings(self) -> list:

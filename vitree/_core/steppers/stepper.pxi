@@ -223,9 +223,9 @@ cdef class Stepper:
                 rows = self.rows_owner = inputs
                 require_size(rows.shape[1], plan.nu, "columns of inputs")
                 plan.u_rows, plan.u_count = &rows[0, 0], rows.shape[0]
-            else:
+            elif not take(inputs, plan.nu, self.lane.drive.u):
                 self.read(inputs, plan.nu, self.lane.drive.u, "inputs")
-        if self.ask_torque is None and torque is not None:
+        if self.ask_torque is None and torque is not None and not take(torque, self.nv, self.lane.drive.tau):
             self.read(torque, self.nv, self.lane.drive.tau, "torque")
 
     def release(self):
