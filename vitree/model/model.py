@@ -333,7 +333,7 @@ class Model(System):
                 if kind[at] == FREE:
                     free = np.eye(3)
                     break
-                if not (flat.kinematic[k] or flat.damping[k] or flat.friction[k] or flat.armature[k]):
+                if not (flat.kinematic[k] or flat.damping[k] or flat.friction[k]):
                     free += np.outer(E[:, 2], E[:, 2])
                 children = np.flatnonzero(parent == at)
                 if flat.mass[at] or len(children) != 1:
