@@ -1,4 +1,4 @@
-"""Armature in the variational methods: the equations, every solver, order, invariants; against a rotor that is a body."""
+"""Armature in the variational methods: equations, solvers, order, invariants; against a rotor that is a body."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_linear_time_is_the_oracles(seed, kinetic):
     """Residual, direction and end, against derivatives of the action."""
     flat, *_ = rotors(seed, "free" if seed % 2 else "fixed", nbody=6, damping=True)
     kernels.check_linear_time(flat, 4.0, kinetic)
-    q, p, dq, _ = kernels.case(flat, 1.0)
+    q, _, dq, _ = kernels.case(flat, 1.0)
     action = lambda a, b: reference.linear_time_action(flat, a, b, kernels.H, kinetic)  # noqa: E731
     D1, D2 = reference.slot_derivatives_by_differences(action, flat, q, reference.integrate(flat, q, dq))
     one, two = reference.linear_time_slots(flat, q, dq, kernels.H, kinetic)
@@ -108,7 +108,7 @@ def test_newton_directions_by_plans(seed, alpha, monkeypatch):
         found.append((a.acceleration, a.multipliers, run.q[-1], run.p[-1]))
     for one, two in zip(*found, strict=True):
         assert np.abs(one - two).max() < 1e-9 * max(1.0, np.abs(two).max())
-    h, Dh = model.constraint_rows(q[None])
+    _, Dh = model.constraint_rows(q[None])
     free = model.crba(q) @ found[0][0] + model.rnea(q, v, np.zeros(model.nv)) - Dh[0].T @ found[0][1]
     assert np.abs(free).max() < 1e-9 * np.abs(model.crba(q)).max()
 

@@ -123,7 +123,7 @@ def test_mujoco_has_the_same(seed):
 
 
 def test_a_batch_has_the_same():
-    flat, q, v = rotors(3, "free")
+    flat, q, _ = rotors(3, "free")
     model, n = vt.Model(flat), 9
     rng = np.random.default_rng(0)
     Q = np.array([model.integrate(q, rng.normal(size=model.nv)) for _ in range(n)])
@@ -236,7 +236,7 @@ def test_wrong_arrays_are_refused(wrong):
 
 
 def test_digests_pickles_and_copies():
-    flat, q, v = rotors(9)
+    flat, q, _ = rotors(9)
     model, bare = vt.Model(flat), vt.Model(replace(flat, armature=None))
     assert model != bare and model.digest != bare.digest
     assert bare.digest == vt.Model(replace(flat, armature=np.zeros(bare.nv))).digest

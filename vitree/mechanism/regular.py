@@ -66,8 +66,9 @@ def why_singular(flat: Flat) -> str | None:
 def share_alone(flat: Flat) -> float:
     """Return a bound of the inertia that each joint feels, in every configuration, relative to what it moves.
 
-    A joint feels at least the inertia of its own body and rotor, and moves at most these and the mass below it at its full
-    reach. The bound is zero where this does not decide, as with a massless body between two hinges, or a slide below a hinge.
+    A joint feels at least the inertia of its own body and rotor, and moves at most these and the mass below it at its
+    full reach. The bound is zero where this does not decide, as with a massless body between two hinges, or a slide
+    below a hinge.
     """
     starts = np.cumsum([0, *KIND_NV[flat.kind]]).tolist()
     least = np.inf

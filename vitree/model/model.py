@@ -262,8 +262,8 @@ class Model(System):
     def armature(self) -> np.ndarray:
         """Inertia of the rotor of each joint, times the square of its gear ratio, (nv,) [kg or kg m^2].
 
-        It is on the diagonal of the mass matrix, in kinetic energies and in the momentum of each coordinate. The spatial
-        momentum of :meth:`momentum` has no part of it, as in Pinocchio and MuJoCo.
+        It is on the diagonal of the mass matrix, in kinetic energies and in the momentum of each coordinate. The
+        spatial momentum of :meth:`momentum` has no part of it, as in Pinocchio and MuJoCo.
         """
         return np.array(self.flat.armature, dtype=float)
 
@@ -902,7 +902,8 @@ class Model(System):
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
-        M has the armature of the joints. Joint damping, friction and loads are left out, as :meth:`aba` leaves them out.
+        M has the armature of the joints. Joint damping, friction and loads are left out, as :meth:`aba` leaves them
+        out.
 
         References
         ----------
@@ -933,7 +934,7 @@ class Model(System):
     @in_one_call
     @finite_result
     def crba(self, q: ArrayLike) -> np.ndarray:
-        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2]; its diagonal has the armature of the joints.
+        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2], with :attr:`armature` on its diagonal.
 
         References
         ----------

@@ -259,6 +259,7 @@ class Builder:
                 self.file.say(rule, f"{text}: {listed(names)}")
         if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", "joint limits are kept as data, not enforced")
-        others = {node.tag for node in self.file.root if node.tag in EXTENSIONS} - ({"transmission"} if rotors else set())
+        read = {"transmission"} if rotors else set()
+        others = {node.tag for node in self.file.root if node.tag in EXTENSIONS} - read
         if others:
             self.file.say("extension", "ignored: " + ", ".join(f"<{tag}>" for tag in sorted(others)))

@@ -143,8 +143,8 @@ def load_urdf(
     armature : float, or mapping of str to float, optional
         Inertia of the rotors of the file's joints, times the square of their gear ratio [kg m^2, or kg of a prismatic
         joint]: a number for all joints of one coordinate, or numbers by names or patterns of names, such as
-        ``{"*_knee_*": 0.1, "*": 0.01}``. The first pattern that fits a joint counts. Joints that are not given have that
-        of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
+        ``{"*_knee_*": 0.1, "*": 0.01}``. The first pattern that fits a joint counts. Joints that are not given have
+        that of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
     packages : mapping, or paths, optional
         Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
         before the usual places (docs/files.md).
@@ -174,9 +174,9 @@ def load_urdf(
     Notes
     -----
     A file in which a joint moves no mass loads for its kinematics; functions that need accelerations raise. Joint
-    damping, friction and armature are simulated. Limits are kept as data (``model.joints``), and limits of effort cut torques on
-    request (``simulate(effort_limits=True)``). A joint that mimics a joint that is not in the file moves on its own.
-    Coordinates are in the order of the joints, depth first and in the order of the file.
+    damping, friction and armature are simulated. Limits are kept as data (``model.joints``), and limits of effort cut
+    torques on request (``simulate(effort_limits=True)``). A joint that mimics a joint that is not in the file moves on
+    its own. Coordinates are in the order of the joints, depth first and in the order of the file.
 
     A massless root link "world" is the world. With ``base="free"`` or "euler", if the only joint below that link is
     fixed, the root joint takes its place; if that joint is floating, it is the root joint.

@@ -194,7 +194,7 @@ def armature_by(
     patterns = armature if isinstance(armature, Mapping) else {"*": armature}
     names = list(names)
     found = dict(rotors)
-    for pattern, value in reversed(patterns.items()):
+    for pattern, value in reversed(list(patterns.items())):
         fitting = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
         if not fitting and isinstance(armature, Mapping):
             kind = "joint of one coordinate that fits" if set(pattern) & set("*?[") else "joint of one coordinate"

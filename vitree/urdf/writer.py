@@ -27,6 +27,8 @@ from vitree.writing import write_text
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
 DECIMALS = 14
+#: The namespace of Drake's elements.
+DRAKE = "https://drake.mit.edu"
 #: Characters that XML cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -66,16 +68,17 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     the link at the origin of the world, or else a link "world" without mass.
 
     URDF has no armature: it is written as Drake has it, as the <drake:rotor_inertia> of a <transmission>, which
-    :func:`load_urdf` reads and others ignore. It has no gravity: give gravity when reading. Meshes keep the paths at which they were found.
+    :func:`load_urdf` reads and many programs ignore. URDF has no gravity: give gravity when reading. Meshes keep the
+    paths at which they were found.
 
     A <mimic> is written for a joint that had one in its file, and for a coupling of two joints
     (:func:`vitree.gear`). A helical joint becomes a continuous joint and a prismatic one that mimics it; do not read
     such a file with ``mimic="independent"``.
 
     Cylindrical, universal and Euler joints become chains of joints of one coordinate, and so does a
-    planar joint that has damping, friction, armature or limits. A link without mass is added where the axis of a joint passes
-    through the frame of no link, and for each other frame. If the order of the coordinates is depth first, joints are
-    written in that order.
+    planar joint that has damping, friction, armature or limits. A link without mass is added where the axis of a
+    joint passes through the frame of no link, and for each other frame. If the order of the coordinates is depth first,
+    joints are written in that order.
     """
     if not isinstance(model, Model | Tree):
         raise InputError(f"write_urdf takes a Model or a Tree, not {model!r}")
@@ -199,7 +202,7 @@ def _unit(axis: np.ndarray) -> np.ndarray:
 def _robot(flat: Flat, links: list[Link]) -> Element:
     root = Element("robot", name=flat.name or "robot")
     if flat.armature.any():
-        root.set("xmlns:drake", "https://drake.mit.edu")
+        root.set("xmlns:drake", DRAKE)
     size = size_of(flat)
     decimals = DECIMALS - (round(math.log10(size)) if size > 0 else 0)
     shapes = defaultdict(list)
