@@ -238,7 +238,7 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
             for found in element.findall(part):
                 element.remove(found)
     rotors = {
-        part.find("joint").get("name"): float(part.find(f"actuator/{{{DRAKE}}}rotor_inertia").get("value"))
+        next(part.iter("joint")).attrib["name"]: float(next(part.iter(f"{{{DRAKE}}}rotor_inertia")).attrib["value"])
         for part in root.findall("transmission")
     }
     free = any(joint.kind == "free" for joint in model.joints)
