@@ -211,6 +211,21 @@ def test_a_rotor_at_the_root_takes_part_of_the_momentum():
     assert not tree.compile().only_falls
 
 
+def test_a_cart_with_a_motor_may_move_fast():
+    """Errors do not grow with the speed of the whole: the rail's rotor has the same form of the kinetic energy."""
+    tree = vt.Tree("cart", gravity=(0.0, 0.0, 0.0))
+    cart = tree.world.add(vt.tx("rail", armature=3.0), vt.body("cart", 1.0))
+    cart.add(vt.ry("pole", armature=0.2), vt.tz(1.0), vt.body("ball", 0.5)).add(
+        vt.ry("second"), vt.tz(0.5), vt.body("end", 0.2))  # fmt: skip
+    model, errors = tree.compile(), []
+    exact = vt.simulate(model, v0=[0.0, 2.0, -3.0], duration=1.0, dt=1e-4, method="rk8")
+    for speed in (0.0, 1.0, 20.0, 100.0):
+        run = vt.simulate(model, v0=[speed, 2.0, -3.0], duration=1.0, dt=2e-3)
+        assert run.settings["kinetic"] == "split"
+        errors.append(np.abs(run.q[-1] - exact.q[-1])[1:].max())
+    assert np.abs(np.array(errors) / errors[0] - 1).max() < 0.01, errors
+
+
 @pytest.mark.parametrize("adapt", ["density", "sundman"])
 def test_adaptive_steps(adapt):
     """Energy stays, and the motion is that of small steps."""

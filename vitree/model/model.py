@@ -934,7 +934,7 @@ class Model(System):
     @in_one_call
     @finite_result
     def crba(self, q: ArrayLike) -> np.ndarray:
-        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2], with :attr:`armature` on its diagonal.
+        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
         References
         ----------
@@ -956,7 +956,7 @@ class Model(System):
     @in_one_call
     @finite_result
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Return the kinetic energy [J], that of the rotors (:attr:`armature`) with it."""
+        """Return the kinetic energy [J], that of the rotors (``armature``) with it."""
         return float(self._energies(q, v)[0])
 
     @in_one_call
@@ -970,7 +970,7 @@ class Model(System):
     def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
 
-        That of the bodies: rotors (:attr:`armature`) have no part in it.
+        That of the bodies: rotors (``armature``) have no part in it.
         """
         return self._energies(q, v)[2:8]
 
