@@ -95,7 +95,7 @@ RULES: dict[str, Rule] = {
     "rotor-joint": Rule(
         "warning",
         "A rotor inertia is not of one joint of one coordinate; it is left out.",
-        "give the joint's by " + keyword("armature"),
+        "name one joint of one coordinate",
     ),
     # mimic
     "mimic-missing": Rule("error", "A <mimic> does not say which joint it follows.", _MIMIC),
