@@ -6,7 +6,7 @@ import importlib.util
 
 import numpy as np
 import reference
-from random_models import random_flat, random_state
+from random_models import random_flat, random_state, with_rotors
 
 from vitree._core import WIDTHS, _cpu, lanes
 from vitree.integrators.base import Records
@@ -25,6 +25,9 @@ def trees(kinds, bases):
             np.random.default_rng(40 + seed), nbody=8, kinds=kinds, base=bases[seed % len(bases)],
             massless=seed % 3 == 2, damping=seed % 2 == 1,
         )  # fmt: skip
+    for seed in range(4):
+        yield with_rotors(random_flat(np.random.default_rng(60 + seed), nbody=7, kinds=kinds, damping=True,
+                                      base=bases[seed % len(bases)], massless=seed == 3))  # fmt: skip
 
 
 ALL = list(trees(KINDS, ("fixed", "free")))
@@ -123,7 +126,7 @@ def check_widths(kernel, width, flats, **more):
 def check_builds(stepper, draw, **options):
     """The one with more registers is chosen where it runs: a trajectory must not depend on that."""
     kinds = SCALAR if stepper == "MidpointStepper" else KINDS
-    flat = draw(np.random.default_rng(8), nbody=9, kinds=kinds, damping=True)
+    flat = with_rotors(draw(np.random.default_rng(8), nbody=9, kinds=kinds, damping=True))
     model = Model(flat)
     q, v = random_state(flat, np.random.default_rng(9))
     ends = []

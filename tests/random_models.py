@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV, KINDS, PRISMATIC, Flat, JointInfo
@@ -155,6 +157,15 @@ def random_flat(
         rng.uniform(0.1, 1.0, nv) if damping else np.zeros(nv),
         frames,
     )
+
+
+def with_rotors(flat: Flat, seed: int = 0, decades: float = 2.0) -> Flat:
+    """The tree with armature on most joints of one coordinate, over so many decades around the bodies' inertias."""
+    rng = np.random.default_rng(seed)
+    nv = KIND_NV[flat.kind]
+    size = 10.0 ** rng.uniform(-0.5 * decades, 0.5 * decades, nv.sum())
+    there = np.repeat(nv == 1, nv) & (rng.uniform(size=nv.sum()) < 0.8)
+    return replace(flat, armature=np.where(there, size, 0.0))
 
 
 def random_state(flat: Flat, rng: np.random.Generator, speed: float = 1.0):

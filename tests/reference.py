@@ -488,13 +488,13 @@ def rnea(flat: Flat, q, v, a):
         G = spatial_inertia(flat, i)
         A.append(Ad(inverse(T)) @ base + S @ a[r] + ad(V[i]) @ S @ v[r])
         F.append(G @ A[i] - ad(V[i]).T @ G @ V[i])
-    return project(flat, q, F)
+    return project(flat, q, F) + flat.armature * a
 
 
 def crba(flat: Flat, q):
-    """Mass matrix M = sum J_i^T G_i J_i (nv, nv)."""
+    """Mass matrix M = sum J_i^T G_i J_i + diag(armature) (nv, nv)."""
     J = body_jacobians(flat, q)
-    return sum(Ji.T @ spatial_inertia(flat, i) @ Ji for i, Ji in enumerate(J))
+    return sum(Ji.T @ spatial_inertia(flat, i) @ Ji for i, Ji in enumerate(J)) + np.diag(flat.armature)
 
 
 def solve(A, b):
@@ -529,9 +529,9 @@ def acceleration(flat: Flat, q, v, tau=0.0, wrench=None):
 
 
 def kinetic_energy(flat: Flat, q, v):
-    """1/2 sum V^T G V [J]."""
+    """1/2 sum V^T G V + 1/2 v^T armature v [J]."""
     V = body_twists(flat, q, v)
-    return sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) / 2
+    return (sum(Vi @ spatial_inertia(flat, i) @ Vi for i, Vi in enumerate(V)) + v @ (flat.armature * v)) / 2
 
 
 def potential_energy(flat: Flat, q):
@@ -607,7 +607,7 @@ def com_displacement(flat: Flat, i, V, h):
 
 
 def linear_time_action(flat: Flat, q1, q2, h, kinetic="twist"):
-    """Ld = sum h/2 V^T G V - h/2 (P(q1) + P(q2)) (Lee et al. 2016, eq. 9).
+    """Ld = sum h/2 V^T G V + h/2 v^T armature v - h/2 (P(q1) + P(q2)), v = (q2 - q1)/h (Lee et al. 2016, eq. 9).
 
     split: sum 1/(2h) (w^T I w + m |p|^2) for the first sum, with the turn w and the displacement p of the COM.
     """
@@ -618,6 +618,8 @@ def linear_time_action(flat: Flat, q1, q2, h, kinetic="twist"):
         moves = [com_displacement(flat, i, Vi, h)[0] / h for i, Vi in enumerate(V)]
         kinetic = sum(Vi[:3] @ flat.inertia[i] @ Vi[:3] + flat.mass[i] * (u @ u)
                       for i, (Vi, u) in enumerate(zip(V, moves, strict=True))) / 2  # fmt: skip
+    v = difference(flat, q1, q2) / h
+    kinetic = kinetic + v @ (flat.armature * v) / 2
     return h * kinetic - h / 2 * (potential_energy(flat, q1) + potential_energy(flat, q2))
 
 
@@ -651,7 +653,7 @@ def linear_time_slots(flat: Flat, q1, dq, h, kinetic="twist"):
     minus, plus = MOMENTA[kinetic](flat, average_twists(flat, q1, dq, h), h)
     D1 = project(flat, q1, -minus + h / 2 * gravity_wrenches(flat, q1))
     D2 = project(flat, q2, plus + h / 2 * gravity_wrenches(flat, q2))
-    return D1, D2
+    return D1 - flat.armature * dq / h, D2 + flat.armature * dq / h
 
 
 def half_impulse(flat: Flat, q, dq, h, tau=None, wrench=None):
@@ -703,7 +705,7 @@ def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="twist"):
 
     K = (dlog_{hV}^T G + h d/dx (dlog_x^T G V)) dlog_{-hV} / h; zeta_i = X_i(q2) zeta_p + S d;
     dF_i = K_i zeta_i + sum X_c(q1)^T dF_c; row i is S^T dF_i + (c/2) dlog_{-dq},
-    c the slope of the drag at dq/h.
+    c the slope of the drag at dq/h and 2/h times the armature.
     """
     nv, r = size(flat)[1], v_slices(flat)
     V = average_twists(flat, q1, dq, h)
@@ -717,7 +719,7 @@ def linear_time_jacobian(flat: Flat, q1, dq, h, kinetic="twist"):
         K = (twist_block if kinetic == "twist" else split_block)(flat, i, Vi, h)
         zeta.append(z)
         dF.append(K @ z)
-    J, c = np.zeros((nv, nv), dtype=V.dtype), drag_slope(flat, dq / h)
+    J, c = np.zeros((nv, nv), dtype=V.dtype), drag_slope(flat, dq / h) + 2 / h * flat.armature
     for i in reversed(range(len(V))):
         J[r[i]] = joint_subspace(flat, i).T @ dF[i]
         J[r[i], r[i]] += c[r[i], None] / 2 * joint_dlog(flat, i, -dq[r[i]])
@@ -833,7 +835,7 @@ def midpoint_slots(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
         F = ad(U[i]).T @ pi[i] + gam[i] + _joint_force(flat, i, x, h, tau)
         D1[r] = S.T @ (h * Ea.T @ F - dlogT(xi, pi[i]))
         D2[r] = S.T @ (h * Eb.T @ F + dlogT(-xi, pi[i]))
-    return D1, D2
+    return D1 - flat.armature * x / h, D2 + flat.armature * x / h
 
 
 def midpoint_jacobian(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
@@ -881,7 +883,7 @@ def midpoint_jacobian(flat: Flat, q1, x, h, alpha=0.5, tau=None, wrench=None):
         if k >= 0:
             y_pi[k] = y_pi[k] + X[i].T @ (y_pi[i] - Pm(pi[i]) @ eJ[i])
             y_gam[k] = y_gam[k] + X[i].T @ (y_gam[i] - Pm(gam[i]) @ eJ[i])
-    return J
+    return J - np.diag(flat.armature) / h
 
 
 def midpoint_step(flat: Flat, q, p, h, alpha=0.5, tau=None, wrench=None):

@@ -240,4 +240,5 @@ def pinocchio_model(flat: Flat):
     ):
         frame = pin.Frame(name, ids[body], 0, pin.SE3(E, p), pin.FrameType.OP_FRAME)
         model.addFrame(frame)
+    model.armature[:] = flat.armature
     return model

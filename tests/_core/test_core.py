@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference
 from kernel_checks import check_builds
-from random_models import random_flat, random_state
+from random_models import random_flat, random_state, with_rotors
 
 from vitree._core import WIDTHS, _cpu, lanes
 from vitree.mechanism.flat import KINDS
@@ -17,12 +17,13 @@ BUILT = [w for w in WIDTHS if _cpu.runs(w)]
 
 
 def models():
-    """Random trees: each joint kind alone, all mixed, massless bodies, both bases."""
+    """Random trees: each joint kind alone, all mixed, massless bodies, both bases; half of the mixed with armature."""
     for k, kind in enumerate(KINDS):
         yield random_flat(np.random.default_rng(100 + k), nbody=5, kinds=(kind,), base="fixed")
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        yield random_flat(rng, nbody=9, base="free" if seed % 2 else "fixed", massless=seed % 4 > 1)
+        flat = random_flat(rng, nbody=9, base="free" if seed % 2 else "fixed", massless=seed % 4 > 1)
+        yield with_rotors(flat, seed) if seed > 3 else flat
 
 
 @pytest.fixture(params=list(models()), ids=lambda f: "-".join(map(str, f.kind)))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import reference as ref
-from random_models import chain_flat, pendulum_flat, random_flat, random_state
+from random_models import chain_flat, pendulum_flat, random_flat, random_state, with_rotors
 from reference_cases import drnea_cases, lie_vectors, midpoint_cases, pinocchio_model
 
 from vitree.mechanism.flat import FREE, KINDS
@@ -29,7 +29,8 @@ def tree(request):
     seed = request.param
     rng = np.random.default_rng(seed)
     base = "free" if seed % 2 else "fixed"
-    return random_flat(rng, 5, base=base, massless=seed % 3 == 0, damping=True), rng
+    flat = random_flat(rng, 5, base=base, massless=seed % 3 == 0, damping=True)
+    return with_rotors(flat) if seed > 1 else flat, rng
 
 
 # ------------------------------------------------------------------ stored vectors

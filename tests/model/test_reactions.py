@@ -174,18 +174,19 @@ def check(model, q, v, tau, a, multipliers, reactions, inputs=INPUTS):
     assert np.abs(rest).max() < 1e-10 * largest
     friction = model.friction * v / np.sqrt(v**2 + np.asarray(model.flat.friction_velocity) ** 2)
     free = ~np.asarray(model.flat.kinematic)
-    expected = tau - model.damping * v - friction + links.in_joint
+    # the rotors take their part of the joints' forces
+    expected = tau - model.damping * v - friction + links.in_joint - model.armature * a
     assert np.abs((links.projected(reactions) - expected)[free]).max() < 1e-10 * largest
     return links
 
 
 def rubbed(flat, rng):
-    """The tree with damping on all coordinates and friction on those that can have it."""
-    friction = np.zeros(len(flat.damping))
+    """The tree with damping on all coordinates, and friction and armature on those that can have them."""
+    friction, armature = np.zeros((2, len(flat.damping)))
     for joint in flat.joints:
         if joint.name in singles(flat):
-            friction[joint.v_slice] = rng.uniform(0.1, 0.6)
-    return replace(flat, damping=rng.uniform(0.1, 1.0, len(friction)), friction=friction)
+            friction[joint.v_slice], armature[joint.v_slice] = rng.uniform(0.1, 0.6, 2)
+    return replace(flat, damping=rng.uniform(0.1, 1.0, len(friction)), friction=friction, armature=armature)
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])

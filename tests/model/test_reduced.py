@@ -314,7 +314,7 @@ def test_couplings_that_say_no_order_are_refused():
 
 #: What a reduced model has from Model as it is: it says what a mechanism is, or asks only what is overridden.
 AS_IT_IS = set("""
-    body_poses center_of_mass conservative constrained_velocities constraint_errors constraints damping
+    armature body_poses center_of_mass conservative constrained_velocities constraint_errors constraints damping
     degrees_of_freedom frame_names
     frame_pose frame_poses friction geometry gravity input_names joint joint_names joints kinetic_energy lagrangian
     link_names loads methods momentum momentum_from_velocity name nbody neutral nq nv only_falls potential_energy

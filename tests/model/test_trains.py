@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_models import random_flat, random_state
+from random_models import random_flat, random_state, with_rotors
 
 import vitree as vt
 from vitree._core import scalar
@@ -30,9 +30,13 @@ def tree_of_gears(rng, joints, count):
 
 
 def drawn(seed, base="fixed", kinds=SINGLE, kinematic=0.0):
-    """A random tree with gears at any places, a state whose velocities the gears allow, and forces."""
+    """A random tree with gears at any places, a state whose velocities the gears allow, and forces.
+
+    Every other tree has armature.
+    """
     rng = np.random.default_rng(seed)
     flat = random_flat(rng, 4 + seed % 13, kinds, base=base, damping=True)
+    flat = with_rotors(flat, seed) if seed % 2 else flat
     joints = [j.name for j in flat.joints if j.v_slice.stop - j.v_slice.start == 1]
     q, v = random_state(flat, rng)
     v = v * rng.choice([0.0, 1.0, 5.0])

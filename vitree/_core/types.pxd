@@ -33,11 +33,13 @@ cdef struct vt_model:
     int nlocked
     int damped          # any damping at all
     int rubbing         # any friction at all
+    int rotors          # any armature at all
     double g[3]         # [m/s^2]
     vt_body* body
     double* damping     # (nv,)
     double* friction    # (nv,) [N or N m], zero on ball and free joints
     double* friction_square     # (nv,) square of the velocity below which it is linear
+    double* armature    # (nv,) [kg or kg m^2] inertia of rotors at the joints, zero on ball and free joints
 
 cdef struct vt_table:   # a function of one variable by cubic pieces, straight beyond its ends
     int count           # of pieces

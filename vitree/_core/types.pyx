@@ -20,13 +20,16 @@ cdef class CoreModel:
         self.m.damping = <double*>calloc(max(nv, 1), sizeof(double))
         self.m.friction = <double*>calloc(max(nv, 1), sizeof(double))
         self.m.friction_square = <double*>calloc(max(nv, 1), sizeof(double))
+        self.m.armature = <double*>calloc(max(nv, 1), sizeof(double))
         if (self.m.body == NULL or self.m.damping == NULL or self.m.friction == NULL
-                or self.m.friction_square == NULL):
+                or self.m.friction_square == NULL or self.m.armature == NULL):
             raise MemoryError
         self.m.damped, self.m.rubbing = bool(np.any(flat.damping)), bool(np.any(flat.friction))
+        self.m.rotors = bool(np.any(flat.armature))
         for i in range(nv):
             self.m.damping[i], self.m.friction[i] = flat.damping[i], flat.friction[i]
             self.m.friction_square[i] = flat.friction_velocity[i] * flat.friction_velocity[i]
+            self.m.armature[i] = flat.armature[i]
         for k in range(3):
             self.m.g[k] = flat.gravity[k]
         for i in range(n):
@@ -43,6 +46,8 @@ cdef class CoreModel:
             self.m.nmulti += b.nv > 1
             if b.nv > 1 and np.any(flat.friction[b.iv : b.iv + b.nv]):
                 raise ValueError("ball and free joints have no friction; set it to zero")
+            if b.nv > 1 and np.any(flat.armature[b.iv : b.iv + b.nv]):
+                raise ValueError("ball and free joints have no armature; set it to zero")
             b.pitch = pitch[i]
             b.locked = flat.kinematic[iv[i]]
             self.m.nlocked += b.locked
@@ -61,6 +66,7 @@ cdef class CoreModel:
         free(self.m.damping)
         free(self.m.friction)
         free(self.m.friction_square)
+        free(self.m.armature)
 
 
 cdef class Scratch:

@@ -59,11 +59,12 @@ def expand(flat: Flat) -> Flat:
         k = int(flat.parent[i])
         up, turned, at = (-1, flat.E[i], flat.p[i]) if k < 0 else (last[k], fold[k] @ flat.E[i], fold[k] @ flat.p[i])
         own = flat.damping[nv[i] : nv[i + 1]]
-        slow = [flat.friction_velocity[nv[i]]]
+        slow, rotor = [flat.friction_velocity[nv[i]]], [flat.armature[nv[i]]]
         parts = _primitives(code)
         if parts is None:
             kinematic = [bool(flat.kinematic[nv[i]])]
-            rows.append(Row(code, up, turned, at, flat.pitch[i], own[:1], [flat.friction[nv[i]]], slow, kinematic))
+            rubbing = [flat.friction[nv[i]]]
+            rows.append(Row(code, up, turned, at, flat.pitch[i], own[:1], rubbing, slow, rotor, kinematic))
             fold.append(np.eye(3))
         else:
             if np.any(own[-3:]) or np.ptp(own[:3]):
@@ -74,7 +75,7 @@ def expand(flat: Flat) -> Flat:
             for _, primitive, axis in parts:
                 F = turn_z_to(axis)
                 damping = [own[0] if primitive == PRISMATIC else 0.0]
-                rows.append(Row(primitive, up, turned @ F, at, 0.0, damping, [0.0], slow, [False]))
+                rows.append(Row(primitive, up, turned @ F, at, 0.0, damping, [0.0], slow, [0.0], [False]))
                 up, turned, at = len(rows) - 1, F.T, np.zeros(3)
             fold.append(turned)
         last.append(len(rows) - 1)

@@ -138,6 +138,8 @@ class Flat:
     # Coulomb friction, of joints of one coordinate: -friction v/sqrt(v^2 + friction_velocity^2)
     friction: np.ndarray = None  # type: ignore[assignment]  # (nv,) [N or N m], zero if not given
     friction_velocity: np.ndarray = None  # type: ignore[assignment]  # (nv,) [m/s or rad/s], FRICTION_VELOCITY if not
+    # Inertia of the rotors of joints of one coordinate, times the square of their gear ratio
+    armature: np.ndarray = None  # type: ignore[assignment]  # (nv,) [kg or kg m^2], zero if not given
     # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
     frame_names: tuple[str, ...] = ()
     frame_body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -156,7 +158,7 @@ class Flat:
     report: Report = field(default_factory=Report)  # findings and changes of a reader
 
     def __post_init__(self):
-        for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY)):
+        for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY), ("armature", 0.0)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full(_rows(self.damping, "damping"), value))
         vars(self).update(_sound_arrays(self))
@@ -186,6 +188,8 @@ class Flat:
 
     def __setstate__(self, state):
         vars(self).update(state)
+        if self.armature is None:  # a pickle of a version that knew of none
+            vars(self)["armature"] = np.zeros(len(self.damping))
         _freeze(self)
 
 
@@ -200,6 +204,7 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     shapes = {
         "gravity": (3,), "kind": n, "parent": n, "E": (*n, 3, 3), "p": (*n, 3), "pitch": n, "mass": n, "com": (*n, 3),
         "inertia": (*n, 3, 3), "damping": nv, "kinematic": nv, "friction": nv, "friction_velocity": nv,
+        "armature": nv,
         "frame_body": frames, "frame_E": (*frames, 3, 3), "frame_p": (*frames, 3),
     }  # fmt: skip
     found = {}
@@ -217,9 +222,15 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
         if not ((low <= found[name]) & (found[name] < high)).all():
             raise ModelError(f"{name} has numbers out of range: a body comes after its parent, and the world is -1")
     starts = np.repeat(found["kind"], KIND_NV[found["kind"]])
-    for name, word in (("friction", "have no friction; set it to zero"), ("kinematic", "cannot be prescribed")):
+    for name, word in (
+        ("friction", "have no friction; set it to zero"),
+        ("armature", "have no armature; set it to zero"),
+        ("kinematic", "cannot be prescribed"),
+    ):
         if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
             raise ModelError(f"ball and free joints {word}")
+    if not (np.isfinite(found["armature"]) & (found["armature"] >= 0)).all():
+        raise ModelError("armature has negative numbers, or ones that are not finite; it must be zero or more")
     return found
 
 
@@ -255,6 +266,7 @@ class Row:
     damping: Iterable[float]
     friction: Iterable[float]
     friction_velocity: Iterable[float]
+    armature: Iterable[float]
     kinematic: Iterable[bool]
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
@@ -262,7 +274,7 @@ class Row:
 
 
 #: Fields of a Row that have an entry for each velocity.
-_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "kinematic")
+_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "armature", "kinematic")
 
 
 def columns_of(rows: Sequence[Row]) -> dict[str, Any]:

@@ -42,15 +42,15 @@ def why_singular(flat: Flat) -> str | None:
         S, squares = subspaces[kinds[i], float(flat.pitch[i])]
         # sizes of a rotation and of a translation, in roots of kinetic energy
         turning, moving = carried[i, :3, :3].trace(), carried[i, 5, 5]
-        locked = flat.kinematic[starts[i]]
-        if not locked and not (turning > 0 or moving > 0):
+        locked, rotor = flat.kinematic[starts[i]], float(flat.armature[starts[i]])
+        if not locked and not (turning > 0 or moving > 0 or rotor > 0):
             return (
                 f'the joint "{joint_of(flat, i)}" moves no mass, which makes the mass matrix singular; '
                 f"give a body below the joint a mass, or make the joint fixed"
             )
-        scale = np.sqrt(squares[0] * turning + squares[1] * moving)
+        scale = np.sqrt(squares[0] * turning + squares[1] * moving + rotor)
         U = felt[i] @ S
-        D = S.T @ U
+        D = S.T @ U + rotor * np.eye(S.shape[1])
         if not locked and _least(D, scale) <= LEAST:
             return _reason(joint_of(flat, i), _least(S.T @ carried[i] @ S, scale) <= LEAST)
         k = parents[i]
@@ -66,15 +66,18 @@ def why_singular(flat: Flat) -> str | None:
 def share_alone(flat: Flat) -> float:
     """Return a bound of the inertia that each joint feels, in every configuration, relative to what it moves.
 
-    A joint feels at least the inertia of its own body, and moves at most the mass below it at its full reach. The bound
-    is zero where this does not decide, as with a massless body between two hinges, or a slide below a hinge.
+    A joint feels at least the inertia of its own body and rotor, and moves at most these and the mass below it at its
+    full reach. The bound is zero where this does not decide, as with a massless body between two hinges, or a slide
+    below a hinge.
     """
+    starts = np.cumsum([0, *KIND_NV[flat.kind]]).tolist()
     least = np.inf
     mass, spin, reach = flat.mass.tolist(), flat.inertia.trace(axis1=1, axis2=2).tolist(), _lengths(flat.com)
     away, kinds, parents = _lengths(flat.p), flat.kind.tolist(), flat.parent.tolist()
     for i in reversed(range(len(mass))):
         kind, parent = kinds[i], parents[i]
-        share = _share(flat, i, kind, spin[i] + 2 * mass[i] * reach[i] ** 2, mass[i])
+        rotor = float(flat.armature[starts[i]])
+        share = _share(flat, i, kind, spin[i] + 2 * mass[i] * reach[i] ** 2, mass[i], rotor)
         if not share > LEAST:
             return 0.0
         least = min(least, share)
@@ -93,8 +96,8 @@ def always_regular(flat: Flat) -> bool:
     return share_alone(flat) > LEAST_AT
 
 
-def _share(flat: Flat, i: int, kind: int, turning: float, moving: float) -> float:
-    """Smallest eigenvalue of the inertia of a joint's own body, relative to what turns and moves with it at most."""
+def _share(flat: Flat, i: int, kind: int, turning: float, moving: float, rotor: float) -> float:
+    """Smallest eigenvalue of the inertia of a joint's own body and rotor, relative to what moves with it at most."""
     mass, com, inertia = flat.mass[i], flat.com[i], flat.inertia[i]
     if kind in (BALL, FREE):
         scales = np.sqrt([turning] * 3 + [moving] * 3 if kind == FREE else [turning] * 3)
@@ -105,6 +108,7 @@ def _share(flat: Flat, i: int, kind: int, turning: float, moving: float) -> floa
     if kind != PRISMATIC:
         x, y, _ = com.tolist()
         own, scale = own + float(inertia[2, 2] + mass * (x * x + y * y)), scale + turning
+    own, scale = own + rotor, scale + rotor
     return own / scale if scale > 0 else 0.0
 
 

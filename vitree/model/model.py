@@ -259,6 +259,15 @@ class Model(System):
         return np.array(self.flat.friction, dtype=float)
 
     @property
+    def armature(self) -> np.ndarray:
+        """Inertia of the rotor of each joint, times the square of its gear ratio, (nv,) [kg or kg m^2].
+
+        It is on the diagonal of the mass matrix, in kinetic energies and in the momentum of each coordinate. The
+        spatial momentum of :meth:`momentum` has no part of it, as in Pinocchio and MuJoCo.
+        """
+        return np.array(self.flat.armature, dtype=float)
+
+    @property
     def constraints(self) -> tuple:
         """The holonomic constraints, in the order of their multipliers."""
         return self.flat.constraints
@@ -282,13 +291,14 @@ class Model(System):
     def only_falls(self) -> bool:
         """Whether nothing but gravity changes its spatial momentum while nothing drives it.
 
-        Every root moves freely in space, by joints without damping, friction, coupling or prescribed motion, and there
-        are no loads and no constraints.
+        Every root moves freely in space, by joints without damping, friction, armature, coupling or prescribed motion,
+        and there are no loads and no constraints.
         """
         roots, full = self._free_roots(), self.full
         if roots is None or self.loads or self.constraints:
             return False
-        held = (full.flat.damping != 0) | (full.flat.friction != 0) | full.flat.kinematic
+        flat = full.flat
+        held = (flat.damping != 0) | (flat.friction != 0) | (flat.armature != 0) | flat.kinematic
         for coupling in full.constraints:  # those that are reduced
             for name in coupling.factors:
                 held[full.joint(name).v_slice] = True
@@ -399,6 +409,8 @@ class Model(System):
             h = hashlib.sha256()
             for field in fields(Flat):
                 value = getattr(self.flat, field.name)
+                if field.name == "armature" and not value.any():
+                    continue  # digests of models without are those of versions that knew of none
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
@@ -828,7 +840,7 @@ class Model(System):
 
         Gravity, loads and constraints between bodies act on the bodies. Torque, damping, friction, springs and forces
         of joints, couplings, cams, and loads and constraints written in Python act in the joints: along its motion the
-        wrench is the sum of these forces.
+        wrench is the sum of these forces, less armature times acceleration: the rotor takes that part.
 
         Parameters
         ----------
@@ -890,7 +902,8 @@ class Model(System):
     def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
-        Joint damping, friction and loads are left out, as :meth:`aba` leaves them out.
+        M has the armature of the joints. Joint damping, friction and loads are left out, as :meth:`aba` leaves them
+        out.
 
         References
         ----------
@@ -921,7 +934,7 @@ class Model(System):
     @in_one_call
     @finite_result
     def crba(self, q: ArrayLike) -> np.ndarray:
-        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2].
+        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
         References
         ----------
@@ -943,7 +956,7 @@ class Model(System):
     @in_one_call
     @finite_result
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Return the kinetic energy [J]."""
+        """Return the kinetic energy [J], that of the rotors (``armature``) with it."""
         return float(self._energies(q, v)[0])
 
     @in_one_call
@@ -955,7 +968,10 @@ class Model(System):
     @in_one_call
     @finite_result
     def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes."""
+        """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
+
+        That of the bodies: rotors (``armature``) have no part in it.
+        """
         return self._energies(q, v)[2:8]
 
     def _energies(self, q, v) -> np.ndarray:

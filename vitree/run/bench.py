@@ -23,6 +23,7 @@ from vitree.model.system import System, freedom_of
 from vitree.results.plain import no_nan, plain, versions
 from vitree.run.simulate import simulate
 from vitree.urdf import write_urdf
+from vitree.urdf.writer import DRAKE
 from vitree.wording import Argument
 
 #: States of a loop over a kernel.
@@ -236,12 +237,16 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
         for part in ("visual", "collision", "dynamics"):
             for found in element.findall(part):
                 element.remove(found)
+    rotors = {
+        next(part.iter("joint")).attrib["name"]: float(next(part.iter(f"{{{DRAKE}}}rotor_inertia")).attrib["value"])
+        for part in root.findall("transmission")
+    }
     free = any(joint.kind == "free" for joint in model.joints)
     inertia = float(np.trace(model.crba(model.neutral())))
     jobs: dict = {}
     for name, make in (("pinocchio", _pinocchio), ("mujoco", _mujoco)):
         try:
-            found, trace = make(root, free, v0, dt, steps)
+            found, trace = make(root, free, rotors, v0, dt, steps)
         except ImportError:
             notes.append(f"{name} is not installed.")
         except Exception as error:  # whatever a peer does not like of the mechanism
@@ -257,12 +262,14 @@ def _peers_of(model: Model, v0, dt: float, steps: int) -> tuple[dict, list[str]]
     return jobs, notes
 
 
-def _pinocchio(root, free, v0, dt, steps):
+def _pinocchio(root, free, rotors, v0, dt, steps):
     """Return timings of Pinocchio's kernels; of aba and crba the quicker of two conventions."""
     import pinocchio as pin
 
     text = ElementTree.tostring(root, encoding="unicode")
     model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if free else pin.buildModelFromXML(text)
+    for name, armature in rotors.items():
+        model.armature[model.joints[model.getJointId(name)].idx_v] = armature
     data, rng = model.createData(), np.random.default_rng(0)
     q = pin.integrate(model, pin.neutral(model), rng.uniform(-1, 1, model.nv))
     v, a = rng.uniform(-1, 1, (2, model.nv))
@@ -285,7 +292,7 @@ def _pinocchio(root, free, v0, dt, steps):
     return jobs, np.trace(pin.crba(model, data, pin.neutral(model)))
 
 
-def _mujoco(root, free, v0, dt, steps):
+def _mujoco(root, free, rotors, v0, dt, steps):
     """Return timings of MuJoCo's steps by two integrators, without contacts and limits."""
     import mujoco
 
@@ -294,6 +301,8 @@ def _mujoco(root, free, v0, dt, steps):
     whole = ElementTree.Element("robot", root.attrib)
     whole.extend([options, *root])
     spec = mujoco.MjSpec.from_string(ElementTree.tostring(whole, encoding="unicode"))
+    for joint in spec.joints:
+        joint.armature = rotors.get(joint.name, 0.0)
     if free:
         spec.worldbody.first_body().add_freejoint()
     jobs = {}

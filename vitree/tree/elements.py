@@ -47,6 +47,7 @@ class Coordinate(Element):
     damping: Any = 0.0
     friction: Any = 0.0
     friction_velocity: Any = FRICTION_VELOCITY
+    armature: Any = 0.0
     lower: Any = -np.inf
     upper: Any = np.inf
     velocity: Any = np.inf
@@ -71,7 +72,8 @@ class Body(Element):
 
 
 #: Keywords of coordinates.
-_LIMITS = ("damping", "friction", "friction_velocity", "lower", "upper", "velocity", "effort", "kinematic", "mimic")
+_LIMITS = ("damping", "friction", "friction_velocity", "armature", "lower", "upper", "velocity", "effort", "kinematic",
+           "mimic")  # fmt: skip
 
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
@@ -112,9 +114,9 @@ def tx(value: str | float, **limits: Any) -> Element:
         Name of the coordinate, or length [m].
     **limits
         For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
-        [m/s or rad/s], by default 0.01, for the force -f v/sqrt(v^2 + e^2); lower, upper [m or rad],
-        velocity [m/s or rad/s], effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is
-        prescribed and not solved for.
+        [m/s or rad/s], by default 0.01, for the force -f v/sqrt(v^2 + e^2); armature [kg or kg m^2], the
+        inertia of a rotor times the square of its gear ratio; lower, upper [m or rad], velocity [m/s or rad/s],
+        effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is prescribed and not solved for.
 
     Raises
     ------

@@ -88,8 +88,10 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             nv = int(KIND_NV[kind])
             damping = _spread(element.damping, nv, element, "damping", low=0.0)
             friction, slow = _friction(element, nv)
+            armature = _one_each(element, nv, "armature", "put the rotor on joints of one coordinate")
             E, p = before.R.dot(F), before.p + before.R.dot(origin)
-            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, (bool(element.kinematic),) * nv))
+            kinematic = (bool(element.kinematic),) * nv
+            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, armature, kinematic))
             attached.append([])
             coordinates.append((element, at))
             here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin))
@@ -192,15 +194,21 @@ def _spread(value, count: int, element: Coordinate, what: str, low: float = -np.
     return given
 
 
-def _friction(element: Coordinate, count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Friction of each coordinate of a joint, and the velocity below which it is linear."""
-    friction = _spread(element.friction, count, element, "friction", low=0.0)
-    velocity = _spread(element.friction_velocity, count, element, "friction_velocity")
-    if count > 1 and any(friction):
+def _one_each(element: Coordinate, count: int, what: str, remedy: str) -> tuple[float, ...]:
+    """A value for each coordinate of a joint, zero or more, and zero of a joint that has several."""
+    values = _spread(getattr(element, what), count, element, what, low=0.0)
+    if count > 1 and any(values):
         raise ModelError(
-            f'"{element.name}" has friction, but only joints of one coordinate can; give damping=, or make it of '
+            f'"{element.name}" has {what}, but only joints of one coordinate can; {remedy}, or make it of '
             f"tx, ty, tz, rz, ry, rx"
         )
+    return values
+
+
+def _friction(element: Coordinate, count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Friction of each coordinate of a joint, and the velocity below which it is linear."""
+    friction = _one_each(element, count, "friction", "give damping=")
+    velocity = _spread(element.friction_velocity, count, element, "friction_velocity")
     if any(not SLOWEST <= e < np.inf for e in velocity):
         raise ModelError(
             f'the friction_velocity of "{element.name}" is {element.friction_velocity!r}; it must be a speed of at '

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element as Node
@@ -69,10 +70,12 @@ class Builder:
     inertials : dict
         Of the links.
     layout : Layout
+    armature : dict of str to float
+        Of joints of one coordinate [kg or kg m^2].
     """
 
-    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout):
-        self.file, self.tree, self.links, self.layout = file, tree, links, layout
+    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout, armature: dict[str, float]):
+        self.file, self.tree, self.links, self.layout, self.armature = file, tree, links, layout, armature
         self.inertials: dict[str, Inertial | None] = inertials
         there = layout.joints()
         self.joints = {name: node for name, node in joints.items() if name in there}
@@ -205,11 +208,11 @@ class Builder:
         if kind == "planar":
             return [self._origin(joint), *planar(name, axis)]
         make = prismatic if kind == "prismatic" else revolute
-        return [self._origin(joint), make(name, axis, **self._data(joint))]
+        return [self._origin(joint), make(name, axis, **self._data(name, joint))]
 
-    def _data(self, joint: Node) -> dict[str, Any]:
-        """Limits, damping, friction and leader of a joint of one coordinate."""
-        data: dict[str, Any] = {}
+    def _data(self, name: str, joint: Node) -> dict[str, Any]:
+        """Limits, damping, friction, armature and leader of a joint of one coordinate."""
+        data: dict[str, Any] = {"armature": value} if (value := self.armature.get(name)) else {}
         values = self.file.values
         limit, dynamics, mimic = joint.find("limit"), joint.find("dynamics"), self._mimic(joint)
         if limit is not None:
@@ -237,8 +240,8 @@ class Builder:
         found = ((name, self._mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
         return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
-    def note(self, mimic: str) -> None:
-        """Note in the report how joints and limits were read."""
+    def note(self, mimic: str, rotors: Collection[str]) -> None:
+        """Note in the report how joints and limits were read; ``rotors`` are joints with rotors in the file."""
         follow = {
             "reduced": "mimic joints follow, without a coordinate of their own",
             "constraints": "mimic joints follow by constraints",
@@ -250,11 +253,13 @@ class Builder:
             ("loop-joints", "joints that close loops: constraints, without coordinate, limits, damping and friction",
              self.layout.closing),
             ("mimic-joints", follow, [name for name, _ in self._followers()]),
+            ("rotors", "transmissions: rotor inertias times reduction^2 are armature of joints", rotors),
         ):  # fmt: skip
             if names:
                 self.file.say(rule, f"{text}: {listed(names)}")
         if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", "joint limits are kept as data, not enforced")
-        others = {node.tag for node in self.file.root if node.tag in EXTENSIONS}
+        read = {"transmission"} if rotors else set()
+        others = {node.tag for node in self.file.root if node.tag in EXTENSIONS} - read
         if others:
             self.file.say("extension", "ignored: " + ", ".join(f"<{tag}>" for tag in sorted(others)))

@@ -27,7 +27,8 @@ from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
 from vitree.urdf.layout import find_layout
 from vitree.urdf.paths import Packages, Places
-from vitree.urdf.schema import JOINT, USED
+from vitree.urdf.schema import JOINT, ONE_COORDINATE, USED
+from vitree.urdf.transmissions import armature_by, checked_armature, rotors_of
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
 from vitree.wording import Argument, keyword
@@ -63,6 +64,7 @@ class Options:
     root: str | None
     inertia: str
     density: float
+    armature: Any
     packages: Packages | None
     xacro: Mapping[str, object] | None
     trust: bool
@@ -79,6 +81,7 @@ class Options:
         if not 0 < real(self.density) < np.inf:
             raise InputError(Argument("density", self.density) + " must be a finite number above zero")
         object.__setattr__(self, "density", real(self.density))
+        object.__setattr__(self, "armature", checked_armature(self.armature))
         for option in ("max_bytes", "max_depth"):
             if (whole(value := getattr(self, option)) or 0) < 1:
                 raise InputError(Argument(option, value) + " must be a whole number above zero")
@@ -96,6 +99,7 @@ def load_urdf(
     root: str | None = None,
     inertia: str = "warn",
     density: float = 1000.0,
+    armature: float | Mapping[str, float] | None = None,
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
     trust: bool = False,
@@ -136,6 +140,11 @@ def load_urdf(
         without inertia too; a link without such shapes is repaired.
     density : float [kg/m^3]
         Density of the shapes, for ``inertia="geometry"``, where the file has no mass.
+    armature : float, or mapping of str to float, optional
+        Inertia of the rotors of the file's joints, times the square of their gear ratio [kg m^2, or kg of a prismatic
+        joint]: a number for all joints of one coordinate, or numbers by names or patterns of names, such as
+        ``{"*_knee_*": 0.1, "*": 0.01}``. The first pattern that fits a joint counts. Joints that are not given have
+        that of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
     packages : mapping, or paths, optional
         Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
         before the usual places (docs/files.md).
@@ -160,14 +169,14 @@ def load_urdf(
     InputError
         If an option is not known.
     UnknownNameError
-        If there is no link ``root``.
+        If there is no link ``root``, or a pattern of ``armature`` fits no joint.
 
     Notes
     -----
     A file in which a joint moves no mass loads for its kinematics; functions that need accelerations raise. Joint
-    damping and friction are simulated. Limits are kept as data (``model.joints``), and limits of effort cut torques on
-    request (``simulate(effort_limits=True)``). A joint that mimics a joint that is not in the file moves on its own.
-    Coordinates are in the order of the joints, depth first and in the order of the file.
+    damping, friction and armature are simulated. Limits are kept as data (``model.joints``), and limits of effort cut
+    torques on request (``simulate(effort_limits=True)``). A joint that mimics a joint that is not in the file moves on
+    its own. Coordinates are in the order of the joints, depth first and in the order of the file.
 
     A massless root link "world" is the world. With ``base="free"`` or "euler", if the only joint below that link is
     fixed, the root joint takes its place; if that joint is floating, it is the root joint.
@@ -182,7 +191,7 @@ def load_urdf(
     """
     return load(source, Options(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
-        packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
+        armature=armature, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
     ))[1]  # fmt: skip
 
 
@@ -303,9 +312,16 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
         "warning" if options.mimic == "independent" else "error",
     )
     file.stop()
+    moving = [
+        name for name, joint in joints.items()
+        if name in there and joint.get("type") in ONE_COORDINATE and name not in layout.closing
+    ]  # fmt: skip
+    rotors = rotors_of(file, joints, moving)
+    file.stop()
     _ask_parser(file, joints)
+    armature = armature_by(options.armature, moving, rotors)
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, inertials, layout)
+    builder = Builder(file, tree, links, joints, inertials, layout, armature)
     try:
         with np.errstate(all="ignore"):
             builder.build(options.base, shapes)
@@ -314,7 +330,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
             builder.close_loops()
     except np.linalg.LinAlgError:
         raise file.fail("model", TOO_LARGE) from None
-    builder.note(options.mimic)
+    builder.note(options.mimic, rotors)
     tree.report = file.report()
     return file, tree, joints
 

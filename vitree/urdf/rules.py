@@ -89,6 +89,14 @@ RULES: dict[str, Rule] = {
     ),
     "damping-negative": Rule("error", "The damping of a joint is negative.", "make it zero or more"),
     "friction-negative": Rule("error", "The friction of a joint is negative.", "make it zero or more"),
+    "rotor-number": Rule(
+        "error", "The rotor inertia or gear ratio of a transmission is no number, or has a wrong sign.", "correct it"
+    ),
+    "rotor-joint": Rule(
+        "warning",
+        "A rotor inertia is not of one joint of one coordinate; it is left out.",
+        "name one joint of one coordinate",
+    ),
     # mimic
     "mimic-missing": Rule("error", "A <mimic> does not say which joint it follows.", _MIMIC),
     "mimic-unknown": Rule("warning", "The joint that is followed is not in the tree.", _ALONE),
@@ -166,6 +174,7 @@ RULES: dict[str, Rule] = {
     "fixed-joints": Rule("note", "Links on fixed joints are merged with the links above them.", ""),
     "loop-joints": Rule("note", "Joints that close loops are constraints.", ""),
     "mimic-joints": Rule("note", "Joints with <mimic> follow, or move on their own: the note says which.", ""),
+    "rotors": Rule("note", "Rotor inertias of transmissions, times reduction^2, are armature of joints.", ""),
     "limits": Rule("note", "Limits are kept as data.", ""),
     "mesh-missing": Rule("note", "A mesh is not found; its name is kept as it is.", ""),
     "extension": Rule("note", "Elements of other tools are ignored.", ""),

@@ -46,6 +46,7 @@ class Joint:
     limits: tuple[float, ...] = ()
     damping: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
     mimic: tuple | None = None
 
 
@@ -194,6 +195,7 @@ class _Layout:
             limits=limits,
             damping=flat.damping[start],
             friction=flat.friction[start],
+            armature=flat.armature[start],
             mimic=self.mimics.get(name),
         )
         if kind == HELICAL:
@@ -228,7 +230,7 @@ class _Layout:
     def _is_planar(self, joint: JointInfo, first: int, end: int) -> bool:
         flat, frame = self.flat, self.frames.get(joint.name)
         limits = (*joint.lower, *joint.upper, *joint.velocity, *joint.effort)
-        resisted = flat.damping[joint.v_slice].any() or flat.friction[joint.v_slice].any()
+        resisted = any(x[joint.v_slice].any() for x in (flat.damping, flat.friction, flat.armature))
         if frame is None or frame.body != end - 1 or np.isfinite(limits).any() or resisted:
             return False
         turned = frame.R.T

@@ -27,6 +27,8 @@ from vitree.writing import write_text
 #: Decimals of angles, and of lengths in the size of the mechanism. Reading a pose and taking it apart again
 #: is wrong by up to 1e-15; numbers rounded to fewer digits than that come back as they were written.
 DECIMALS = 14
+#: The namespace of Drake's elements.
+DRAKE = "https://drake.mit.edu"
 #: Characters that XML cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -65,16 +67,18 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     ``base="free"``, which makes it again, called "root_joint". Read every other file with ``base="fixed"``; its root is
     the link at the origin of the world, or else a link "world" without mass.
 
-    URDF has no gravity: give gravity when reading. Meshes keep the paths at which they were found.
+    URDF has no armature: it is written as Drake has it, as the <drake:rotor_inertia> of a <transmission>, which
+    :func:`load_urdf` reads and many programs ignore. URDF has no gravity: give gravity when reading. Meshes keep the
+    paths at which they were found.
 
     A <mimic> is written for a joint that had one in its file, and for a coupling of two joints
     (:func:`vitree.gear`). A helical joint becomes a continuous joint and a prismatic one that mimics it; do not read
     such a file with ``mimic="independent"``.
 
     Cylindrical, universal and Euler joints become chains of joints of one coordinate, and so does a
-    planar joint that has damping, friction or limits. A link without mass is added where the axis of a joint passes
-    through the frame of no link, and for each other frame. If the order of the coordinates is depth first, joints are
-    written in that order.
+    planar joint that has damping, friction, armature or limits. A link without mass is added where the axis of a
+    joint passes through the frame of no link, and for each other frame. If the order of the coordinates is depth first,
+    joints are written in that order.
     """
     if not isinstance(model, Model | Tree):
         raise InputError(f"write_urdf takes a Model or a Tree, not {model!r}")
@@ -197,6 +201,8 @@ def _unit(axis: np.ndarray) -> np.ndarray:
 
 def _robot(flat: Flat, links: list[Link]) -> Element:
     root = Element("robot", name=flat.name or "robot")
+    if flat.armature.any():
+        root.set("xmlns:drake", DRAKE)
     size = size_of(flat)
     decimals = DECIMALS - (round(math.log10(size)) if size > 0 else 0)
     shapes = defaultdict(list)
@@ -206,7 +212,19 @@ def _robot(flat: Flat, links: list[Link]) -> Element:
         if link.joint is not None:
             _add_joint(root, link.joint, decimals)
         _add_link(root, link, shapes[link.name])
+    for link in links:
+        if link.joint is not None and link.joint.armature:
+            _add_rotor(root, link.joint)
     return root
+
+
+def _add_rotor(root: Element, joint: Joint) -> None:
+    transmission = SubElement(root, "transmission", name=f"{joint.name}_transmission")
+    SubElement(transmission, "type").text = "transmission_interface/SimpleTransmission"
+    SubElement(transmission, "joint", name=joint.name)
+    actuator = SubElement(transmission, "actuator", name=f"{joint.name}_motor")
+    SubElement(actuator, "drake:rotor_inertia", value=_text(joint.armature))
+    SubElement(actuator, "drake:gear_ratio", value="1")
 
 
 def _origin(parent: Element, R: np.ndarray, p: np.ndarray) -> None:

@@ -64,6 +64,16 @@ cdef void rnea(const vt_model* m, const double* gravity, const vt_real* q, const
     # tau = M(q) a + c(q, v) + gravity; damping is not in it
     rnea_motion(m, gravity, q, v, a, x)
     rnea_forces(m, tau, x)
+    if m.rotors:
+        add_armature(m, vt_set1(1.0), a, tau)
+
+
+cdef inline void add_armature(const vt_model* m, vt_real s, const vt_real* rate, vt_real* out) noexcept nogil:
+    # out += s armature rate: a rotor turns with its joint alone, as the body before the joint saw it without the gear
+    cdef int k
+    for k in range(m.nv):
+        if m.armature[k] != 0.0:
+            out[k] = out[k] + s * vt_set1(m.armature[k]) * rate[k]
 
 
 cdef inline void rnea_motion(const vt_model* m, const double* gravity, const vt_real* q, const vt_real* v,
@@ -129,7 +139,7 @@ cdef struct AbaBody:
     Vec3 Un             # I S of one coordinate
     Vec3 Uf
     vt_real u           # tau - S^T bias
-    vt_real Dinv        # 1/(S^T I S), zero where the joint is locked
+    vt_real Dinv        # 1/(S^T I S + armature), zero where the joint is locked
     Vec3 dw
     Vec3 a
 
@@ -211,9 +221,9 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, int first, 
             hand_down(felt.bn, felt.bf, s.t, &x[b.parent].I.bn, &x[b.parent].I.bf)
             continue
 
-        # U = I S, D = S^T U, u = tau - S^T bias
+        # U = I S, D = S^T U + armature, u = tau - S^T bias
         joint_inertia_column(b, s.R.z, &s.I, &s.Un, &s.Uf)
-        s.Dinv = vt_set1(1.0) / joint_pairing(b, s.R.z, s.Un, s.Uf)
+        s.Dinv = vt_set1(1.0) / (joint_pairing(b, s.R.z, s.Un, s.Uf) + vt_set1(m.armature[b.iv]))
         s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
         if b.locked:
             s.Dinv = vt_set1(0.0)
@@ -403,6 +413,9 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
             hand_down_rigid(&x[b.parent], s, pose[i].t)
             x[b.parent].last = max(x[b.parent].last, s.last)
             x[b.parent].count += s.count
+    if m.rotors:
+        for k in range(nv):
+            M[k * nv + k] = M[k * nv + k] + vt_set1(m.armature[k])
 
 
 # ---- is the mass matrix regular? ----------------------------------------------------------------
@@ -457,8 +470,8 @@ cdef inline void hand_down_terms(const vt_body* b, const AbaBody* s, const Artic
 cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_real* out, AbaBody* x,
                  Articulated* terms) noexcept nogil:
     # out (2, nv), of each coordinate: the inertia that it feels, a pivot of the mass matrix, as a share of the terms that
-    # it is left of; and those as a share of the same for all axes, plus the share of the joint's own body in them. 1 where
-    # a joint is locked. none: (nv,) zeros
+    # it is left of; and those as a share of the same for all axes, plus the share of the joint's own body and rotor in
+    # them. 1 where a joint is locked. none: (nv,) zeros
     cdef int i, j, k, l, n
     cdef const vt_body* b
     cdef AbaBody* s
@@ -471,7 +484,7 @@ cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_re
         b = &m.body[i]
         terms[i] = x[i].I
         for l in range(joint_nv(b)):
-            out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i])
+            out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i]) + vt_set1(m.armature[b.iv + l])
     aba_inertias(m, none, 0, m.nbody, x)
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
@@ -484,7 +497,8 @@ cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_re
             push = add(tmul(s.I.H, w), symmul(s.I.M, v))
             for k in range(n):
                 D[k * n + l] = inertia_against(b, s.R, k, turn, push)
-            r = inertia_along(b, s.R, l, E)
+            D[l * n + l] = D[l * n + l] + vt_set1(m.armature[b.iv + l])
+            r = inertia_along(b, s.R, l, E) + vt_set1(m.armature[b.iv + l])
             own = out[m.nv + b.iv + l]
             out[b.iv + l] = vt_set1(1.0) / r
             r = r / (dot(w, w) * (E.J.xx + E.J.yy + E.J.zz) + dot(v, v) * (E.M.xx + E.M.yy + E.M.zz))
@@ -523,7 +537,7 @@ cdef void velocities(const vt_model* m, const vt_real* v, const Pose* pose, Velo
 cdef void energy(const vt_model* m, const vt_real* q, const vt_real* v, vt_real* out, Pose* pose,
                  VelocityBody* x) noexcept nogil:
     # out (11,): kinetic and potential energy, momentum (angular about the world's origin, linear), and the centre of
-    # mass of what moves
+    # mass of what moves. Rotors have kinetic energy, but no part in the momentum
     cdef int i
     cdef const vt_body* b
     cdef Vec3 c, vc, L, P, angular, linear, first
@@ -548,6 +562,9 @@ cdef void energy(const vt_model* m, const vt_real* q, const vt_real* v, vt_real*
         linear = add(linear, P)
         first = axpy(vt_set1(b.mass), c, first)
         mass = mass + vt_set1(b.mass)
+    if m.rotors:
+        for i in range(m.nv):
+            T = T + 0.5 * (vt_set1(m.armature[i]) * v[i] * v[i])
     out[0] = T
     out[1] = -dot(constant3(m.g), first)
     store3(out + 2, angular)

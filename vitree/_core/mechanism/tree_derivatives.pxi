@@ -358,18 +358,24 @@ cdef void tree_second_anew(const vt_model* m, TreeWork* w, double* L_vv, double*
 cdef double tree_sweep(const vt_model* m, const double* q, const double* rate, TreeWork* w, double* L_rate,
                        double* L_q, bint caching) noexcept nogil:
     # first derivatives of L, (nv,) each; returns L
+    cdef double L
+    cdef int k
     memcpy(w.q, q, m.nv * sizeof(double))
     memcpy(w.rate, rate, m.nv * sizeof(double))
     memset(L_rate, 0, m.nv * sizeof(double))
     memset(L_q, 0, m.nv * sizeof(double))
-    if caching:
-        return tree_sweep_cached(m, w, L_rate, L_q)
-    return tree_sweep_anew(m, w, L_rate, L_q)
+    L = tree_sweep_cached(m, w, L_rate, L_q) if caching else tree_sweep_anew(m, w, L_rate, L_q)
+    if m.rotors:
+        for k in range(m.nv):
+            L_rate[k] += m.armature[k] * rate[k]
+            L += 0.5 * m.armature[k] * rate[k] * rate[k]
+    return L
 
 
 cdef void tree_second(const vt_model* m, TreeWork* w, double* L_vv, double* L_vq, double* L_qq,
                       bint caching) noexcept nogil:
     # second derivatives of L at the last sweep, (nv, nv) each; L_vq[i, j] is by rate i and q_j
+    cdef int k
     memset(L_vv, 0, m.nv * m.nv * sizeof(double))
     memset(L_vq, 0, m.nv * m.nv * sizeof(double))
     memset(L_qq, 0, m.nv * m.nv * sizeof(double))
@@ -377,6 +383,9 @@ cdef void tree_second(const vt_model* m, TreeWork* w, double* L_vv, double* L_vq
         tree_second_cached(m, w, L_vv, L_vq, L_qq)
     else:
         tree_second_anew(m, w, L_vv, L_vq, L_qq)
+    if m.rotors:
+        for k in range(m.nv):
+            L_vv[k * m.nv + k] += m.armature[k]
 
 
 def lagrangian_derivatives(CoreModel model, const double[::1] q, const double[::1] v, bint caching=True):

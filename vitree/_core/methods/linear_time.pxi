@@ -47,7 +47,7 @@ cdef struct Gains:      # the eliminated joint of a body, in body axes (node 1 f
     Vec3 Uf
     Vec3 Wn             # W = D^-1 S1^T A
     Vec3 Wf
-    vt_real Dinv        # D = S1^T A S2 and damping; zero where the joint is locked
+    vt_real Dinv        # D = S1^T A S2, armature and damping; zero where the joint is locked
 
 
 cdef struct MultiGains: # the same for a joint of several coordinates; rows and columns as its coordinates
@@ -227,7 +227,8 @@ cdef inline void lt_momentum(const Node* x, vt_real mass, Sym3 Ic, bint split, T
 
 
 cdef void lt_residual(const LinearTimeStep* step, const vt_real* rhs, vt_real* r) noexcept nogil:
-    # r = projected momentum at node 1 + (damping/2) y + half of friction - rhs; rhs = p1 + (h/2) forces at node 1.
+    # r = projected momentum at node 1 + (armature/h) y + (damping/2) y + half of friction - rhs; rhs = p1 + (h/2) forces
+    # at node 1.
     # N, F of the trial become sums over subtrees
     cdef const vt_model* m = step.m
     cdef Trial* trial = step.trial
@@ -240,6 +241,8 @@ cdef void lt_residual(const LinearTimeStep* step, const vt_real* rhs, vt_real* r
             hand_down(trial[i].N, trial[i].F, step.node[i].t, &trial[up].N, &trial[up].F)
     for i in range(m.nv):
         r[i] = inverse * r[i] - rhs[i]
+    if m.rotors:
+        add_armature(m, inverse, step.increment, r)
     lt_dissipate(step, 0.5, r)
 
 
@@ -268,8 +271,8 @@ cdef inline void lt_damp(const vt_model* m, const vt_body* b, const vt_real* y, 
 
 cdef void lt_end(const LinearTimeStep* step, const Node* node2, const vt_real* r, const vt_real* force,
                  vt_real* p2) noexcept nogil:
-    # p2 = projected momentum at node 2 + (h/2) force - (damping/2) y - half of friction - what is left of the residual
-    # (which makes the step exact from p1 + r: momentum is kept to round-off at any tolerance).
+    # p2 = projected momentum at node 2 + (armature/h) y + (h/2) force - (damping/2) y - half of friction - what is left of
+    # the residual (which makes the step exact from p1 + r: momentum is kept to round-off at any tolerance).
     # The trial holds the subtrees' momenta about the origins at node 1, as lt_residual leaves them
     cdef const vt_model* m = step.m
     cdef const Trial* s
@@ -280,6 +283,8 @@ cdef void lt_end(const LinearTimeStep* step, const Node* node2, const vt_real* r
         joint_project(&m.body[i], node2[i].R, sub(s.N, cross(s.move, s.F)), s.F, p2)
     for k in range(m.nv):
         p2[k] = inverse * p2[k] + half * force[k]
+    if m.rotors:
+        add_armature(m, inverse, step.increment, p2)
     for i in range(m.nbody):
         if m.damped:
             lt_damp(m, &m.body[i], step.increment, vt_set1(-0.5), p2)
@@ -427,8 +432,8 @@ cdef void lt_factor(const LinearTimeStep* step, int first, int end, Signs* signs
 
 
 cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_real D) noexcept nogil:
-    # D + (h/2) (damping + slope of friction), of a joint of one coordinate
-    D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv])
+    # D + armature + (h/2) (damping + slope of friction), of a joint of one coordinate
+    D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv] + step.m.armature[b.iv])
     if step.m.rubbing:
         D = D + 0.5 * step.h * friction_slope(step.m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
     return D
@@ -447,7 +452,7 @@ cdef inline void lt_eliminate(const LinearTimeStep* step, int i, Signs* signs) n
     joint_block_column(b, A, turned(trial, R.z), &Un, &Uf)
     joint_block_row(b, A, R.z, &Wn, &Wf)
 
-    # D = S1^T U + (h/2) (damping + slope of friction)
+    # D = S1^T U + armature + (h/2) (damping + slope of friction)
     D = vt_set1(1.0) / lt_slopes(step, b, joint_pairing(b, R.z, Un, Uf))
     if b.locked:
         D = vt_set1(0.0)
@@ -572,7 +577,7 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
             lt_jacobian_path(step, i, k, J)
         if b.parent >= 0:
             add_block(&step.solve[b.parent].A, &s.A, step.node[i].t, second_arm(step, i))
-    # less (damping + slope of friction)/2
+    # less armature/h + (damping + slope of friction)/2
     for i in range(m.nbody):
         b = &m.body[i]
         if joint_multi(b):
@@ -580,6 +585,8 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
         else:
             J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * (
                 m.damping[b.iv] + friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv]))
+            if m.rotors:
+                J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(m.armature[b.iv] / step.h)
 
 
 cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_real* J) noexcept nogil:

@@ -132,7 +132,7 @@ cdef inline void before_joint(const MidStep* step, int i, Vec3* w, Vec3* v) noex
 
 
 cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogil:
-    # leaves to root: both derivatives of the Lagrangian, dL/drate = S.pi and dL/dq = S.(ad_U^T pi + gam), with the
+    # leaves to root: both derivatives of the Lagrangian, dL/drate = S.pi + armature rate and dL/dq = S.(ad_U^T pi + gam), with the
     # generalised force of wrenches on the bodies, (nbody, 6) about their origins or NULL
     cdef const vt_model* m = step.m
     cdef int i
@@ -169,6 +169,8 @@ cdef void mid_backward(const MidStep* step, const vt_real* wrench) noexcept nogi
             up = &step.body[b.parent]
             hand_down(s.n, s.f, s.t, &up.n, &up.f)
             hand_down(s.gn, s.gf, s.t, &up.gn, &up.gf)
+    if m.rotors:
+        add_armature(m, vt_set1(1.0 / step.h), step.increment, step.L_rate)
 
 
 cdef void mid_residual(const MidStep* step, const vt_real* p1, const vt_real* tau, vt_real* r) noexcept nogil:
@@ -460,9 +462,11 @@ cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own
 
 cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_real* stiffness,
                                vt_real D) noexcept nogil:
-    # D - (1 - alpha) (damping + slope of friction + alpha h stiffness)
+    # D - armature/h - (1 - alpha) (damping + slope of friction + alpha h stiffness)
     cdef double h = step.h, alpha = step.alpha
     D = D - vt_set1((1.0 - alpha) * step.m.damping[b.iv])
+    if step.m.rotors:
+        D = D - vt_set1(step.m.armature[b.iv] / h)
     if step.m.rubbing:
         D = D - (1.0 - alpha) * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
     if stiffness != NULL:

@@ -695,7 +695,7 @@ cdef inline void front_matrix(const Block* A, double* to) noexcept nogil:
 
 
 cdef void bodies_at_rest(const vt_model* m, const Pose* pose, int first, int end, FrontBody* x) noexcept nogil:
-    # the bodies' own inertias about their origins, of which M is made
+    # the bodies' own inertias about their origins, of which M is made, and the joints' armature
     cdef const vt_body* b
     cdef Block A
     cdef int i
@@ -710,6 +710,8 @@ cdef void bodies_at_rest(const vt_model* m, const Pose* pose, int first, int end
         x[i].R_row[0] = x[i].R_col[0] = pose[i].R
         front_columns(b, &x[i], 6)
         memset(x[i].D, 0, joint_nv(b) * joint_nv(b) * sizeof(double))
+        if not joint_multi(b):
+            x[i].D[0] = m.armature[b.iv]
 
 
 cdef void constraint_rates(const vt_model* m, const vt_constraint* list, const Hold* hold, const int* member, int rows,

@@ -177,7 +177,8 @@ cdef inline void train_join(const TrainPlan* p, TrainWork* x, const vt_model* m,
     joint_inertia_column(b, s.R.z, &s.I, &s.Un, &s.Uf)
     s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
     train_along(x, first, end, b, s.R.z)
-    x.D[train * p.count + train] += g * (x.along[own] + g * joint_pairing(b, s.R.z, s.Un, s.Uf))
+    x.D[train * p.count + train] += g * (
+        x.along[own] + g * (joint_pairing(b, s.R.z, s.Un, s.Uf) + m.armature[b.iv]))
     x.rest[train] += g * s.u
     for k in range(first, end):
         at = p.share[k].train
@@ -258,7 +259,8 @@ cdef inline void train_rates(const TrainPlan* p, TrainWork* x, int first, int en
 
 cdef inline void train_accelerate(const TrainPlan* p, TrainWork* x, const vt_model* m, int i, const double* gravity,
                                   double u, double* acc, AbaBody* body) noexcept nogil:
-    # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) - tau = U.a - u
+    # a joint of a train, whose parent is done, and what it lacks: S^T (I a + bias + sum K s) + armature r - tau
+    #     = U.a + armature r - u, r its acceleration
     cdef const vt_body* b = &m.body[i]
     cdef AbaBody* s = &body[i]
     cdef double r = p.share[p.own[i]].factor * x.rate[p.share[p.own[i]].train]
@@ -266,6 +268,8 @@ cdef inline void train_accelerate(const TrainPlan* p, TrainWork* x, const vt_mod
     joint_add(b, s.R.z, r, &s.dw, &s.a)
     acc[b.iv] = r
     x.lack[b.iv] = dot(s.Un, s.dw) + dot(s.Uf, s.a) - u
+    if m.rotors:
+        x.lack[b.iv] += m.armature[b.iv] * r
 
 
 cdef void aba_of_trains(const TrainPlan* p, TrainWork* x, const vt_model* m, const double* gravity, const double* q,

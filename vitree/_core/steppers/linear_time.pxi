@@ -152,7 +152,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         return self.lane.now.cause
 
     cdef double evaluate(self) noexcept nogil:
-        # r = momentum at node 1 + damping and friction - rhs
+        # r = momentum at node 1, that of rotors with it, + damping and friction - rhs
         cdef Newton* x = &self.lane.newton
         cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double least, e
@@ -174,7 +174,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         return vt_max_nan(largest(self.lane.state.x, self.nv), 0.5 * fabs(self.lane.now.h) * size)
 
     cdef double kinetic(self, Vec3* momentum) noexcept nogil:
-        # 2 T = sum of (f.p + g.w)/h^2,  P = sum of f/h
+        # 2 T = (sum of f.p + g.w, and of armature y^2)/h^2,  P = sum of f/h
         cdef const Trial* s
         cdef double size = 0.0, inverse = 1.0 / self.lane.now.h
         cdef int i
@@ -185,6 +185,9 @@ cdef class LinearTimeStepper(ComposedStepper):
                 size += dot(s.f, s.p) + dot(s.g, s.w)
                 momentum[0] = add(momentum[0], s.f)
         momentum[0] = scale(inverse, momentum[0])
+        if self.shared.m.rotors:
+            for i in range(self.nv):
+                size += self.shared.m.armature[i] * self.lane.newton.y[i] * self.lane.newton.y[i]
         return size * inverse * inverse
 
     cdef double impulse(self, int k) noexcept nogil:

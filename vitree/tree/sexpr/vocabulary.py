@@ -60,7 +60,7 @@ TRANSFORMS: dict[str, tuple[Callable, str]] = {
     "universal": (pairs.universal, '"name"'),
 }
 #: Options of a joint, one number for all its coordinates or one each; and the default of each option.
-LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY,
+LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY, "armature": 0.0,
           "lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # fmt: skip
 #: Options of a frame.
 OPTIONS = {
