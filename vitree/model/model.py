@@ -24,7 +24,7 @@ from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_
 from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
-from vitree.model.lower import lower_constraints, lower_facing, lower_loads
+from vitree.model.lower import lower_constraints, lower_drives, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
@@ -153,7 +153,7 @@ class Model(System):
         self._joints, self._frames = self.index.joints, self.index.frames
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
-        self.load_list = lower_loads(self.index, flat.loads)
+        self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
@@ -878,7 +878,8 @@ class Model(System):
     def _field(self, tau=None, inputs=None):
         """What has the accelerations under everything."""
         return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
-                                 user=self.written, nu=len(self.input_names), inputs=inputs)  # fmt: skip
+                                 drives=self.drive_list, user=self.written, nu=len(self.input_names),
+                                 inputs=inputs)  # fmt: skip
 
     def _field_at_rest(self):
         """What has the accelerations under gravity and those loads that have a potential."""
