@@ -30,7 +30,9 @@ def test_a_pickle_has_what_it_had(old):
 
 def test_a_pickled_model_is_the_one_made_now(old):
     again = vt.simulate(old["model"], duration=0.02, dt=0.01, inputs=[0.1], kinetic="twist")
-    assert np.array_equal(again.q, old["run"].q) and np.array_equal(again.p, old["run"].p)
+    assert np.array_equal(again.q, old["run"].q)
+    # a gear is eliminated in another order since: the first guesses of the steps differ by rounding errors
+    np.testing.assert_allclose(again.p, old["run"].p, rtol=0, atol=1e-17)
 
 
 def test_the_checkpoint_of_a_saved_run_is_refused(old):
