@@ -15,8 +15,8 @@ class Drive(_OnJoint, word="drive"):
     """A servo on a joint of one coordinate: F = kp (target - q) + kd (target rate - rate of q).
 
     A variational step solves for the force. Where the target rests, its work in a step is minus the gain of the spring
-    kp (q - target)^2/2, less dt kd times the square of the mean rate: a drive never gives energy, at any gains and any dt.
-    Explicit methods take the force at their stages.
+    kp (q - target)^2/2, less dt kd times the square of the mean rate: a drive never gives energy, at any gains and any
+    dt. Explicit methods take the force at their stages.
 
     Parameters
     ----------

@@ -19,11 +19,13 @@ from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameE
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of, product_of
+from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
+from vitree.model.driven import with_drives
 from vitree.model.lower import lower_constraints, lower_drives, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System, set_once
@@ -267,6 +269,41 @@ class Model(System):
     def loads(self) -> tuple:
         """The loads that act beside gravity, damping, friction and torque."""
         return self.flat.loads
+
+    @property
+    def drives(self) -> tuple[Drive, ...]:
+        """The drives among the loads."""
+        return tuple(load for load in self.loads if isinstance(load, Drive))
+
+    def with_drives(self, gains: Mapping[str, Any], *, effort_limits: bool = False) -> Model:
+        """Return this model with drives on joints of one coordinate.
+
+        Parameters
+        ----------
+        gains : mapping of pattern to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
+            Patterns of names, such as ``"*_knee_*"``; of several that fit the first counts. Joints of several
+            coordinates, prescribed ones and followers are left out by patterns. Instead of (kp, kd) a mapping with
+            kp, kd, effort_limit, velocity_limit.
+        effort_limits : bool
+            Whether drives keep the effort limits of their joints.
+
+        Returns
+        -------
+        Model
+            Its inputs have the target of each drive [m or rad], named ``"<joint> target"``: give them as ``targets=``.
+
+        Raises
+        ------
+        UnknownNameError
+            If a pattern fits no joint.
+        InputError, ModelError
+            If gains are wrong, or a joint has a drive already.
+        """
+        return self._remade(with_drives(self, gains, bool(effort_limits)))
+
+    def _remade(self, flat: Flat) -> Model:
+        """The model of other arrays, of the same kind."""
+        return Model(flat)
 
     @property
     def methods(self) -> Mapping[str, type[Any]]:
