@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told
+from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import Push
@@ -265,7 +265,7 @@ class Integrator:
         ConvergenceError, CallableError, InputError
             If a step fails; the state is that before it.
         """
-        for _ in range(steps):
+        for _ in range(steps_of(steps)):
             self._state = self._stepped(self.t, *self._state)
             self._steps += 1
 
@@ -282,15 +282,37 @@ class Integrator:
         )
 
     def strike(self, x: np.ndarray) -> None:
-        """Change x (nv,) of the state by a blow."""
-        self._state = self._state[0], x.copy()
+        """Change x (nv,) of the state by a blow.
+
+        Raises
+        ------
+        InputError
+            If it is no finite numbers of this shape.
+        """
+        self._state = self._state[0], entries(x, (self.model.nv,), "x").copy()
 
     def open_gate(self, k: int, opened: bool) -> None:
-        """Let the push ``k`` of ``pushes`` act, or not, as ``opened`` says."""
-        self._field().open_gate(k, opened)
+        """Let the push ``k`` of ``pushes`` act, or not, as ``opened`` says.
+
+        Raises
+        ------
+        InputError
+            If there is no such push.
+        """
+        if whole(k) is None or not 0 <= k < len(self.pushes):
+            raise InputError(f"there are {len(self.pushes)} pushes, and no push {shown(k)}")
+        self._field().open_gate(k, bool(opened))
 
     def command(self, torque: np.ndarray | None, inputs: np.ndarray | None) -> None:
-        """Let another torque (nv,) [N or N m] and other inputs (nu,) act from the state on."""
+        """Let another torque (nv,) [N or N m] and other inputs (nu,) act from the state on.
+
+        Raises
+        ------
+        InputError
+            If they are no finite numbers of these shapes.
+        """
+        torque = None if torque is None else entries(torque, (self.model.nv,), "torque")
+        inputs = None if inputs is None else entries(inputs, (len(self.model.input_names),), "inputs")
         stay = callable(self.inputs), callable(self.torque)
         self._field().drive(self.inputs if stay[0] else inputs, self.torque if stay[1] else torque)
 
@@ -306,9 +328,20 @@ class Integrator:
         return self._t0, self._steps, *self.state()
 
     def go_back(self, kept: Any) -> None:
-        """Go on from ``kept``, which :meth:`keep` returned, of an integrator made with the same arguments."""
-        self._t0, self._steps, *state = kept
-        self._state = state[0].copy(), state[1].copy()
+        """Go on from ``kept``, which :meth:`keep` returned, of an integrator made with the same arguments.
+
+        Raises
+        ------
+        InputError
+            If it is damaged.
+        """
+        model = self.model
+        try:
+            t0, steps, q, x = kept
+        except (TypeError, ValueError) as error:
+            raise damaged(error) from None
+        state = entries(q, (model.nq,), "q").copy(), entries(x, (model.nv,), "x").copy()
+        self._t0, self._steps, self._state = float(entries(t0, (), "t0")), steps_of(steps, least=0), state
         self._field().begin_at(self._t0)
 
     # ---- a run -----------------------------------------------------------------------------------------
@@ -387,7 +420,16 @@ class Integrator:
         return min(counts) if counts else None
 
     def plan_ahead(self, steps: int) -> None:
-        """Take note of prescribed motion over ``steps`` from the state on."""
+        """Take note of prescribed motion over ``steps`` from the state on.
+
+        Raises
+        ------
+        InputError
+            If they are no whole number.
+        """
+        steps = steps_of(steps)
+        if not self.motion.names:
+            return
         self.motion.ends = self.t0 + self.dt * np.arange(self.steps, self.steps + steps + 1)
 
     def _driven(self) -> dict[str, Any]:
@@ -440,9 +482,9 @@ class Integrator:
 
     def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Return the velocities (n, nv) [m/s or rad/s] of rows of states t (n,), q (n, nq), x (n, nv)."""
-        return self.model.constrained_velocities(q, x, self.rates(t, x)) if self.uses_momentum else x
+        return self.model.constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
 
-    def rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
+    def _rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Return rows like x (n, nv) with the rates [m/s or rad/s] of the prescribed coordinates at times t (n,).
 
         Returns
@@ -511,6 +553,26 @@ class Integrator:
     def most_iterations(self) -> int:
         """Most corrections that one step took."""
         return 0
+
+
+def steps_of(steps: Any, least: int = 1) -> int:
+    """Return a number of steps; raise an InputError for what is none."""
+    count = whole(steps)
+    if count is None or not least <= count < 2**53:
+        raise InputError(Argument("steps", steps) + f" must be a whole number of steps, at least {least}")
+    return count
+
+
+def part_of(h: Any, dt: float) -> float:
+    """Return a part of a step [s]; raise an InputError for what is none."""
+    if not 0 < real(h) <= dt:
+        raise InputError(Argument("h", h) + f" must be a part of a step of {dt:g} s")
+    return real(h)
+
+
+def damaged(error: Exception) -> InputError:
+    """Return the error of a state to go back to that is none."""
+    return InputError(f"the state to go back to is damaged: {told(error)}")
 
 
 def torque_of(model: System, torque: Torque) -> np.ndarray | Asked | None:

@@ -13,7 +13,16 @@ import numpy as np
 from vitree._core import scalar
 from vitree.arguments import entries, real, shown, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError
-from vitree.integrators.base import CHUNK_SECONDS, Integrator, Torque, progress_of, torque_of
+from vitree.integrators.base import (
+    CHUNK_SECONDS,
+    Integrator,
+    Torque,
+    damaged,
+    part_of,
+    progress_of,
+    steps_of,
+    torque_of,
+)
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
@@ -90,6 +99,8 @@ class CompiledIntegrator(Integrator):
 
     def plan_ahead(self, steps):
         super().plan_ahead(steps)
+        if not self.motion.names:
+            return
         self.stepper.count_from(self.steps)
         self.stepper.set_motion(self.motion.rows(self.moments))
 
@@ -150,6 +161,7 @@ class CompiledIntegrator(Integrator):
         return (t, q, v) if not self.uses_momentum or self.stepper.velocity_here(v) else super().look()
 
     def advance(self, steps):
+        steps = steps_of(steps)
         while steps > 0:
             count = min(MOST_AT_ONCE, steps)
             if status := self.stepper.go(count, None, None):
@@ -159,11 +171,11 @@ class CompiledIntegrator(Integrator):
     def advance_part(self, h, last):
         if self.adaptive or self.motion.names:
             super().advance_part(h, last)
-        if status := self.stepper.go_part(h, last):
+        if status := self.stepper.go_part(part_of(h, self.dt), bool(last)):
             raise self._stopped(status)
 
     def strike(self, x):
-        self.stepper.strike(x)
+        self.stepper.strike(entries(x, (self.model.nv,), "x"))
 
     def renew(self):
         self.stepper.clear()
@@ -172,8 +184,17 @@ class CompiledIntegrator(Integrator):
         return self.stepper.begun, self.stepper.history()
 
     def go_back(self, kept):
-        begun, history = kept
-        self.stepper.set_history(history)
+        try:
+            begun, history = kept
+            if whole(begun) is None or not 0 <= begun < 2**53:
+                raise ValueError("it begins at no step")
+            before = self.stepper.history()
+            self.stepper.set_history(history)
+            if begun > self.stepper.steps:
+                self.stepper.set_history(before)
+                raise ValueError("it begins after its last step")
+        except (TypeError, ValueError) as error:
+            raise damaged(error) from None
         self.stepper.count_from(begun)
 
     def start(self, t, q, x):

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import all_finite, real, told
+from vitree.arguments import all_finite, entries, real, told
 from vitree.errors import ConvergenceError, InputError, VitreeError
-from vitree.integrators.base import LARGEST, Integrator, Records, progress_of
+from vitree.integrators.base import LARGEST, Integrator, Records, damaged, part_of, progress_of, steps_of
 from vitree.integrators.options import option
 from vitree.model.finite import coincident
 from vitree.model.model import Model
@@ -70,14 +70,14 @@ class SciPy(Integrator):
         return self.q.copy(), self.v.copy()
 
     def advance(self, steps):
-        model = self.model
+        model, steps = self.model, steps_of(steps)
         self.behind = self.recorded
         self.run(Records.room(2, model.nq, model.nv, len(model.constraints)), steps, steps, None)
         self.t = self._t0 + self.recorded * self.dt
 
     def advance_part(self, h, last):
         dt, done, t = self.dt, self.recorded, self.t
-        self.dt = h
+        self.dt = h = part_of(h, dt)
         try:
             self.advance(1)
         finally:
@@ -86,14 +86,19 @@ class SciPy(Integrator):
         self.t = self._t0 + self.recorded * dt if last else t + h
 
     def strike(self, x):
-        self.v = x.copy()
+        self.v = entries(x, self.v.shape, "x").copy()
 
     def keep(self):
         return self._t0, self.t, self.recorded, self.q.copy(), self.v.copy()
 
     def go_back(self, kept):
-        self._t0, self.t, self.recorded, *state = kept
-        self.q, self.v = (x.copy() for x in state)
+        try:
+            t0, t, recorded, q, v = kept
+        except (TypeError, ValueError) as error:
+            raise damaged(error) from None
+        q, v = entries(q, self.q.shape, "q").copy(), entries(v, self.v.shape, "v").copy()
+        self._t0, self.t = float(entries(t0, (), "t0")), float(entries(t, (), "t"))
+        self.recorded, self.q, self.v = steps_of(recorded, least=0), q, v
         self.field.begin_at(self._t0)
 
     @property

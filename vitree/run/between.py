@@ -146,7 +146,7 @@ class Between:
             integrator.strike(x + change)
             return
         p = model.momenta(q[None], x[None]) + change
-        rates = integrator.rates(np.array([integrator.t]), x[None])
+        rates = integrator._rates(np.array([integrator.t]), x[None])
         integrator.strike(model.constrained_velocities(q[None], p, rates)[0])
 
     def settings(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import entries, of_kind, shown, whole
+from vitree.arguments import entries, of_kind, shown, told, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import Integrator, Records, Torque
 from vitree.integrators.idle import windows_of
@@ -441,16 +441,23 @@ class Simulation:
             If it is of another model, method, dt or options, or damaged.
         """
         of_kind(saved, SavedState, "saved", "what save() returned")
+        if not isinstance(saved.of, tuple) or len(saved.of) != len(self._of()):
+            raise InputError("the saved state is damaged: it does not say what it is of")
         for what, theirs, ours in zip(("model", "method", "dt", "options"), saved.of, self._of(), strict=True):
             if theirs != ours:
                 text = "another model" if what == "model" else f"{what} {theirs}, and this simulation has {ours}"
                 raise InputError("the saved state is of " + text)
+        views = self._views
+        torque = entries(saved.torque, views.torque.shape, "torque of the saved state")
+        inputs = entries(saved.inputs, views.inputs.shape, "inputs of the saved state")
+        before = self._integrator.keep()
+        self._integrator.go_back(saved.kept)
         try:
-            self._integrator.go_back(saved.kept)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the saved state is damaged: {error}") from None
-        self._views.torque[:], self._views.inputs[:] = saved.torque, saved.inputs
-        self._between.go_back(saved.between)
+            self._between.go_back(saved.between)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            self._integrator.go_back(before)
+            raise InputError(f"the saved state is damaged: {told(error)}") from None
+        views.torque[:], views.inputs[:] = torque, inputs
         self._views.forget()
 
     # ---- blows ------------------------------------------------------------------------------------------

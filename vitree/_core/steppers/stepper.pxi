@@ -171,6 +171,7 @@ cdef class Stepper:
     cdef Shared shared
     cdef Lane lane
     cdef int nq, nv
+    cdef int gates                      # inputs behind those of the caller
     cdef object ask_inputs
     cdef object ask_torque
     cdef object rows_owner              # the arrays behind the pointers of `shared`
@@ -197,7 +198,7 @@ cdef class Stepper:
     cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque, int gates=0) except -1:
         # the state, and what drives the system
         cdef Schedule* plan = &self.shared.schedule
-        self.nq, self.nv = nq, nv
+        self.nq, self.nv, self.gates = nq, nv, gates
         plan.span, plan.until, plan.nu = h, INFINITY, nu
         self.lane.now.h = h
         state_make(&self.lane.state, self.memory, nq, nv)
@@ -540,6 +541,8 @@ cdef class Stepper:
 
     def open_gate(self, int k, bint opened):
         """Let a load act that does so for a while, or not."""
+        if not 0 <= k < self.gates:
+            raise ValueError(f"there are {self.gates} gates, and no gate {k}")
         self.lane.drive.u[self.shared.schedule.nu + k] = 1.0 if opened else 0.0
 
     def count_from(self, long steps):

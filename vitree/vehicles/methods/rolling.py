@@ -45,7 +45,7 @@ class Nonholonomic(VehicleIntegrator):
         super().start(t, q, x)
 
     def checked_torque(self, torque):
-        return _without_driven(self.model, torque)
+        return _without_driven(self.model, self.model.validate_velocity(torque, "torque"))
 
     def _alpha(self) -> float:
         alpha = alpha_of(self.chosen)
@@ -159,7 +159,7 @@ class NonholonomicSciPy(VehicleSciPy):
         return tuple(np.array(part) for part in y)
 
     def checked_torque(self, torque):
-        return _without_driven(self.model, torque)
+        return _without_driven(self.model, self.model.validate_velocity(torque, "torque"))
 
     def _rate_of(self, t, y):
         return self.field.rate_at(t, np.ascontiguousarray(y))
