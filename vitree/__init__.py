@@ -27,6 +27,7 @@ from vitree.mechanism.constraints import (
     screw_pair,
     weld,
 )
+from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import Impulse, Push
@@ -73,6 +74,7 @@ __all__ = [
     "Coupling",
     "Damper",
     "Distance",
+    "Drive",
     "Encoder",
     "EulerModel",
     "Finding",

@@ -284,7 +284,7 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
     step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     step.gains = <Gains*>rows.take(m.nbody * sizeof(Gains))
     step.multi = <MultiGains*>rows.take(m.nmulti * sizeof(MultiGains))
-    step.split = split
+    step.split, step.slope = split, NULL
     with nogil:
         for block in range(rows.blocks()):
             rows.gather(block)
@@ -324,7 +324,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     cdef vt_real* qm = rows.reals(m.nq)
     cdef MidStep step
     cdef Signs signs
-    step.m, step.increment = m, by
+    step.m, step.increment, step.slope = m, by, NULL
     step.h, step.alpha = rule
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))

@@ -63,6 +63,18 @@ cdef struct vt_load:
     double rest         # length or angle without force
     vt_table table
 
+cdef struct vt_drive:   # a servo on a joint of one coordinate
+    int iq
+    int iv
+    int target          # which input the target is, or -1
+    int rate            # which input the target's rate is, or -1
+    double kp
+    double kd
+    double goal         # the target, if no input is
+    double goal_rate
+    double effort       # [N or N m] the largest force
+    double speed        # [m/s or rad/s] at which a motor has none left
+
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
     int body_a          # -1: world
@@ -116,6 +128,10 @@ cdef class LoadList:
     cdef readonly int rates     # loads that depend on velocities
     cdef readonly int inputs    # loads that take inputs
     cdef list memory
+
+cdef class DriveList:
+    cdef vt_drive* list
+    cdef readonly int count
 
 cdef class ConstraintList:
     cdef vt_constraint* list

@@ -11,5 +11,9 @@ class CoreModel:
 class LoadList:
     def __init__(self, loads: Sequence[Mapping[str, Any]] = ()) -> None: ...
 
+class DriveList:
+    count: int
+    def __init__(self, drives: Sequence[Mapping[str, Any]] = ()) -> None: ...
+
 class ConstraintList:
     def __init__(self, constraints: Sequence[Mapping[str, Any]] = ()) -> None: ...

@@ -139,6 +139,26 @@ cdef class LoadList:
         free(self.list)
 
 
+cdef class DriveList:
+    """Drives for the core: mappings with the names of the fields of vt_drive."""
+
+    def __cinit__(self, drives=()):
+        cdef int k
+        cdef vt_drive* d
+        self.count = len(drives)
+        self.list = <vt_drive*>calloc(max(self.count, 1), sizeof(vt_drive))
+        if self.list == NULL:
+            raise MemoryError
+        for k, drive in enumerate(drives):
+            d = &self.list[k]
+            d.iq, d.iv, d.target, d.rate = drive["iq"], drive["iv"], drive.get("target", -1), drive.get("rate", -1)
+            d.kp, d.kd, d.effort, d.speed = drive["kp"], drive["kd"], drive["effort"], drive["speed"]
+            d.goal, d.goal_rate = drive.get("goal", 0.0), drive.get("goal_rate", 0.0)
+
+    def __dealloc__(self):
+        free(self.list)
+
+
 cdef class ConstraintList:
     """Constraints for the core: mappings with the names of the fields of vt_constraint."""
 

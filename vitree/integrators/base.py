@@ -442,7 +442,7 @@ class Integrator:
             more += [{**row, "input": nu + k} for row in lower_wrench(model.index, wrench, {})]
         return {
             "loads": lower_loads(model.index, model.loads, tuple(more)) if more else model.load_list,
-            "constraints": model.constraint_list, "user": model.written,
+            "constraints": model.constraint_list, "drives": model.drive_list, "user": model.written,
             "nu": nu, "inputs": self.inputs, "gates": len(self.pushes),
         }  # fmt: skip
 

@@ -237,5 +237,6 @@ def input_names(loads: tuple) -> tuple[str, ...]:
         parts = (*load.torque, *load.force) if isinstance(load, Wrench) else ()
         if isinstance(load, JointForce):
             parts = (load.force,)
+        parts = getattr(load, "inputs", parts)
         names |= dict.fromkeys(part for part in parts if isinstance(part, str))
     return tuple(names)

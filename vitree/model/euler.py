@@ -34,6 +34,9 @@ class EulerModel(Model, made_by="euler"):
         # what is written in Python speaks of the native coordinates
         return Mapped(self, loads, constraints) if written_parts(self.native, loads, constraints) else None
 
+    def with_drives(self, gains, *, effort_limits=False):
+        return EulerModel(self.native.with_drives(gains, effort_limits=effort_limits))
+
     def __reduce__(self):
         return (EulerModel, (self.native,))
 

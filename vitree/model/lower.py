@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from vitree._core.types import ConstraintList, LoadList
+from vitree._core.types import ConstraintList, DriveList, LoadList
 from vitree.arguments import real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
+from vitree.mechanism.drives import Drive
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import (
     Attraction,
@@ -49,9 +50,34 @@ def lower_loads(index: Index, loads: tuple, more: tuple = ()) -> LoadList:
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[dict] = []
     for load in loads:
-        if not isinstance(load, Potential | Force):
+        if not isinstance(load, Potential | Force | Drive):
             rows += _rows(index, load, inputs)
     return LoadList([*rows, *more])
+
+
+def lower_drives(index: Index, loads: tuple) -> DriveList:
+    """Return the drives among loads as the core takes them.
+
+    Raises
+    ------
+    UnknownNameError
+        If a joint is not known.
+    ModelError
+        If a drive is on a joint of several coordinates, or on one that moves as prescribed.
+    """
+    inputs = {name: k for k, name in enumerate(input_names(loads))}
+    rows: list[dict] = []
+    for load in loads:
+        if not isinstance(load, Drive):
+            continue
+        where = index.one_coordinate(load.joint, load.name)
+        if index.flat.kinematic[where["iv"]]:
+            raise ModelError(f'the {load.name} does nothing: "{load.joint}" moves as prescribed')
+        row = {"kp": load.kp, "kd": load.kd, "effort": load.effort_limit, "speed": load.velocity_limit, **where}
+        for name, constant, value in (("target", "goal", load.target), ("rate", "goal_rate", load.target_rate)):
+            row |= {name: inputs[value]} if isinstance(value, str) else {constant: value}
+        rows.append(row)
+    return DriveList(rows)
 
 
 def _rows(index: Index, load, inputs: Mapping[str, int]) -> list[dict]:

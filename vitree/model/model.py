@@ -19,12 +19,14 @@ from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameE
 from vitree.findings import Report
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of, product_of
+from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
-from vitree.model.lower import lower_constraints, lower_facing, lower_loads
+from vitree.model.driven import with_drives
+from vitree.model.lower import lower_constraints, lower_drives, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
@@ -153,7 +155,7 @@ class Model(System):
         self._joints, self._frames = self.index.joints, self.index.frames
         self.constraint_list = lower_constraints(self.index, flat.constraints)
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
-        self.load_list = lower_loads(self.index, flat.loads)
+        self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
@@ -276,6 +278,41 @@ class Model(System):
     def loads(self) -> tuple:
         """The loads that act beside gravity, damping, friction and torque."""
         return self.flat.loads
+
+    @property
+    def drives(self) -> tuple[Drive, ...]:
+        """The drives among the loads."""
+        return tuple(load for load in self.loads if isinstance(load, Drive))
+
+    def with_drives(self, gains: Mapping[str, Any], *, effort_limits: bool = False) -> Model:
+        """Return this model with drives on joints of one coordinate.
+
+        Parameters
+        ----------
+        gains : mapping of pattern to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
+            Patterns of names, such as ``"*_knee_*"``; of several that fit the first counts. Joints of several
+            coordinates, prescribed ones and followers are left out by patterns. Instead of (kp, kd) a mapping with
+            kp, kd, effort_limit, velocity_limit.
+        effort_limits : bool
+            Whether drives keep the effort limits of their joints.
+
+        Returns
+        -------
+        Model
+            Its inputs have the target of each drive [m or rad], named ``"<joint> target"``: give them as ``targets=``.
+
+        Raises
+        ------
+        UnknownNameError
+            If a pattern fits no joint.
+        InputError, ModelError
+            If gains are wrong, or a joint has a drive already.
+        """
+        return self._remade(with_drives(self, gains, bool(effort_limits)))
+
+    def _remade(self, flat: Flat) -> Model:
+        """The model of other arrays, of the same kind."""
+        return Model(flat)
 
     @property
     def methods(self) -> Mapping[str, type[Any]]:
@@ -890,7 +927,8 @@ class Model(System):
     def _field(self, tau=None, inputs=None):
         """What has the accelerations under everything."""
         return core.ModelStepper(self.core, 1.0, tau, loads=self.load_list, constraints=self.constraint_list,
-                                 user=self.written, nu=len(self.input_names), inputs=inputs)  # fmt: skip
+                                 drives=self.drive_list, user=self.written, nu=len(self.input_names),
+                                 inputs=inputs)  # fmt: skip
 
     def _field_at_rest(self):
         """What has the accelerations under gravity and those loads that have a potential."""

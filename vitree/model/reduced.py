@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from vitree.arguments import entries, numbers_of, of_kind, shown, whole
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.flat import Flat
 from vitree.model.derivatives import TwistDerivatives
 from vitree.model.euler import EulerModel
 from vitree.model.finite import finite_result
@@ -105,6 +106,9 @@ class ReducedModel(Model, made_by="reduced"):
                 )
             )
         return tuple(joints)
+
+    def _remade(self, flat: Flat) -> ReducedModel:
+        return ReducedModel(Model(flat))
 
     # ---- coordinates ------------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ class RunArguments:
     wrenches: Mapping[str, ArrayLike] | None = None
     wrench_axes: str = "world"
     inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | Controller | None = None
+    targets: Any = None
     prescribed: Mapping[str, Any] | None = None
     pushes: Iterable[Impulse | Push] = ()
     every: int = 1
@@ -61,8 +62,8 @@ class RunArguments:
     @property
     def driven(self) -> bool:
         """Whether something beside the model's own loads can change the energy."""
-        return not (self.torque is None and self.wrenches is None and self.inputs is None and self.prescribed is None
-                    and not self.pushes)  # fmt: skip
+        acts = self.torque, self.wrenches, self.inputs, self.targets, self.prescribed
+        return any(each is not None for each in acts) or bool(self.pushes)
 
     def but(self, **changed: Any) -> Self:
         """Return these arguments with some changed; a name that is no field is an option of the method."""

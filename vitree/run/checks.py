@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vitree.arguments import plain_scalar, real, several, shown
+from vitree.arguments import mapping, plain_scalar, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.mechanism.pushes import Impulse, Push
+from vitree.model.driven import targets_as_inputs
 from vitree.model.model import Model
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
@@ -48,9 +49,20 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         if not math.isfinite(t0):
             raise InputError(Argument("t0", given.t0) + " must be a finite time [s]")
         given = given.but(t0=t0)
+    if given.targets is not None:
+        given = given.but(inputs=with_targets(model, given.targets, given.inputs), targets=None)
     if type(given.pushes) is not tuple or given.pushes:
         given = given.but(pushes=_pushes(model, given.pushes))
     return methods[given.method or next(iter(methods))], given
+
+
+def with_targets(model: System, targets: Any, inputs: Any) -> dict[str, Any]:
+    """Return inputs with the targets of drives among them, by name; raise as ``targets_as_inputs`` does."""
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise InputError(
+            named("targets", targets) + " go with " + named("inputs", inputs) + " that are a mapping of names, or none"
+        )
+    return {**mapping(inputs, "inputs", "a mapping of names"), **targets_as_inputs(model, targets)}
 
 
 def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:

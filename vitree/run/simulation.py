@@ -20,7 +20,7 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.between import Between
-from vitree.run.checks import as_before, checked, driven, require_moving_frame
+from vitree.run.checks import as_before, checked, driven, require_moving_frame, with_targets
 from vitree.run.controller import Controller
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import contracted, expanded
@@ -77,7 +77,7 @@ class Simulation:
     torque, inputs : optional
         As of :func:`vitree.simulate`: arrays act until others are given, callables are asked in each step, and a
         :class:`vitree.Controller` at its own times.
-    effort_limits, wrenches, wrench_axes, prescribed, pushes :
+    effort_limits, wrenches, wrench_axes, targets, prescribed, pushes :
         As of :func:`vitree.simulate`.
     every : int
         Record the start and each ``every``-th step; 0: only what :meth:`record` records.
@@ -119,6 +119,7 @@ class Simulation:
         wrenches: Mapping[str, ArrayLike] | None = None,
         wrench_axes: str = "world",
         inputs: Any = None,
+        targets: Any = None,
         prescribed: Mapping[str, Any] | None = None,
         pushes: Iterable[Impulse | Push] = (),
         every: int = 0,
@@ -127,8 +128,8 @@ class Simulation:
     ):
         given = RunArguments(
             q0=q0, v0=v0, p0=p0, dt=dt, method=method, t0=t0, torque=torque, effort_limits=effort_limits,
-            wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs, prescribed=prescribed, pushes=pushes,
-            resume=resume, options=options,
+            wrenches=wrenches, wrench_axes=wrench_axes, inputs=inputs, targets=targets, prescribed=prescribed,
+            pushes=pushes, resume=resume, options=options,
         )  # fmt: skip
         kind, given = checked(model, given)
         self.model: System = model
@@ -244,7 +245,8 @@ class Simulation:
 
     # ---- steps -----------------------------------------------------------------------------------------
 
-    def step(self, steps: int = 1, *, torque: ArrayLike | None = None, inputs: Any = None) -> None:
+    def step(self, steps: int = 1, *, torque: ArrayLike | None = None, inputs: Any = None,
+             targets: Any = None) -> None:  # fmt: skip
         """Advance.
 
         Parameters
@@ -255,6 +257,9 @@ class Simulation:
         inputs : (nu,) array, or mapping of names to numbers, optional [units as the loads take them]
             Inputs that act from here on; a mapping changes those that it names.
 
+        targets : (n,) array, or mapping of joint to number, optional [m or rad]
+            Targets of the drives from here on, in the order of ``model.drives``.
+
         Raises
         ------
         InputError
@@ -262,6 +267,8 @@ class Simulation:
         ConvergenceError, CallableError
             If a step fails. The state is that before the failed step; the attribute ``trajectory`` has the records.
         """
+        if targets is not None:
+            inputs = with_targets(self.model, targets, inputs)
         if self._plain:
             status = self._stepper.go(steps, torque, inputs)
             if not status:

@@ -80,6 +80,7 @@ cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays o
     Gains* gains
     MultiGains* multi           # of the joints of several coordinates
     bint split                  # the kinetic energy's form
+    const double* slope         # (nv,) of the forces that the step solves for, or NULL
 
 
 cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
@@ -432,8 +433,10 @@ cdef void lt_factor(const LinearTimeStep* step, int first, int end, Signs* signs
 
 
 cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_real D) noexcept nogil:
-    # D + armature + (h/2) (damping + slope of friction), of a joint of one coordinate
+    # D + armature + (h/2) (damping + slopes of friction and drives), of a joint of one coordinate
     D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv] + step.m.armature[b.iv])
+    if step.slope != NULL:
+        D = D + vt_set1(0.5 * step.h * step.slope[b.iv])
     if step.m.rubbing:
         D = D + 0.5 * step.h * friction_slope(step.m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
     return D
@@ -577,7 +580,7 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
             lt_jacobian_path(step, i, k, J)
         if b.parent >= 0:
             add_block(&step.solve[b.parent].A, &s.A, step.node[i].t, second_arm(step, i))
-    # less armature/h + (damping + slope of friction)/2
+    # less armature/h + (damping + slopes of friction and drives)/2
     for i in range(m.nbody):
         b = &m.body[i]
         if joint_multi(b):
@@ -587,6 +590,8 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
                 m.damping[b.iv] + friction_slope(m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv]))
             if m.rotors:
                 J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(m.armature[b.iv] / step.h)
+            if step.slope != NULL:
+                J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(0.5 * step.slope[b.iv])
 
 
 cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_real* J) noexcept nogil:

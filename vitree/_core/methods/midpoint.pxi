@@ -68,6 +68,7 @@ cdef struct MidStep:            # what the kernels of one step work on; arrays o
     MidMulti* multi             # of the joints of several coordinates
     vt_real* L_rate             # (nv,) derivatives of the Lagrangian
     vt_real* L_q
+    const double* slope         # (nv,) of the forces that the step solves for, or NULL
 
 
 # ---- the residual -------------------------------------------------------------------------------
@@ -462,13 +463,15 @@ cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own
 
 cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_real* stiffness,
                                vt_real D) noexcept nogil:
-    # D - armature/h - (1 - alpha) (damping + slope of friction + alpha h stiffness)
+    # D - armature/h - (1 - alpha) (damping + slopes of friction and drives + alpha h stiffness)
     cdef double h = step.h, alpha = step.alpha
     D = D - vt_set1((1.0 - alpha) * step.m.damping[b.iv])
     if step.m.rotors:
         D = D - vt_set1(step.m.armature[b.iv] / h)
     if step.m.rubbing:
         D = D - (1.0 - alpha) * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
+    if step.slope != NULL:
+        D = D - vt_set1((1.0 - alpha) * step.slope[b.iv])
     if stiffness != NULL:
         D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
     return D

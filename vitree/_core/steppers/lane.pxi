@@ -42,6 +42,17 @@ cdef int prescribed_make(Prescribed* x, Memory memory, int nv) except -1:
     return 0
 
 
+cdef struct Servos:             # the drives at a trial of the step
+    double* force               # (nv,) [N or N m]
+    double* slope               # (nv,) -h dforce/dy, or NULL: there are none
+
+
+cdef int servos_make(Servos* x, Memory memory, int count, int nv) except -1:
+    x.force = memory.scratch_reals(nv) if count else NULL
+    x.slope = memory.scratch_reals(nv) if count else NULL
+    return 0
+
+
 # ---- constraints -----------------------------------------------------------------------------------
 
 cdef struct Holonomic:          # h(q) = 0
@@ -275,6 +286,8 @@ cdef struct Shared:
     long motion_count
     const vt_load* load
     int nload
+    const vt_drive* drive
+    int ndrive
     const vt_constraint* constraint
     int count                   # of constraints
     Islands islands             # of constraints
@@ -299,6 +312,7 @@ cdef struct Lane:
     Holonomic held
     Fronts fronts
     TrainWork trains
+    Servos servos
     Newton newton
     Progress* progress
     Guess* guess                # of the substep at hand: of its increment, and of its multipliers

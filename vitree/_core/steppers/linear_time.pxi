@@ -39,6 +39,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         ComposedStepper.__init__(self, **options)
         self.shared.choices.costs.correction, self.shared.choices.costs.factor = 1.7, 1.9
         linear_time_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
+        self.own.kernel.slope = self.lane.servos.slope
         self.own.kernel.split = split
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
@@ -152,7 +153,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         return self.lane.now.cause
 
     cdef double evaluate(self) noexcept nogil:
-        # r = momentum at node 1, that of rotors with it, + damping and friction - rhs
+        # r = momentum at node 1, that of rotors with it, + damping and friction - (h/2) drives - rhs
         cdef Newton* x = &self.lane.newton
         cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double least, e
@@ -164,13 +165,18 @@ cdef class LinearTimeStepper(ComposedStepper):
             self.impel()
         lt_trial(step, &least)
         lt_residual(step, self.own.rhs, x.r)
+        if self.shared.ndrive:
+            self.drive_trial(0.5)
+            vt_add_row(self.nv, -0.5 * self.lane.now.h, self.lane.servos.force, x.r)
         e = largest(x.r, self.nv)
         x.now.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
 
     cdef double measure(self) noexcept nogil:
-        # max(|p1|, (h/2) |weight|, (h/2) |force|): forces may balance each other, their terms do not
+        # max(|p1|, (h/2) |weight|, (h/2) |force|, (h/2) |drive|): forces may balance each other, their terms do not
         cdef double size = vt_max_nan(largest(self.own.weight1, self.nv), largest(self.own.force, self.nv))
+        if self.shared.ndrive:
+            size = vt_max_nan(size, largest(self.lane.servos.force, self.nv))
         return vt_max_nan(largest(self.lane.state.x, self.nv), 0.5 * fabs(self.lane.now.h) * size)
 
     cdef double kinetic(self, Vec3* momentum) noexcept nogil:
@@ -191,7 +197,10 @@ cdef class LinearTimeStepper(ComposedStepper):
         return size * inverse * inverse
 
     cdef double impulse(self, int k) noexcept nogil:
-        return 0.5 * fabs(self.lane.now.h) * max(fabs(self.own.weight1[k]), fabs(self.own.force[k]))
+        cdef double size = max(fabs(self.own.weight1[k]), fabs(self.own.force[k]))
+        if self.shared.ndrive:
+            size = max(size, fabs(self.lane.servos.force[k]))
+        return 0.5 * fabs(self.lane.now.h) * size
 
     cdef int linearise(self) noexcept nogil:
         cdef LinearTimeStep* step = self.at(self.own.trial)
@@ -257,7 +266,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         lt_solve(step, r, first, end, d)
 
     cdef int finish(self) noexcept nogil:
-        # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle) - r
+        # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle + drives) - r
         cdef Newton* x = &self.lane.newton
         cdef State* at = &self.lane.state
         cdef LinearTimeStep* step = self.at(self.own.trial)
@@ -268,6 +277,8 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.own.node2, self.own.weight2)
         for k in range(self.nv):
             x.d[k] = self.own.weight2[k] + self.own.force[k]
+        if self.shared.ndrive:
+            vt_add_row(self.nv, 1.0, self.lane.servos.force, x.d)
         lt_end(step, self.own.node2, x.r, x.d, at.x2)
         return OK
 

@@ -109,7 +109,10 @@ cdef class MidpointStepper(ComposedStepper):
             self.shared.choices.required = ODD
         midpoint_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
         self.own.kernel.alpha, self.own.kernel.increment = alpha, self.lane.newton.y
-        self.own.force = self.memory.scratch_reals(self.nv) if self.loaded() else self.lane.drive.tau
+        self.own.kernel.slope = self.lane.servos.slope
+        self.own.force = self.lane.drive.tau
+        if self.loaded() or self.shared.ndrive:
+            self.own.force = self.memory.scratch_reals(self.nv)
         self.lane.bodies.predicts = self.shared.schedule.calls_user and not self.shared.choices.implicit
         rows = self.shared.count
         for k in range(self.shared.islands.count):
@@ -201,6 +204,11 @@ cdef class MidpointStepper(ComposedStepper):
             for k in range(self.nv):
                 self.own.force[k] = self.lane.drive.tau[k] + self.lane.bodies.load_force[k]
             wrench = self.lane.bodies.wrench
+        if self.shared.ndrive:
+            self.drive_trial(self.alpha)
+            for k in range(self.nv):
+                self.own.force[k] = self.lane.servos.force[k] + (
+                    self.own.force[k] if self.loaded() else self.lane.drive.tau[k])
         if not self.tree:
             mid_backward(step, wrench)
         elif wrench != NULL:
@@ -337,6 +345,8 @@ cdef class MidpointStepper(ComposedStepper):
                 J[i * n + j] = share * (h * a * x.L_qq[i * n + j] + x.L_vq[j * n + i]) - (
                     a * x.L_vq[i * n + j] + x.L_vv[i * n + j] / h)
             J[i * n + i] -= share * (m.damping[i] + friction_slope(m, i, self.own.rate[i]))
+            if self.shared.ndrive:
+                J[i * n + i] -= share * self.lane.servos.slope[i]
             if stiffness != NULL:
                 J[i * n + i] -= share * a * h * stiffness[i]
         if turning != NULL:

@@ -14,6 +14,7 @@ cdef class ModelStepper(Stepper):
     cdef readonly CoreModel model
     cdef readonly LoadList loads
     cdef readonly ConstraintList constraints
+    cdef readonly DriveList drives
     cdef object user
     cdef object motion_owner
 
@@ -26,6 +27,8 @@ cdef class ModelStepper(Stepper):
         self.set_up(m.nq, m.nv, nu, h, inputs, torque, options.get("gates", 0))
         s.m, s.load, s.nload = m, self.loads.list, self.loads.count
         s.constraint, s.count = self.constraints.list, self.constraints.count
+        self.drives = options.get("drives", DriveList())
+        s.drive, s.ndrive = self.drives.list, self.drives.count
         if user is not None:
             s.user_rests, s.user_moves, s.user_constrains = user.resting, user.moving, bool(user.constraints)
         s.zeros = self.memory.given_reals(max(m.nv, 6 * m.nbody))
@@ -35,6 +38,7 @@ cdef class ModelStepper(Stepper):
                 s.locked[k].iq, s.locked[k].iv = m.body[i].iq, m.body[i].iv
                 k += 1
         bodies_make(&self.lane.bodies, self.memory, m)
+        servos_make(&self.lane.servos, self.memory, s.ndrive, m.nv)
         prescribed_make(&self.lane.prescribed, self.memory, m.nv)
         holonomic_make(&self.lane.held, self.memory, s.count, m.nv)
         self.divide(False)
@@ -182,6 +186,20 @@ cdef class ModelStepper(Stepper):
         for c in range(self.shared.count):
             out[c] = NAN
 
+    # ---- drives --------------------------------------------------------------------------------------
+
+    cdef void drive_trial(self, double share) noexcept nogil:
+        # the forces of the drives, and their slopes, a share on the way of the trial
+        cdef Servos* x = &self.lane.servos
+        memset(x.force, 0, self.nv * sizeof(double))
+        memset(x.slope, 0, self.nv * sizeof(double))
+        drive_step(self.shared.drive, self.shared.ndrive, self.lane.state.q, self.lane.newton.y, share, self.lane.now.h,
+                   self.lane.drive.u, x.force, x.slope)
+
+    cdef bint solves_forces(self) noexcept nogil:
+        # whether a step solves for forces: the dynamics' prediction knows them where it starts only
+        return self.shared.m.damped or self.shared.m.rubbing or self.shared.ndrive > 0
+
     # ---- loads ---------------------------------------------------------------------------------------
 
     cdef bint loaded(self) noexcept nogil:
@@ -269,7 +287,7 @@ cdef class ModelStepper(Stepper):
     # ---- velocities and accelerations ----------------------------------------------------------------
 
     cdef void acceleration(self, double t, const double* q, const double* v, double* out) noexcept nogil:
-        # M a = tau - damping v - friction + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v)
+        # M a = tau - damping v - friction + drives + loads - c(q, v) - gravity + Dh^T lam, Dh a = -D2h(v, v)
         # (Johnson & Murphey 2009, eqs. 28, 29, 36)
         cdef const vt_model* m = self.shared.m
         cdef Bodies* b = &self.lane.bodies
@@ -279,6 +297,8 @@ cdef class ModelStepper(Stepper):
             b.force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
         if m.rubbing:
             add_friction(m, 1.0, v, -1.0, b.force)
+        if self.shared.ndrive:
+            add_drives(self.shared.drive, self.shared.ndrive, q, v, self.lane.drive.u, b.force)
         if self.loaded() or (self.shared.count and not self.shared.geared):
             self.place_bodies(q, v)
         if self.loaded():

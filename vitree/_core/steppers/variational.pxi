@@ -365,7 +365,7 @@ cdef class VariationalStepper(ModelStepper):
         # where M^-1 p turns it far. No motion, from which an exact direction leads to (M/h + c/2)^-1 p, may be better
         cdef Newton* x = &self.lane.newton
         cdef double moving
-        if not (self.shared.m.damped or self.shared.m.rubbing or self.loaded()):
+        if not (self.solves_forces() or self.loaded()):
             return
         moving = self.residual()
         memcpy(x.spare, x.y, self.nv * sizeof(double))
@@ -859,6 +859,25 @@ cdef class VariationalStepper(ModelStepper):
             if m.friction[k] != 0.0 and y[k] * (y[k] + d[k]) < 0.0 and y[k] * y[k] > h * h * m.friction_square[k]:
                 d[k] = -y[k]
 
+    cdef void stop_within_effort(self) noexcept nogil:
+        # a drive that a correction would take from one effort limit to the other stays in between, where its slope is:
+        # from there Newton's iteration converges, where it could cycle
+        cdef const vt_drive* s
+        cdef double* y = self.lane.newton.y
+        cdef double* d = self.lane.newton.d
+        cdef double h = self.lane.now.h, share = 1.0 - self.node_share(), before, after, slope
+        cdef int k, i
+        for k in range(self.shared.ndrive):
+            s = &self.shared.drive[k]
+            if s.effort == INFINITY:
+                continue
+            i = s.iv
+            slope = share * h * s.kp + s.kd
+            before = drive_at_ease(s, self.lane.state.q[s.iq] + share * y[i], y[i] / h, self.lane.drive.u)
+            after = before - slope * d[i] / h
+            if fabs(before) > s.effort and fabs(after) > s.effort and before * after < 0.0:
+                d[i] = before * h / slope
+
     cdef void correct(self) noexcept nogil:
         # y += d, lam += dlam
         cdef Newton* x = &self.lane.newton
@@ -941,8 +960,11 @@ cdef class VariationalStepper(ModelStepper):
             return status
         if p.solver == BROYDEN:
             self.broyden(p.k)
-        elif self.shared.m.rubbing:
-            self.stop_at_rest()
+        else:
+            if self.shared.m.rubbing:
+                self.stop_at_rest()
+            if self.shared.ndrive:
+                self.stop_within_effort()
         self.correct()
         self.lane.now.iterations += 1
         return OK
@@ -1001,7 +1023,7 @@ cdef class VariationalStepper(ModelStepper):
                     joint_turn_square(&m.body[i], x.d) > STEADY or joint_turn_square(&m.body[i], x.a) > STEADY):
                 return False
         off = self.largest_turn(x.d)
-        if off <= most * most or (required != SAME and (m.damped or m.rubbing) and turn < LONG_TURN):
+        if off <= most * most or (required != SAME and self.solves_forces() and turn < LONG_TURN):
             self.show_margin(turn, vt_sqrt(off) / most)
             return True
         return False
@@ -1072,7 +1094,7 @@ cdef class VariationalStepper(ModelStepper):
 
     cdef int signs_required(self) noexcept nogil:
         # backwards, where nothing moves, dissipation c leaves M - |h| c/2 of M: its signs say nothing
-        if self.lane.now.h < 0.0 and (self.shared.m.damped or self.shared.m.rubbing or self.loaded()):
+        if self.lane.now.h < 0.0 and (self.solves_forces() or self.loaded()):
             return ODD
         return self.shared.choices.required
 

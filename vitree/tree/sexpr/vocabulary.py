@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitree.mechanism import constraints, loads
+from vitree.mechanism import constraints, drives, loads
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
@@ -92,12 +92,13 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
+    "drive": (drives.Drive, '"joint" kp kd? effort_limit|\'none? velocity_limit|\'none? target|"input"? target_rate|"input"?'),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.
-SYMBOLS = {"own": None, "periodic": True}
+SYMBOLS = {"own": None, "periodic": True, "none": math.inf}
 #: Coordinates of the joints that have several.
 SIZES = {kind: len(of_v.split()) for kind, (_, of_v) in SEVERAL.items()}
 

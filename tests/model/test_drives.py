@@ -1,0 +1,278 @@
+"""Drives: servos that a step solves for."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from loaded_models import SINGLE, constrained_tree, coordinate, random_tree, singles
+from random_models import chain_flat
+
+import vitree as vt
+
+METHODS = ("linear-time", "midpoint")
+
+
+def turning(inertia=0.5, **drive):
+    """A body on a hinge through its centre of mass, without gravity."""
+    tree = vt.Tree("rotor", gravity=(0, 0, 0))
+    tree.world.add(vt.rx("hinge"), vt.body("rotor", 1.0, (inertia, inertia, inertia)))
+    tree.load(vt.Drive("hinge", **drive))
+    return tree.compile()
+
+
+def driven_tree(seed, base="fixed", gravity=False, nbody=5, **limits):
+    """A random tree with a drive on each joint of one coordinate, and a state of it."""
+    rng = np.random.default_rng(seed)
+    flat, q, v = random_tree(seed, nbody=nbody, kinds=SINGLE, base=base)
+    names = singles(flat)
+    kp, kd = 10 ** rng.uniform(-2, 4, len(names)), 10 ** rng.uniform(-3, 3, len(names))
+    drives = tuple(vt.Drive(name, a, b, **limits) for name, a, b in zip(names, kp, kd, strict=True))
+    if not gravity:
+        flat = replace(flat, gravity=np.zeros(3))
+    return vt.Model(replace(flat, loads=drives)), q, v, drives
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("dt", "kp", "kd"), [(1e-3, 2.0, 0.1), (0.1, 40.0, 3.0), (0.1, 1e4, 1e-3), (0.02, 1e-2, 1e3)])
+def test_the_work_of_a_drive_is_what_its_spring_and_damper_take(method, dt, kp, kd):
+    """One joint: p2 - p1 is the drive's impulse, h F v = -(gain of the spring) - h kd v^2 to round-off."""
+    run = vt.simulate(turning(kp=kp, kd=kd), [0.3], [0.6], duration=20 * dt, dt=dt, method=method)
+    force, rate = np.diff(run.p[:, 0]) / dt, np.diff(run.q[:, 0]) / dt
+    spring = 0.5 * kp * run.q[:, 0] ** 2
+    work = dt * force * rate
+    np.testing.assert_allclose(work, -np.diff(spring) - dt * kd * rate**2, rtol=0, atol=1e-9 * spring[0])
+    assert (np.diff(run.energy + spring) <= 1e-12 * (1 + spring[0])).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(12))
+def test_drives_never_give_energy(method, seed):
+    """Gains over six decades and dt over three: every step is solved, and the energy stays below its start."""
+    dt = 10 ** np.random.default_rng(seed).uniform(-4, -1)
+    model, q, v, drives = driven_tree(seed)
+    run = vt.simulate(model, q, v, duration=300 * dt, dt=dt, method=method)
+    places = [coordinate(model.flat, np.arange(model.nq), drive.joint) for drive in drives]
+    springs = sum(0.5 * d.kp * run.q[:, int(k)] ** 2 for d, k in zip(drives, places, strict=True))
+    total = run.energy + springs
+    # the energy at the nodes has the integrator's own band about what is kept
+    assert total.max() <= total[0] + 0.02 * run.kinetic.max()
+
+
+@pytest.mark.parametrize(("method", "chosen", "order"), [
+    ("linear-time", {}, 2), ("linear-time", {"solver": "newton"}, 2), ("linear-time", {"kinetic": "split"}, 2),
+    ("linear-time", {"order": 4}, 4), ("midpoint", {}, 2), ("midpoint", {"solver": "newton"}, 2),
+    ("midpoint", {"residual": "tree"}, 2), ("midpoint", {"order": 4}, 4), ("rk4", {}, 4),
+])  # fmt: skip
+def test_the_order_with_moving_targets(method, chosen, order):
+    flat, q, v = random_tree(4, nbody=5, kinds=SINGLE)
+    names = singles(flat)
+    drives = tuple(vt.Drive(name, 40.0, 3.0, target=f"{name} t", target_rate=f"{name} r") for name in names)
+    model = vt.Model(replace(flat, loads=drives))
+    inputs = {}
+    for k, name in enumerate(names):
+        inputs[f"{name} t"] = lambda t, k=k: 0.3 * np.sin(4 * t + k)
+        inputs[f"{name} r"] = lambda t, k=k: 1.2 * np.cos(4 * t + k)
+    exact = vt.simulate(model, q, v, duration=0.4, dt=1e-3, method="rk8", inputs=inputs)
+    errors = []
+    for dt in (0.02, 0.01, 0.005):
+        run = vt.simulate(model, q, v, duration=0.4, dt=dt, method=method, inputs=inputs, **chosen)
+        errors.append(np.abs(run.q[-1] - exact.q[-1]).max())
+    assert abs(np.log2(errors[0] / errors[-1]) / 2 - order) < (0.1 if order == 2 else 0.35), errors
+
+
+@pytest.mark.parametrize("chosen", [
+    {"solver": "recursive-newton"}, {"solver": "newton"}, {"kinetic": "split"}, {"residual": "tree"},
+    {"residual": "tree", "solver": "newton"}, {"alpha": 0.3},
+])  # fmt: skip
+@pytest.mark.parametrize("limits", [{}, {"effort_limit": 2.0}, {"effort_limit": 5.0, "velocity_limit": 3.0}])
+def test_directions_are_exact(chosen, limits):
+    """The residual at the solver's correction of a small change is the residual there, to the change's square."""
+    method = "linear-time" if "kinetic" in chosen else "midpoint"
+    if "solver" in chosen and "residual" not in chosen:
+        method = "linear-time"
+    model, q, v, _ = driven_tree(3, gravity=True, **limits)
+    rng = np.random.default_rng(1)
+    stepper = vt.METHODS[method](model, 0.01, **chosen).stepper
+    p = model.momentum_from_velocity(q, v)
+    y = 0.01 * v + 1e-3 * rng.standard_normal(model.nv)
+    r, _, d, _ = stepper.probe(0.0, q, p, y, np.zeros(0))
+    e = 1e-6
+    ahead, behind = (stepper.probe(0.0, q, p, y + s * e * d, np.zeros(0))[0] for s in (1, -1))
+    np.testing.assert_allclose((ahead - behind) / (2 * e), -r, rtol=0, atol=1e-6 * np.abs(r).max())
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4", "semi-implicit-euler"])
+def test_a_drive_at_its_limit_is_a_constant_force(method):
+    model = turning(kp=1e4, kd=10.0, effort_limit=2.0, target=100.0)
+    run = vt.simulate(model, duration=0.5, dt=1e-3, method=method)
+    np.testing.assert_allclose(run.v[:, 0], 2.0 / 0.5 * run.t, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_a_motor_comes_to_its_speed_as_its_line_says(method):
+    """I w' = T0 (1 - w/w0): w = w0 (1 - exp(-t T0/(I w0)))."""
+    model = turning(kp=1e4, effort_limit=2.0, velocity_limit=3.0, target=1e3)
+    rate = 2.0 / (0.5 * 3.0)
+    errors = []
+    for dt in (0.05, 0.025):
+        run = vt.simulate(model, duration=1.0, dt=dt, method=method)
+        errors.append(np.abs(run.v[:, 0] - 3.0 * (1 - np.exp(-rate * run.t))).max())
+    assert errors[1] < 1e-3 and 3.3 < errors[0] / errors[1] < (5 if method != "rk4" else 40)
+    braking = vt.simulate(model, [0.0], [5.0], duration=0.2, dt=0.01, method=method)
+    assert (np.diff(braking.v[:, 0]) <= 1e-12).all() or braking.v[-1, 0] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stiff_drives_at_their_limits_are_solved(method):
+    """Targets that jump, gains far beyond what dt resolves, small efforts: Newton's iteration never cycles."""
+    rng = np.random.default_rng(5)
+    for seed in range(6):
+        model, q, v, drives = driven_tree(seed, effort_limit=0.5)
+        model = vt.Model(replace(model.flat, loads=tuple(
+            replace(d, kp=1e5, kd=1e3, target=f"t{k}") for k, d in enumerate(drives))))  # fmt: skip
+        rows = np.repeat(rng.uniform(-1, 1, (20, len(drives))), 10, axis=0)
+        run = vt.simulate(model, q, v, duration=2.0, dt=0.01, method=method, inputs=rows, order=2)
+        assert np.isfinite(run.q).all()
+
+
+def test_accelerations_have_the_drives():
+    model, q, v, drives = driven_tree(2, gravity=True, effort_limit=7.0)
+    tau = np.zeros(model.nv)
+    for drive in drives:
+        joint = model.joint(drive.joint)
+        force = -drive.kp * q[joint.q_slice] - drive.kd * v[joint.v_slice]
+        tau[joint.v_slice] = np.clip(force, -7.0, 7.0)
+    np.testing.assert_allclose(model.forward_dynamics(q, v).acceleration, model.aba(q, v, tau - model.damping * v),
+                               rtol=1e-10, atol=1e-10)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_momentum_is_kept_by_drives_within(method):
+    """A floating tree without gravity: its momentum stays to round-off at a large step."""
+    flat, q, v = random_tree(6, nbody=6, kinds=SINGLE, base="free")
+    flat = replace(flat, gravity=np.zeros(3), damping=0 * flat.damping,
+                   loads=tuple(vt.Drive(name, 200.0, 5.0, target=0.3) for name in singles(flat)))  # fmt: skip
+    run = vt.simulate(vt.Model(flat), q, v, duration=1.0, dt=0.01, method=method)
+    np.testing.assert_allclose(run.momentum, np.broadcast_to(run.momentum[0], run.momentum.shape), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_drives_with_loops_friction_and_compositions(method):
+    model, q, v = constrained_tree(2, nbody=8, speed=0.5)
+    names = singles(model.flat)
+    flat = replace(model.flat, loads=tuple(vt.Drive(name, 50.0, 2.0) for name in names))
+    friction = np.array([0.1 if any(j.name in names and j.v_slice.start == k for j in flat.joints) else 0.0
+                         for k in range(model.nv)])  # fmt: skip
+    for more, order in (({}, 2), ({"friction": friction}, 2), ({}, 4)):
+        run = vt.simulate(vt.Model(replace(flat, **more)), q, v, duration=0.2, dt=0.005, method=method, order=order)
+        assert np.abs(run.constraint).max() < 1e-10
+        exact = vt.simulate(vt.Model(replace(flat, **more)), q, v, duration=0.2, dt=5e-4, method="rk8")
+        assert np.abs(model.difference(exact.q[-1], run.q[-1])).max() < (2e-3 if order == 2 else 1e-5)
+
+
+# ---- whole robots ------------------------------------------------------------------------------------------
+
+
+def test_drives_by_patterns():
+    model = vt.load_urdf(vt.find_robot("arm6"))
+    names = [joint.name for joint in model.joints]
+    driven = model.with_drives({names[2]: (200, 5), "*": {"kp": 100, "kd": 2, "effort_limit": 9.0}})
+    assert [d.joint for d in driven.drives] == names and driven.drives[2] == vt.Drive(
+        names[2], 200.0, 5.0, target=f"{names[2]} target"
+    )
+    assert driven.drives[0].effort_limit == 9.0 and driven.input_names == tuple(f"{name} target" for name in names)
+    goal = np.linspace(-0.3, 0.3, 6)
+    run = vt.simulate(driven, duration=1.0, dt=5e-3, targets=goal)
+    by_name = vt.simulate(driven, duration=1.0, dt=5e-3, targets=dict(zip(names, goal, strict=True)))
+    by_input = vt.simulate(driven, duration=1.0, dt=5e-3, inputs=goal)
+    assert run.q.tobytes() == by_name.q.tobytes() == by_input.q.tobytes()
+    sim = vt.Simulation(driven, dt=5e-3)
+    sim.step(targets=goal)
+    sim.step(199)
+    assert sim.q.tobytes() == run.q[-1].tobytes()
+    sim.step(targets={names[1]: 0.5})
+    assert sim.inputs[1] == 0.5 and sim.inputs[0] == goal[0]
+    limited = model.with_drives({"*": (100, 2)}, effort_limits=True)
+    assert [d.effort_limit for d in limited.drives] == [float(np.ravel(j.effort)[0]) for j in model.joints]
+
+
+def test_drives_of_reduced_and_euler_models():
+    reduced = vt.load_urdf(vt.find_robot("panda")).with_drives({"*": (100, 2)})
+    assert isinstance(reduced, vt.ReducedModel) and len(reduced.drives) == reduced.nv
+    goal = np.full(reduced.nv, 0.02)
+    sim = vt.Simulation(reduced, dt=2e-3, targets=goal)
+    sim.step(500)
+    run = vt.simulate(reduced, duration=1.0, dt=2e-3, targets=goal)
+    assert sim.q.tobytes() == run.q[-1].tobytes()
+    floating = vt.load_urdf(vt.find_robot("arm6"), base="free").euler().with_drives({"*": (50, 1)})
+    assert isinstance(floating, vt.EulerModel)
+
+
+def test_drives_in_pickles_and_resumed_runs(tmp_path):
+    flat = chain_flat(3)
+    names = singles(flat)
+    drives = (vt.Drive(names[0], 40.0, 2.0, 5.0, target="goal"), vt.Drive(names[1], 10.0, target=0.3))
+    model = vt.Model(replace(flat, loads=drives))
+    assert pickle.loads(pickle.dumps(model)) == model
+    inputs = {"goal": lambda t: np.sin(3 * t)}
+    for method in METHODS:
+        whole = vt.simulate(model, duration=0.4, dt=0.01, method=method, inputs=inputs)
+        part = vt.simulate(model, duration=0.15, dt=0.01, method=method, inputs=inputs)
+        part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
+        rest = vt.simulate(model, duration=0.25, resume=part, inputs=inputs)
+        assert rest.q.tobytes() == whole.q[15:].tobytes()
+
+
+def test_a_tree_with_drives_is_written_and_read():
+    tree = vt.Tree("driven")
+    tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
+    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("a", 1.0))
+    again = vt.read_sexpr(vt.write_sexpr(tree))
+    assert again.compile() == tree.compile() and again.loads == tree.loads
+
+
+# ---- what is wrong -------------------------------------------------------------------------------------------
+
+ARM = vt.load_urdf(vt.find_robot("arm6"))
+FIRST = ARM.joints[0].name
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: vt.Drive("a", -1.0), "kp of the drive"), (lambda: vt.Drive("a", 1.0, np.nan), "kd of the drive"),
+        (lambda: vt.Drive("a", 1.0, 1.0, effort_limit=0.0), "effort_limit"),
+        (lambda: vt.Drive("a", 1.0, velocity_limit=3.0), "give both"),
+        (lambda: vt.Drive("a", 1.0, target=np.inf), "target of the drive"),
+        (lambda: ARM.with_drives({"*_kne_*": (1, 2)}), "no driven joint"),
+        (lambda: ARM.with_drives({FIRST: (1, 2, 3)}), "must be .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: {"kp": 1, "gain": 2}}), "gain"),
+        (lambda: ARM.with_drives({FIRST: (1, 2)}).with_drives({FIRST: (1, 2)}), "has a drive already"),
+        (lambda: ARM.with_drives(3), "gains"),
+        (lambda: vt.load_urdf(vt.find_robot("arm6"), base="free").with_drives({"root": (1, 2)}), "root"),
+        (lambda: vt.simulate(ARM, duration=0.1, dt=0.01, targets=[1.0]), "none with an input"),
+        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, targets=[1.0]), "shape"),
+        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, targets={"jont": 1.0}), "jont"),
+        (lambda: vt.simulate(ARM.with_drives({"*": (1, 2)}), duration=0.1, dt=0.01, targets=np.full(6, np.nan)),
+         "finite"),
+    ],
+)  # fmt: skip
+def test_wrong_drives_are_refused(make, text):
+    with pytest.raises(vt.VitreeError, match=text):
+        make()
+
+
+def test_a_drive_on_a_ball_or_a_prescribed_joint_is_refused():
+    tree = vt.Tree("balls")
+    tree.world.add(vt.ball("hip"), vt.body("leg", 1.0, (0.1, 0.1, 0.1)))
+    tree.load(vt.Drive("hip", 1.0))
+    with pytest.raises(vt.ModelError, match="3 coordinates, not one"):
+        tree.compile()
+    tree = vt.Tree("crank")
+    tree.world.add(vt.rx("crank", kinematic=True), vt.body("arm", 1.0, (0.1, 0.1, 0.1)))
+    tree.load(vt.Drive("crank", 1.0))
+    with pytest.raises(vt.ModelError, match="moves as prescribed"):
+        tree.compile()
