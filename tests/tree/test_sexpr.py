@@ -189,6 +189,7 @@ EVERYTHING = """
   (spring "arm" "tip" 100) (damper "arm" "tip" 3) (attraction "arm" "tip" own own 1e-3) (attraction "mount" "tip" 2)
   (gravity-on ("a" "b") 0 0 -1) (wrench "tip" ("wind" 0 0) (0 "lift" -1) local) (wrench "arm" 0 0 1 "wind" 0 0)
   (joint-force "slide" "push") (joint-force "roll" 2.5) (joint-spring "roll" 4 0.5)
+  (drive "slide" 40 2 inf inf "goal") (drive "rail" 30 1 5 2 0.1 "rate") (drive "nut" 3)
   (nonlinear-spring "slide" (-1 0 1) (2 0 -3)))
 """
 

@@ -17,15 +17,15 @@ from vitree._core.types import ConstraintList, CoreModel
 from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
+from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of, product_of
-from vitree.mechanism.drives import Drive
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
-from vitree.model.finite import finite_result, no_result
 from vitree.model.driven import with_drives
+from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_drives, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System, set_once

@@ -14,6 +14,7 @@ import numpy as np
 from vitree.arguments import path_of
 from vitree.errors import VitreeError
 from vitree.mechanism import loads
+from vitree.mechanism.drives import Drive
 from vitree.model.model import Model
 from vitree.tree.elements import Coordinate, Element, body
 from vitree.tree.elements import frame as named
@@ -22,12 +23,12 @@ from vitree.tree.sexpr.syntax import Node, SexprError, Source, Text, expected, f
 from vitree.tree.sexpr.vocabulary import (
     COMPONENTS,
     JOINT_OPTIONS,
-    LIMITS,
     OPTIONS,
     SIZES,
     SPELLINGS,
     SYMBOLS,
     TRANSFORMS,
+    UNBOUNDED,
     field_of,
     slots,
     usage,
@@ -70,7 +71,7 @@ class Reader(Source):
 
     def _value(self, word: str, node: Node, head: str, form: str) -> Any:
         value = node.value
-        if not fits(word, node) or (isinstance(value, float) and math.isinf(value) and head not in LIMITS):
+        if not fits(word, node) or (isinstance(value, float) and math.isinf(value) and head not in UNBOUNDED):
             kinds = [expected(choice) for choice in word.split("|")]
             raise self.error(node, f"expected {' or '.join(kinds)} for {head}; write {usage(head, form)}")
         if node.is_text:
@@ -119,7 +120,7 @@ class Reader(Source):
                 setattr(tree, head, np.array(values[0]) if head == "gravity" else values[0])
                 return
             made = self._make(node, make, values)
-            (tree.load if isinstance(made, loads.Load) else tree.constrain)(made)
+            (tree.load if isinstance(made, loads.Load | Drive) else tree.constrain)(made)
 
     def _frames(self, above: Frame, top: Node) -> None:
         stack = [(above, top)]

@@ -92,13 +92,15 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
-    "drive": (drives.Drive, '"joint" kp kd? effort_limit|\'none? velocity_limit|\'none? target|"input"? target_rate|"input"?'),
+    "drive": (drives.Drive, '"joint" kp kd? effort_limit? velocity_limit? target|"input"? target_rate|"input"?'),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
+#: Heads whose numbers can be infinite.
+UNBOUNDED = {*LIMITS, "drive"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.
-SYMBOLS = {"own": None, "periodic": True, "none": math.inf}
+SYMBOLS = {"own": None, "periodic": True}
 #: Coordinates of the joints that have several.
 SIZES = {kind: len(of_v.split()) for kind, (_, of_v) in SEVERAL.items()}
 

@@ -32,7 +32,7 @@ def _written(value: Any) -> str:
         return "own"
     if isinstance(value, tuple | list | np.ndarray):
         return "(" + " ".join(_written(x) for x in value) + ")"
-    return "none" if value == math.inf else repr(float(value)).removesuffix(".0")
+    return repr(float(value)).removesuffix(".0")
 
 
 def _same(a, b) -> bool:
