@@ -75,6 +75,31 @@ cdef struct vt_drive:   # a servo on a joint of one coordinate
     double effort       # [N or N m] the largest force
     double speed        # [m/s or rad/s] at which a motor has none left
 
+cdef struct vt_contact:     # what two bodies, or a body and the world, may touch with; or a limit of a joint
+    int kind
+    int body_a          # -1: world
+    int body_b
+    int dim             # rows of its impulse: 3, or 1 without friction
+    int patch           # points of one body on one plane have the same, or -1
+    int iq              # of a joint's limit
+    int iv
+    double sign         # 1: a lower limit, -1: an upper one
+    double bound        # [m or rad]
+    double point_a[3]   # [m] in the bodies' core frames: a point, a centre, the first end of a segment
+    double point_b[3]
+    double end_a[3]     # the other end
+    double end_b[3]
+    double axes_b[9]    # columns: axes of a box, in body b's core frame
+    double half_b[3]    # [m] its half lengths
+    double radius_a     # [m]
+    double radius_b
+    double normal[3]    # of a plane in the world, unit
+    double offset       # [m] the plane is normal . x = offset
+    double friction
+    double restitution
+    double stiffness    # [N/m] infinite: the contact does not yield
+    double damping      # [N s/m]
+
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
     int body_a          # -1: world
@@ -118,6 +143,12 @@ cdef enum:
     PROFILE = 4         # q_a = table(q_b)
     USER = 5            # written in Python
 
+cdef enum:
+    ON_PLANE = 0        # a point or a sphere on a plane of the world
+    SEGMENTS = 1        # spheres and capsules: points within a radius of a segment
+    ON_BOX = 2          # a sphere on a box
+    AT_LIMIT = 3        # a coordinate at its limit
+
 cdef class CoreModel:
     cdef vt_model m
 
@@ -132,6 +163,11 @@ cdef class LoadList:
 cdef class DriveList:
     cdef vt_drive* list
     cdef readonly int count
+
+cdef class ContactList:
+    cdef vt_contact* list
+    cdef readonly int count
+    cdef readonly int patches
 
 cdef class ConstraintList:
     cdef vt_constraint* list

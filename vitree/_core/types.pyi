@@ -17,3 +17,10 @@ class DriveList:
 
 class ConstraintList:
     def __init__(self, constraints: Sequence[Mapping[str, Any]] = ()) -> None: ...
+
+
+class ContactList:
+    count: int
+    patches: int
+
+    def __init__(self, contacts: Sequence[Mapping[str, Any]] = ()) -> None: ...

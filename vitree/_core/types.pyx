@@ -159,6 +159,39 @@ cdef class DriveList:
         free(self.list)
 
 
+cdef class ContactList:
+    """Contacts for the core: mappings with the names of the fields of vt_contact."""
+
+    def __cinit__(self, contacts=()):
+        cdef int k, j
+        cdef vt_contact* e
+        self.count = len(contacts)
+        self.list = <vt_contact*>calloc(max(self.count, 1), sizeof(vt_contact))
+        if self.list == NULL:
+            raise MemoryError
+        for k, one in enumerate(contacts):
+            e = &self.list[k]
+            e.kind, e.dim = one["kind"], one["dim"]
+            e.body_a, e.body_b, e.patch = one.get("body_a", -1), one.get("body_b", -1), one.get("patch", -1)
+            e.iq, e.iv = one.get("iq", -1), one.get("iv", -1)
+            e.sign, e.bound = one.get("sign", 1.0), one.get("bound", 0.0)
+            e.radius_a, e.radius_b = one.get("radius_a", 0.0), one.get("radius_b", 0.0)
+            e.offset, e.friction, e.restitution = one.get("offset", 0.0), one.get("friction", 0.0), one.get("restitution", 0.0)
+            e.stiffness, e.damping = one.get("stiffness", float("inf")), one.get("damping", 0.0)
+            axes = one.get("axes_b", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
+            for j in range(9):
+                e.axes_b[j] = axes[j]
+            for j in range(3):
+                e.point_a[j], e.point_b[j] = one.get("point_a", (0.0,) * 3)[j], one.get("point_b", (0.0,) * 3)[j]
+                e.end_a[j] = one.get("end_a", one.get("point_a", (0.0,) * 3))[j]
+                e.end_b[j] = one.get("end_b", one.get("point_b", (0.0,) * 3))[j]
+                e.half_b[j], e.normal[j] = one.get("half_b", (0.0,) * 3)[j], one.get("normal", (0.0, 0.0, 1.0))[j]
+            self.patches = max(self.patches, e.patch + 1)
+
+    def __dealloc__(self):
+        free(self.list)
+
+
 cdef class ConstraintList:
     """Constraints for the core: mappings with the names of the fields of vt_constraint."""
 

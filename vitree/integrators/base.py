@@ -442,7 +442,7 @@ class Integrator:
             more += [{**row, "input": nu + k} for row in lower_wrench(model.index, wrench, {})]
         return {
             "loads": lower_loads(model.index, model.loads, tuple(more)) if more else model.load_list,
-            "constraints": model.constraint_list, "drives": model.drive_list, "user": model.written,
+            "constraints": model.constraint_list, "drives": model.drive_list, **_contacts(model), "user": model.written,
             "nu": nu, "inputs": self.inputs, "gates": len(self.pushes),
         }  # fmt: skip
 
@@ -596,3 +596,8 @@ def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
             f'the wrench on "{frame}" must be six finite numbers (torque, force), not {shown(wrench)}'
         ) from None
     return tuple(array[:3]), tuple(array[3:])
+
+
+def _contacts(model) -> dict[str, Any]:
+    found = model.__dict__.get("contact_list")
+    return {} if found is None else {"contacts": found}

@@ -8,14 +8,14 @@ cdef enum:              # how steps adapt themselves
 ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 
 
-cdef class ComposedStepper(VariationalStepper):
+cdef class ComposedStepper(TouchingStepper):
     """Base of the discretisations; a step has `stages` substeps, each with shares of the step and histories."""
 
     cdef double* q_start                # (nq,) the state where the step starts
     cdef double* x_start                # (nv,)
 
     def __init__(self, *args, **options):
-        VariationalStepper.__init__(self, **options)
+        TouchingStepper.__init__(self, **options)
         self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
 
     cdef int rows_each(self) noexcept nogil:
@@ -78,6 +78,8 @@ cdef class ComposedStepper(VariationalStepper):
                 return status
         memcpy(self.q_start, self.lane.state.q, self.nq * sizeof(double))
         memcpy(self.x_start, self.lane.state.x, self.nv * sizeof(double))
+        if self.ntouch:
+            self.note_touch()
         if c.stages > 1:
             status = self.substeps(1)
         if unsolved(status) or status == NOT_FINITE:
@@ -144,5 +146,7 @@ cdef class ComposedStepper(VariationalStepper):
             memcpy(self.lane.state.x, self.x_start, self.nv * sizeof(double))
             clock.h_last, clock.restarted = before.h_last, True
             self.lane.progress.opening = opening
+            if self.ntouch:
+                self.put_back_touch()
             self.forget()
         return status

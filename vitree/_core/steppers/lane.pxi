@@ -190,6 +190,7 @@ cdef struct Newton:
     double* past_size
     double share                # of the pace, in the substep at hand
     int stage                   # the substep at hand
+    bint turned                 # the rows Dh2 are by increments already
 
 
 cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_ssize_t broyden) except -1:

@@ -14,6 +14,7 @@ cdef enum:
     DEPENDENT = 5
     NO_STEP = 6
     WRONG_BRANCH = 7
+    NO_MEMORY = 8
 
 cdef enum:
     WATCHED = 3         # numbers of a step beside its records
@@ -31,6 +32,7 @@ STATUS_TEXT = {
     NOT_FINITE: f"the state became infinite or NaN, or grew beyond {LARGEST:g}",
     DEPENDENT: "the constraints depend on each other: some are redundant, or the configuration is singular",
     WRONG_BRANCH: "the solution found is not the one that continues from no motion: dt is too long for this motion",
+    NO_MEMORY: "there is no memory for so many contacts",
     NO_STEP: "no valid adaptive step length was found; use a smaller dt",
 }
 

@@ -443,6 +443,7 @@ cdef class VariationalStepper(ModelStepper):
                 if self.lane.fronts.planned:
                     memcpy(self.lane.fronts.pose1, self.lane.bodies.pose, self.shared.m.nbody * sizeof(Pose))
             self.reach_node(x.y, self.lane.state.q2)
+            x.turned = False
             if self.shared.plain:
                 constraints(self.shared.m, self.shared.constraint, self.shared.count, self.lane.state.q2, NULL, held.h, NULL,
                             NULL, NULL)
@@ -656,6 +657,7 @@ cdef class VariationalStepper(ModelStepper):
             status = self.multiply_on(&self.shared.islands.at[k])
             if status != OK:
                 return status
+        x.turned = True
         for k in range(self.shared.count):
             x.z[self.shared.islands.member[k]] = x.w[k]
         if self.lane.fronts.planned:
@@ -815,7 +817,8 @@ cdef class VariationalStepper(ModelStepper):
         for c in range(rows):
             # in place: the next residual makes Dh2 anew
             row = held.Dh2 + member[c] * n
-            self.by_increments(on.body, on.body_end, row)
+            if not x.turned:
+                self.by_increments(on.body, on.body_end, row)
             entries = nonzeros(row + on.v, on.v_end - on.v, held.columns)
             for e in range(rows):
                 A[c * rows + e] = inner_at(row + on.v, response + member[e] * n + on.v, held.columns, entries)

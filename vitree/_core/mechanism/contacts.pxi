@@ -1,0 +1,152 @@
+# Where bodies may touch: gaps, normals, the points in contact, and how far these slide in a step. One lane.
+
+from libc.math cimport atan2
+
+cdef struct Touch:      # a contact at a configuration; world axes
+    double gap          # [m or rad]
+    Vec3 n              # unit, from b to a
+    Vec3 t1             # unit, across n
+    Vec3 t2
+    Vec3 a              # the material points that touch
+    Vec3 b
+    Vec3 arm_a          # from the bodies' origins to these points
+    Vec3 arm_b
+
+
+cdef inline Vec3 origin_of(const Pose* pose, int body) noexcept nogil:
+    return pose[body].o if body >= 0 else zero3()
+
+
+cdef inline Mat3 axes_of(const Pose* pose, int body) noexcept nogil:
+    return pose[body].R if body >= 0 else identity3()
+
+
+cdef inline Vec3 placed(const Pose* pose, int body, const double* point) noexcept nogil:
+    # a point of a body in the world
+    return add(origin_of(pose, body), mul(axes_of(pose, body), constant3(point)))
+
+
+cdef inline double clamp(double x, double low, double high) noexcept nogil:
+    return min(max(x, low), high)
+
+
+cdef void closest_points(Vec3 p, Vec3 d, Vec3 q, Vec3 e, Vec3* a, Vec3* b) noexcept nogil:
+    # of the segments from p along d and from q along e (Ericson 2005, "Real-time collision detection", 5.1.9)
+    cdef Vec3 r = sub(p, q)
+    cdef double dd = dot(d, d), ee = dot(e, e), f = dot(e, r), c = dot(d, r), g = dot(d, e), s = 0.0, t = 0.0, den
+    if dd > 0.0 and ee > 0.0:
+        den = dd * ee - g * g
+        s = clamp((g * f - c * ee) / den, 0.0, 1.0) if den > 1e-14 * dd * ee else 0.0
+        t = (g * s + f) / ee
+        if t < 0.0 or t > 1.0:
+            t = clamp(t, 0.0, 1.0)
+            s = clamp((g * t - c) / dd, 0.0, 1.0)
+    elif dd > 0.0:
+        s = clamp(-c / dd, 0.0, 1.0)
+    elif ee > 0.0:
+        t = clamp(f / ee, 0.0, 1.0)
+    a[0] = axpy(s, d, p)
+    b[0] = axpy(t, e, q)
+
+
+cdef inline void across(Touch* x) noexcept nogil:
+    # t1 and t2
+    cdef Vec3 t = vec3(1.0, 0.0, 0.0) if fabs(x.n.x) < 0.9 else vec3(0.0, 1.0, 0.0)
+    t = axpy(-dot(x.n, t), x.n, t)
+    x.t1 = scale(1.0 / vt_sqrt(dot(t, t)), t)
+    x.t2 = cross(x.n, x.t1)
+
+
+cdef inline void between_centres(Touch* x, Vec3 a, Vec3 b, double radius_a, double radius_b) noexcept nogil:
+    # of two spheres
+    cdef Vec3 d = sub(a, b)
+    cdef double length = vt_sqrt(dot(d, d))
+    x.gap = length - radius_a - radius_b
+    x.n = scale(1.0 / length, d) if length > 0.0 else vec3(0.0, 0.0, 1.0)
+    x.a = axpy(-radius_a, x.n, a)
+    x.b = axpy(radius_b, x.n, b)
+
+
+cdef void on_box(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
+    # a sphere of body a on a box of body b: the nearest point of the box; from within, of the nearest face
+    cdef Vec3 centre = placed(pose, e.body_a, e.point_a)
+    cdef Mat3 R = axes_of(pose, e.body_b), A
+    cdef Vec3 at = placed(pose, e.body_b, e.point_b), y, away
+    cdef double c[3]
+    cdef double near[3]
+    cdef double depth, least = INFINITY
+    cdef int k, face = 0
+    A.x, A.y, A.z = (mul(R, constant3(e.axes_b)), mul(R, constant3(e.axes_b + 3)), mul(R, constant3(e.axes_b + 6)))
+    store3(c, tmul(A, sub(centre, at)))
+    for k in range(3):
+        near[k] = clamp(c[k], -e.half_b[k], e.half_b[k])
+        depth = e.half_b[k] - fabs(c[k])
+        if depth < least:
+            least, face = depth, k
+    if least > 0.0:
+        near[face] = e.half_b[face] if c[face] >= 0.0 else -e.half_b[face]
+        y = add(at, mul(A, load3(near)))
+        away = vec3(1.0 if face == 0 else 0.0, 1.0 if face == 1 else 0.0, 1.0 if face == 2 else 0.0)
+        x.n = mul(A, scale(1.0 if c[face] >= 0.0 else -1.0, away))
+        x.gap = -least - e.radius_a
+        x.a, x.b = axpy(-e.radius_a, x.n, centre), y
+        return
+    y = add(at, mul(A, load3(near)))
+    between_centres(x, centre, y, e.radius_a, 0.0)
+
+
+cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, Touch* x) noexcept nogil:
+    # the contact at q, all but t1 and t2
+    cdef Vec3 a, b, from_a, from_b
+    if e.kind == AT_LIMIT:
+        x.gap = e.sign * (q[e.iq] - e.bound)
+        x.n = x.a = x.b = x.arm_a = x.arm_b = zero3()
+        return
+    if e.kind == ON_PLANE:
+        a = placed(pose, e.body_a, e.point_a)
+        x.n = constant3(e.normal)
+        x.gap = dot(x.n, a) - e.offset - e.radius_a
+        x.a = axpy(-e.radius_a, x.n, a)
+        x.b = axpy(-x.gap, x.n, x.a)
+    elif e.kind == SEGMENTS:
+        from_a, from_b = placed(pose, e.body_a, e.point_a), placed(pose, e.body_b, e.point_b)
+        closest_points(from_a, sub(placed(pose, e.body_a, e.end_a), from_a), from_b,
+                       sub(placed(pose, e.body_b, e.end_b), from_b), &a, &b)
+        between_centres(x, a, b, e.radius_a, e.radius_b)
+    else:
+        on_box(e, pose, x)
+    x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
+
+
+cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
+    # the rotation vector that takes axes A to axes B, less than half a turn
+    cdef Mat3 D = mul3(B[0], transpose(A[0]))
+    cdef Vec3 s = vec3(0.5 * (D.y.z - D.z.y), 0.5 * (D.z.x - D.x.z), 0.5 * (D.x.y - D.y.x))
+    cdef double sine = vt_sqrt(dot(s, s)), cosine = 0.5 * (D.x.x + D.y.y + D.z.z - 1.0)
+    if sine < 1e-8:
+        return s
+    return scale(atan2(sine, cosine) / sine, s)
+
+
+cdef Vec3 slid_end(const Touch* x, const Pose* before, const Pose* after, int body, Vec3 at, double radius,
+                   double sense) noexcept nogil:
+    # displacement of the end of a contact on a body: of a point, that of the material point; of a sphere, that of its
+    # centre and what it rolls, rotation x (arm from the centre), the arm being -sense radius n
+    cdef Mat3 R1, R2
+    cdef Vec3 arm, c, moved
+    if body < 0:
+        return zero3()
+    R1, R2 = before[body].R, after[body].R
+    if radius == 0.0:
+        arm = sub(at, before[body].o)
+        return sub(add(after[body].o, mul(R2, tmul(R1, arm))), at)
+    arm = scale(-sense * radius, x.n)
+    c = sub(at, arm)
+    moved = sub(add(after[body].o, mul(R2, tmul(R1, sub(c, before[body].o)))), c)
+    return add(moved, cross(turn_between(&R1, &R2), arm))
+
+
+cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Pose* after, bint rolls) noexcept nogil:
+    # displacement of a against b in a step; rolls: spheres roll, else they are points
+    return sub(slid_end(x, before, after, e.body_a, x.a, e.radius_a if rolls else 0.0, 1.0),
+               slid_end(x, before, after, e.body_b, x.b, e.radius_b if rolls else 0.0, -1.0))

@@ -1,0 +1,744 @@
+# Contact with friction around a variational step: an impulse of the node's momentum, then the step,
+#     p1+ = p1 + J1^T lam,  (q2, p2) = F_h(q1, p1+),
+#     0 <= lam_n  _|_  (gap(q2) - min(0, gap(q1)))/h >= 0,    lam_t against the slip s/h within the cone,
+# solved for together with the step's increment. Friction acts half against the slip of the last step, half against that
+# of this one, which makes sliding second order.
+
+cdef enum:
+    TOUCH_PASSES = 30       # most corrections of a step with contacts
+
+#: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
+cdef double TOUCH_TOLERANCE = 1e-9
+cdef double TOUCH_ROUNDING = 1e-14
+#: [m/s] slower than this it does not slide
+cdef double SLIDING = 1e-7
+#: The complementarity problem of a pass is solved to this share of what the pass began with
+cdef double TOUCH_SHARE = 1e-2
+#: A correction that leaves more than this share asks for another operator
+cdef double TOUCH_CONTRACTION = 0.05
+
+
+cdef struct TouchRow:       # an impulse in the ports of its bodies: wrenches about their origins, or a force on a coordinate
+    int a                   # the first row of a port, or -1
+    int b
+    int size                # rows of a port: 6, or 1
+    double on_a[6]          # (torque, force)
+    double on_b[6]
+
+
+cdef struct Touching:
+    # kept
+    double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
+    double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
+    int* active             # (contacts,) it pushed in the last step
+    # of a step
+    Touch* here             # (contacts,) at node 1
+    Touch* there            # (contacts,) at node 2
+    Pose* pose1             # (nbody,)
+    Pose* pose2
+    double* guess           # (contacts, 3) impulses to begin with, world axes
+    int* member             # (contacts,) those in the solve
+    int* within             # (contacts,) whether it is one of them
+    int count
+    int solved              # the step was solved with these contacts
+    int opened              # the step begins with an impact: `blow` acts
+    double* blow            # (nv,) the impulse of an impact
+    double* kick            # (nv,) the impulse of the contacts, and of an impact
+    int* patch_count        # (patches,) members of a patch
+    Vec3* patch_centre      # (patches,) their mean, in the body
+    Vec3* patch_slip        # (patches,) of the centre, and the turn about the normal
+    double* patch_turn
+    # ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force
+    int* port_of_body       # (nbody,) its first row, or -1
+    int ports               # rows
+    int ports_room
+    double* rows            # (ports, nv) node 1
+    double* rows2           # (ports, nv) node 2
+    double* response        # (ports, nv) what the operator answers
+    double* z_response      # (ports, count)
+    double* P               # (ports, ports) -rows2 response/h
+    double* u               # (ports,)
+    TouchRow* W1            # (rows of the cones,)
+    TouchRow* W2
+    double* T               # (ports,)
+    int rows_room
+    double* r               # (nv,) the residual, kept while ports are answered
+    double* h               # (count,) and what the constraints lack
+    double* w               # (rows of the cones,) velocities as they are
+    Cones cones
+    # what is told of a step that was not solved
+    int worst               # the contact, or -1
+    double residual         # [m/s]
+    long passes             # since the state was set
+
+
+cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count) except -1:
+    x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
+    x.active = memory.kept_ints(contacts, 0, 1)
+    x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
+    x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+    x.guess = memory.scratch_reals(3 * contacts)
+    x.member = <int*>memory.scratch(contacts * sizeof(int))
+    x.within = <int*>memory.scratch(contacts * sizeof(int))
+    x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
+    x.h = memory.scratch_reals(count)
+    x.patch_count = <int*>memory.scratch(patches * sizeof(int))
+    x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
+    x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
+    x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
+    return 0
+
+
+cdef void touching_free(Touching* x) noexcept nogil:
+    free(x.cones.G)
+    free(x.rows)
+    free(x.W1)
+
+
+cdef int ports_room(Touching* x, int ports, int nv, int count) noexcept nogil:
+    # make room for so many ports; what they held is lost
+    cdef size_t n = ports + 12, reals
+    cdef double* at
+    if ports <= x.ports_room:
+        return OK
+    reals = 3 * n * nv + n * count + n * n + 2 * n
+    at = <double*>realloc(x.rows, reals * sizeof(double))
+    if at == NULL:
+        return NO_MEMORY
+    x.ports_room = <int>n
+    x.rows, x.rows2, x.response = at, at + n * nv, at + 2 * n * nv
+    at += 3 * n * nv
+    x.z_response, x.P = at, at + n * count
+    at += n * count + n * n
+    x.u, x.T = at, at + n
+    return OK
+
+
+cdef int rows_room(Touching* x, int rows) noexcept nogil:
+    cdef size_t n = 2 * rows + 24
+    cdef TouchRow* at
+    if rows <= x.rows_room:
+        return OK
+    at = <TouchRow*>realloc(x.W1, 2 * n * sizeof(TouchRow) + n * sizeof(double))
+    if at == NULL:
+        return NO_MEMORY
+    x.rows_room = <int>n
+    x.W1, x.W2, x.w = at, at + n, <double*>(at + 2 * n)
+    return OK
+
+
+cdef inline double along_row(const TouchRow* W, const double* x) noexcept nogil:
+    # W^T x of a vector over the ports
+    cdef double s = 0.0
+    if W.a >= 0:
+        s = vt_inner(W.size, W.on_a, x + W.a)
+    if W.b >= 0:
+        s += vt_inner(6, W.on_b, x + W.b)
+    return s
+
+
+cdef inline void add_touch_row(const TouchRow* W, double size, double* x) noexcept nogil:
+    # x += size W
+    if W.a >= 0:
+        vt_add_row(W.size, size, W.on_a, x + W.a)
+    if W.b >= 0:
+        vt_add_row(6, size, W.on_b, x + W.b)
+
+
+cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept nogil:
+    store3(to, add(cross(arm, f), couple))
+    store3(to + 3, f)
+
+
+cdef void body_ports(const vt_model* m, const Pose* pose, int body, double* rows) noexcept nogil:
+    # (6, nv): how the coordinates turn a body and move its origin
+    cdef int i = body, k, nv = m.nv
+    cdef const vt_body* b
+    cdef Vec3 w, v, arm = zero3()
+    memset(rows, 0, 6 * nv * sizeof(double))
+    while i >= 0:
+        b = &m.body[i]
+        for k in range(joint_nv(b)):
+            joint_column(b, pose[i].R, k, &w, &v)
+            v = add(v, cross(w, arm))
+            rows[b.iv + k], rows[nv + b.iv + k], rows[2 * nv + b.iv + k] = w.x, w.y, w.z
+            rows[3 * nv + b.iv + k], rows[4 * nv + b.iv + k], rows[5 * nv + b.iv + k] = v.x, v.y, v.z
+        arm = add(arm, pose[i].t)
+        i = b.parent
+
+
+cdef class TouchingStepper(VariationalStepper):
+    """Variational steps of a model whose bodies may touch; ``contacts`` is a ContactList."""
+
+    cdef readonly ContactList contacts
+    cdef const vt_contact* touch
+    cdef int ntouch
+    cdef Touching own_touch
+    cdef double* lam_start              # the kept arrays where the step starts
+    cdef double* way_start
+    cdef int* active_start
+
+    def __init__(self, *args, **options):
+        VariationalStepper.__init__(self, **options)
+        self.contacts = options.get("contacts", ContactList())
+        self.touch, self.ntouch = self.contacts.list, self.contacts.count
+        if self.ntouch:
+            touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
+                          self.shared.count)
+            self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
+                                              self.memory.scratch_reals(3 * self.ntouch))
+            self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
+
+    def __dealloc__(self):
+        touching_free(&self.own_touch)
+
+    # ---- what lies behind ------------------------------------------------------------------------------
+
+    cdef void begin(self) noexcept nogil:
+        VariationalStepper.begin(self)
+        if self.ntouch:
+            memset(self.own_touch.lam, 0, 3 * self.ntouch * sizeof(double))
+            memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
+            memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
+            self.own_touch.passes = 0
+
+    cdef void note_touch(self) noexcept nogil:
+        memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
+        memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
+        memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
+
+    cdef void put_back_touch(self) noexcept nogil:
+        memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
+        memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
+        memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
+
+    cdef void accept(self) noexcept nogil:
+        VariationalStepper.accept(self)
+        if self.ntouch:
+            self.keep_touch()
+
+    cdef void keep_touch(self) noexcept nogil:
+        # the impulses, and which way each contact slid
+        cdef Touching* x = &self.own_touch
+        cdef const Touch* at
+        cdef Vec3 lam, way
+        cdef double size
+        cdef int k, c, o
+        memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+        memset(x.active, 0, self.ntouch * sizeof(int))
+        if not x.solved:
+            return
+        for k in range(x.count):
+            c, o = x.member[k], x.cones.row[k]
+            if not x.cones.lam[o] > 0.0:
+                continue
+            x.active[c] = True
+            if self.touch[c].kind == AT_LIMIT:
+                x.lam[3 * c] = x.cones.lam[o]
+                continue
+            at = &x.here[c]
+            lam = scale(x.cones.lam[o], at.n)
+            if x.cones.dim[k] == 3:
+                lam = axpy(x.cones.lam[o + 1], at.t1, axpy(x.cones.lam[o + 2], at.t2, lam))
+                size = vt_sqrt(x.w[o + 1] * x.w[o + 1] + x.w[o + 2] * x.w[o + 2])
+                if size > SLIDING:
+                    way = axpy(x.w[o + 1] / size, at.t1, scale(x.w[o + 2] / size, at.t2))
+                    store3(x.way + 3 * c, way)
+            store3(x.lam + 3 * c, lam)
+
+    # ---- the step ------------------------------------------------------------------------------------------
+
+    cdef double residual(self) noexcept nogil:
+        # less the impulses of the contacts
+        cdef double e = VariationalStepper.residual(self)
+        cdef int k
+        if not self.ntouch or not (self.own_touch.count or self.own_touch.opened) or not isfinite(e):
+            return e
+        for k in range(self.nv):
+            self.lane.newton.r[k] -= self.own_touch.kick[k]
+        self.clear_locked(self.lane.newton.r)
+        return self.weighted(largest(self.lane.newton.r, self.nv))
+
+    cdef int attempt(self) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef int c, status
+        cdef bint pushed = False
+        if not self.ntouch:
+            return VariationalStepper.attempt(self)
+        self.place_touches(self.lane.state.q, x.pose1, x.here)
+        x.count, x.opened, x.solved, x.worst = 0, False, False, -1
+        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+        for c in range(self.ntouch):
+            across(&x.here[c])
+            x.within[c] = x.active[c]
+            pushed = pushed or x.active[c]
+        if not pushed:
+            # a step without contacts; where it ends some may be new
+            status = VariationalStepper.attempt(self)
+            if status != OK or not self.join():
+                return status
+            status = self.solve_touches()
+        else:
+            self.lane.now.iterations = 0
+            self.lane.now.contraction = NAN
+            self.lane.economy.age += 1
+            if self.lane.progress.opening and self.shared.count:
+                self.velocity(self.lane.state.q, self.lane.state.x, self.lane.newton.v)
+                memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
+            self.predict()
+            status = self.solve_touches()
+        if unsolved(status) and self.lane.now.cause == OK:
+            # from no motion, whose exact direction knows what the step solves for
+            self.lane.guess.seen.count = 0
+            self.no_multipliers()
+            memset(self.lane.newton.y, 0, self.nv * sizeof(double))
+            self.lock_increment()
+            status = self.solve_touches()
+        return status
+
+    cdef void place_touches(self, const double* q, Pose* pose, Touch* to) noexcept nogil:
+        cdef int c
+        forward_kinematics(self.shared.m, q, pose)
+        for c in range(self.ntouch):
+            touch_at(&self.touch[c], q, pose, &to[c])
+
+    cdef bint join(self) noexcept nogil:
+        # contacts that the trial closes beyond where they were come in; whether there are any
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        cdef bint more = False
+        self.place_touches(self.lane.state.q2, x.pose2, x.there)
+        for c in range(self.ntouch):
+            if not x.within[c] and x.there[c].gap < min(0.0, x.here[c].gap) - 1e-13:
+                x.within[c] = more = True
+        return more
+
+    cdef int solve_touches(self) noexcept nogil:
+        # passes from the increment at hand until no contact is missing
+        cdef Touching* x = &self.own_touch
+        cdef int status
+        while True:
+            status = self.gather()
+            if status == OK:
+                status = self.iterate_touches()
+            if status == OK:
+                status = self.finish()
+            if status != OK:
+                return status
+            self.remember()
+            if not self.join():
+                x.solved = True
+                return OK
+
+    cdef void remember(self) noexcept nogil:
+        # the impulses, as a guess
+        cdef Touching* x = &self.own_touch
+        cdef const Touch* at
+        cdef Vec3 lam
+        cdef int k, c, o
+        for k in range(x.count):
+            c, o = x.member[k], x.cones.row[k]
+            at = &x.here[c]
+            if self.touch[c].kind == AT_LIMIT:
+                x.guess[3 * c] = x.cones.lam[o]
+                continue
+            lam = scale(x.cones.lam[o], at.n)
+            if x.cones.dim[k] == 3:
+                lam = axpy(x.cones.lam[o + 1], at.t1, axpy(x.cones.lam[o + 2], at.t2, lam))
+            store3(x.guess + 3 * c, lam)
+
+    # ---- the contacts in the solve ---------------------------------------------------------------------
+
+    cdef int gather(self) noexcept nogil:
+        # the contacts in the solve: their cones, guesses, ports and the rows at node 1
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef const vt_contact* e
+        cdef const Touch* at
+        cdef Vec3 lam, way
+        cdef int c, k = 0, n = 0, status
+        for c in range(self.ntouch):
+            if x.within[c]:
+                x.member[k] = c
+                n += self.touch[c].dim
+                k += 1
+        x.count = k
+        status = cones_room(y, k, n)
+        if status == OK:
+            status = rows_room(x, n)
+        if status != OK:
+            return status
+        y.count, y.n, n = k, n, 0
+        for k in range(x.count):
+            c = x.member[k]
+            e, at = &self.touch[c], &x.here[c]
+            y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
+            y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
+            if e.kind == AT_LIMIT:
+                y.lam[n] = x.guess[3 * c]
+            else:
+                lam = load3(x.guess + 3 * c)
+                y.lam[n] = dot(lam, at.n)
+                if e.dim == 3:
+                    y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
+                    way = load3(x.way + 3 * c)
+                    if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
+                        # half of the friction against the slip of the last step
+                        y.mu[k] *= 0.5
+                        y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
+            n += e.dim
+        return self.place_ports()
+
+    cdef int place_ports(self) noexcept nogil:
+        # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef int k, i, side, body, status, ports = 0, nv = self.nv
+        for i in range(self.shared.m.nbody):
+            x.port_of_body[i] = -1
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.kind == AT_LIMIT:
+                ports += 1
+                continue
+            for side in range(2):
+                body = e.body_b if side else e.body_a
+                if body >= 0 and x.port_of_body[body] < 0:
+                    x.port_of_body[body] = ports
+                    ports += 6
+        status = ports_room(x, ports, nv, self.shared.count)
+        if status != OK:
+            return status
+        x.ports = ports
+        # limits behind the bodies, in the order of the contacts
+        ports = 0
+        for i in range(self.shared.m.nbody):
+            if x.port_of_body[i] >= 0:
+                x.port_of_body[i] = ports
+                body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
+                ports += 6
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.kind == AT_LIMIT:
+                memset(x.rows + ports * nv, 0, nv * sizeof(double))
+                x.rows[ports * nv + e.iv] = e.sign
+                ports += 1
+        self.centre_patches()
+        self.write_rows(x.here, x.pose1, x.W1, False)
+        return OK
+
+    cdef void centre_patches(self) noexcept nogil:
+        # the mean of the points of each patch, in its body
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef int k, p
+        memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
+        for p in range(self.contacts.patches):
+            x.patch_centre[p] = zero3()
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.patch >= 0:
+                x.patch_count[e.patch] += 1
+                x.patch_centre[e.patch] = add(x.patch_centre[e.patch], self.body_point(x.member[k]))
+        for p in range(self.contacts.patches):
+            if x.patch_count[p] > 1:
+                x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
+
+    cdef Vec3 body_point(self, int c) noexcept nogil:
+        # the material point of body a, in the body
+        return tmul(self.own_touch.pose1[self.touch[c].body_a].R, self.own_touch.here[c].arm_a)
+
+    cdef bint on_patch(self, int c) noexcept nogil:
+        return self.touch[c].patch >= 0 and self.own_touch.patch_count[self.touch[c].patch] > 1
+
+    cdef void write_rows(self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
+        # the rows of all contacts in the ports; end: of the gap and the slip by displacements at node 2
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const Touch* at
+        cdef const Touch* before
+        cdef TouchRow* to
+        cdef Vec3 arm_a, arm_b, centre, d, t
+        cdef int k, c, j, limit = x.ports
+        for k in range(x.count):
+            if self.touch[x.member[k]].kind == AT_LIMIT:
+                limit -= 1
+        for k in range(x.count):
+            c = x.member[k]
+            e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
+            to.b, to.size = -1, 6
+            if e.kind == AT_LIMIT:
+                to.a, to.size, to.on_a[0] = limit, 1, 1.0
+                limit += 1
+                continue
+            to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
+            to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
+            put_wrench(to.on_a, at.arm_a, at.n, zero3())
+            put_wrench(to.on_b, at.arm_b, neg(at.n), zero3())
+            if e.dim == 1:
+                continue
+            if self.on_patch(c):
+                # all points of a patch slide as its centre does, and turn about it
+                centre = mul(pose[e.body_a].R, x.patch_centre[e.patch])
+                d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+                if end:
+                    d = scale(0.5, add(d, mul(pose[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))))
+                d = cross(before.n, d)
+                for j in range(2):
+                    t = before.t2 if j else before.t1
+                    to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
+                    put_wrench(to[1 + j].on_a, centre, t, scale(dot(d, t), before.n))
+                continue
+            arm_a, arm_b = before.arm_a, before.arm_b
+            if end and e.body_a >= 0:
+                arm_a = self.carried_arm(e.body_a, pose, before.arm_a, before.n, e.radius_a)
+            if end and e.body_b >= 0:
+                arm_b = self.carried_arm(e.body_b, pose, before.arm_b, before.n, -e.radius_b)
+            for j in range(2):
+                t = before.t2 if j else before.t1
+                to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
+                put_wrench(to[1 + j].on_a, arm_a, t, zero3())
+                put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
+
+    cdef Vec3 carried_arm(self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
+        # of the material point at node 2; of a sphere that rolls, of the centre at node 2 and the lever -radius n
+        cdef Vec3 lever = scale(-radius, n)
+        return add(mul(pose[body].R, tmul(self.own_touch.pose1[body].R, sub(arm, lever))), lever)
+
+    # ---- velocities over the step --------------------------------------------------------------------------
+
+    cdef void measure_touches(self) noexcept nogil:
+        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const Touch* at
+        cdef double inverse = 1.0 / self.lane.now.h, hold
+        cdef Vec3 s
+        cdef int k, c, o
+        self.reach_node(self.lane.newton.y, self.lane.state.q2)
+        forward_kinematics(self.shared.m, self.lane.state.q2, x.pose2)
+        for k in range(x.count):
+            c = x.member[k]
+            touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.there[c])
+        self.slide_patches()
+        for k in range(x.count):
+            c, o = x.member[k], x.cones.row[k]
+            e, at = &self.touch[c], &x.here[c]
+            if e.stiffness == INFINITY:
+                x.w[o] = (x.there[c].gap - min(0.0, at.gap)) * inverse
+            else:
+                # a spring and a damper: (gap2 - share gap1)/h + lam/(h (h k + d)),  share = d/(h k + d)
+                hold = self.lane.now.h * e.stiffness + e.damping
+                x.w[o] = ((x.there[c].gap - e.damping / hold * at.gap) + x.cones.lam[o] / hold) * inverse
+            if e.dim == 1:
+                continue
+            if self.on_patch(c):
+                s = mul(x.pose1[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))
+                s = add(s, mul(x.pose2[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch])))
+                s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
+            else:
+                s = slid(e, at, x.pose1, x.pose2, e.patch < 0)
+            x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
+
+    cdef void slide_patches(self) noexcept nogil:
+        # the displacement of each patch's centre, and how far it turns about the normal
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const Pose* before
+        cdef const Pose* after
+        cdef int k, c
+        for k in range(x.count):
+            c = x.member[k]
+            e = &self.touch[c]
+            if self.on_patch(c):
+                before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
+                x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),
+                                            add(before.o, mul(before.R, x.patch_centre[e.patch])))
+                x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
+
+    cdef void kick_node(self) noexcept nogil:
+        # kick = J1^T lam, and the impulse of an impact
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(x.cones.n):
+            add_touch_row(&x.W1[k], x.cones.lam[k], x.u)
+        if x.opened:
+            memcpy(x.kick, x.blow, self.nv * sizeof(double))
+        else:
+            memset(x.kick, 0, self.nv * sizeof(double))
+        for k in range(x.ports):
+            vt_add_row(self.nv, x.u[k], x.rows + k * self.nv, x.kick)
+
+    # ---- the operator ------------------------------------------------------------------------------------------
+
+    cdef int answer_ports(self) noexcept nogil:
+        # what the step's operator answers to each port, the constraints held
+        cdef Touching* x = &self.own_touch
+        cdef Newton* newton = &self.lane.newton
+        cdef int k, status = OK, count = self.shared.count
+        memcpy(x.r, newton.r, self.nv * sizeof(double))
+        memcpy(x.h, self.lane.held.h, count * sizeof(double))
+        memset(self.lane.held.h, 0, count * sizeof(double))
+        for k in range(x.ports):
+            memcpy(newton.r, x.rows + k * self.nv, self.nv * sizeof(double))
+            self.clear_locked(newton.r)
+            status = self.direction()
+            if status != OK:
+                break
+            memcpy(x.response + k * self.nv, newton.d, self.nv * sizeof(double))
+            memcpy(x.z_response + k * count, newton.z, count * sizeof(double))
+        memcpy(newton.r, x.r, self.nv * sizeof(double))
+        memcpy(self.lane.held.h, x.h, count * sizeof(double))
+        return status
+
+    cdef void couple_ports(self) noexcept nogil:
+        # P = -(rows at node 2) response/h, and G = W2^T P W1
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef double scaled = -1.0 / self.lane.now.h
+        cdef int k, j, n = x.cones.n, nv = self.nv, limit = 0
+        self.write_rows(x.there, x.pose2, x.W2, True)
+        for k in range(self.shared.m.nbody):
+            if x.port_of_body[k] >= 0:
+                body_ports(self.shared.m, x.pose2, k, x.rows2 + x.port_of_body[k] * nv)
+                limit += 6
+        memcpy(x.rows2 + limit * nv, x.rows + limit * nv, (x.ports - limit) * nv * sizeof(double))
+        for k in range(x.ports):
+            self.by_increments(0, self.shared.m.nbody, x.rows2 + k * nv)
+        for k in range(x.ports):
+            for j in range(x.ports):
+                x.P[k * x.ports + j] = scaled * vt_inner(nv, x.rows2 + k * nv, x.response + j * nv)
+        for k in range(n):
+            memset(x.T, 0, x.ports * sizeof(double))
+            if x.W2[k].a >= 0:
+                for j in range(x.W2[k].size):
+                    vt_add_row(x.ports, x.W2[k].on_a[j], x.P + (x.W2[k].a + j) * x.ports, x.T)
+            if x.W2[k].b >= 0:
+                for j in range(6):
+                    vt_add_row(x.ports, x.W2[k].on_b[j], x.P + (x.W2[k].b + j) * x.ports, x.T)
+            for j in range(n):
+                x.cones.G[k * n + j] = along_row(&x.W1[j], x.T)
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.stiffness != INFINITY:
+                x.cones.G[x.cones.row[k] * (n + 1)] += 1.0 / (self.lane.now.h * (self.lane.now.h * e.stiffness + e.damping))
+
+    # ---- passes ------------------------------------------------------------------------------------------------
+
+    cdef double touch_goal(self) noexcept nogil:
+        # the natural residual that will do [m/s]: b holds the velocities without impulses
+        cdef Touching* x = &self.own_touch
+        cdef double size = 1.0
+        cdef int i
+        for i in range(self.shared.m.nbody):
+            size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
+        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
+                   TOUCH_ROUNDING * size / fabs(self.lane.now.h))
+
+    cdef double touch_residual(self) noexcept nogil:
+        # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int k
+        for k in range(y.n):
+            y.b[k] = x.w[k] - vt_inner(y.n, y.G + k * y.n, y.lam)
+        return cone_map(y, y.lam, y.w, y.F, NULL)
+
+    cdef void note_worst(self) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef int k, j
+        x.residual, x.worst = -1.0, -1
+        for k in range(x.count):
+            for j in range(x.cones.dim[k]):
+                if fabs(x.cones.F[x.cones.row[k] + j]) > x.residual:
+                    x.residual, x.worst = fabs(x.cones.F[x.cones.row[k] + j]), x.member[k]
+
+    cdef int iterate_touches(self) noexcept nogil:
+        # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
+        cdef Touching* x = &self.own_touch
+        cdef Pass* p = self.lane.newton.now
+        cdef double closed = 0.0, e, found, before = INFINITY, goal = 0.0
+        cdef bint coupled = False
+        cdef int k, status
+        p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
+        self.kick_node()
+        for k in range(TOUCH_PASSES):
+            e = self.residual()
+            if self.lane.now.cause == CALLBACK_FAILED:
+                return CALLBACK_FAILED
+            if not isfinite(e):
+                return TURNED_TOO_FAR if p.turned else NOT_CONVERGED
+            if k == 0:
+                p.scale = self.measure() if self.shared.choices.gain == NULL else self.energy_scale()
+                if self.shared.count:
+                    closed = self.closed()
+            p.scale = vt_max_nan(p.scale, largest(x.kick, self.nv))
+            if self.shared.m.nlocked and k <= 2:
+                p.scale = vt_max_nan(p.scale, self.motion_scale())
+            p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
+            if self.shared.count:
+                e = vt_max_nan(e, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
+            p.error = self.lane.now.error = e
+            self.measure_touches()
+            found = INFINITY
+            if coupled:
+                found = self.touch_residual()
+                goal = self.touch_goal()
+                if e <= p.goal and found <= goal:
+                    x.passes += k
+                    return OK if p.sound and self.turns_little() else WRONG_BRANCH
+            if not coupled or not (e <= p.goal or e < TOUCH_CONTRACTION * before):
+                status = self.factor()
+                if status == OK:
+                    status = self.answer_ports()
+                if status != OK:
+                    return status
+                self.couple_ports()
+                coupled = True
+            before = e
+            status = self.correct_touches(goal)
+            if status != OK:
+                return status
+            self.lane.now.iterations += 1
+        self.note_worst()
+        return NOT_CONVERGED
+
+    cdef int correct_touches(self, double goal) noexcept nogil:
+        # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - G lam,  lam+ that solves the cones,  y += d0 - response W1 (lam+ - lam)
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef Newton* newton = &self.lane.newton
+        cdef double inverse = 1.0 / self.lane.now.h, e
+        cdef int k, n = y.n, count = self.shared.count
+        cdef int status = self.direction()
+        if status != OK:
+            return status
+        for k in range(x.ports):
+            x.T[k] = inverse * vt_inner(self.nv, x.rows2 + k * self.nv, newton.d)
+        for k in range(n):
+            y.b[k] = x.w[k] + along_row(&x.W2[k], x.T) - vt_inner(n, y.G + k * n, y.lam)
+        e = cone_map(y, y.lam, y.w, y.F, NULL)
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(n):
+            add_touch_row(&x.W1[k], -y.lam[k], x.u)
+        cone_solve(y, max(0.2 * max(goal, 1e-3 * self.touch_goal()), TOUCH_SHARE * e))
+        for k in range(n):
+            add_touch_row(&x.W1[k], y.lam[k], x.u)
+        for k in range(x.ports):
+            vt_add_row(self.nv, -x.u[k], x.response + k * self.nv, newton.d)
+            vt_add_row(count, -x.u[k], x.z_response + k * count, newton.z)
+        if self.shared.m.rubbing:
+            self.stop_at_rest()
+        if self.shared.ndrive:
+            self.stop_within_effort()
+        self.correct()
+        self.kick_node()
+        return OK
+
+    cdef bint turns_little(self) noexcept nogil:
+        # the certificate of a step that contacts bend: no prediction knows of them
+        cdef double turn = self.largest_turn(self.lane.newton.y)
+        self.show_margin(turn, NAN)
+        return turn < LONG_TURN
