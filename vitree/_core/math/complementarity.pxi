@@ -1,14 +1,19 @@
 # Contact with friction as a complementarity problem. Of each contact an impulse (n, t1, t2), or n alone, with
 #     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
 # Its natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as
-# Levenberg and Marquardt have it, ends from nearly everywhere; sweeps of exact solutions of one contact after the other
-# are the last resort. Undamped iterations and sweeps alone cycle on problems of walking robots. One lane.
+# Levenberg and Marquardt have it, ends from nearly everywhere. Where |F| has other minima, at the edges of sticking and
+# sliding, sweeps of exact solutions of one contact after the other follow, then guesses from anywhere. Undamped iterations
+# and sweeps alone cycle on problems of walking robots. One lane.
 
 cdef enum:
     CONE_PASSES = 200       # most corrections
     CONE_TRIALS = 25        # most dampings of a correction
-    CONE_SWEEPS = 500       # most sweeps of the last resort
+    CONE_SWEEPS = 100       # most sweeps
+    CONE_STARTS = 100       # most guesses from anywhere
 
+#: Sizes of guesses from anywhere, in units of the largest impulse
+cdef double CONE_SPREAD[3]
+CONE_SPREAD[:] = [1.0, 0.3, 3.0]
 #: Least descent of |F|^2, as a share
 cdef double CONE_DESCENT = 1e-4
 #: Planar mechanisms have tangential rows of zeros: this share of the other's size is added
@@ -32,6 +37,7 @@ cdef struct Cones:
     double* H               # (n, n) J^T J and its damping, factored
     double* JJ              # (n, n) J^T J
     double* g               # (n,) J^T F
+    double* kept            # (n,) the best lam so far
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
@@ -48,7 +54,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     if n <= x.room:
         return OK
     rows = 2 * n + 24
-    reals = 5 * rows * rows + 9 * rows + 3 * rows
+    reals = 5 * rows * rows + 12 * rows
     at = <double*>realloc(x.G, reals * sizeof(double) + 2 * rows * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -58,7 +64,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     at += 5 * rows * rows
     x.b, x.lam, x.w, x.F, x.g = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
     x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
-    x.mu, x.lead = at + 8 * rows, at + 9 * rows
+    x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
     ints = <int*>(at + 12 * rows)
     x.dim, x.row = ints, ints + rows
     return OK
@@ -203,26 +209,48 @@ cdef void cone_take(Cones* x) noexcept nogil:
 
 
 cdef double cone_solve(Cones* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess; returns the largest |F|
+    # lam with |F| <= goal from the guess, else from sweeps, else from anywhere; returns the largest |F|
+    cdef int k, i
+    cdef unsigned int seed = 1
+    cdef double e = cone_descend(x, goal), best, size
+    if e <= goal or not isfinite(e):
+        return e
+    e = cone_sweep(x, goal, e)
+    if e <= goal:
+        return e
+    best, size = e, largest(x.lam, x.n)
+    memcpy(x.kept, x.lam, x.n * sizeof(double))
+    for k in range(CONE_STARTS):
+        for i in range(x.n):
+            seed = seed * 1664525 + 1013904223
+            x.lam[i] = size * CONE_SPREAD[k % 3] * (<double>(seed >> 8) / 8388608.0 - 1.0)
+        e = cone_descend(x, goal)
+        if e < best:
+            best = e
+            memcpy(x.kept, x.lam, x.n * sizeof(double))
+            if e <= goal:
+                break
+    memcpy(x.lam, x.kept, x.n * sizeof(double))
+    return cone_map(x, x.lam, x.w, x.F, NULL)
+
+
+cdef double cone_descend(Cones* x, double goal) noexcept nogil:
+    # damped corrections
     cdef int k
     cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, x.J), square = inner(x.F, x.F, x.n)
     for k in range(CONE_PASSES):
-        if e <= goal or not isfinite(e):
-            return e
-        if not cone_correct(x, &nu, &square):
+        if e <= goal or not isfinite(e) or not cone_correct(x, &nu, &square):
             break
         cone_take(x)
         x.corrections += 1
         e = largest(x.F, x.n)
-    if e <= goal:
-        return e
-    return cone_sweep(x, goal, e)
+    return e
 
 
 # ---- sweeps ------------------------------------------------------------------------------------------
 
 cdef double cone_sweep(Cones* x, double goal, double e) noexcept nogil:
-    # the last resort: each contact solved exactly in turn, the others held; keeps the better end
+    # each contact solved exactly in turn, the others held; keeps the better end
     cdef int sweep, i, k
     cdef double found
     memcpy(x.trial, x.lam, x.n * sizeof(double))

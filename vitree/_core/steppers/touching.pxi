@@ -6,6 +6,7 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
+    TOUCH_CUTS = 3          # of them so many may leave the complementarity problem unsolved
 
 #: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
 cdef double TOUCH_TOLERANCE = 1e-9
@@ -67,6 +68,7 @@ cdef struct Touching:
     double* w               # (rows of the cones,) velocities as they are
     Cones cones
     # what is told of a step that was not solved
+    int cut                 # corrections whose problem was not solved
     int worst               # the contact, or -1
     double residual         # [m/s]
     long passes             # since the state was set
@@ -664,6 +666,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef int k, status
         p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
         self.kick_node()
+        x.cut = 0
         for k in range(TOUCH_PASSES):
             e = self.residual()
             if self.lane.now.cause == CALLBACK_FAILED:
@@ -723,7 +726,12 @@ cdef class TouchingStepper(VariationalStepper):
         memset(x.u, 0, x.ports * sizeof(double))
         for k in range(n):
             add_touch_row(&x.W1[k], -y.lam[k], x.u)
-        cone_solve(y, max(0.2 * max(goal, 1e-3 * self.touch_goal()), TOUCH_SHARE * e))
+        e = max(0.2 * max(goal, 1e-3 * self.touch_goal()), TOUCH_SHARE * e)
+        if cone_solve(y, e) > e:
+            x.cut += 1
+            if x.cut == TOUCH_CUTS:
+                self.note_worst()
+                return NOT_CONVERGED
         for k in range(n):
             add_touch_row(&x.W1[k], y.lam[k], x.u)
         for k in range(x.ports):
@@ -742,3 +750,16 @@ cdef class TouchingStepper(VariationalStepper):
         cdef double turn = self.largest_turn(self.lane.newton.y)
         self.show_margin(turn, NAN)
         return turn < LONG_TURN
+
+    # ---- for tests -------------------------------------------------------------------------------------------
+
+    def touches(self):
+        """The contacts of the last solve: numbers, impulses and velocities by rows, natural residual, goal, worst."""
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        return {"members": [x.member[k] for k in range(x.count)], "dim": [y.dim[k] for k in range(x.count)],
+                "lam": np.array([y.lam[k] for k in range(y.n)]), "w": np.array([x.w[k] for k in range(y.n)]),
+                "G": np.array([y.G[k] for k in range(y.n * y.n)]).reshape(y.n, y.n), "b": np.array([y.b[k] for k in range(y.n)]),
+                "mu": np.array([y.mu[k] for k in range(x.count)]),
+                "lead": np.array([y.lead[k] for k in range(2 * x.count)]).reshape(-1, 2),
+                "residual": x.residual, "goal": self.touch_goal(), "worst": x.worst, "sweeps": y.sweeps, "corrections": y.corrections}
