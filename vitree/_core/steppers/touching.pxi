@@ -8,6 +8,18 @@ cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
     TOUCH_CUTS = 3          # of them so many may leave the complementarity problem unsolved
 
+cdef enum:                  # whether a contact is in the solve
+    OUTSIDE = 0
+    INSIDE = 1
+    REBOUNDS = 2            # it will bounce at the next node
+
+#: An elastic contact is closed below this gap [m]
+cdef double CLOSED_GAP = 1e-12
+#: A pair closes if it does so faster than this share of the velocities
+cdef double CLOSING = 1e-12
+cdef enum:
+    IMPACTS = 200           # most impulses of an impact, the last half of them inelastic
+
 #: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
 cdef double TOUCH_TOLERANCE = 1e-9
 cdef double TOUCH_ROUNDING = 1e-14
@@ -44,6 +56,10 @@ cdef struct Touching:
     int solved              # the step was solved with these contacts
     int opened              # the step begins with an impact: `blow` acts
     double* blow            # (nv,) the impulse of an impact
+    double* v               # (nv,) the velocity before and after it
+    int* bad                # (contacts,) members that an impact still closes
+    double* total           # (rows of the cones,) their impulses
+    Cones hit               # those of them that are solved for
     double* kick            # (nv,) the impulse of the contacts, and of an impact
     int* patch_count        # (patches,) members of a patch
     Vec3* patch_centre      # (patches,) their mean, in the body
@@ -82,6 +98,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.guess = memory.scratch_reals(3 * contacts)
     x.member = <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
+    x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
     x.patch_count = <int*>memory.scratch(patches * sizeof(int))
@@ -93,6 +110,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
 
 cdef void touching_free(Touching* x) noexcept nogil:
     free(x.cones.G)
+    free(x.hit.G)
     free(x.rows)
     free(x.W1)
 
@@ -121,11 +139,12 @@ cdef int rows_room(Touching* x, int rows) noexcept nogil:
     cdef TouchRow* at
     if rows <= x.rows_room:
         return OK
-    at = <TouchRow*>realloc(x.W1, 2 * n * sizeof(TouchRow) + n * sizeof(double))
+    at = <TouchRow*>realloc(x.W1, 2 * n * (sizeof(TouchRow) + sizeof(double)))
     if at == NULL:
         return NO_MEMORY
     x.rows_room = <int>n
     x.W1, x.W2, x.w = at, at + n, <double*>(at + 2 * n)
+    x.total = x.w + n
     return OK
 
 
@@ -169,21 +188,34 @@ cdef void body_ports(const vt_model* m, const Pose* pose, int body, double* rows
         i = b.parent
 
 
+cdef inline void add_column(int n, double size, const double* A, int width, double* x) noexcept nogil:
+    # x += size times a column of a matrix
+    cdef int k
+    for k in range(n):
+        x[k] += size * A[k * width]
+
+
 cdef class TouchingStepper(VariationalStepper):
     """Variational steps of a model whose bodies may touch; ``contacts`` is a ContactList."""
 
     cdef readonly ContactList contacts
     cdef const vt_contact* touch
     cdef int ntouch
+    cdef bint elastic
+    cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef Touching own_touch
     cdef double* lam_start              # the kept arrays where the step starts
     cdef double* way_start
     cdef int* active_start
 
     def __init__(self, *args, **options):
+        cdef int k
         VariationalStepper.__init__(self, **options)
         self.contacts = options.get("contacts", ContactList())
         self.touch, self.ntouch = self.contacts.list, self.contacts.count
+        self.slowest = options.get("slowest", 0.0)
+        for k in range(self.ntouch):
+            self.elastic = self.elastic or self.touch[k].restitution > 0.0
         if self.ntouch:
             touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
                           self.shared.count)
@@ -264,8 +296,8 @@ cdef class TouchingStepper(VariationalStepper):
 
     cdef int attempt(self) noexcept nogil:
         cdef Touching* x = &self.own_touch
-        cdef int c, status
-        cdef bint pushed = False
+        cdef int c, status = OK
+        cdef bint pushed = False, free = False
         if not self.ntouch:
             return VariationalStepper.attempt(self)
         self.place_touches(self.lane.state.q, x.pose1, x.here)
@@ -273,11 +305,16 @@ cdef class TouchingStepper(VariationalStepper):
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
             across(&x.here[c])
-            x.within[c] = x.active[c]
+            x.within[c] = INSIDE if x.active[c] else OUTSIDE
             pushed = pushed or x.active[c]
-        if not pushed:
+        if self.elastic:
+            status = self.meet(&free)
+            if status != OK:
+                return status
+        if not pushed and not x.opened:
             # a step without contacts; where it ends some may be new
-            status = VariationalStepper.attempt(self)
+            if not free:
+                status = VariationalStepper.attempt(self)
             if status != OK or not self.join():
                 return status
             status = self.solve_touches()
@@ -288,7 +325,14 @@ cdef class TouchingStepper(VariationalStepper):
             if self.lane.progress.opening and self.shared.count:
                 self.velocity(self.lane.state.q, self.lane.state.x, self.lane.newton.v)
                 memcpy(self.lane.held.tangent, self.lane.held.push, self.shared.count * sizeof(double))
-            self.predict()
+            if x.opened:
+                self.lane.guess.seen.count = 0
+                for c in range(self.nv):
+                    self.lane.newton.y[c] = self.lane.now.h * x.v[c]
+                self.by_velocities(self.lane.newton.y)
+                self.lock_increment()
+            else:
+                self.predict()
             status = self.solve_touches()
         if unsolved(status) and self.lane.now.cause == OK:
             # from no motion, whose exact direction knows what the step solves for
@@ -312,8 +356,9 @@ cdef class TouchingStepper(VariationalStepper):
         cdef bint more = False
         self.place_touches(self.lane.state.q2, x.pose2, x.there)
         for c in range(self.ntouch):
-            if not x.within[c] and x.there[c].gap < min(0.0, x.here[c].gap) - 1e-13:
-                x.within[c] = more = True
+            if x.within[c] == OUTSIDE and x.there[c].gap < min(0.0, x.here[c].gap) - 1e-13:
+                x.within[c] = INSIDE
+                more = True
         return more
 
     cdef int solve_touches(self) noexcept nogil:
@@ -350,6 +395,171 @@ cdef class TouchingStepper(VariationalStepper):
                 lam = axpy(x.cones.lam[o + 1], at.t1, axpy(x.cones.lam[o + 2], at.t2, lam))
             store3(x.guess + 3 * c, lam)
 
+    # ---- impacts ---------------------------------------------------------------------------------------
+
+    cdef double closing_speed(self, int c) noexcept nogil:
+        # d(gap)/dt where the bodies' twists are those of node 1
+        cdef const vt_contact* e = &self.touch[c]
+        cdef const Touch* at = &self.own_touch.here[c]
+        cdef double* twist = self.lane.bodies.twist
+        cdef double s = 0.0
+        if e.kind == AT_LIMIT:
+            return e.sign * self.own_touch.v[e.iv]
+        if e.body_a >= 0:
+            s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
+        if e.body_b >= 0:
+            s -= dot(at.n, add(load3(twist + 6 * e.body_b + 3), cross(load3(twist + 6 * e.body_b), at.arm_b)))
+        return s
+
+    cdef void move_bodies(self) noexcept nogil:
+        # the bodies' twists by v
+        cdef int i
+        for i in range(self.shared.m.nbody):
+            twist_of(self.shared.m, i, self.own_touch.v, self.own_touch.pose1, self.lane.bodies.twist)
+
+    cdef int meet(self, bint* free) noexcept nogil:
+        # which contacts bounce at this node, with the blow that they give, and which at the next. A contact bounces if
+        # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef double h = fabs(self.lane.now.h), speed, fall
+        cdef bint near = False, hit = False
+        cdef int c, status
+        free[0] = False
+        self.velocity(self.lane.state.q, self.lane.state.x, x.v)
+        self.move_bodies()
+        for c in range(self.ntouch):
+            e = &self.touch[c]
+            speed = self.closing_speed(c)
+            near = near or (e.restitution > 0.0 and not x.active[c] and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
+        if not near:
+            return OK
+        status = VariationalStepper.attempt(self)
+        if status != OK:
+            return status
+        self.place_touches(self.lane.state.q2, x.pose2, x.there)
+        free[0] = True
+        self.move_bodies()
+        for c in range(self.ntouch):
+            e = &self.touch[c]
+            speed = self.closing_speed(c)
+            if e.restitution == 0.0 or x.active[c] or speed >= 0.0:
+                continue
+            fall = 2.0 * (x.there[c].gap - x.here[c].gap - h * speed) / (h * h)
+            if e.restitution * -speed <= max(self.slowest, 2.0 * h * fabs(fall)):
+                continue
+            if x.here[c].gap <= CLOSED_GAP:
+                hit = True
+            elif x.there[c].gap < 0.0:
+                x.within[c] = REBOUNDS
+        if hit:
+            free[0] = False
+            return self.strike_node()
+        return OK
+
+    cdef int strike_node(self) noexcept nogil:
+        # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
+        # on these, with friction, and v += (1 + e)(v0 - v)
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int c, k, j, count, n = 0, sweep, status, o, nv = self.nv
+        cdef double size, share
+        for c in range(self.ntouch):
+            x.bad[c] = x.within[c]
+            x.within[c] = INSIDE if x.here[c].gap <= CLOSED_GAP else OUTSIDE
+            x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
+        status = self.gather()
+        if status == OK:
+            status = cones_room(&x.hit, y.count, y.n)
+        for c in range(self.ntouch):
+            x.within[c] = x.bad[c]
+        if status != OK:
+            return status
+        self.answer_at_rest()
+        memset(x.total, 0, y.n * sizeof(double))
+        for k in range(y.n):
+            self.along_ports(&x.W1[k], x.v, &y.w[k])
+        size = largest(y.w, y.n)
+        for sweep in range(IMPACTS):
+            # u = J v
+            count, n = 0, 0
+            for k in range(y.count):
+                if y.w[y.row[k]] < -CLOSING * size:
+                    x.bad[count] = k
+                    count += 1
+            if count == 0:
+                break
+            self.choose_hit(count)
+            cone_solve(&x.hit, 1e-13 * size)
+            for k in range(count):
+                c = x.member[x.bad[k]]
+                share = 1.0 + (self.touch[c].restitution if 2 * sweep < IMPACTS else 0.0)
+                o = y.row[x.bad[k]]
+                for j in range(y.dim[x.bad[k]]):
+                    x.total[o + j] += share * x.hit.lam[x.hit.row[k] + j]
+                    add_column(y.n, share * x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
+        # the blow, and the velocity after it
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(y.n):
+            add_touch_row(&x.W1[k], x.total[k], x.u)
+        memset(x.blow, 0, nv * sizeof(double))
+        for k in range(x.ports):
+            vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)
+            vt_add_row(nv, x.u[k], x.response + k * nv, x.v)
+        x.opened = True
+        x.count = 0
+        return OK
+
+    cdef void along_ports(self, const TouchRow* W, const double* v, double* out) noexcept nogil:
+        # the rate of a row by a velocity
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        out[0] = 0.0
+        if W.a >= 0:
+            for k in range(W.size):
+                out[0] += W.on_a[k] * vt_inner(self.nv, x.rows + (W.a + k) * self.nv, v)
+        if W.b >= 0:
+            for k in range(6):
+                out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
+
+    cdef void choose_hit(self, int count) noexcept nogil:
+        # the problem of the approaching contacts alone
+        cdef Touching* x = &self.own_touch
+        cdef const Cones* y = &x.cones
+        cdef Cones* z = &x.hit
+        cdef int k, j, i, l, a, b, n = 0
+        z.count = count
+        for k in range(count):
+            z.dim[k], z.row[k], z.mu[k] = y.dim[x.bad[k]], n, self.touch[x.member[x.bad[k]]].friction
+            z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+            n += z.dim[k]
+        z.n = n
+        for k in range(count):
+            for i in range(z.dim[k]):
+                a = y.row[x.bad[k]] + i
+                z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.w[a], 0.0
+                for l in range(count):
+                    for j in range(z.dim[l]):
+                        b = y.row[x.bad[l]] + j
+                        z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
+
+    cdef void answer_at_rest(self) noexcept nogil:
+        # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
+        cdef Touching* x = &self.own_touch
+        cdef Newton* newton = &self.lane.newton
+        cdef int k, j, nv = self.nv
+        self.velocity(self.lane.state.q, self.shared.zeros, newton.v)
+        for k in range(x.ports):
+            # prescribed coordinates move as they must with any momentum
+            memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
+            self.velocity(self.lane.state.q, newton.r, x.response + k * nv)
+            for j in range(nv):
+                x.response[k * nv + j] -= newton.v[j]
+        for k in range(x.ports):
+            for j in range(x.ports):
+                x.P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
+        self.cone_matrix(x.W1)
+
     # ---- the contacts in the solve ---------------------------------------------------------------------
 
     cdef int gather(self) noexcept nogil:
@@ -361,7 +571,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Vec3 lam, way
         cdef int c, k = 0, n = 0, status
         for c in range(self.ntouch):
-            if x.within[c]:
+            if x.within[c] == INSIDE:
                 x.member[k] = c
                 n += self.touch[c].dim
                 k += 1
@@ -600,7 +810,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
         cdef double scaled = -1.0 / self.lane.now.h
-        cdef int k, j, n = x.cones.n, nv = self.nv, limit = 0
+        cdef int k, j, nv = self.nv, limit = 0
         self.write_rows(x.there, x.pose2, x.W2, True)
         for k in range(self.shared.m.nbody):
             if x.port_of_body[k] >= 0:
@@ -612,20 +822,26 @@ cdef class TouchingStepper(VariationalStepper):
         for k in range(x.ports):
             for j in range(x.ports):
                 x.P[k * x.ports + j] = scaled * vt_inner(nv, x.rows2 + k * nv, x.response + j * nv)
-        for k in range(n):
-            memset(x.T, 0, x.ports * sizeof(double))
-            if x.W2[k].a >= 0:
-                for j in range(x.W2[k].size):
-                    vt_add_row(x.ports, x.W2[k].on_a[j], x.P + (x.W2[k].a + j) * x.ports, x.T)
-            if x.W2[k].b >= 0:
-                for j in range(6):
-                    vt_add_row(x.ports, x.W2[k].on_b[j], x.P + (x.W2[k].b + j) * x.ports, x.T)
-            for j in range(n):
-                x.cones.G[k * n + j] = along_row(&x.W1[j], x.T)
+        self.cone_matrix(x.W2)
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             if e.stiffness != INFINITY:
-                x.cones.G[x.cones.row[k] * (n + 1)] += 1.0 / (self.lane.now.h * (self.lane.now.h * e.stiffness + e.damping))
+                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += 1.0 / (self.lane.now.h * (self.lane.now.h * e.stiffness + e.damping))
+
+    cdef void cone_matrix(self, const TouchRow* W2) noexcept nogil:
+        # G = W2^T P W1
+        cdef Touching* x = &self.own_touch
+        cdef int k, j, n = x.cones.n
+        for k in range(n):
+            memset(x.T, 0, x.ports * sizeof(double))
+            if W2[k].a >= 0:
+                for j in range(W2[k].size):
+                    vt_add_row(x.ports, W2[k].on_a[j], x.P + (W2[k].a + j) * x.ports, x.T)
+            if W2[k].b >= 0:
+                for j in range(6):
+                    vt_add_row(x.ports, W2[k].on_b[j], x.P + (W2[k].b + j) * x.ports, x.T)
+            for j in range(n):
+                x.cones.G[k * n + j] = along_row(&x.W1[j], x.T)
 
     # ---- passes ------------------------------------------------------------------------------------------------
 
