@@ -6,6 +6,7 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
+    KEPT_PORTS = 48         # most rows of ports that are kept from step to step
     TOUCH_CUTS = 3          # of them so many may leave the complementarity problem unsolved
 
 cdef enum:                  # whether a contact is in the solve
@@ -44,6 +45,9 @@ cdef struct Touching:
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
     double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
     int* active             # (contacts,) it pushed in the last step
+    int* have_ports         # P is of a step behind, for these
+    int* owner_kept         # (most_ports,) what each row of P belongs to
+    double* P               # (most_ports, most_ports) or more: -(rows2 (-dr/dy)^-1 rows^T)/h
     # of a step
     Touch* here             # (contacts,) at node 1
     Touch* there            # (contacts,) at node 2
@@ -71,9 +75,10 @@ cdef struct Touching:
     int ports_room
     double* rows            # (ports, nv) node 1
     double* rows2           # (ports, nv) node 2
-    double* response        # (ports, nv) what the operator answers
-    double* z_response      # (ports, count)
-    double* P               # (ports, ports) -rows2 response/h
+    double* response        # (ports, nv) what M answers
+    int* owner              # (ports,) bodies, or -1 - contact of limits
+    double* P_room          # (ports, ports) for more ports than are kept
+    int most_ports          # for which P is kept
     double* u               # (ports,)
     TouchRow* W1            # (rows of the cones,)
     TouchRow* W2
@@ -90,9 +95,14 @@ cdef struct Touching:
     long passes             # since the state was set
 
 
-cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count) except -1:
+cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
+                       int ports) except -1:
     x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
     x.active = memory.kept_ints(contacts, 0, 1)
+    x.most_ports = min(ports, KEPT_PORTS)
+    x.have_ports = memory.kept_ints(1, 0, 1)
+    x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
+    x.P = memory.kept_reals(x.most_ports * x.most_ports)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.guess = memory.scratch_reals(3 * contacts)
@@ -115,22 +125,22 @@ cdef void touching_free(Touching* x) noexcept nogil:
     free(x.W1)
 
 
-cdef int ports_room(Touching* x, int ports, int nv, int count) noexcept nogil:
+cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     # make room for so many ports; what they held is lost
     cdef size_t n = ports + 12, reals
     cdef double* at
     if ports <= x.ports_room:
         return OK
-    reals = 3 * n * nv + n * count + n * n + 2 * n
+    reals = 3 * n * nv + n * n + 3 * n
     at = <double*>realloc(x.rows, reals * sizeof(double))
     if at == NULL:
         return NO_MEMORY
     x.ports_room = <int>n
     x.rows, x.rows2, x.response = at, at + n * nv, at + 2 * n * nv
     at += 3 * n * nv
-    x.z_response, x.P = at, at + n * count
-    at += n * count + n * n
-    x.u, x.T = at, at + n
+    x.P_room = at
+    at += n * n
+    x.u, x.T, x.owner = at, at + n, <int*>(at + 2 * n)
     return OK
 
 
@@ -218,15 +228,29 @@ cdef class TouchingStepper(VariationalStepper):
             self.elastic = self.elastic or self.touch[k].restitution > 0.0
         if self.ntouch:
             touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
-                          self.shared.count)
+                          self.shared.count, self.possible_ports())
             self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                               self.memory.scratch_reals(3 * self.ntouch))
             self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
+
+    cdef int possible_ports(self):
+        # the rows of ports if all contacts close
+        cdef int k, limits = 0
+        touched = set()
+        for k in range(self.ntouch):
+            limits += self.touch[k].kind == AT_LIMIT
+            touched |= {self.touch[k].body_a, self.touch[k].body_b}
+        return 6 * len(touched - {-1}) + limits
 
     def __dealloc__(self):
         touching_free(&self.own_touch)
 
     # ---- what lies behind ------------------------------------------------------------------------------
+
+    cdef void forget(self) noexcept nogil:
+        VariationalStepper.forget(self)
+        if self.ntouch:
+            self.own_touch.have_ports[0] = False
 
     cdef void begin(self) noexcept nogil:
         VariationalStepper.begin(self)
@@ -262,6 +286,7 @@ cdef class TouchingStepper(VariationalStepper):
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         memset(x.active, 0, self.ntouch * sizeof(int))
         if not x.solved:
+            x.have_ports[0] = False
             return
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
@@ -547,6 +572,7 @@ cdef class TouchingStepper(VariationalStepper):
         # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
         cdef Touching* x = &self.own_touch
         cdef Newton* newton = &self.lane.newton
+        cdef double* P = self.P()
         cdef int k, j, nv = self.nv
         self.velocity(self.lane.state.q, self.shared.zeros, newton.v)
         for k in range(x.ports):
@@ -557,8 +583,9 @@ cdef class TouchingStepper(VariationalStepper):
                 x.response[k * nv + j] -= newton.v[j]
         for k in range(x.ports):
             for j in range(x.ports):
-                x.P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-        self.cone_matrix(x.W1)
+                P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
+        x.have_ports[0] = False
+        self.cone_matrix(P, x.W1)
 
     # ---- the contacts in the solve ---------------------------------------------------------------------
 
@@ -619,7 +646,7 @@ cdef class TouchingStepper(VariationalStepper):
                 if body >= 0 and x.port_of_body[body] < 0:
                     x.port_of_body[body] = ports
                     ports += 6
-        status = ports_room(x, ports, nv, self.shared.count)
+        status = ports_room(x, ports, nv)
         if status != OK:
             return status
         x.ports = ports
@@ -629,12 +656,15 @@ cdef class TouchingStepper(VariationalStepper):
             if x.port_of_body[i] >= 0:
                 x.port_of_body[i] = ports
                 body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
+                for k in range(6):
+                    x.owner[ports + k] = i
                 ports += 6
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             if e.kind == AT_LIMIT:
                 memset(x.rows + ports * nv, 0, nv * sizeof(double))
                 x.rows[ports * nv + e.iv] = e.sign
+                x.owner[ports] = -1 - x.member[k]
                 ports += 1
         self.centre_patches()
         self.write_rows(x.here, x.pose1, x.W1, False)
@@ -785,32 +815,51 @@ cdef class TouchingStepper(VariationalStepper):
 
     # ---- the operator ------------------------------------------------------------------------------------------
 
+    cdef bint ports_at_hand(self) noexcept nogil:
+        # whether P is there, of a step behind
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        if not (x.have_ports[0] and self.lane.economy.have and x.ports <= x.most_ports):
+            return False
+        for k in range(x.ports):
+            if x.owner_kept[k] != x.owner[k]:
+                return False
+        return x.ports == x.most_ports or x.owner_kept[x.ports] == self.shared.m.nbody
+
+    cdef double* P(self) noexcept nogil:
+        return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
+
     cdef int answer_ports(self) noexcept nogil:
-        # what the step's operator answers to each port, the constraints held
+        # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
         cdef Touching* x = &self.own_touch
         cdef Newton* newton = &self.lane.newton
-        cdef int k, status = OK, count = self.shared.count
-        memcpy(x.r, newton.r, self.nv * sizeof(double))
+        cdef double* P = self.P()
+        cdef double scaled = -1.0 / self.lane.now.h
+        cdef int k, j, status = OK, count = self.shared.count, nv = self.nv
+        memcpy(x.r, newton.r, nv * sizeof(double))
         memcpy(x.h, self.lane.held.h, count * sizeof(double))
         memset(self.lane.held.h, 0, count * sizeof(double))
         for k in range(x.ports):
-            memcpy(newton.r, x.rows + k * self.nv, self.nv * sizeof(double))
+            memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
             self.clear_locked(newton.r)
             status = self.direction()
             if status != OK:
                 break
-            memcpy(x.response + k * self.nv, newton.d, self.nv * sizeof(double))
-            memcpy(x.z_response + k * count, newton.z, count * sizeof(double))
-        memcpy(newton.r, x.r, self.nv * sizeof(double))
+            for j in range(x.ports):
+                P[j * x.ports + k] = scaled * vt_inner(nv, x.rows2 + j * nv, newton.d)
+        memcpy(newton.r, x.r, nv * sizeof(double))
         memcpy(self.lane.held.h, x.h, count * sizeof(double))
+        x.have_ports[0] = status == OK and x.ports <= x.most_ports
+        if x.have_ports[0]:
+            memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
+            if x.ports < x.most_ports:
+                x.owner_kept[x.ports] = self.shared.m.nbody
         return status
 
-    cdef void couple_ports(self) noexcept nogil:
-        # P = -(rows at node 2) response/h, and G = W2^T P W1
+    cdef void place_rows2(self) noexcept nogil:
+        # the rows at node 2, by increments
         cdef Touching* x = &self.own_touch
-        cdef const vt_contact* e
-        cdef double scaled = -1.0 / self.lane.now.h
-        cdef int k, j, nv = self.nv, limit = 0
+        cdef int k, nv = self.nv, limit = 0
         self.write_rows(x.there, x.pose2, x.W2, True)
         for k in range(self.shared.m.nbody):
             if x.port_of_body[k] >= 0:
@@ -819,16 +868,20 @@ cdef class TouchingStepper(VariationalStepper):
         memcpy(x.rows2 + limit * nv, x.rows + limit * nv, (x.ports - limit) * nv * sizeof(double))
         for k in range(x.ports):
             self.by_increments(0, self.shared.m.nbody, x.rows2 + k * nv)
-        for k in range(x.ports):
-            for j in range(x.ports):
-                x.P[k * x.ports + j] = scaled * vt_inner(nv, x.rows2 + k * nv, x.response + j * nv)
-        self.cone_matrix(x.W2)
+
+    cdef void couple_contacts(self) noexcept nogil:
+        # G = W2^T P W1, and what yields
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef double h = self.lane.now.h
+        cdef int k
+        self.cone_matrix(self.P(), x.W2)
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             if e.stiffness != INFINITY:
-                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += 1.0 / (self.lane.now.h * (self.lane.now.h * e.stiffness + e.damping))
+                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += 1.0 / (h * (h * e.stiffness + e.damping))
 
-    cdef void cone_matrix(self, const TouchRow* W2) noexcept nogil:
+    cdef void cone_matrix(self, const double* P, const TouchRow* W2) noexcept nogil:
         # G = W2^T P W1
         cdef Touching* x = &self.own_touch
         cdef int k, j, n = x.cones.n
@@ -836,10 +889,10 @@ cdef class TouchingStepper(VariationalStepper):
             memset(x.T, 0, x.ports * sizeof(double))
             if W2[k].a >= 0:
                 for j in range(W2[k].size):
-                    vt_add_row(x.ports, W2[k].on_a[j], x.P + (W2[k].a + j) * x.ports, x.T)
+                    vt_add_row(x.ports, W2[k].on_a[j], P + (W2[k].a + j) * x.ports, x.T)
             if W2[k].b >= 0:
                 for j in range(6):
-                    vt_add_row(x.ports, W2[k].on_b[j], x.P + (W2[k].b + j) * x.ports, x.T)
+                    vt_add_row(x.ports, W2[k].on_b[j], P + (W2[k].b + j) * x.ports, x.T)
             for j in range(n):
                 x.cones.G[k * n + j] = along_row(&x.W1[j], x.T)
 
@@ -877,8 +930,8 @@ cdef class TouchingStepper(VariationalStepper):
         # Newton's corrections of the increment and, at its velocities, impulses that solve the cones
         cdef Touching* x = &self.own_touch
         cdef Pass* p = self.lane.newton.now
-        cdef double closed = 0.0, e, found, before = INFINITY, goal = 0.0
-        cdef bint coupled = False
+        cdef double closed = 0.0, e, found, before = INFINITY, found_before = INFINITY, goal = 0.0
+        cdef bint have = self.ports_at_hand(), old = have
         cdef int k, status
         p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
         self.kick_node()
@@ -901,22 +954,29 @@ cdef class TouchingStepper(VariationalStepper):
                 e = vt_max_nan(e, largest(self.lane.held.h, self.shared.count) * (p.goal / closed))
             p.error = self.lane.now.error = e
             self.measure_touches()
+            self.place_rows2()
             found = INFINITY
-            if coupled:
+            if have:
+                if k == 0:
+                    self.couple_contacts()
                 found = self.touch_residual()
                 goal = self.touch_goal()
                 if e <= p.goal and found <= goal:
                     x.passes += k
                     return OK if p.sound and self.turns_little() else WRONG_BRANCH
-            if not coupled or not (e <= p.goal or e < TOUCH_CONTRACTION * before):
-                status = self.factor()
-                if status == OK:
-                    status = self.answer_ports()
-                if status != OK:
-                    return status
-                self.couple_ports()
-                coupled = True
-            before = e
+            if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
+                                and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
+                # an operator of a step behind is tried first
+                if not (old and k == 0):
+                    status = self.factor()
+                    if status == OK:
+                        status = self.answer_ports()
+                    if status != OK:
+                        return status
+                    have, old = True, False
+            if k > 0 or not old:
+                self.couple_contacts()
+            before, found_before = e, found
             status = self.correct_touches(goal)
             if status != OK:
                 return status
@@ -925,12 +985,12 @@ cdef class TouchingStepper(VariationalStepper):
         return NOT_CONVERGED
 
     cdef int correct_touches(self, double goal) noexcept nogil:
-        # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - G lam,  lam+ that solves the cones,  y += d0 - response W1 (lam+ - lam)
+        # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - G lam,  lam+ that solves the cones,  y += -(dr/dy)^-1 (r - J1^T (lam+ - lam))
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef Newton* newton = &self.lane.newton
         cdef double inverse = 1.0 / self.lane.now.h, e
-        cdef int k, n = y.n, count = self.shared.count
+        cdef int k, n = y.n
         cdef int status = self.direction()
         if status != OK:
             return status
@@ -951,8 +1011,11 @@ cdef class TouchingStepper(VariationalStepper):
         for k in range(n):
             add_touch_row(&x.W1[k], y.lam[k], x.u)
         for k in range(x.ports):
-            vt_add_row(self.nv, -x.u[k], x.response + k * self.nv, newton.d)
-            vt_add_row(count, -x.u[k], x.z_response + k * count, newton.z)
+            vt_add_row(self.nv, -x.u[k], x.rows + k * self.nv, newton.r)
+        self.clear_locked(newton.r)
+        status = self.direction()
+        if status != OK:
+            return status
         if self.shared.m.rubbing:
             self.stop_at_rest()
         if self.shared.ndrive:
