@@ -44,6 +44,7 @@ cdef struct Touching:
     # kept
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
     double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
+    double* hold            # (contacts,) [m] the gap that those that pushed keep to: zero, or that of a bad start
     int* active             # (contacts,) it pushed in the last step
     int* have_ports         # P is of a step behind, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
@@ -53,6 +54,7 @@ cdef struct Touching:
     Touch* there            # (contacts,) at node 2
     Pose* pose1             # (nbody,)
     Pose* pose2
+    double* target          # (contacts,) [m] least gap at the step's end
     double* guess           # (contacts, 3) impulses to begin with, world axes
     int* member             # (contacts,) those in the solve
     int* within             # (contacts,) whether it is one of them
@@ -98,6 +100,7 @@ cdef struct Touching:
 cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
                        int ports) except -1:
     x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
+    x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
     x.active = memory.kept_ints(contacts, 0, 1)
     x.most_ports = min(ports, KEPT_PORTS)
     x.have_ports = memory.kept_ints(1, 0, 1)
@@ -216,6 +219,7 @@ cdef class TouchingStepper(VariationalStepper):
     cdef Touching own_touch
     cdef double* lam_start              # the kept arrays where the step starts
     cdef double* way_start
+    cdef double* hold_start
     cdef int* active_start
 
     def __init__(self, *args, **options):
@@ -231,6 +235,7 @@ cdef class TouchingStepper(VariationalStepper):
                           self.shared.count, self.possible_ports())
             self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
                                               self.memory.scratch_reals(3 * self.ntouch))
+            self.hold_start = self.memory.scratch_reals(self.ntouch)
             self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
 
     cdef int possible_ports(self):
@@ -257,17 +262,20 @@ cdef class TouchingStepper(VariationalStepper):
         if self.ntouch:
             memset(self.own_touch.lam, 0, 3 * self.ntouch * sizeof(double))
             memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
+            memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
             memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
             self.own_touch.passes = 0
 
     cdef void note_touch(self) noexcept nogil:
         memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
         memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
+        memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
         memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
 
     cdef void put_back_touch(self) noexcept nogil:
         memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
         memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
+        memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
         memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
 
     cdef void accept(self) noexcept nogil:
@@ -292,7 +300,7 @@ cdef class TouchingStepper(VariationalStepper):
             c, o = x.member[k], x.cones.row[k]
             if not x.cones.lam[o] > 0.0:
                 continue
-            x.active[c] = True
+            x.active[c], x.hold[c] = True, x.target[c]
             if self.touch[c].kind == AT_LIMIT:
                 x.lam[3 * c] = x.cones.lam[o]
                 continue
@@ -330,6 +338,8 @@ cdef class TouchingStepper(VariationalStepper):
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
             across(&x.here[c])
+            # errors of a resting contact do not add up
+            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
             x.within[c] = INSIDE if x.active[c] else OUTSIDE
             pushed = pushed or x.active[c]
         if self.elastic:
@@ -381,7 +391,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef bint more = False
         self.place_touches(self.lane.state.q2, x.pose2, x.there)
         for c in range(self.ntouch):
-            if x.within[c] == OUTSIDE and x.there[c].gap < min(0.0, x.here[c].gap) - 1e-13:
+            if x.within[c] == OUTSIDE and x.there[c].gap < x.target[c] - 1e-13:
                 x.within[c] = INSIDE
                 more = True
         return more
@@ -768,7 +778,7 @@ cdef class TouchingStepper(VariationalStepper):
             c, o = x.member[k], x.cones.row[k]
             e, at = &self.touch[c], &x.here[c]
             if e.stiffness == INFINITY:
-                x.w[o] = (x.there[c].gap - min(0.0, at.gap)) * inverse
+                x.w[o] = (x.there[c].gap - x.target[c]) * inverse
             else:
                 # a spring and a damper: (gap2 - share gap1)/h + lam/(h (h k + d)),  share = d/(h k + d)
                 hold = self.lane.now.h * e.stiffness + e.damping
