@@ -18,6 +18,7 @@ cdef enum:
 
 cdef enum:
     WATCHED = 3         # numbers of a step beside its records
+    TOUCHED = 7         # numbers of a contact in a step
 
 #: [m, rad, per s, or units of momentum] states beyond it have blown up
 LARGEST = 1e100

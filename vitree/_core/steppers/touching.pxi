@@ -22,7 +22,7 @@ cdef enum:
     IMPACTS = 200           # most impulses of an impact, the last half of them inelastic
 
 #: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
-cdef double TOUCH_TOLERANCE = 1e-9
+cdef double TOUCH_TOLERANCE = 2e-10
 cdef double TOUCH_ROUNDING = 1e-14
 #: [m/s] slower than this it does not slide
 cdef double SLIDING = 1e-7
@@ -55,6 +55,7 @@ cdef struct Touching:
     Pose* pose1             # (nbody,)
     Pose* pose2
     double* target          # (contacts,) [m] least gap at the step's end
+    double* told            # (contacts, TOUCHED) what records have of the last step
     double* guess           # (contacts, 3) impulses to begin with, world axes
     int* member             # (contacts,) those in the solve
     int* within             # (contacts,) whether it is one of them
@@ -108,7 +109,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.P = memory.kept_reals(x.most_ports * x.most_ports)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.guess = memory.scratch_reals(3 * contacts)
+    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.scratch_reals(TOUCHED * contacts)
     x.member = <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
@@ -283,6 +284,83 @@ cdef class TouchingStepper(VariationalStepper):
         if self.ntouch:
             self.keep_touch()
 
+    cdef int contact_count(self) noexcept nogil:
+        return self.ntouch
+
+    cdef void write_touches(self, double* out) noexcept nogil:
+        memcpy(out, self.own_touch.told, self.ntouch * TOUCHED * sizeof(double))
+
+    # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ----------------
+
+    def velocity_here(self, double[::1] out):
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        cdef bint pushed = False
+        if not VariationalStepper.velocity_here(self, out):
+            return False
+        for c in range(self.ntouch):
+            x.within[c] = INSIDE if x.active[c] else OUTSIDE
+            pushed = pushed or x.active[c]
+        if pushed and self.settle(self.lane.state.q, &out[0]) != OK:
+            raise MemoryError
+        return True
+
+    def settle_velocities(self, const double[:, ::1] q, const double[:, :, ::1] touches, double[:, ::1] v):
+        """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
+
+        p^ = p + Jn^T nu, 0 <= nu _|_ Jn M^-1 p^ >= 0. ``touches`` (n, contacts, 7) as :meth:`keep_touches` has them. The
+        stepper forgets its state.
+        """
+        cdef Touching* x = &self.own_touch
+        cdef Py_ssize_t row
+        cdef int c
+        cdef bint pushed
+        require_size(q.shape[1], self.nq, "columns of q")
+        require_size(v.shape[1], self.nv, "columns of v")
+        require_size(touches.shape[1], self.ntouch, "contacts")
+        require_size(touches.shape[0], q.shape[0], "rows of contacts")
+        require_size(v.shape[0], q.shape[0], "rows of v")
+        for row in range(q.shape[0]):
+            pushed = False
+            for c in range(self.ntouch):
+                x.within[c] = OUTSIDE
+                if touches[row, c, 0] != 0.0 or touches[row, c, 1] != 0.0 or touches[row, c, 2] != 0.0:
+                    x.within[c], pushed = INSIDE, True
+            if pushed and self.settle(&q[row, 0], &v[row, 0]) != OK:
+                raise MemoryError
+
+    cdef int settle(self, const double* q, double* v) noexcept nogil:
+        # v of the contacts within: those that close are held by what they owe along their normals
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef Cones* z = &x.hit
+        cdef double size
+        cdef int k, j, status
+        self.place_touches(q, x.pose1, x.here)
+        for k in range(self.ntouch):
+            across(&x.here[k])
+        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+        status = self.gather()
+        if status == OK:
+            status = cones_room(z, y.count, y.count)
+        if status != OK:
+            return status
+        self.answer_at_rest(q)
+        z.count = z.n = y.count
+        for k in range(y.count):
+            self.along_ports(&x.W1[y.row[k]], v, &z.b[k])
+            z.dim[k], z.row[k], z.mu[k], z.lam[k] = 1, k, 0.0, 0.0
+            for j in range(y.count):
+                z.G[k * z.n + j] = y.G[y.row[k] * y.n + y.row[j]]
+        size = largest(z.b, z.n)
+        cone_solve(z, 1e-13 * size)
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(z.n):
+            add_touch_row(&x.W1[y.row[k]], z.lam[k], x.u)
+        for k in range(x.ports):
+            vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
+        return OK
+
     cdef void keep_touch(self) noexcept nogil:
         # the impulses, and which way each contact slid
         cdef Touching* x = &self.own_touch
@@ -293,6 +371,9 @@ cdef class TouchingStepper(VariationalStepper):
         memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         memset(x.active, 0, self.ntouch * sizeof(int))
+        memset(x.told, 0, TOUCHED * self.ntouch * sizeof(double))
+        for c in range(self.ntouch):
+            x.told[TOUCHED * c + 6] = x.there[c].gap
         if not x.solved:
             x.have_ports[0] = False
             return
@@ -302,7 +383,7 @@ cdef class TouchingStepper(VariationalStepper):
                 continue
             x.active[c], x.hold[c] = True, x.target[c]
             if self.touch[c].kind == AT_LIMIT:
-                x.lam[3 * c] = x.cones.lam[o]
+                x.lam[3 * c] = x.told[TOUCHED * c] = x.cones.lam[o]
                 continue
             at = &x.here[c]
             lam = scale(x.cones.lam[o], at.n)
@@ -312,7 +393,9 @@ cdef class TouchingStepper(VariationalStepper):
                 if size > SLIDING:
                     way = axpy(x.w[o + 1] / size, at.t1, scale(x.w[o + 2] / size, at.t2))
                     store3(x.way + 3 * c, way)
+                store3(x.told + TOUCHED * c + 3, axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2)))
             store3(x.lam + 3 * c, lam)
+            store3(x.told + TOUCHED * c, lam)
 
     # ---- the step ------------------------------------------------------------------------------------------
 
@@ -510,7 +593,7 @@ cdef class TouchingStepper(VariationalStepper):
             x.within[c] = x.bad[c]
         if status != OK:
             return status
-        self.answer_at_rest()
+        self.answer_at_rest(self.lane.state.q)
         memset(x.total, 0, y.n * sizeof(double))
         for k in range(y.n):
             self.along_ports(&x.W1[k], x.v, &y.w[k])
@@ -578,17 +661,17 @@ cdef class TouchingStepper(VariationalStepper):
                         b = y.row[x.bad[l]] + j
                         z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
 
-    cdef void answer_at_rest(self) noexcept nogil:
+    cdef void answer_at_rest(self, const double* q) noexcept nogil:
         # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
         cdef Touching* x = &self.own_touch
         cdef Newton* newton = &self.lane.newton
         cdef double* P = self.P()
         cdef int k, j, nv = self.nv
-        self.velocity(self.lane.state.q, self.shared.zeros, newton.v)
+        self.velocity(q, self.shared.zeros, newton.v)
         for k in range(x.ports):
             # prescribed coordinates move as they must with any momentum
             memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
-            self.velocity(self.lane.state.q, newton.r, x.response + k * nv)
+            self.velocity(q, newton.r, x.response + k * nv)
             for j in range(nv):
                 x.response[k * nv + j] -= newton.v[j]
         for k in range(x.ports):
