@@ -9,9 +9,8 @@ from dataclasses import replace
 import contact_reference as oracle
 import numpy as np
 import pytest
-from random_models import random_flat, random_rotation
-
 from places import DATA
+from random_models import random_flat, random_rotation
 
 import vitree as vt
 
@@ -63,10 +62,16 @@ def differences(function, model, q, h=1e-3):
     return np.array(columns).T
 
 
-def require_rows(model, q, gap, touch, a, b=None, atol=1e-9):
-    """The rows of a contact against differences of its gap, and of the displacement of its material points."""
+def require_rows(model, q, gap, touch, a, b=None):
+    """The rows of a contact against differences of its gap, and of the displacement of its material points.
+
+    A gap's second derivative jumps where a closest point comes to an end, edge or corner: a column that has such
+    a place within its differences is left out, as two steps that disagree tell. Returns whether there was none.
+    """
     J = oracle.rows(model, q, touch, a, b)
-    np.testing.assert_allclose(J[0], differences(gap, model, q), rtol=0, atol=atol)
+    far, near = (differences(gap, model, q, h) for h in (1e-3, 3e-4))
+    sound = np.abs(far - near) < 3e-10
+    np.testing.assert_allclose(J[0][sound], far[sound], rtol=0, atol=1e-9)
     own = [(name, np.linalg.inv(of(model, q, name))) for name in (a, b) if name is not None]
     at = [oracle.moved(X, x) for (_, X), x in zip(own, (touch.a, touch.b), strict=False)]
     tangents = oracle.basis(touch.normal)[1:]
@@ -75,7 +80,8 @@ def require_rows(model, q, gap, touch, a, b=None, atol=1e-9):
         x = [oracle.moved(of(model, q, name), local) for (name, _), local in zip(own, at, strict=True)]
         return tangents @ (x[0] - x[1] if b is not None else x[0])
 
-    np.testing.assert_allclose(J[1:], differences(slip, model, q), rtol=0, atol=atol)
+    np.testing.assert_allclose(J[1:], differences(slip, model, q), rtol=0, atol=1e-9)
+    return sound.all()
 
 
 def require_gap(model, q, touch, k=0, a="A", b="B"):
@@ -102,7 +108,8 @@ def test_points_and_spheres_on_planes(seed, inside):
     ground = vt.Ground(d, n, planes=[((0, 1, 0.2), -0.3)])
     model = two_bodies(vt.Contact("B", points, radius), ground, inside=inside)
     q = state(model, rng)
-    for row, (normal, height) in enumerate([(n / np.linalg.norm(n), d), (np.array((0, 1, 0.2)) / np.hypot(1, 0.2), -0.3)]):
+    planes = [(n / np.linalg.norm(n), d), (np.array((0, 1, 0.2)) / np.hypot(1, 0.2), -0.3)]
+    for row, (normal, height) in enumerate(planes):
         for k, x in enumerate(points):
             def touch(q, x=x, normal=normal, height=height):
                 return oracle.point_plane(oracle.moved(of(model, q, "B"), x), radius, normal, height)
@@ -151,7 +158,8 @@ def test_round_shapes_against_each_other(seed, kind, inside):
     rng = np.random.default_rng(seed)
     one, other = ROUND[kind](rng)
     model = two_bodies(vt.Contact("A", shapes=[one]), vt.Contact("B", shapes=[other]), inside=inside)
-    for _ in range(4):
+    sound = []
+    for _ in range(6):
         q = state(model, rng, 0.5)
 
         def touch(q):
@@ -159,21 +167,8 @@ def test_round_shapes_against_each_other(seed, kind, inside):
             return oracle.capsule_capsule(a, one.radius, b, other.radius)
 
         require_gap(model, q, touch(q))
-        if smooth(axis(one, of(model, q, "A")), axis(other, of(model, q, "B"))):
-            require_rows(model, q, lambda q: touch(q).gap, touch(q), "A", "B")
-
-
-def smooth(a, b):
-    """Whether the closest points are not near a change from the middle of a segment to its end, or of sides."""
-    places = []
-    for x, ends in zip(oracle.nearest(a, b), (a, b), strict=True):
-        u = ends[1] - ends[0]
-        places.append((x - ends[0]) @ u / (u @ u) if u.any() else 0.5)
-    u, v = (ends[1] - ends[0] for ends in (a, b))
-    square = np.linalg.norm(np.cross(u, v)) > 0.3 * np.linalg.norm(u) * np.linalg.norm(v) or not (u.any() and v.any())
-    inner = [oracle.foot(x - ends[0], ends[1] - ends[0]) for ends, x in ((a, oracle.nearest(a, b)[1]),)]
-    return square and all(s in (0.0, 1.0) or 0.05 < s < 0.95 for s in places + inner) and not any(
-        0 < abs(s - e) < 0.05 for s in places for e in (0, 1))  # fmt: skip
+        sound.append(require_rows(model, q, lambda q: touch(q).gap, touch(q), "A", "B"))
+    assert np.mean(sound) >= 0.5
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -182,9 +177,12 @@ def test_spheres_against_boxes(seed):
     box = vt.Box((0.4, 0.6, 0.8), **place(rng))
     ball = vt.Sphere(0.1, position=rng.normal(size=3) * 0.3)
     model = two_bodies(vt.Contact("A", shapes=[ball]), vt.Contact("B", shapes=[box]))
-    seen = set()
-    for _ in range(30):
+    sound = []
+    for _ in range(6):
         q = state(model, rng, 0.4)
+        if rng.uniform() < 0.4:  # with the ball's centre within the box
+            q[:3] += oracle.moved(of(model, q, "B"), np.array(box.position) + 0.1 * rng.normal(size=3)) - oracle.moved(
+                of(model, q, "A"), ball.position)  # fmt: skip
 
         def touch(q):
             X = of(model, q, "B").copy()
@@ -193,10 +191,8 @@ def test_spheres_against_boxes(seed):
             return oracle.sphere_box(oracle.moved(of(model, q, "A"), ball.position), 0.1, X, (0.2, 0.3, 0.4))
 
         require_gap(model, q, touch(q))
-        seen.add(touch(q).gap < -0.1)
-        near = differences(lambda q: touch(q).gap, model, q, 1e-4)
-        if np.allclose(near, differences(lambda q: touch(q).gap, model, q, 5e-5), atol=1e-8):  # no edge is near
-            require_rows(model, q, lambda q: touch(q).gap, touch(q), "A", "B", 1e-8)
+        sound.append(require_rows(model, q, lambda q: touch(q).gap, touch(q), "A", "B"))
+    assert np.mean(sound) >= 0.5
 
 
 @pytest.mark.parametrize("size", [0.4, 2.0])
@@ -234,7 +230,7 @@ def test_parallel_capsules_touch_at_both_ends():
 def test_values_of_the_formulas_own_check():
     contacts = {
         "capsule": [vt.Contact("A", shapes=[vt.Capsule(0.05, 0.7)]), vt.Contact("B", shapes=[vt.Capsule(0.08, 0.5)])],
-        "sphere r=.1": [vt.Contact("A", shapes=[vt.Sphere(0.1)]), vt.Contact("B", shapes=[vt.Box((0.4, 0.6, 0.8))])],
+        "sphere r=.1 at A, box": [vt.Contact("A", shapes=[vt.Sphere(0.1)]), vt.Contact("B", shapes=[vt.Box((0.4, 0.6, 0.8))])],
         "sphere r=.15": [vt.Contact("A", (0.1, 0, 0.2), 0.15), vt.Ground(0.3, (0.6, 0, 0.8))],
         "spheres": [vt.Contact("A", radius=0.1), vt.Contact("B", radius=0.2)],
     }
@@ -339,8 +335,9 @@ def test_all_candidates_of_random_trees(seed):
     contacts = []
     for name in flat.frame_names:
         contacts.append(vt.Contact(name, shapes=[
-            vt.Sphere(0.02, position=rng.normal(size=3)), vt.Capsule(0.03, 0.2, **place(rng)), vt.Box((0.1, 0.2, 0.3), **place(rng)),
-            vt.Cylinder(0.1, 0.2, 5, **place(rng)), vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)),
+            vt.Sphere(0.02, position=rng.normal(size=3)), vt.Capsule(0.03, 0.2, **place(rng)),
+            vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
+            vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)),
         ]))  # fmt: skip
     normal = rng.normal(size=3)
     model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(0.2, normal)))
@@ -517,14 +514,17 @@ def test_what_cannot_be_placed():
     (lambda: vt.Ground(planes=[(0, 0, 1)]), "plane"), (lambda: vt.Ground(planes=[((0, 0, 0), 1)]), "normal"),
     (lambda: vt.Ground(planes=3), "planes"), (lambda: vt.Ground(terrain=np.zeros((3, 3))), "HeightField"),
     (lambda: vt.Ground(1.0, terrain=vt.HeightField(np.zeros((3, 3)))), "no height"),
-    (lambda: vt.Contact(3), "frame"), (lambda: vt.Contact(""), "frame"), (lambda: vt.Contact("a", np.zeros((0, 3))), "point"),
+    (lambda: vt.Contact(3), "frame"), (lambda: vt.Contact(""), "frame"),
+    (lambda: vt.Contact("a", np.zeros((0, 3))), "point"),
     (lambda: vt.Contact("a", [(1, 2)]), "points"), (lambda: vt.Contact("a", [(1, 2, np.nan)]), "finite"),
     (lambda: vt.Contact("a", "foot"), "points"), (lambda: vt.Contact("a", (0, 0, 0), -1), "radius"),
-    (lambda: vt.Contact("a", shapes=[3]), "shapes"), (lambda: vt.Contact("a", radius=1, shapes=vt.Sphere(1)), "no points"),
+    (lambda: vt.Contact("a", shapes=[3]), "shapes"),
+    (lambda: vt.Contact("a", radius=1, shapes=vt.Sphere(1)), "no points"),
     (lambda: vt.Contact("a", friction=-1), 'friction of the contact of "a"'),
     (lambda: vt.Contact("a", restitution=2), "restitution"), (lambda: vt.Contact("a", damping=2), "stiffness"),
     (lambda: vt.NoContact("a", None), "NoContact"),
-    (lambda: vt.Sphere(0), "radius of the sphere"), (lambda: vt.Sphere(-1), "above zero"), (lambda: vt.Sphere("a"), "radius"),
+    (lambda: vt.Sphere(0), "radius of the sphere"),
+    (lambda: vt.Sphere(-1), "above zero"), (lambda: vt.Sphere("a"), "radius"),
     (lambda: vt.Capsule(1, 0), "length of the capsule"), (lambda: vt.Box((1, 0, 1)), "edge of the box"),
     (lambda: vt.Box((1, 1)), "size of the box"), (lambda: vt.Cylinder(1, 1, 2), "rim_points"),
     (lambda: vt.Cylinder(1, np.inf), "length"), (lambda: vt.Hull(np.zeros((0, 3))), "vertices"),
