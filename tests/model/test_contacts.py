@@ -230,7 +230,7 @@ def test_parallel_capsules_touch_at_both_ends():
 def test_values_of_the_formulas_own_check():
     contacts = {
         "capsule": [vt.Contact("A", shapes=[vt.Capsule(0.05, 0.7)]), vt.Contact("B", shapes=[vt.Capsule(0.08, 0.5)])],
-        "sphere r=.1 at A, box": [vt.Contact("A", shapes=[vt.Sphere(0.1)]), vt.Contact("B", shapes=[vt.Box((0.4, 0.6, 0.8))])],
+        "sphere r=.1 at A, box": [vt.Contact("A", radius=0.1), vt.Contact("B", shapes=[vt.Box((0.4, 0.6, 0.8))])],
         "sphere r=.15": [vt.Contact("A", (0.1, 0, 0.2), 0.15), vt.Ground(0.3, (0.6, 0, 0.8))],
         "spheres": [vt.Contact("A", radius=0.1), vt.Contact("B", radius=0.2)],
     }
