@@ -557,3 +557,61 @@ def test_a_tree_prints_its_contacts():
     text = str(robot())
     assert 'contact of "foot1"' in text
     assert "ground" in text
+
+
+# ---- as text -------------------------------------------------------------------------------------------------------
+
+
+def test_contacts_as_s_expressions():
+    rng = np.random.default_rng(5)
+    for ground in (
+        vt.Ground(0.1, (0.1, 0, 1), 0.3, 0.2, 1e5, 30.0, [((1, 0, 0), -2), ((0, 1, 1), 0.5), (rng.normal(size=3), 1)]),
+        vt.Ground(), None, vt.Ground(friction=0.9, terrain=hills(rng), planes=[((1, 0, 0), -9)]),
+        vt.Ground(terrain=vt.HeightField(np.eye(3))),
+    ):  # fmt: skip
+        tree = vt.Tree("all")
+        tree.world.add(vt.free("a"), vt.body("A", 1, (0.1, 0.2, 0.25)), vt.rx("e"), vt.body("B", 1, (0.2, 0.2, 0.1)))
+        tree.contact(
+            vt.Contact("A", rng.normal(size=(3, 3)), 0.05, friction=0.0), vt.NoContact("A", "world"),
+            vt.Contact("B", shapes=[
+                vt.Sphere(0.02, **place(rng)), vt.Capsule(0.03, 0.2, **place(rng)),
+                vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
+                vt.Hull(rng.normal(size=(40, 3)), 6, **place(rng)),
+            ], restitution=0.5, stiffness=1e4, damping=3),
+            vt.Contact("B"),
+        )  # fmt: skip
+        if ground is not None:
+            tree.contact(ground)
+        tree.limits = "ignore"
+        text = vt.write_sexpr(tree)
+        again = vt.read_sexpr(text)
+        assert vt.write_sexpr(again) == text
+        assert again.ground == ground
+        assert again.limits == "ignore"
+        one, other = tree.compile(), again.compile()
+        a, b = one.contact_candidates, other.contact_candidates
+        for name in ("body", "source", "patch", "point", "radius", "numbers", "planes", "rod_ends", "box_E", "pair",
+                     "pair_numbers"):  # fmt: skip
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        assert [c.lost for c in again.contacts[2:]] == [c.lost for c in tree.contacts[2:]]
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('(contact "A" (sphere 0))', "above zero"), ('(contact "A" (cone 1))', "no such argument"),
+    ('(contact "A" own own own own 0 (1 2 3 4))', "x y z"), ("(ground -1)", "friction"),
+    ("(ground) (ground)", "already"), ("(ground (terrain 2 2 (1 2 3)))", "3 heights"),
+    ("(ground 0.5 0 inf 0 0 (0 0 1) (1 0 0))", "nx ny nz"), ("(limits hold)", "limits"),
+    ("(ground (hill 2))", "no such argument"), ('(contact "A" (hull (1 2)))', "x y z"), ("(contact)", "frame"),
+    ('(contact "A" (cylinder 1 1 2.5))', "rim_points"), ('(no-contact "A")', "missing"),
+    ('(contact "A" 0.5 (sphere 1) 3)', "no such argument"),
+])  # fmt: skip
+def test_faults_of_s_expressions_have_a_place(text, said):
+    with pytest.raises(vt.ModelError, match=rf"1:\d+.*{said}"):
+        vt.load_sexpr(f'(system (free "a" (body "A" 1 (0 0 0) (1 0 0 1 0 1))) {text})')
+
+
+def test_a_short_contact_in_an_s_expression():
+    frames = '(free "a" (body "A" 1 (0 0 0) (1 0 0 1 0 1)))'
+    tree = vt.read_sexpr(f'(system {frames} (ground 0.5) (contact "A" (sphere 0.2)))')
+    assert tree.ground == vt.Ground(friction=0.5)
+    assert tree.contacts == [vt.Contact("A", shapes=vt.Sphere(0.2))]

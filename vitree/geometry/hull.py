@@ -10,8 +10,6 @@ import numpy as np
 FLAT = 1e-9
 #: Points of hulls, if not said otherwise.
 HULL_POINTS = 64
-#: Points whose distances are found at once.
-_AT_ONCE = 500
 
 
 class Thinned(NamedTuple):
@@ -85,26 +83,27 @@ def _spread(x: np.ndarray, most: int) -> np.ndarray:
 
 def _distances(x: np.ndarray, facets: np.ndarray, equations: np.ndarray) -> np.ndarray:
     """Distances (n,) of points from a convex hull of facets (m, d, d) with planes (m, d + 1); zero inside of it."""
+    over = x @ equations[:, :-1].T + equations[:, -1]
+    outside = over.max(axis=1) > 0
     found = np.zeros(len(x))
-    for rows in np.array_split(np.arange(len(x)), len(x) // _AT_ONCE + 1):
-        over = x[rows] @ equations[:, :-1].T + equations[:, -1]
-        outside = over.max(axis=1) > 0
-        if outside.any():
-            at = rows[outside]
-            found[at] = _nearest(x[at, None], facets[None], equations[None, :, :-1], over[outside]).min(axis=1)
+    if outside.any():
+        # the nearest facet is one of those that are seen
+        at, seen = np.nonzero((over > 0) & outside[:, None])
+        away = _nearest(x[at], facets[seen], equations[seen, :-1], over[at, seen])
+        found[outside] = np.minimum.reduceat(away, np.flatnonzero(np.diff(at, prepend=-1)))
     return found
 
 
 def _nearest(x: np.ndarray, facets: np.ndarray, normals: np.ndarray, over: np.ndarray) -> np.ndarray:
-    """Distances (n, m) of points from facets: triangles in space, or edges in the plane."""
-    count = facets.shape[2]
-    least, inside = np.full(over.shape, np.inf), over > 0
+    """Distances (n,) of points from one facet each, below them: triangles in space, or edges in the plane."""
+    count = facets.shape[1]
+    least, inside = np.full(len(x), np.inf), np.full(len(x), count == 3)
     for k in range(count):
-        a, edge = facets[:, :, k], facets[:, :, (k + 1) % count] - facets[:, :, k]
+        a, edge = facets[:, k], facets[:, (k + 1) % count] - facets[:, k]
         share = np.clip(((x - a) * edge).sum(-1) / (edge * edge).sum(-1), 0.0, 1.0)
-        least = np.minimum(least, np.linalg.norm(x - a - share[..., None] * edge, axis=-1))
+        least = np.minimum(least, np.linalg.norm(x - a - share[:, None] * edge, axis=-1))
         if count == 3:  # the foot of the perpendicular is on the same side of all edges as the third corner
             across = np.cross(edge, normals)
-            third = ((facets[:, :, (k + 2) % 3] - a) * across).sum(-1)
+            third = ((facets[:, (k + 2) % 3] - a) * across).sum(-1)
             inside &= ((x - a) * across).sum(-1) * np.sign(third) >= 0
-    return np.where(inside, np.minimum(over, least), least) if count == 3 else least
+    return np.where(inside, over, least)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vitree.arguments import shown, whole
+from vitree.arguments import as_numbers, shown, whole
 from vitree.errors import ModelError
 from vitree.geometry.hull import HULL_POINTS, hull_points
 from vitree.geometry.numbers import array_of, points_of, positive
@@ -17,6 +17,8 @@ from vitree.spatial.rotations import proper_rotation
 
 #: Points on each rim of a cylinder, if not said otherwise.
 RIM_POINTS = 8
+#: Rotations that are off by less keep their digits.
+EXACT = 4e-15
 _EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
@@ -42,8 +44,11 @@ class Shape:
     def __post_init__(self) -> None:
         what = f"{type(self).__name__.lower()}"
         object.__setattr__(self, "position", tuple(triple(self.position, f"position of the {what}")))
-        R = proper_rotation(self.rotation, f"the {what}")
-        object.__setattr__(self, "rotation", tuple(map(tuple, R.tolist())))
+        if self.rotation is not _EYE:
+            exact, given = proper_rotation(self.rotation, f"the {what}"), as_numbers(self.rotation)
+            # digits that are as good as exact stay, so that a shape made of a shape's numbers is the same
+            R = given if np.abs(given - exact).max() < EXACT else exact
+            object.__setattr__(self, "rotation", tuple(map(tuple, R.tolist())))
 
     def _lengths(self, *names: str) -> None:
         for name in names:

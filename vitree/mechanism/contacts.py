@@ -9,9 +9,9 @@ from typing import Any
 from vitree.arguments import of_kind, several, shown
 from vitree.errors import ModelError
 from vitree.geometry.numbers import array_of, points_of, within
-from vitree.geometry.shapes import Shape
+from vitree.geometry.shapes import EXACT, Shape
 from vitree.geometry.terrain import HeightField
-from vitree.spatial.checks import finite, unit_triple
+from vitree.spatial.checks import finite, triple, unit_triple
 
 #: How limits of joints are treated.
 LIMITS = ("report", "enforce", "ignore")
@@ -82,7 +82,7 @@ class Ground:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "height", finite(self.height, "height of the ground"))
-        object.__setattr__(self, "normal", tuple(unit_triple(self.normal, "normal of the ground")))
+        object.__setattr__(self, "normal", _unit(self.normal, "normal of the ground"))
         for field in ("friction", "restitution", "stiffness", "damping"):
             if getattr(self, field) is None:
                 raise ModelError(f"the {field} of the ground is None; leave it out for the default")
@@ -106,13 +106,19 @@ class Ground:
         return "ground"
 
 
+def _unit(value: Any, what: str) -> tuple[float, ...]:
+    """A unit normal; one that is as good as exact keeps its digits."""
+    given = triple(value, what)
+    return tuple(given if abs(sum(x * x for x in given) - 1.0) < EXACT else unit_triple(given, what))
+
+
 def _plane(given: Any) -> tuple[tuple[float, ...], float]:
     try:
         normal, height = given
     except (TypeError, ValueError):
         raise ModelError(f"a plane of the ground is {shown(given)}; give (normal, height)") from None
     what = "of a plane of the ground"
-    return tuple(unit_triple(normal, f"normal {what}")), finite(height, f"height {what}")
+    return _unit(normal, f"normal {what}"), finite(height, f"height {what}")
 
 
 @dataclass(frozen=True)
