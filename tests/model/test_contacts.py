@@ -343,7 +343,7 @@ def test_all_candidates_of_random_trees(seed):
     model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(0.2, normal)))
     q = model.random_configuration(rng)
     found = model.contact_gaps(q)
-    wanted = []
+    wanted, names = [], []
     for contact in contacts:
         if flat.frame_body[flat.frame_names.index(contact.frame)] < 0:
             continue
@@ -352,9 +352,17 @@ def test_all_candidates_of_random_trees(seed):
             radius = getattr(shape, "radius", 0.0) if not isinstance(shape, vt.Cylinder) else 0.0
             wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal / np.linalg.norm(normal), 0.2).gap
                        for x in shape.points]  # fmt: skip
+            names += [contact.frame] * len(shape.points)
     grounded = [k for k, b in enumerate(found.b) if b == "ground"]
-    np.testing.assert_allclose(found.gap[grounded], wanted, rtol=0, atol=1e-12)
     own = model.contact_candidates
+    in_order = np.argsort([flat.frame_body[flat.frame_names.index(name)] for name in names], kind="stable")
+    np.testing.assert_allclose(found.gap[grounded], np.array(wanted)[in_order], rtol=0, atol=1e-12)
+    for k, body in enumerate(own.group_body):
+        rows = slice(own.group_first[k], own.group_first[k + 1])
+        assert set(own.body[rows].tolist()) == {int(body)}
+        away = np.linalg.norm(own.point[rows] - own.group_center[k], axis=1) + own.radius[rows]
+        assert away.max() == pytest.approx(own.group_radius[k], abs=1e-15)
+    assert own.group_first[-1] == len(own.body)
     at = len(grounded)
     for kind, (i, j) in zip(own.pair_kind, own.pair, strict=True):
         a = contacts[own.rod_source[i]]

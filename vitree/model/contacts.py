@@ -28,7 +28,7 @@ ROD_ROD, ROD_BOX = 0, 1
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What may touch, in arrays; the order of all rows is that of ``flat.contacts``, points before shapes.
+    """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
 
     ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m]. Bodies are rows of the
     core, -1 the world; places are in core frames [m]. ``source`` is a row of ``flat.contacts``.
@@ -36,13 +36,20 @@ class Candidates:
     Attributes
     ----------
     body, source, patch : (n,) arrays of int32
-        Of the points that may meet the ground, of moving bodies only. Points with one number in ``patch``, from zero,
-        are of one body and slide and spin as one on a plane; -1: a ball that may roll.
+        Of the points that may meet the ground, of moving bodies only, body after body. Points with one number in
+        ``patch``, from zero, are of one body and slide and spin as one on a plane; -1: a ball that may roll.
     point : (n, 3) array
     radius : (n,) array
         Of a ball about the point; zero for a point.
     numbers : (n, 4) array
         Against the ground.
+    group_body : (g,) array of int32
+        The bodies that have points, in order.
+    group_first : (g + 1,) array of int32
+        Rows of the first points of each, and the number of all.
+    group_center : (g, 3) array
+    group_radius : (g,) array
+        A ball in the core frame that holds all points of the body, with the balls about them.
     planes : (s, 4) array
         n . x = d of the ground's half-spaces: unit normal, d [m].
     terrain : HeightField or None
@@ -69,6 +76,10 @@ class Candidates:
     point: np.ndarray
     radius: np.ndarray
     numbers: np.ndarray
+    group_body: np.ndarray
+    group_first: np.ndarray
+    group_center: np.ndarray
+    group_radius: np.ndarray
     planes: np.ndarray
     terrain: HeightField | None
     rod_body: np.ndarray
@@ -180,23 +191,29 @@ def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
 
 def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
     ground = flat.ground
-    moving = [] if ground is None else [x for x in points if x[0] >= 0]
+    moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
     numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
     body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
     point = np.array([x[1] for x in moving], float).reshape(-1, 3)
     patch = np.full(len(moving), -1, np.int32)
+    bodies, first = np.unique(body, return_index=True)
+    first = np.append(first, len(body))
+    center, around = np.zeros((len(bodies), 3)), np.zeros(len(bodies))
     number = 0
-    for i in dict.fromkeys(body.tolist()):
-        rows = np.flatnonzero(body == i)
+    for k in range(len(bodies)):
+        rows = np.arange(first[k], first[k + 1])
+        center[k] = 0.5 * (point[rows].min(axis=0) + point[rows].max(axis=0))
+        around[k] = (np.linalg.norm(point[rows] - center[k], axis=1) + radius[rows]).max()
         reach = np.linalg.norm(point[rows, None] - point[None, rows], axis=-1).max()
-        still = [k for k in rows if not moving[k][3] and radius[k] <= SMALL * reach]
+        still = [row for row in rows if not moving[row][3] and radius[row] <= SMALL * reach]
         if still:
             patch[still] = number
             number += 1
     return {
         "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
         "radius": radius,
-        "numbers": np.array(numbers, float).reshape(-1, 4),
+        "numbers": np.array(numbers, float).reshape(-1, 4), "group_body": bodies.astype(np.int32),
+        "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
         "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
         "terrain": None if ground is None else ground.terrain,
     }  # fmt: skip

@@ -82,9 +82,9 @@ def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geo
     lost = max(contacts, key=lambda contact: contact.lost, default=None)
     if lost is not None:
         count = sum(len(shape.points) for contact in contacts for shape in contact.shapes)
-        text = f"{len(contacts)} links have collision shapes, for which {count} points touch the ground"
+        text = f"collision shapes touch the ground by points; links: {len(contacts)}, points: {count}"
         if lost.lost:
-            text += f'; hulls of few points and rims of cylinders lose up to {lost.lost:.2g} m, on "{lost.frame}"'
+            text += f'. Hulls of few points and rims of cylinders lose up to {lost.lost:.2g} m, on "{lost.frame}"'
         file.say("contact-points", text)
     return contacts
 
