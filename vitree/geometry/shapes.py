@@ -79,6 +79,8 @@ class Sphere(Shape):
     radius : float [m]
     position : (3,) array [m]
         In the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame, which changes nothing.
 
     Raises
     ------
@@ -114,7 +116,7 @@ class Capsule(Shape):
     position : (3,) array [m]
         Its middle, in the frame.
     rotation : (3, 3) array
-        In the frame.
+        Its rotation in the frame.
 
     Raises
     ------
@@ -150,7 +152,7 @@ class Box(Shape):
     position : (3,) array [m]
         Its middle, in the frame.
     rotation : (3, 3) array
-        In the frame.
+        Its rotation in the frame.
 
     Raises
     ------
@@ -185,7 +187,7 @@ class Cylinder(Shape):
     position : (3,) array [m]
         Its middle, in the frame.
     rotation : (3, 3) array
-        In the frame.
+        Its rotation in the frame.
 
     Raises
     ------
@@ -225,13 +227,15 @@ class Hull(Shape):
     ----------
     vertices : (n, 3) array [m]
         In the axes of the shape. Those that are no corners of the hull are left out, and of the corners all but
-        ``most``; :attr:`lost` is the largest distance [m] from the hull of the others to one that is left out.
+        ``most``; ``lost`` is the largest distance from the hull of the others to one that is left out.
     most : int
         At least 4.
+    thinned : float [m]
+        What vertices that were left out before have lost.
     position : (3,) array [m]
         Origin of the vertices, in the frame.
     rotation : (3, 3) array
-        In the frame.
+        Its rotation in the frame.
 
     Raises
     ------

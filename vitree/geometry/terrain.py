@@ -44,7 +44,11 @@ class HeightField:
     -----
     With u = (x - origin_x)/spacing_x, i = floor(u) within 0 and nx - 2, t = u - i, and the same along y, H is
     origin_z + the sum of w_k(t) w_l(s) coefficients[i + k, j + l] over k, l = 0 ... 3, w the weights of
-    :func:`weights`.
+    ``vitree.geometry.terrain.weights``.
+
+    References
+    ----------
+    de Boor 1978, "A practical guide to splines".
     """
 
     heights: Any
@@ -93,11 +97,11 @@ class HeightField:
         return f"HeightField({self.shape[0]} x {self.shape[1]} heights, spacing={self.spacing}, origin={self.origin})"
 
     def height(self, x: float, y: float) -> float:
-        """Return H(x, y) [m]; x and y are in the world [m]."""
+        """Return H(x, y) [m] at a place ``x``, ``y`` [m] of the world."""
         return self.height_and_slope(x, y)[0]
 
     def height_and_slope(self, x: float, y: float) -> tuple[float, float, float]:
-        """Return H(x, y) [m] and its derivatives by x and y [-]."""
+        """Return H(x, y) [m] and its derivatives by x and y [-] at a place ``x``, ``y`` [m] of the world."""
         (i, wx, dx), (j, wy, dy) = (
             weights((at - o) / d, n) for at, o, d, n in zip((x, y), self.origin, self.spacing, self.shape, strict=False)
         )

@@ -44,7 +44,7 @@ class Ground:
     height : float [m]
         Distance of the plane from the world's origin, along ``normal``.
     normal : (3,) array
-        Out of the ground; normalised.
+        Direction out of the ground; normalised.
     friction : float [-]
         Of Coulomb, zero or more.
     restitution : float [-]
@@ -69,6 +69,8 @@ class Ground:
     ------
     ModelError
         If a number is out of its range, a normal is zero, or a terrain and a plane are given in one place.
+    InputError
+        If the planes are no sequence, or the terrain is no HeightField.
     """
 
     height: float = 0.0
@@ -151,6 +153,8 @@ class Contact:
     ------
     ModelError
         If points are no finite triples, or a number is out of its range.
+    InputError
+        If the shapes are none.
     """
 
     frame: str
