@@ -14,6 +14,8 @@ from vitree.errors import (
     VitreeError,
 )
 from vitree.findings import Finding, Report
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Sphere
+from vitree.geometry.terrain import HeightField
 from vitree.integrators import METHODS, Integrator
 from vitree.mechanism.constraints import (
     AxisConstraint,
@@ -27,6 +29,7 @@ from vitree.mechanism.constraints import (
     screw_pair,
     weld,
 )
+from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
@@ -34,6 +37,7 @@ from vitree.mechanism.pushes import Impulse, Push
 from vitree.model.closure import independent_constraints, satisfy_constraints
 from vitree.model.euler import EulerModel
 from vitree.model.model import Model
+from vitree.model.placing import place_on_ground
 from vitree.model.reduced import ReducedModel
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
 from vitree.moved import know_old_names as _know_old_names
@@ -65,13 +69,17 @@ __all__ = [
     "METHODS",
     "Attraction",
     "AxisConstraint",
+    "Box",
     "CallableError",
     "Cam",
+    "Capsule",
     "Comparison",
     "Constraint",
+    "Contact",
     "Controller",
     "ConvergenceError",
     "Coupling",
+    "Cylinder",
     "Damper",
     "Distance",
     "Drive",
@@ -83,6 +91,9 @@ __all__ = [
     "Frame",
     "Geometry",
     "Gravity",
+    "Ground",
+    "HeightField",
+    "Hull",
     "Impulse",
     "Imu",
     "InputError",
@@ -93,6 +104,7 @@ __all__ = [
     "MissingExtraError",
     "Model",
     "ModelError",
+    "NoContact",
     "NonlinearSpring",
     "PointConstraint",
     "Potential",
@@ -101,6 +113,7 @@ __all__ = [
     "Report",
     "SavedState",
     "Simulation",
+    "Sphere",
     "Spring",
     "Trajectory",
     "Tree",
@@ -128,6 +141,7 @@ __all__ = [
     "load_sexpr",
     "load_urdf",
     "minimize_potential_energy",
+    "place_on_ground",
     "planar",
     "point_constraint",
     "prismatic",

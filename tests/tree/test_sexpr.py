@@ -190,7 +190,11 @@ EVERYTHING = """
   (gravity-on ("a" "b") 0 0 -1) (wrench "tip" ("wind" 0 0) (0 "lift" -1) local) (wrench "arm" 0 0 1 "wind" 0 0)
   (joint-force "slide" "push") (joint-force "roll" 2.5) (joint-spring "roll" 4 0.5)
   (drive "slide" 40 2 inf inf "goal") (drive "rail" 30 1 5 2 0.1 "rate") (drive "nut" 3)
-  (nonlinear-spring "slide" (-1 0 1) (2 0 -3)))
+  (nonlinear-spring "slide" (-1 0 1) (2 0 -3))
+  (ground 0.7 0.1 1e4 20 0 (0 0 1) (1 0 0 -3) (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore)
+  (contact "tip" own 0.3 inf own 0.1 (0 0 0 1 2 3) (sphere 0.1) (capsule 0.1 0.2 (1 0 0)) (box (1 2 3))
+    (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1)))
+  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull"))
 """
 
 
@@ -199,6 +203,7 @@ def equal(a, b):
     a, b = vt.Model(a.flatten()), vt.Model(b.flatten())
     assert a.flat.joints == b.flat.joints and a.flat.link_parent == b.flat.link_parent
     assert a.flat.constraints == b.flat.constraints and a.flat.loads == b.flat.loads
+    assert (a.ground, a.contacts, a.limits) == (b.ground, b.contacts, b.limits)
     assert a.digest == b.digest and a.name == b.name
 
 

@@ -13,8 +13,7 @@ import pytest
 
 import vitree.urdf.meshes as meshes
 from vitree.errors import InputError, ModelError
-from vitree.urdf.inertia import _read_mesh
-from vitree.urdf.meshes import check_mesh, load_scene
+from vitree.urdf.meshes import check_mesh, load_scene, read_mesh
 
 trimesh = pytest.importorskip("trimesh")
 
@@ -35,7 +34,7 @@ def test_what_is_small_is_read(tmp_path):
     for name, data in {"a.stl": stl(), "a.zip": zipped(a_stl=stl(), b_stl=stl())}.items():
         (tmp_path / name).write_bytes(data)
         check_mesh(tmp_path / name)
-    points, triangles, closed = _read_mesh(str(tmp_path / "a.stl"))
+    points, triangles, closed = read_mesh(str(tmp_path / "a.stl"), "a test")
     assert len(points) == 8 and len(triangles) == 12 and closed
     assert len(load_scene(str(tmp_path / "a.zip")).geometry) == 2
 
@@ -66,7 +65,7 @@ def test_what_is_large_or_defines_entities_is_refused(tmp_path, monkeypatch, nam
     with pytest.raises(InputError, match=text):
         load_scene(str(tmp_path / name))
     with pytest.raises(ModelError, match=f'the mesh file ".*{name}" cannot be read: .*{text}'):
-        _read_mesh(str(tmp_path / name))
+        read_mesh(str(tmp_path / name), "a test")
 
 
 def test_a_bomb_takes_no_memory(tmp_path):
@@ -76,9 +75,9 @@ def test_a_bomb_takes_no_memory(tmp_path):
             for _ in range(400):
                 part.write(bytes(2**20))
     code = (
-        "import resource, sys; from vitree.urdf.inertia import _read_mesh\n"
+        "import resource, sys; from vitree.urdf.meshes import read_mesh\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "try: _read_mesh(sys.argv[1])\n"
+        "try: read_mesh(sys.argv[1], 'a test')\n"
         "except Exception as error: print(error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )

@@ -1,5 +1,7 @@
 """What the reader must find in each file: options, and line, severity and rule of each finding but notes."""
 
+import vitree as vt
+
 EXPECTED: dict[str, tuple[dict, list[str]]] = {
     "accepted_plain": ({}, []),
     "accepted_crlf": ({}, []),
@@ -161,6 +163,8 @@ EXPECTED: dict[str, tuple[dict, list[str]]] = {
     "shape_quaternion": ({}, ["4 warning origin-quaternion"]),
     "colour_not_a_number": ({}, ["7 warning number"]),
     "two_geometries": ({}, ["7 warning element-repeated"]),
+    "collision_mesh_missing": ({"ground": vt.Ground()}, ["17 error contact-mesh"]),
+    "accepted_collision_shapes": ({"ground": vt.Ground(0.1)}, []),
     "two_parents": ({}, ["31 error two-parents"]),
     "accepted_loop": ({"loops": "constraints"}, []),
     "mimic_in_a_loop": ({"loops": "constraints"}, ["32 error mimic-loop"]),

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told, whole
-from vitree.errors import CallableError, ConvergenceError, InputError, UnknownNameError, VitreeError
+from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import Push
 from vitree.model.lower import lower_loads, lower_wrench
+from vitree.model.model import Model
 from vitree.model.signals import Motion, resolve_inputs
 from vitree.model.system import System
 from vitree.wording import Argument, keyword, named
@@ -185,6 +186,7 @@ class Integrator:
             raise UnknownNameError(f"option of the method {self.name}", name, self.options, about=about)
         if of_kind(model, System, "model", "a Model, or another System").full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
+        _require_steps(model)
         self.model = model
         self.dt = real(dt)
         torque = torque_of(model, torque)
@@ -553,6 +555,16 @@ class Integrator:
     def most_iterations(self) -> int:
         """Most corrections that one step took."""
         return 0
+
+
+def _require_steps(model: System) -> None:
+    """Raise a ModelError if forces act that no step knows."""
+    if isinstance(model, Model) and model.touches:
+        which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
+        raise ModelError(
+            f'"{model.name}" has {which}, which steps do not know yet: kinematics and contact_gaps() work; for a run '
+            'leave out ground and contacts, and take limits="report"'
+        )
 
 
 def steps_of(steps: Any, least: int = 1) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from vitree.arguments import of_kind, several, shown, told
 from vitree.errors import ModelError
 from vitree.findings import Report
+from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
 from vitree.spatial.checks import array, frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
@@ -155,6 +156,9 @@ class Flat:
     geometry: tuple[Geometry, ...] = ()
     constraints: tuple = ()  # of mechanism.constraints
     loads: tuple = ()  # of mechanism.loads
+    contacts: tuple = ()  # of mechanism.contacts: Contact and NoContact
+    ground: Ground | None = None
+    limits: str = LIMITS[0]  # how limits of joints are treated
     report: Report = field(default_factory=Report)  # findings and changes of a reader
 
     def __post_init__(self):
@@ -170,6 +174,12 @@ class Flat:
             of_kind(joint, JointInfo, "joints", "a sequence of JointInfo")
         for shape in self.geometry:
             of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
+        for contact in self.contacts:
+            of_kind(contact, (Contact, NoContact), "contacts", "a sequence of Contact and NoContact")
+        of_kind(self.ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
+        if self.limits not in LIMITS:
+            words = ", ".join(f'"{word}"' for word in LIMITS)
+            raise ModelError(f"limits is {shown(self.limits)}; choose from {words}")
         if not len(self.link_names) == len(self.link_parent) == len(self.link_mass) == len(self.link_com) == len(
                 self.link_inertia):  # fmt: skip
             raise ModelError("link_names, link_parent, link_mass, link_com and link_inertia must have as many entries")
@@ -195,7 +205,7 @@ class Flat:
 
 #: Fields of a Flat that are no arrays, but sequences.
 _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", "link_inertia", "joints", "geometry",
-           "constraints", "loads")  # fmt: skip
+           "constraints", "loads", "contacts")  # fmt: skip
 
 
 def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:

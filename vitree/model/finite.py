@@ -70,6 +70,8 @@ def _finite(result: Any) -> bool:
         return all_finite(result)
     if isinstance(result, float):
         return math.isfinite(result)
+    if isinstance(result, str):
+        return True
     if isinstance(result, Mapping):
         return all(map(_finite, result.values()))
     return all(map(_finite, result if isinstance(result, tuple) else vars(result).values()))

@@ -17,6 +17,7 @@ from vitree._core.types import ConstraintList, CoreModel
 from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
+from vitree.mechanism.contacts import LIMITS, Contact, Ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
 from vitree.mechanism.index import Index, pose_of, product_of
@@ -24,6 +25,7 @@ from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
+from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
 from vitree.model.driven import with_drives
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_drives, lower_facing, lower_loads
@@ -80,6 +82,8 @@ def _content(x):
         return type(x).__name__, *(_content(value) for value, since in values if since is None or value is not None)
     if isinstance(x, Mapping):
         return [(key, _content(value)) for key, value in x.items()]
+    if isinstance(x, np.ndarray) and x.dtype == float:
+        return x.tolist()
     if isinstance(x, list | tuple | np.ndarray):
         return [_content(value) for value in x]
     return float(x) if isinstance(x, Real) and not isinstance(x, bool) else x
@@ -157,6 +161,7 @@ class Model(System):
         self._facing, self._cosines, self._differences = lower_facing(self.index, flat.constraints)
         self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
+        require_contacts(self.index, flat)
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
@@ -280,6 +285,50 @@ class Model(System):
         return self.flat.loads
 
     @property
+    def contacts(self) -> tuple:
+        """What touches the ground and other bodies, and pairs that do not (:class:`Contact`, :class:`NoContact`)."""
+        return self.flat.contacts
+
+    @property
+    def ground(self) -> Ground | None:
+        """The ground, if there is one."""
+        return self.flat.ground
+
+    @property
+    def limits(self) -> str:
+        """How limits of joints are treated: "report", "enforce" or "ignore"."""
+        return self.flat.limits
+
+    @property
+    def touches(self) -> bool:
+        """Whether forces of contact or of enforced limits may act."""
+        return self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
+
+    @functools.cached_property
+    def contact_candidates(self) -> Candidates:
+        """What may touch, in arrays; bodies are those of ``full``."""
+        full = self.full
+        if full is not self:
+            return full.contact_candidates
+        return candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+
+    @finite_result
+    def contact_gaps(self, q: ArrayLike) -> ContactGaps:
+        """Return the gaps of all that may touch at q (nq,) [m or rad], one row each; negative in penetration.
+
+        Left out are pairs of one body, of a body and the one that carries it, of a :class:`NoContact`, and pairs of
+        one mechanism that overlap at the neutral configuration.
+
+        Returns
+        -------
+        ContactGaps
+            Names of frames a, b ("ground"), gap (n,) [m], normal (n, 3) from b to a, and the nearest points of a and b
+            in the world (n, 3) [m].
+        """
+        poses = self.full.pose_rows(self.expand(self.validate_configuration(q))[None])[0]
+        return gaps_of(self.flat, self.contact_candidates, poses)
+
+    @property
     def drives(self) -> tuple[Drive, ...]:
         """The drives among the loads."""
         return tuple(load for load in self.loads if isinstance(load, Drive))
@@ -322,17 +371,18 @@ class Model(System):
     @property
     def conservative(self) -> bool:
         """Whether its energy stays as it is while nothing drives it."""
-        return not (self.damping.any() or self.friction.any()) and len(self._potentials()) == len(self.flat.loads)
+        resisted = self.touches or self.damping.any() or self.friction.any()
+        return not resisted and len(self._potentials()) == len(self.flat.loads)
 
     @property
     def only_falls(self) -> bool:
         """Whether nothing but gravity changes its spatial momentum while nothing drives it.
 
         Every root moves freely in space, by joints without damping, friction, armature, coupling or prescribed motion,
-        and there are no loads and no constraints.
+        and there are no loads, no constraints and no contacts.
         """
         roots, full = self._free_roots(), self.full
-        if roots is None or self.loads or self.constraints:
+        if roots is None or self.loads or self.constraints or self.touches:
             return False
         flat = full.flat
         held = (flat.damping != 0) | (flat.friction != 0) | (flat.armature != 0) | flat.kinematic
@@ -361,6 +411,8 @@ class Model(System):
         """The projector (3, 3) on the directions in which all bodies can move together without a joint that resists."""
         flat, full = self.full.flat, self.full
         kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
+        if self.touches:
+            return np.zeros((3, 3))
         held = np.zeros((3, 3))
         for root in np.flatnonzero(parent < 0):
             free, at, E = np.zeros((3, 3)), int(root), np.eye(3)
@@ -452,6 +504,10 @@ class Model(System):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(_content(value)).encode())
+                elif (field.name == "contacts" and value) or (field.name == "ground" and value is not None):
+                    h.update(repr((field.name, _content(value))).encode())
+                elif field.name == "limits" and value != LIMITS[0]:
+                    h.update(repr((field.name, value)).encode())
             vars(self)["_hash"] = h.hexdigest()
         return vars(self)["_hash"]
 

@@ -65,7 +65,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     world : Frame
         The root of all frames.
     **more
-        Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, report.
+        Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, contacts, ground, limits, report.
 
     Raises
     ------

@@ -6,8 +6,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from vitree.arguments import of_kind
 from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
+from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
 from vitree.mechanism.flat import Flat
 from vitree.model.model import Model
 from vitree.spatial.checks import vector
@@ -42,8 +44,12 @@ class Tree:
     ----------
     world : Frame
         The root of all frames.
-    constraints, loads : list
-        Added by :meth:`constrain` and :meth:`load`.
+    constraints, loads, contacts : list
+        Added by :meth:`constrain`, :meth:`load` and :meth:`contact`.
+    ground : Ground or None
+        Set by :meth:`contact`.
+    limits : {"report", "enforce", "ignore"}
+        How limits of joints are treated: a run that passes one says so, they hold, or nothing.
     report : Report
         Findings of the reader in the file of the tree.
 
@@ -72,6 +78,9 @@ class Tree:
         self.report = Report()
         self.constraints: list[Any] = []
         self.loads: list[Any] = []
+        self.contacts: list[Any] = []
+        self.ground: Ground | None = None
+        self.limits = LIMITS[0]
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
         self.world = Frame(self, None, Fixed())
 
@@ -116,6 +125,28 @@ class Tree:
         for load in loads:
             self.loads += load if isinstance(load, list | tuple) else [load]
 
+    def contact(self, *contacts: Any) -> None:
+        """Add ``*contacts``, or lists of them: a :class:`Ground`, a :class:`Contact` or a :class:`NoContact` each.
+
+        Names of frames are looked up when the tree is compiled.
+
+        Raises
+        ------
+        ModelError
+            If there is a ground already.
+        InputError
+            If something else is given.
+        """
+        for given in contacts:
+            for each in given if isinstance(given, list | tuple) else [given]:
+                of_kind(each, (Ground, Contact, NoContact), "contact", "a Ground, a Contact or a NoContact")
+                if not isinstance(each, Ground):
+                    self.contacts.append(each)
+                elif self.ground is not None:
+                    raise ModelError("there is a ground already; give further half-spaces as its planes=")
+                else:
+                    self.ground = each
+
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of this ``name``.
 
@@ -142,7 +173,8 @@ class Tree:
             If nothing moves, or a joint or body cannot be modelled.
         """
         more = {"constraints": tuple(self.constraints), "loads": tuple(self.loads), "report": self.report}
-        return flatten(self.name, self.gravity, self.world, **more)
+        touching = {"contacts": tuple(self.contacts), "ground": self.ground, "limits": self.limits}
+        return flatten(self.name, self.gravity, self.world, **more, **touching)
 
     def compile(self) -> Model:
         """Return the :class:`vitree.Model` of this tree.
@@ -161,6 +193,7 @@ class Tree:
         parts: list[Any] = [part for part in self.world.walk() if part[1] is not self.world]
         parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {text_of(getattr(x, 'name', x))}"
                   for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
+        parts += [text_of(x.name) for x in (self.ground, *self.contacts) if x is not None]
         left_out = len(parts) - MOST_LINES
         if left_out > 0:
             half = MOST_LINES // 2

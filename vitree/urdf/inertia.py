@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vitree.errors import InputError, MissingExtraError, ModelError
+from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
-from vitree.urdf.meshes import load_scene
+from vitree.urdf.meshes import read_mesh
 
 #: A moment may be wrong by this much of the largest one. Moments rounded to 4 digits are wrong by up to
 #: 6e-4. Of the 1711 inertias in the files of example-robot-data 6.0.0, impossible ones are wrong by
@@ -172,7 +172,7 @@ def _mesh(shape: Geometry) -> tuple[float, np.ndarray, np.ndarray]:
 
     if not (shape.found and Path(str(shape.filename)).is_file()):
         raise ModelError(f'the mesh "{shape.filename}" is not found: give the folder of its package in packages=')
-    points, triangles, closed = _read_mesh(str(shape.filename))
+    points, triangles, closed = read_mesh(str(shape.filename), "the inertia of a mesh")
     points = points * np.asarray(shape.size)
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     points = points - middle
@@ -205,28 +205,3 @@ def _enclosed(corners: np.ndarray, convex: bool = False) -> tuple[float, np.ndar
     centroid = six @ total / (24 * volume)
     second = (np.einsum("n,nij,nik->jk", six, corners, corners) + np.einsum("n,nj,nk->jk", six, total, total)) / 120
     return volume, centroid, second - volume * np.outer(centroid, centroid)
-
-
-def _read_mesh(filename: str) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return the points (n, 3) [m] and triangles (m, 3) of a file, and whether they enclose a volume."""
-    try:
-        import trimesh
-    except ImportError:
-        raise MissingExtraError("trimesh", "meshes", "the inertia of a mesh") from None
-    try:
-        mesh = load_scene(filename).to_mesh()
-        # files often repeat vertices, for normals and textures
-        mesh.merge_vertices(merge_tex=True, merge_norm=True)
-        points, triangles = np.array(mesh.vertices, dtype=float), np.array(mesh.faces)
-        closed = bool(mesh.is_watertight and mesh.is_winding_consistent)
-        if mesh.units not in (None, "meters"):
-            points *= trimesh.units.unit_conversion(mesh.units, "meters")
-    except ImportError as error:  # trimesh needs other packages for some formats
-        if Path(filename).suffix.lower() == ".dae":
-            raise MissingExtraError("pycollada", "meshes", f'the mesh "{filename}"') from None
-        raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
-    except Exception as error:
-        raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
-    if not len(triangles) or not np.isfinite(points).all():
-        raise ModelError(f'the mesh file "{filename}" has no triangles, or has points that are not finite')
-    return points, triangles, closed

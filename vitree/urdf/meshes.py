@@ -10,7 +10,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from vitree.errors import InputError
+import numpy as np
+
+from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.urdf.paths import home_of
 
 #: Largest file, and largest content of an archive [bytes]; most files in an archive; most triangles of a scene.
@@ -43,6 +45,45 @@ def load_scene(filename: str) -> Any:
     if triangles > MOST_TRIANGLES:
         raise InputError(f"its scene has {triangles} triangles; the most is {MOST_TRIANGLES}")
     return scene
+
+
+def read_mesh(filename: str, use: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the points (n, 3) [m] and triangles (m, 3) of a file, and whether they enclose a volume.
+
+    Parameters
+    ----------
+    filename : str
+    use : str
+        What it is read for, as the error of a missing package says it.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read, or has no triangles or no finite points.
+    MissingExtraError
+        If a package that reads it is not installed.
+    """
+    try:
+        import trimesh
+    except ImportError:
+        raise MissingExtraError("trimesh", "meshes", use) from None
+    try:
+        mesh = load_scene(filename).to_mesh()
+        # files often repeat vertices, for normals and textures
+        mesh.merge_vertices(merge_tex=True, merge_norm=True)
+        points, triangles = np.array(mesh.vertices, dtype=float), np.array(mesh.faces)
+        closed = bool(mesh.is_watertight and mesh.is_winding_consistent)
+        if mesh.units not in (None, "meters"):
+            points *= trimesh.units.unit_conversion(mesh.units, "meters")
+    except ImportError as error:  # trimesh needs other packages for some formats
+        if Path(filename).suffix.lower() == ".dae":
+            raise MissingExtraError("pycollada", "meshes", f'the mesh "{filename}"') from None
+        raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
+    except Exception as error:
+        raise ModelError(f'the mesh file "{filename}" cannot be read: {error}') from error
+    if not len(triangles) or not np.isfinite(points).all():
+        raise ModelError(f'the mesh file "{filename}" has no triangles, or has points that are not finite')
+    return points, triangles, closed
 
 
 def check_mesh(filename: str) -> None:

@@ -15,14 +15,17 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import path_of, real, shown, told, whole
+from vitree.arguments import of_kind, path_of, real, shown, told, whole
 from vitree.errors import InputError, ModelError, UnknownNameError, UrdfError
 from vitree.findings import Report
+from vitree.geometry.hull import HULL_POINTS
 from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.model.model import Model
 from vitree.tree.tree import Tree
 from vitree.urdf.build import Builder, moves
 from vitree.urdf.checks import check_elements, check_mimics
+from vitree.urdf.collision import contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
 from vitree.urdf.inertials import POLICIES, settle_inertial
 from vitree.urdf.layout import find_layout
@@ -38,6 +41,7 @@ CHOICES = {
     "mimic": ("reduced", "constraints", "independent"),
     "loops": ("error", "constraints"),
     "inertia": POLICIES,
+    "limits": LIMITS,
 }
 #: Attributes of a joint's elements that urdf_parser_py is given.
 PARSED = {
@@ -65,6 +69,9 @@ class Options:
     inertia: str
     density: float
     armature: Any
+    ground: Any
+    limits: str
+    hull_points: int
     packages: Packages | None
     xacro: Mapping[str, object] | None
     trust: bool
@@ -82,9 +89,12 @@ class Options:
             raise InputError(Argument("density", self.density) + " must be a finite number above zero")
         object.__setattr__(self, "density", real(self.density))
         object.__setattr__(self, "armature", checked_armature(self.armature))
-        for option in ("max_bytes", "max_depth"):
-            if (whole(value := getattr(self, option)) or 0) < 1:
-                raise InputError(Argument(option, value) + " must be a whole number above zero")
+        ground = "a Ground, such as vt.Ground(friction=0.8), or None"
+        of_kind(self.ground, (Ground, type(None)), "ground", ground)
+        for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
+            if (whole(value := getattr(self, option)) or 0) < least:
+                needed = "above zero" if least == 1 else f"of {least} or more"
+                raise InputError(Argument(option, value) + f" must be a whole number {needed}")
             object.__setattr__(self, option, whole(value))
 
 
@@ -100,6 +110,9 @@ def load_urdf(
     inertia: str = "warn",
     density: float = 1000.0,
     armature: float | Mapping[str, float] | None = None,
+    ground: Ground | None = None,
+    limits: str = LIMITS[0],
+    hull_points: int = HULL_POINTS,
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
     trust: bool = False,
@@ -145,6 +158,15 @@ def load_urdf(
         joint]: a number for all joints of one coordinate, or numbers by names or patterns of names, such as
         ``{"*_knee_*": 0.1, "*": 0.01}``. The first pattern that fits a joint counts. Joints that are not given have
         that of the file: where a <transmission> of one joint says the rotor's inertia, reduction^2 times it.
+    ground : Ground, optional
+        The ground that the file's <collision> shapes touch, and with it each other: spheres, capsules, the corners of
+        boxes, points on the rims of cylinders, and corners of the convex hulls of meshes. A mesh that cannot be read is
+        then an error. Without a ground nothing touches.
+    limits : {"report", "enforce", "ignore"}
+        How to treat limits of joints: a run that passes one says so, they hold, or nothing.
+    hull_points : int
+        Points of the convex hull of a mesh that touch, at most. The note "contact-points" of the report says how far
+        the others are outside of their hull.
     packages : mapping, or paths, optional
         Packages to which the file refers: name to folder, or folders that are packages or hold packages. They come
         before the usual places (docs/files.md).
@@ -191,7 +213,8 @@ def load_urdf(
     """
     return load(source, Options(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
-        armature=armature, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
+        armature=armature, ground=ground, limits=limits, hull_points=hull_points, packages=packages,
+        xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
     ))[1]  # fmt: skip
 
 
@@ -330,6 +353,12 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
             builder.close_loops()
     except np.linalg.LinAlgError:
         raise file.fail("model", TOO_LARGE) from None
+    if options.ground is not None:
+        placed = {link: own for link, own in shapes.items() if link in builder.places}
+        contacts = contacts_of(file, links, placed, options.hull_points)
+        file.stop()
+        tree.contact(options.ground, contacts)
+    tree.limits = options.limits
     builder.note(options.mimic, rotors)
     tree.report = file.report()
     return file, tree, joints

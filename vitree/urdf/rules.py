@@ -135,6 +135,12 @@ RULES: dict[str, Rule] = {
     "shape-unknown": Rule("warning", "A <visual> or <collision> has no known geometry.", _SHAPE),
     "shape-size": Rule("warning", "A size of a shape is zero or negative.", _SHAPE),
     "mesh-escapes": Rule("warning", "A mesh is outside the folders that belong to the robot; it is not opened.", ""),
+    "contact-mesh": Rule(
+        "error",
+        "With ground=: the mesh of a <collision> is not found, or cannot be read.",
+        "correct it, or read the file with read_urdf() and name what touches: tree.contact(vt.Ground(), "
+        'vt.Contact("foot"))',
+    ),
     # the tree
     "two-parents": Rule(
         "error",
@@ -175,6 +181,7 @@ RULES: dict[str, Rule] = {
     "loop-joints": Rule("note", "Joints that close loops are constraints.", ""),
     "mimic-joints": Rule("note", "Joints with <mimic> follow, or move on their own: the note says which.", ""),
     "rotors": Rule("note", "Rotor inertias of transmissions, times reduction^2, are armature of joints.", ""),
+    "contact-points": Rule("note", "With ground=: <collision> shapes touch the ground by points.", ""),
     "limits": Rule("note", "Limits are kept as data.", ""),
     "mesh-missing": Rule("note", "A mesh is not found; its name is kept as it is.", ""),
     "extension": Rule("note", "Elements of other tools are ignored.", ""),

@@ -14,6 +14,7 @@ import numpy as np
 from vitree.arguments import path_of
 from vitree.errors import VitreeError
 from vitree.mechanism import loads
+from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
 from vitree.model.model import Model
 from vitree.tree.elements import Coordinate, Element, body
@@ -22,6 +23,7 @@ from vitree.tree.frames import Frame
 from vitree.tree.sexpr.syntax import Node, SexprError, Source, Text, expected, fits
 from vitree.tree.sexpr.vocabulary import (
     COMPONENTS,
+    INNER,
     JOINT_OPTIONS,
     OPTIONS,
     SIZES,
@@ -115,12 +117,32 @@ class Reader(Source):
             raise self.error(node, f'"{head or "?"}" is not known beside the frames; choose from {choices}')
         else:
             make, form = COMPONENTS[head]
-            values = self._all(node, form)
+            more = {}
+            if head in INNER:
+                values, rest = self.arguments(node, head, form, node.value[1:])
+                more = {"made": [self._inner(head, part) for part in rest]}
+            else:
+                values = self._all(node, form)
             if make is None:
                 setattr(tree, head, np.array(values[0]) if head == "gravity" else values[0])
                 return
-            made = self._make(node, make, values)
-            (tree.load if isinstance(made, loads.Load | Drive) else tree.constrain)(made)
+            made = self._make(node, make, values, **more)
+            if isinstance(made, Ground | Contact | NoContact):
+                try:
+                    tree.contact(made)
+                except VitreeError as error:
+                    raise self.error(node, str(error)) from None
+            else:
+                (tree.load if isinstance(made, loads.Load | Drive) else tree.constrain)(made)
+
+    def _inner(self, head: str, node: Node) -> Any:
+        """A part of a component: a solid of a contact, a terrain of a ground."""
+        known = INNER[head]
+        if not node.is_list or node.head not in known:
+            choices = ", ".join(usage(word, form) for word, (_, form) in known.items())
+            raise self.error(node, f"{head} takes no such argument; what follows must be in ( ): {choices}")
+        make, form = known[node.head]
+        return self._make(node, make, self._all(node, form))
 
     def _frames(self, above: Frame, top: Node) -> None:
         stack = [(above, top)]

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitree.mechanism import constraints, drives, loads
+from vitree.errors import ModelError
+from vitree.geometry import shapes
+from vitree.geometry.terrain import HeightField
+from vitree.mechanism import constraints, contacts, drives, loads
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
@@ -41,7 +44,84 @@ def _coupling(a: str, factor_a: float, b: str, factor_b: float, value: float = 0
     return constraints.Coupling({a: factor_a, b: factor_b}, value)
 
 
+def _half_spaces(numbers: tuple) -> tuple:
+    """The planes of a ground from four numbers each."""
+    if len(numbers) % 4:
+        raise ModelError(f"planes are {len(numbers)} numbers; they must be nx ny nz height of each")
+    return tuple((numbers[k : k + 3], numbers[k + 3]) for k in range(0, len(numbers), 4))
+
+
+def _ground(
+    friction=contacts.FRICTION, restitution=contacts.RESTITUTION, stiffness=math.inf, damping=0.0, height=0.0,
+    normal=(0.0, 0.0, 1.0), planes=(), *, made=(),
+) -> contacts.Ground:  # fmt: skip
+    if len(made) > 1:
+        raise ModelError("a ground has one terrain")
+    terrain = made[0] if made else None
+    return contacts.Ground(height, normal, friction, restitution, stiffness, damping, _half_spaces(planes), terrain)
+
+
+def _terrain(nx, ny, heights, spacing=1.0, origin=(0.0, 0.0, 0.0)) -> HeightField:
+    if (nx, ny) != (int(nx), int(ny)) or nx * ny != len(heights):
+        raise ModelError(f"there are {len(heights)} heights, not {nx:g} times {ny:g}")
+    return HeightField(np.reshape(heights, (int(nx), int(ny))), spacing, origin)
+
+
+def _contact(
+    frame, friction=None, restitution=None, stiffness=None, damping=None, radius=0.0, points=None, *, made=()
+) -> contacts.Contact:
+    if points is not None and len(points) % 3:
+        raise ModelError(f"points are {len(points)} numbers; they must be x y z of each")
+    at: Any = None if points is None else np.reshape(points, (-1, 3))
+    numbers = {"friction": friction, "restitution": restitution, "stiffness": stiffness, "damping": damping}
+    return contacts.Contact(frame, at, radius, tuple(made), **numbers)
+
+
+_EYE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def _placed(position, rotation) -> dict[str, Any]:
+    return {"position": position, "rotation": np.reshape(rotation, (3, 3))}
+
+
+def _sphere(radius, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Sphere:
+    return shapes.Sphere(radius, **_placed(position, rotation))
+
+
+def _capsule(radius, length, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Capsule:
+    return shapes.Capsule(radius, length, **_placed(position, rotation))
+
+
+def _box(size, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Box:
+    return shapes.Box(size, **_placed(position, rotation))
+
+
+def _cylinder(radius, length, rim_points=shapes.RIM_POINTS, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Cylinder:
+    count = int(rim_points) if rim_points == int(rim_points) else rim_points
+    return shapes.Cylinder(radius, length, count, **_placed(position, rotation))
+
+
+def _hull(vertices, lost=0.0, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Hull:
+    if len(vertices) % 3:
+        raise ModelError(f"vertices are {len(vertices)} numbers; they must be x y z of each")
+    given = np.reshape(vertices, (-1, 3))
+    return shapes.Hull(given, max(4, len(given)), thinned=lost, **_placed(position, rotation))
+
+
 _ONE = 'number|"name"'
+_PLACE = " (x y z)? (r11 r12 r13 r21 r22 r23 r31 r32 r33)?"
+#: Expressions within components: the function that makes each, and its arguments.
+INNER: dict[str, dict[str, tuple[Callable, str]]] = {
+    "contact": {
+        "sphere": (_sphere, "radius" + _PLACE),
+        "capsule": (_capsule, "radius length" + _PLACE),
+        "box": (_box, "(x y z)" + _PLACE),
+        "cylinder": (_cylinder, "radius length rim_points?" + _PLACE),
+        "hull": (_hull, "(vertices ...) lost?" + _PLACE),
+    },
+    "ground": {"terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
+}
+_SURFACE = "friction|'own? restitution|'own? stiffness|'own? damping|'own?"
 PRIMITIVES: dict[str, Callable] = {"tx": tx, "ty": ty, "tz": tz, "rx": rx, "ry": ry, "rz": rz}
 #: Transforms: the function that makes each, and its arguments.
 TRANSFORMS: dict[str, tuple[Callable, str]] = {
@@ -93,10 +173,14 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
     "drive": (drives.Drive, '"joint" kp kd? effort_limit? velocity_limit? target|"input"? target_rate|"input"?'),
+    "ground": (_ground, "friction? restitution? stiffness? damping? height? (nx ny nz)? (planes ...)?"),
+    "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
+    "no-contact": (contacts.NoContact, '"a" "b"'),
+    "limits": (None, "'report|'enforce|'ignore"),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Heads whose numbers can be infinite.
-UNBOUNDED = {*LIMITS, "drive"}
+UNBOUNDED = {*LIMITS, "drive", "ground", "contact"}
 #: Spellings of the paper's Listing 1.
 SPELLINGS = {"point-constaint": "point-constraint"}
 #: Symbols that stand for a value.

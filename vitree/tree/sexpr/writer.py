@@ -10,7 +10,10 @@ import numpy as np
 
 from vitree.arguments import of_kind
 from vitree.errors import ModelError
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Sphere
 from vitree.mechanism import constraints
+from vitree.mechanism.contacts import LIMITS as OF_JOINTS
+from vitree.mechanism.contacts import Ground, NoContact
 from vitree.model.written import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Coordinate, Fixed
@@ -122,11 +125,36 @@ def _component(item: Any) -> str:
     return f"({' '.join(words)})"
 
 
+def _touching(item: Any) -> str:
+    """The text of a ground, a contact or a pair that does not touch."""
+    if isinstance(item, NoContact):
+        return f"(no-contact {_written(item.a)} {_written(item.b)})"
+    numbers = " ".join(_written(x) for x in (item.friction, item.restitution, item.stiffness, item.damping))
+    if isinstance(item, Ground):
+        planes = tuple(x for normal, height in item.planes for x in (*normal, height))
+        words = ["ground", numbers, _written(item.height), _written(item.normal), *[_written(planes)] * bool(planes)]
+        if (field := item.terrain) is not None:
+            parts = (*field.shape, field.heights.ravel(), field.spacing, field.origin)
+            words.append(f"(terrain {' '.join(map(_written, parts))})")
+        return f"({' '.join(words)})"
+    words = ["contact", _written(item.frame), numbers]
+    if item.points is not None:
+        words += [_written(item.radius), _written(np.ravel(item.points))]
+    for shape in item.shapes:
+        own = {
+            Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
+            Cylinder: lambda x: (x.radius, x.length, x.rim_points), Hull: lambda x: (np.ravel(x.vertices), x.lost),
+        }[type(shape)](shape)  # fmt: skip
+        own = (*own, shape.position, np.ravel(shape.rotation))
+        words.append(f"({type(shape).__name__.lower()} {' '.join(map(_written, own))})")
+    return f"({' '.join(words)})"
+
+
 def write_sexpr(tree: Tree) -> str:
     """Return the s-expression of a ``tree``; reading it gives the same flat arrays to the last digit.
 
-    Shapes and notes are not kept. A joint of several coordinates may differ in its last digits where its axis is not
-    along x, y or z.
+    Notes are not kept, nor shapes that are for viewers only. A joint of several coordinates may differ in its last
+    digits where its axis is not along x, y or z.
 
     Raises
     ------
@@ -157,4 +185,7 @@ def write_sexpr(tree: Tree) -> str:
         lines.append(f"{'  ' * min(depth, DEEPEST)}({text}")
         stack += [(None, depth), *((child, depth + 1) for child in reversed(at.children))]
     lines += [f"  {_component(item)}" for item in (*tree.constraints, *tree.loads)]
+    lines += [f"  {_touching(item)}" for item in (tree.ground, *tree.contacts) if item is not None]
+    if tree.limits != OF_JOINTS[0]:
+        lines.append(f"  (limits {tree.limits})")
     return "\n".join(lines) + ")\n"

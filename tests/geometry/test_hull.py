@@ -1,0 +1,73 @@
+"""Convex hulls thinned to few points."""
+
+import numpy as np
+import pytest
+from random_models import random_rotation
+
+import vitree as vt
+from vitree.geometry.hull import hull_points
+
+DIRECTIONS = np.random.default_rng(7).normal(size=(2000, 3))
+DIRECTIONS /= np.linalg.norm(DIRECTIONS, axis=1)[:, None]
+
+
+def cloud(kind, rng):
+    x = rng.normal(size=(400, 3))
+    return {
+        "ball": x / np.linalg.norm(x, axis=1)[:, None],
+        "filled": x * (1.0, 0.3, 0.1),
+        "plate": x * (1.0, 1.0, 0.0),
+        "line": x[:, :1] * (1.0, 2.0, -0.5),
+        "thin": x * (1.0, 1.0, 1e-4),
+        "box": np.array([(a, b, c) for a in (-1, 1) for b in (-2, 2) for c in (0, 3)], float)[rng.integers(8, size=99)],
+        "four": x[:4],
+        "twice": np.repeat(x[:50], 3, axis=0),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["ball", "filled", "plate", "line", "thin", "box", "four", "twice"])
+@pytest.mark.parametrize("most", [4, 9, 32, 64])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 50.0])
+def test_what_is_lost_bounds_every_direction(kind, most, size):
+    rng = np.random.default_rng(most + len(kind))
+    x = size * (cloud(kind, rng) @ random_rotation(rng).T + rng.normal(size=3))
+    kept, lost = hull_points(x, most)
+    assert len(kept) <= most
+    assert {tuple(p) for p in kept} <= {tuple(p) for p in x}
+    inwards = (x @ DIRECTIONS.T).max(axis=0) - (kept @ DIRECTIONS.T).max(axis=0)
+    assert inwards.max() <= lost + 1e-12 * size
+    assert inwards.min() >= -1e-12 * size
+    # the distance is that of one of the points: no direction alone comes near it with few directions
+    assert lost <= 2.2 * size * np.ptp(x / size, axis=0).max()
+    if kind == "ball" and most >= 32:
+        assert 0.5 * lost < inwards.max()  # the distance is not far above what directions lose
+
+
+def test_more_points_lose_less():
+    x = cloud("ball", np.random.default_rng(0))
+    lost = [hull_points(x, most).lost for most in (4, 8, 16, 32, 64, 128, 400)]
+    assert lost[-1] == 0
+    assert (np.diff(lost[2:]) < 0).all()
+
+
+def test_a_box_keeps_its_corners_of_any_number_of_points():
+    corners = np.array([(a, b, c) for a in (-1, 1) for b in (-2, 2) for c in (0, 3)], float)
+    inside = np.random.default_rng(1).uniform((-1, -2, 0), (1, 2, 3), size=(500, 3))
+    kept, lost = hull_points(np.concatenate([inside, corners]), 8)
+    assert lost == 0
+    np.testing.assert_array_equal(np.unique(kept, axis=0), np.unique(corners, axis=0))
+
+
+def test_one_place_and_one_line():
+    assert hull_points(np.ones((5, 3))).points.tolist() == [[1, 1, 1]]
+    line = np.linspace(0, 1, 20)[:, None] * np.array((1.0, 2.0, 3.0))
+    np.testing.assert_array_equal(hull_points(line).points, line[[0, -1]])
+
+
+def test_a_hull_says_what_it_lost_also_when_it_is_moved():
+    from dataclasses import replace
+
+    hull = vt.Hull(cloud("ball", np.random.default_rng(3)), 20)
+    assert hull.lost > 0.05
+    assert replace(hull, position=(0, 0, 1)).lost == hull.lost
+    assert len(hull.points) == 20

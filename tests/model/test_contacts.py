@@ -1,0 +1,625 @@
+"""Grounds, contacts and their gaps: every pair of shapes against the oracle, the oracle against differences."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+
+import contact_reference as oracle
+import numpy as np
+import pytest
+from places import DATA
+from random_models import random_flat, random_rotation
+
+import vitree as vt
+
+
+def two_bodies(*contacts, inside=False, gravity=(0, 0, -9.81)):
+    """Two free bodies, or a body on an arm of three joints on a free one."""
+    tree = vt.Tree("two", gravity=gravity)
+    a = tree.world.add(vt.free("a"), vt.body("A", 1.0, (0.1, 0.2, 0.25)))
+    if inside:
+        a.add(vt.tx(0.3), vt.ball("s"), vt.ty(0.8), vt.body("M", 0.5, (0.01,) * 3), vt.rx("e"), vt.tz(0.7),
+              vt.body("B", 1.0, (0.2, 0.2, 0.1)))  # fmt: skip
+    else:
+        tree.world.add(vt.free("b"), vt.body("B", 1.0, (0.2, 0.2, 0.1)))
+    tree.contact(*contacts)
+    return tree.compile()
+
+
+def place(rng):
+    return {"position": rng.normal(size=3) * 0.2, "rotation": random_rotation(rng)}
+
+
+def state(model, rng, spread=1.0):
+    q = model.random_configuration(rng)
+    return model.integrate(q, rng.normal(size=model.nv) * spread)
+
+
+def axis(shape, X):
+    """The axis (2, 3) of a capsule or sphere in the world."""
+    R, p = np.array(shape.rotation), np.array(shape.position)
+    half = np.array((0, 0, 0.5 * getattr(shape, "length", 0.0)))
+    return np.array([oracle.moved(X, p + R @ half * sign) for sign in (-1, 1)])
+
+
+def of(model, q, frame):
+    return model.frame_pose(frame, q)
+
+
+def hills(rng):
+    return vt.HeightField(0.3 * rng.normal(size=(8, 9)), (0.5, 0.4), (-2, -1.5, 0.1))
+
+
+def differences(function, model, q, h=1e-3):
+    """The derivative of a function by the displacement of q, of order six."""
+    share = {1: 45, 2: -9, 3: 1}
+    columns = []
+    for e in np.eye(model.nv):
+        columns.append(sum(w * (function(model.integrate(q, k * h * e)) - function(model.integrate(q, -k * h * e)))
+                           for k, w in share.items()) / (60 * h))  # fmt: skip
+    return np.array(columns).T
+
+
+def require_rows(model, q, gap, touch, a, b=None):
+    """The rows of a contact against differences of its gap, and of the displacement of its material points.
+
+    A gap's second derivative jumps where a closest point comes to an end, edge or corner: a column that has such
+    a place within its differences is left out, as two steps that disagree tell. Returns whether there was none.
+    """
+    J = oracle.rows(model, q, touch, a, b)
+    far, near = (differences(gap, model, q, h) for h in (1e-3, 3e-4))
+    sound = np.abs(far - near) < 3e-10
+    np.testing.assert_allclose(J[0][sound], far[sound], rtol=0, atol=1e-9)
+    own = [(name, np.linalg.inv(of(model, q, name))) for name in (a, b) if name is not None]
+    at = [oracle.moved(X, x) for (_, X), x in zip(own, (touch.a, touch.b), strict=False)]
+    tangents = oracle.basis(touch.normal)[1:]
+
+    def slip(q):
+        x = [oracle.moved(of(model, q, name), local) for (name, _), local in zip(own, at, strict=True)]
+        return tangents @ (x[0] - x[1] if b is not None else x[0])
+
+    np.testing.assert_allclose(J[1:], differences(slip, model, q), rtol=0, atol=1e-9)
+    return sound.all()
+
+
+def require_gap(model, q, touch, k=0, a="A", b="B"):
+    """A row of contact_gaps is a contact of the oracle."""
+    found = model.contact_gaps(q)
+    assert (found.a[k], found.b[k]) == (a, b)
+    assert found.gap[k] == pytest.approx(touch.gap, abs=1e-13)
+    for got, wanted in ((found.normal[k], touch.normal), (found.point_a[k], touch.a), (found.point_b[k], touch.b)):
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
+    # each surface's points are a gap apart along the normal
+    np.testing.assert_allclose(found.point_a[k] - found.point_b[k], found.gap[k] * found.normal[k], rtol=0, atol=1e-12)
+
+
+# ---- table C3 ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_points_and_spheres_on_planes(seed, inside):
+    rng = np.random.default_rng(seed)
+    n = rng.normal(size=3)
+    d, radius = rng.normal(), rng.choice([0.0, 0.15])
+    points = rng.normal(size=(3, 3))
+    ground = vt.Ground(d, n, planes=[((0, 1, 0.2), -0.3)])
+    model = two_bodies(vt.Contact("B", points, radius), ground, inside=inside)
+    q = state(model, rng)
+    planes = [(n / np.linalg.norm(n), d), (np.array((0, 1, 0.2)) / np.hypot(1, 0.2), -0.3)]
+    for row, (normal, height) in enumerate(planes):
+        for k, x in enumerate(points):
+            def touch(q, x=x, normal=normal, height=height):
+                return oracle.point_plane(oracle.moved(of(model, q, "B"), x), radius, normal, height)
+            require_gap(model, q, touch(q), 3 * row + k, "B", "ground")
+            require_rows(model, q, lambda q, touch=touch: touch(q).gap, touch(q), "B")
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_points_over_a_height_field(seed, inside):
+    rng = np.random.default_rng(seed)
+    field, x, radius = hills(rng), rng.normal(size=3), rng.choice([0.0, 0.1])
+    model = two_bodies(vt.Contact("B", x, radius), vt.Ground(terrain=field), inside=inside)
+    q = state(model, rng)
+
+    def touch(q):
+        c = oracle.moved(of(model, q, "B"), x)
+        z, *slope = field.height_and_slope(c[0], c[1])
+        return oracle.point_field(c, radius, z, slope)
+
+    first = touch(q)
+    require_gap(model, q, first, 0, "B", "ground")
+    f = 1 / first.normal[2]  # frozen
+
+    def gap(q):
+        c = oracle.moved(of(model, q, "B"), x)
+        return (c[2] - field.height(c[0], c[1])) / f
+
+    # a spline has jumps in its third derivative: shorter steps, of lower order
+    n = oracle.rows(model, q, first, "B")[0] if not radius else oracle.basis(first.normal)[0] @ oracle.point_jacobian(
+        model, q, "B", oracle.moved(of(model, q, "B"), x))  # fmt: skip
+    np.testing.assert_allclose(n, differences(gap, model, q, 1e-4), rtol=0, atol=1e-7)
+
+
+ROUND = {
+    "spheres": lambda rng: (vt.Sphere(0.1, **{"position": rng.normal(size=3) * 0.2}), vt.Sphere(0.2)),
+    "sphere and capsule": lambda rng: (vt.Sphere(0.1), vt.Capsule(0.08, 0.5, **place(rng))),
+    "capsules": lambda rng: (vt.Capsule(0.05, 0.7, **place(rng)), vt.Capsule(0.08, 0.5, **place(rng))),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("kind", ROUND)
+@pytest.mark.parametrize("seed", range(12))
+def test_round_shapes_against_each_other(seed, kind, inside):
+    rng = np.random.default_rng(seed)
+    one, other = ROUND[kind](rng)
+    model = two_bodies(vt.Contact("A", shapes=[one]), vt.Contact("B", shapes=[other]), inside=inside)
+    sound = []
+    for _ in range(6):
+        q = state(model, rng, 0.5)
+
+        def touch(q):
+            a, b = axis(one, of(model, q, "A")), axis(other, of(model, q, "B"))
+            return oracle.capsule_capsule(a, one.radius, b, other.radius)
+
+        require_gap(model, q, touch(q))
+        sound.append(require_rows(model, q, lambda q: touch(q).gap, touch(q), "A", "B"))
+    assert np.mean(sound) >= 0.5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_spheres_against_boxes(seed):
+    rng = np.random.default_rng(seed)
+    box = vt.Box((0.4, 0.6, 0.8), **place(rng))
+    ball = vt.Sphere(0.1, position=rng.normal(size=3) * 0.3)
+    model = two_bodies(vt.Contact("A", shapes=[ball]), vt.Contact("B", shapes=[box]))
+    sound = []
+    for _ in range(6):
+        q = state(model, rng, 0.4)
+        if rng.uniform() < 0.4:  # with the ball's centre within the box
+            q[:3] += oracle.moved(of(model, q, "B"), np.array(box.position) + 0.1 * rng.normal(size=3)) - oracle.moved(
+                of(model, q, "A"), ball.position)  # fmt: skip
+
+        def touch(q):
+            X = of(model, q, "B").copy()
+            X[:3, 3] = oracle.moved(X, box.position)
+            X[:3, :3] = X[:3, :3] @ np.array(box.rotation)
+            return oracle.sphere_box(oracle.moved(of(model, q, "A"), ball.position), 0.1, X, (0.2, 0.3, 0.4))
+
+        require_gap(model, q, touch(q))
+        sound.append(require_rows(model, q, lambda q: touch(q).gap, touch(q), "A", "B"))
+    assert np.mean(sound) >= 0.5
+
+
+@pytest.mark.parametrize("size", [0.4, 2.0])
+def test_the_inside_of_a_box_is_left_by_the_nearest_face(size):
+    rng = np.random.default_rng(3)
+    model = two_bodies(vt.Contact("A", shapes=vt.Sphere(0.01)), vt.Contact("B", shapes=vt.Box((size,) * 3)))
+    for _ in range(40):
+        q = state(model, rng)
+        X = of(model, q, "B")
+        inner = rng.uniform(-0.49, 0.49, 3) * size
+        q[:3] = oracle.moved(X, inner)
+        found = model.contact_gaps(q)
+        assert found.gap[0] == pytest.approx(np.abs(inner).max() - 0.5 * size - 0.01, abs=1e-12)
+        out = q.copy()
+        out[:3] -= found.gap[0] * found.normal[0]
+        assert model.contact_gaps(out).gap[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_parallel_capsules_touch_at_both_ends():
+    tree = vt.Tree("logs")
+    for name, y in (("A", 0.0), ("B", 0.25)):
+        tree.world.add(vt.free(name.lower()), vt.ty(y), vt.body(name, 1.0, (0.1, 0.1, 0.1)))
+    tree.contact(vt.Contact("A", shapes=[vt.Capsule(0.1, 1.0)]), vt.Contact("B", shapes=[vt.Capsule(0.12, 0.8)]))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = 0.3
+    found = model.contact_gaps(q)
+    np.testing.assert_allclose(found.gap, [0.03, 0.03], atol=1e-15)
+    assert sorted(found.point_a[:, 2].tolist()) == pytest.approx([-0.2, 0.4])
+    assert sorted(found.point_b[:, 2].tolist()) == pytest.approx([-0.2, 0.4])
+    q[2] = 2.0  # one behind the other
+    assert len(model.contact_gaps(q).gap) == 1
+
+
+def test_values_of_the_formulas_own_check():
+    contacts = {
+        "capsule": [vt.Contact("A", shapes=[vt.Capsule(0.05, 0.7)]), vt.Contact("B", shapes=[vt.Capsule(0.08, 0.5)])],
+        "sphere r=.1 at A, box": [vt.Contact("A", radius=0.1), vt.Contact("B", shapes=[vt.Box((0.4, 0.6, 0.8))])],
+        "sphere r=.15": [vt.Contact("A", (0.1, 0, 0.2), 0.15), vt.Ground(0.3, (0.6, 0, 0.8))],
+        "spheres": [vt.Contact("A", radius=0.1), vt.Contact("B", radius=0.2)],
+    }
+    given = json.loads((DATA / "contact_gaps.json").read_text())
+    assert len(given) == 4
+    for each in given:
+        model = two_bodies(*next(value for key, value in contacts.items() if each["pair"].startswith(key)))
+        found = model.contact_gaps(each["q"])
+        assert found.gap[0] == pytest.approx(each["gap"], abs=1e-12)
+        touch = oracle.Touch(found.gap[0], found.normal[0], found.point_a[0], found.point_b[0])
+        row = oracle.rows(model, np.array(each["q"]), touch, "A", None if found.b[0] == "ground" else "B")[0]
+        np.testing.assert_allclose(row, each["normal_row"], rtol=0, atol=1e-12)
+
+
+# ---- which pairs, which numbers ------------------------------------------------------------------------------------
+
+
+def line(*, fat=0.05, contacts=(), joints=4, base=(), lead=vt.ry):
+    """A chain of capsules in a row along x, 0.5 m each, which overlap at their joints."""
+    tree = vt.Tree("chain", gravity=(0, 0, -9.81))
+    at = tree.world.add(*base) if base else tree.world
+    for k in range(joints):
+        at = at.add(lead(f"j{k}"), vt.body(f"l{k}", 1.0, (0.1, 0.1, 0.1), com=(0.25, 0, 0)), vt.tx(0.5))
+        tree.contact(vt.Contact(f"l{k}", shapes=vt.Capsule(fat, 0.4, position=(0.25, 0, 0),
+                                                           rotation=[[0, 0, 1], [0, 1, 0], [-1, 0, 0]])))  # fmt: skip
+    tree.contact(*contacts)
+    return tree.compile()
+
+
+def pairs(model):
+    names = [contact.frame for contact in model.contacts if isinstance(contact, vt.Contact)]
+    found = model.contact_candidates
+    bodies = {int(b): name for b, name in zip(found.rod_body, names, strict=True)}
+    assert (found.pair_kind == 0).all()
+    return {tuple(sorted(bodies[int(found.rod_body[k])] for k in pair)) for pair in found.pair}
+
+
+def test_pairs_that_are_left_out():
+    assert pairs(line()) == {("l0", "l2"), ("l0", "l3"), ("l1", "l3")}
+    assert pairs(line(contacts=[vt.NoContact("l3", "l0")])) == {("l0", "l2"), ("l1", "l3")}
+    assert pairs(line(contacts=[vt.NoContact("l3", "l0"), vt.NoContact("l0", "l2")])) == {("l1", "l3")}
+    # fat ones overlap their second neighbours
+    assert pairs(line(fat=0.31)) == {("l0", "l3")}
+    # between the bodies of a ball joint made of hinges there are others without mass
+    assert pairs(line(lead=vt.universal)) == pairs(line())
+
+
+def test_free_bodies_may_touch_wherever_they_are():
+    tree = vt.Tree("balls")
+    for k in range(4):
+        tree.world.add(vt.free(f"f{k}"), vt.body(f"l{k}", 1.0, (0.1, 0.1, 0.1)))
+        tree.contact(vt.Contact(f"l{k}", shapes=vt.Sphere(0.1)))
+    assert len(pairs(tree.compile())) == 6
+    tree.contact(vt.Contact("world", shapes=[vt.Sphere(1.0), vt.Box((1, 1, 1), position=(0, 0, 3))]))
+    found = tree.compile().contact_candidates
+    assert (found.pair_kind == 0).sum() == 10
+    assert (found.pair_kind == 1).sum() == 4
+    assert (found.box_body == -1).all()
+
+
+def test_shapes_of_the_world_do_not_meet_the_ground():
+    model = two_bodies(vt.Contact("world", shapes=vt.Box((1, 1, 1))), vt.Contact("A", radius=0.1), vt.Ground())
+    assert model.contact_candidates.body.tolist() == [0]
+    with pytest.raises(vt.ModelError, match="nothing that can meet it"):
+        two_bodies(vt.Contact("world", shapes=vt.Box((1, 1, 1))), vt.Ground())
+
+
+@pytest.mark.parametrize(("a", "b", "wanted"), [
+    ({}, {}, (0.6, 0.1, np.inf, 0)), ({"friction": 0.2}, {}, (0.2, 0.1, np.inf, 0)),
+    ({"friction": 0.2, "restitution": 0.9}, {"friction": 0.5, "restitution": 0.3}, (0.5, 0.9, np.inf, 0)),
+    ({"stiffness": 1e4, "damping": 10}, {}, (0.6, 0.1, 1e4, 10)),
+    ({"stiffness": 1e4, "damping": 10}, {"stiffness": 1e3}, (0.6, 0.1, 1e3, 0)),
+    ({"friction": 0.0}, {"friction": 0.0}, (0, 0.1, np.inf, 0)),
+])  # fmt: skip
+def test_numbers_of_two_surfaces(a, b, wanted):
+    ground = vt.Ground(friction=0.6, restitution=0.1)
+    model = two_bodies(vt.Contact("A", radius=0.1, **a), vt.Contact("B", radius=0.1, **b), ground)
+    found = model.contact_candidates
+    assert tuple(found.pair_numbers[0]) == wanted
+    own = [0.6, 0.1, np.inf, 0]
+    for k, given in enumerate((a, b)):
+        meets = dict(zip(("friction", "restitution", "stiffness", "damping"), own, strict=True)) | given
+        assert tuple(found.numbers[k]) == tuple(meets.values())
+
+
+def test_points_of_one_body_are_a_patch():
+    feet = [vt.Contact("A", [(x, y, 0) for x in (-0.1, 0.1) for y in (-0.05, 0.05)], 0.005), vt.Contact("A", (0, 0, 0)),
+            vt.Contact("B", shapes=[vt.Capsule(0.05, 0.4), vt.Sphere(0.1)])]  # fmt: skip
+    found = two_bodies(*feet, vt.Ground()).contact_candidates
+    assert found.patch.tolist() == [0] * 5 + [-1] * 3
+    assert found.body.tolist() == [0] * 5 + [1] * 3
+    assert found.source.tolist() == [0] * 4 + [1] + [2] * 3
+    large = [vt.Contact("A", [(0.1, 0, 0), (-0.1, 0, 0)], 0.05), vt.Contact("B", shapes=vt.Box((0.1, 0.2, 0.3)))]
+    assert two_bodies(*large, vt.Ground()).contact_candidates.patch.tolist() == [-1] * 2 + [0] * 8
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_candidates_of_random_trees(seed):
+    """Any tree and any shapes: gaps are those of the oracle, of frames in all places."""
+    rng = np.random.default_rng(seed)
+    flat = random_flat(rng, nbody=6, base="free")
+    contacts = []
+    for name in flat.frame_names:
+        contacts.append(vt.Contact(name, shapes=[
+            vt.Sphere(0.02, position=rng.normal(size=3)), vt.Capsule(0.03, 0.2, **place(rng)),
+            vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
+            vt.Hull(rng.normal(size=(20, 3)), 6, **place(rng)),
+        ]))  # fmt: skip
+    normal = rng.normal(size=3)
+    model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(0.2, normal)))
+    q = model.random_configuration(rng)
+    found = model.contact_gaps(q)
+    wanted, names = [], []
+    for contact in contacts:
+        if flat.frame_body[flat.frame_names.index(contact.frame)] < 0:
+            continue
+        X = of(model, q, contact.frame)
+        for shape in contact.shapes:
+            radius = getattr(shape, "radius", 0.0) if not isinstance(shape, vt.Cylinder) else 0.0
+            wanted += [oracle.point_plane(oracle.moved(X, x), radius, normal / np.linalg.norm(normal), 0.2).gap
+                       for x in shape.points]  # fmt: skip
+            names += [contact.frame] * len(shape.points)
+    grounded = [k for k, b in enumerate(found.b) if b == "ground"]
+    own = model.contact_candidates
+    in_order = np.argsort([flat.frame_body[flat.frame_names.index(name)] for name in names], kind="stable")
+    np.testing.assert_allclose(found.gap[grounded], np.array(wanted)[in_order], rtol=0, atol=1e-12)
+    for k, body in enumerate(own.group_body):
+        rows = slice(own.group_first[k], own.group_first[k + 1])
+        assert set(own.body[rows].tolist()) == {int(body)}
+        away = np.linalg.norm(own.point[rows] - own.group_center[k], axis=1) + own.radius[rows]
+        assert away.max() == pytest.approx(own.group_radius[k], abs=1e-15)
+    assert own.group_first[-1] == len(own.body)
+    at = len(grounded)
+    for kind, (i, j) in zip(own.pair_kind, own.pair, strict=True):
+        a = contacts[own.rod_source[i]]
+        b = contacts[(own.box_source if kind else own.rod_source)[j]]
+        Xa, Xb = of(model, q, a.frame), of(model, q, b.frame)
+        if kind:
+            X = np.eye(4)
+            X[:3, :3], X[:3, 3] = Xb[:3, :3] @ np.array(b.shapes[2].rotation), oracle.moved(Xb, b.shapes[2].position)
+            touch = oracle.sphere_box(oracle.moved(Xa, a.shapes[0].position), 0.02, X, (0.05, 0.1, 0.15))
+        else:
+            one = a.shapes[i % 2]
+            other = b.shapes[j % 2]
+            touch = oracle.capsule_capsule(axis(one, Xa), one.radius, axis(other, Xb), other.radius)
+        require_gap(model, q, touch, at, a.frame, b.frame)
+        at += 1
+    assert at == len(found.gap)
+
+
+# ---- one model in other forms --------------------------------------------------------------------------------------
+
+
+def robot(**more):
+    tree = vt.Tree("robot")
+    leg = tree.world.add(vt.free("base"), vt.body("trunk", 5.0, (0.2, 0.2, 0.2)))
+    for side in (-1, 1):
+        leg.add(vt.ty(0.2 * side), vt.ry(f"hip{side}"), vt.tz(-0.4), vt.ry(f"knee{side}"), vt.tz(-0.4),
+                vt.body(f"foot{side}", 0.5, (0.01, 0.01, 0.01)))  # fmt: skip
+        tree.contact(vt.Contact(f"foot{side}", shapes=[vt.Box((0.2, 0.1, 0.04))]))
+    tree.constrain(vt.gear("hip1", "hip-1", 1.0))
+    tree.contact(vt.Ground(**more))
+    return tree
+
+
+def test_reduced_and_euler_models_touch_as_the_native_one():
+    model = robot().compile()
+    rng = np.random.default_rng(0)
+    reduced, euler = model.reduced(), model.euler()
+    for _ in range(5):
+        q = reduced.random_configuration(rng)
+        full = model.contact_gaps(reduced.expand(q)).gap
+        np.testing.assert_array_equal(reduced.contact_gaps(q).gap, full)
+        other = euler.from_native(reduced.expand(q), np.zeros(model.nv))[0]
+        np.testing.assert_allclose(euler.contact_gaps(other).gap, full, rtol=0, atol=1e-12)
+    for each in (reduced, euler):
+        assert (each.ground, each.contacts, each.limits) == (model.ground, model.contacts, "report")
+
+
+def test_pickles_and_digests():
+    model = robot(friction=0.3).compile()
+    for each in (model, model.reduced(), model.euler()):
+        again = pickle.loads(pickle.dumps(each))
+        assert again == each
+        assert again.digest == each.digest
+        assert (again.ground, again.contacts) == (each.ground, each.contacts)
+    flat = model.flat
+    field = vt.HeightField(np.zeros((3, 3)))
+    others = [vt.Ground(friction=0.31), vt.Ground(0.1), vt.Ground(terrain=field), None,
+              vt.Ground(terrain=vt.HeightField(np.eye(3)))]  # fmt: skip
+    digests = {model.digest, *(vt.Model(replace(flat, ground=ground)).digest for ground in others),
+               vt.Model(replace(flat, contacts=flat.contacts[:1])).digest,
+               vt.Model(replace(flat, contacts=(*flat.contacts, vt.NoContact("foot1", "foot-1")))).digest,
+               vt.Model(replace(flat, limits="enforce")).digest}  # fmt: skip
+    assert len(digests) == 9
+    bare = vt.Model(replace(flat, ground=None, contacts=()))
+    old = vars(bare.flat).copy()
+    for name in ("ground", "contacts", "limits"):  # a pickle of a version that knew of none
+        del old[name]
+    again = object.__new__(type(flat))
+    again.__setstate__(old)
+    assert vt.Model(again).digest == bare.digest
+    assert vt.Model(again).contacts == ()
+    assert vt.Model(again).ground is None
+
+
+def test_runs_are_refused_for_now():
+    model = robot().compile()
+    for each in (model, model.reduced(), model.euler()):
+        assert each.touches
+        assert not each.conservative
+        assert not each.only_falls
+        with pytest.raises(vt.ModelError, match="steps do not know yet"):
+            vt.simulate(each, duration=0.1, dt=1e-3)
+        with pytest.raises(vt.ModelError, match="contacts"):
+            vt.Simulation(each, dt=1e-3)
+    tree = robot()
+    tree.contacts, tree.ground, tree.limits = [], None, "enforce"
+    with pytest.raises(vt.ModelError, match='limits="enforce"'):
+        vt.simulate(tree.compile(), duration=0.1, dt=1e-3)
+    tree.limits = "report"
+    vt.simulate(tree.compile().reduced(), duration=0.01, dt=1e-3)
+
+
+# ---- place_on_ground -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["native", "reduced", "euler"])
+@pytest.mark.parametrize("ground", [
+    {}, {"height": 0.3}, {"normal": (0.2, -0.1, 1), "height": -0.4},
+    {"terrain": vt.HeightField(lambda x, y: 0.2 * np.sin(x) + 0.1 * y, 0.5, (-9, -9, 0.5), shape=(37, 37))},
+    {"planes": [((0.5, 0, 1), 0.1), ((-0.5, 0, 1), 0.1), ((0, 1, 0), -90)]},
+])  # fmt: skip
+def test_the_least_gap_is_zero(form, ground):
+    model = {"native": lambda m: m, "reduced": lambda m: m.reduced(), "euler": lambda m: m.euler()}[form](
+        robot(**ground).compile())  # fmt: skip
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        q = model.random_configuration(rng)
+        placed = vt.place_on_ground(model, q)
+        gap = model.contact_gaps(placed).gap
+        assert gap.min() == pytest.approx(0, abs=1e-14)
+        moved = model.difference(q, placed)
+        assert np.count_nonzero(np.abs(moved) > 1e-12) <= 3
+        np.testing.assert_allclose(vt.place_on_ground(model, placed), placed, rtol=0, atol=1e-14)
+
+
+def test_each_of_several_robots_is_placed():
+    tree = vt.Tree("scene")
+    for k in range(3):
+        tree.world.add(vt.free(f"f{k}"), vt.body(f"l{k}", 1.0, (0.1, 0.1, 0.1)))
+        tree.contact(vt.Contact(f"l{k}", shapes=vt.Sphere(0.1 * (k + 1))))
+    tree.world.add(vt.free("bird"), vt.body("bird", 1.0, (0.1, 0.1, 0.1)))
+    tree.contact(vt.Ground(0.5))
+    model = tree.compile()
+    q = model.random_configuration(np.random.default_rng(0))
+    placed = vt.place_on_ground(model, q)
+    np.testing.assert_allclose(placed[[2, 9, 16]], [0.6, 0.7, 0.8], rtol=0, atol=1e-15)
+    assert placed[23] == q[23]
+
+
+def test_what_cannot_be_placed():
+    fixed = line(contacts=[vt.Ground()])
+    with pytest.raises(vt.ModelError, match=r'fixed.*base="free"'):
+        vt.place_on_ground(fixed, fixed.neutral())
+    bare = line()
+    with pytest.raises(vt.ModelError, match="no ground"):
+        vt.place_on_ground(bare, bare.neutral())
+    sideways = line(contacts=[vt.Ground()], base=(vt.tx("cart"),))
+    with pytest.raises(vt.ModelError, match="normal"):
+        vt.place_on_ground(sideways, sideways.neutral())
+    lift = line(contacts=[vt.Ground()], base=(vt.tz("lift"),))
+    assert lift.contact_gaps(vt.place_on_ground(lift, lift.neutral())).gap.min() == pytest.approx(0, abs=1e-15)
+    walled = robot(planes=[((0, 1, 0), 2.0)]).compile()
+    with pytest.raises(vt.InputError, match="wall"):
+        vt.place_on_ground(walled, walled.neutral())
+
+
+# ---- bad input -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("make", "text"), [
+    (lambda: vt.Ground(friction=-0.1), "friction of the ground"), (lambda: vt.Ground(friction=np.nan), "friction"),
+    (lambda: vt.Ground(friction=np.inf), "friction"), (lambda: vt.Ground(friction=None), "friction"),
+    (lambda: vt.Ground(restitution=1.1), "from 0 to 1"), (lambda: vt.Ground(restitution=-1), "restitution"),
+    (lambda: vt.Ground(normal=(0, 0, 0)), "normal of the ground"), (lambda: vt.Ground(height=np.inf), "height"),
+    (lambda: vt.Ground(stiffness=0), "holds nothing"), (lambda: vt.Ground(stiffness=-1), "stiffness"),
+    (lambda: vt.Ground(damping=3), "no stiffness"), (lambda: vt.Ground(damping=-3, stiffness=1), "damping"),
+    (lambda: vt.Ground(planes=[(0, 0, 1)]), "plane"), (lambda: vt.Ground(planes=[((0, 0, 0), 1)]), "normal"),
+    (lambda: vt.Ground(planes=3), "planes"), (lambda: vt.Ground(terrain=np.zeros((3, 3))), "HeightField"),
+    (lambda: vt.Ground(1.0, terrain=vt.HeightField(np.zeros((3, 3)))), "no height"),
+    (lambda: vt.Contact(3), "frame"), (lambda: vt.Contact(""), "frame"),
+    (lambda: vt.Contact("a", np.zeros((0, 3))), "point"),
+    (lambda: vt.Contact("a", [(1, 2)]), "points"), (lambda: vt.Contact("a", [(1, 2, np.nan)]), "finite"),
+    (lambda: vt.Contact("a", "foot"), "points"), (lambda: vt.Contact("a", (0, 0, 0), -1), "radius"),
+    (lambda: vt.Contact("a", shapes=[3]), "shapes"),
+    (lambda: vt.Contact("a", radius=1, shapes=vt.Sphere(1)), "no points"),
+    (lambda: vt.Contact("a", friction=-1), 'friction of the contact of "a"'),
+    (lambda: vt.Contact("a", restitution=2), "restitution"), (lambda: vt.Contact("a", damping=2), "stiffness"),
+    (lambda: vt.NoContact("a", None), "NoContact"),
+    (lambda: vt.Sphere(0), "radius of the sphere"),
+    (lambda: vt.Sphere(-1), "above zero"), (lambda: vt.Sphere("a"), "radius"),
+    (lambda: vt.Capsule(1, 0), "length of the capsule"), (lambda: vt.Box((1, 0, 1)), "edge of the box"),
+    (lambda: vt.Box((1, 1)), "size of the box"), (lambda: vt.Cylinder(1, 1, 2), "rim_points"),
+    (lambda: vt.Cylinder(1, np.inf), "length"), (lambda: vt.Hull(np.zeros((0, 3))), "vertices"),
+    (lambda: vt.Hull(np.eye(3), 3), "most"), (lambda: vt.Sphere(1, position=(1, 2)), "position of the sphere"),
+    (lambda: vt.Box((1, 1, 1), rotation=np.ones((3, 3))), "rotation of the box"),
+])  # fmt: skip
+def test_bad_parts(make, text):
+    with pytest.raises(vt.VitreeError, match=text):
+        make()
+
+
+def test_bad_trees():
+    with pytest.raises(vt.UnknownNameError, match="foot3"):
+        two_bodies(vt.Contact("foot3"))
+    with pytest.raises(vt.UnknownNameError, match="foot3"):
+        two_bodies(vt.NoContact("A", "foot3"))
+    with pytest.raises(vt.ModelError, match="ground already"):
+        two_bodies(vt.Ground(), vt.Ground())
+    with pytest.raises(vt.InputError, match="a Ground, a Contact"):
+        two_bodies(vt.Sphere(1))
+    with pytest.raises(vt.ModelError, match="nothing that can meet it"):
+        two_bodies(vt.Ground())
+    flat = robot().flatten()
+    for field, value in (("ground", 3), ("contacts", [vt.Ground()]), ("limits", "hold"), ("limits", 3)):
+        with pytest.raises(vt.VitreeError, match=field):
+            replace(flat, **{field: value})
+
+
+def test_a_tree_prints_its_contacts():
+    text = str(robot())
+    assert 'contact of "foot1"' in text
+    assert "ground" in text
+
+
+# ---- as text -------------------------------------------------------------------------------------------------------
+
+
+def test_contacts_as_s_expressions():
+    rng = np.random.default_rng(5)
+    for ground in (
+        vt.Ground(0.1, (0.1, 0, 1), 0.3, 0.2, 1e5, 30.0, [((1, 0, 0), -2), ((0, 1, 1), 0.5), (rng.normal(size=3), 1)]),
+        vt.Ground(), None, vt.Ground(friction=0.9, terrain=hills(rng), planes=[((1, 0, 0), -9)]),
+        vt.Ground(terrain=vt.HeightField(np.eye(3))),
+    ):  # fmt: skip
+        tree = vt.Tree("all")
+        tree.world.add(vt.free("a"), vt.body("A", 1, (0.1, 0.2, 0.25)), vt.rx("e"), vt.body("B", 1, (0.2, 0.2, 0.1)))
+        tree.contact(
+            vt.Contact("A", rng.normal(size=(3, 3)), 0.05, friction=0.0), vt.NoContact("A", "world"),
+            vt.Contact("B", shapes=[
+                vt.Sphere(0.02, **place(rng)), vt.Capsule(0.03, 0.2, **place(rng)),
+                vt.Box((0.1, 0.2, 0.3), **place(rng)), vt.Cylinder(0.1, 0.2, 5, **place(rng)),
+                vt.Hull(rng.normal(size=(40, 3)), 6, **place(rng)),
+            ], restitution=0.5, stiffness=1e4, damping=3),
+            vt.Contact("B"),
+        )  # fmt: skip
+        if ground is not None:
+            tree.contact(ground)
+        tree.limits = "ignore"
+        text = vt.write_sexpr(tree)
+        again = vt.read_sexpr(text)
+        assert vt.write_sexpr(again) == text
+        assert again.ground == ground
+        assert again.limits == "ignore"
+        one, other = tree.compile(), again.compile()
+        a, b = one.contact_candidates, other.contact_candidates
+        for name in ("body", "source", "patch", "point", "radius", "numbers", "planes", "rod_ends", "box_E", "pair",
+                     "pair_numbers"):  # fmt: skip
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        assert [c.lost for c in again.contacts[2:]] == [c.lost for c in tree.contacts[2:]]
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('(contact "A" (sphere 0))', "above zero"), ('(contact "A" (cone 1))', "no such argument"),
+    ('(contact "A" own own own own 0 (1 2 3 4))', "x y z"), ("(ground -1)", "friction"),
+    ("(ground) (ground)", "already"), ("(ground (terrain 2 2 (1 2 3)))", "3 heights"),
+    ("(ground 0.5 0 inf 0 0 (0 0 1) (1 0 0))", "nx ny nz"), ("(limits hold)", "limits"),
+    ("(ground (hill 2))", "no such argument"), ('(contact "A" (hull (1 2)))', "x y z"), ("(contact)", "frame"),
+    ('(contact "A" (cylinder 1 1 2.5))', "rim_points"), ('(no-contact "A")', "missing"),
+    ('(contact "A" 0.5 (sphere 1) 3)', "no such argument"),
+])  # fmt: skip
+def test_faults_of_s_expressions_have_a_place(text, said):
+    with pytest.raises(vt.ModelError, match=rf"1:\d+.*{said}"):
+        vt.load_sexpr(f'(system (free "a" (body "A" 1 (0 0 0) (1 0 0 1 0 1))) {text})')
+
+
+def test_a_short_contact_in_an_s_expression():
+    frames = '(free "a" (body "A" 1 (0 0 0) (1 0 0 1 0 1)))'
+    tree = vt.read_sexpr(f'(system {frames} (ground 0.5) (contact "A" (sphere 0.2)))')
+    assert tree.ground == vt.Ground(friction=0.5)
+    assert tree.contacts == [vt.Contact("A", shapes=vt.Sphere(0.2))]

@@ -1,0 +1,155 @@
+"""<collision> shapes of robot files that touch a ground."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vitree as vt
+from vitree.errors import InputError, UrdfError
+
+trimesh = pytest.importorskip("trimesh")
+
+SHAPES = """
+  <collision><origin xyz="0.1 0.2 0.3" rpy="0.3 -0.2 0.5"/><geometry>{}</geometry></collision>"""
+
+
+def robot(*shapes, more=""):
+    own = "".join(SHAPES.format(shape) for shape in shapes)
+    return f"""<robot name="r"><link name="base"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"
+      ixy="0" ixz="0" iyz="0"/></inertial>
+      <visual><geometry><sphere radius="9"/></geometry></visual>{own}</link>{more}</robot>"""
+
+
+def turned():
+    from vitree.spatial.rotations import rotation_rpy
+
+    return rotation_rpy(0.3, -0.2, 0.5)
+
+
+@pytest.mark.parametrize(("text", "shape"), [
+    ('<sphere radius="0.1"/>', vt.Sphere(0.1)), ('<box size="0.1 0.2 0.3"/>', vt.Box((0.1, 0.2, 0.3))),
+    ('<capsule radius="0.1" length="0.4"/>', vt.Capsule(0.1, 0.4)),
+    ('<cylinder radius="0.1" length="0.4"/>', vt.Cylinder(0.1, 0.4)),
+])  # fmt: skip
+@pytest.mark.parametrize("base", ["free", "euler"])
+def test_each_shape(text, shape, base):
+    model = vt.load_urdf(robot(text), base=base, ground=vt.Ground(friction=0.3), limits="ignore")
+    (contact,) = model.contacts
+    assert contact.frame == "base"
+    (found,) = contact.shapes
+    assert type(found) is type(shape)
+    np.testing.assert_allclose(found.points, shape.points @ turned().T + (0.1, 0.2, 0.3), atol=1e-15)
+    assert found.ball == shape.ball
+    assert (model.ground, model.limits) == (vt.Ground(friction=0.3), "ignore")
+    # the visual sphere of 9 m does not touch
+    assert vt.place_on_ground(model, model.neutral())[2] < 0.5
+
+
+def mesh_file(folder, kind, points, faces):
+    mesh = trimesh.Trimesh(points, faces, process=False)
+    path = folder / f"part.{kind}"
+    mesh.export(path)
+    return path
+
+
+CUBE = np.array([(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)], float)
+
+
+@pytest.mark.parametrize("kind", ["stl", "obj", "ply"])
+@pytest.mark.parametrize("scale", ["", ' scale="0.5 2 -1"', ' scale="1e-3 1e-3 1e-3"'])
+def test_meshes_are_scaled_hulls(tmp_path, kind, scale):
+    part = trimesh.creation.box()
+    part.apply_translation((0.5, 0.5, 0.5))
+    mesh_file(tmp_path, kind, part.vertices, part.faces)
+    (tmp_path / "r.urdf").write_text(robot(f'<mesh filename="part.{kind}"{scale}/>'))
+    model = vt.load_urdf(tmp_path / "r.urdf", base="free", ground=vt.Ground())
+    sizes = [float(x) for x in scale.partition('"')[2].strip('"').split()] or [1, 1, 1]
+    wanted = (CUBE * sizes) @ turned().T + (0.1, 0.2, 0.3)
+    found = model.contacts[0].shapes[0].points
+    assert len(found) == 8
+    assert np.abs(found[:, None] - wanted[None]).sum(-1).min(axis=1).max() < 1e-6
+    assert model.contacts[0].lost == 0
+
+
+def test_many_vertices_are_thinned_and_the_report_says_by_how_much(tmp_path):
+    ball = trimesh.creation.icosphere(4, 0.5)
+    mesh_file(tmp_path, "stl", ball.vertices, ball.faces)
+    (tmp_path / "r.urdf").write_text(robot('<mesh filename="part.stl"/>'))
+    lost = []
+    for count in (8, 20, 64):
+        model = vt.load_urdf(tmp_path / "r.urdf", base="free", ground=vt.Ground(), hull_points=count)
+        assert len(model.contact_candidates.point) == count
+        lost.append(model.contacts[0].lost)
+        (note,) = [f for f in model.report if f.id == "contact-points"]
+        assert f"points: {count}." in note.text
+        assert f'{lost[-1]:.2g} m, on "base"' in note.text
+    assert lost[0] > lost[1] > lost[2] > 0
+    placed = vt.place_on_ground(model, model.neutral())
+    true = (np.asarray(ball.vertices) @ turned().T)[:, 2].min() + 0.3 + placed[2]
+    assert -lost[2] - 1e-9 <= true <= 1e-9
+
+
+def test_the_model_needs_its_meshes_no_more(tmp_path):
+    import pickle
+
+    part = trimesh.creation.box()
+    path = mesh_file(tmp_path, "stl", part.vertices, part.faces)
+    (tmp_path / "r.urdf").write_text(robot('<mesh filename="part.stl"/>'))
+    model = vt.load_urdf(tmp_path / "r.urdf", base="free", ground=vt.Ground())
+    path.unlink()
+    again = pickle.loads(pickle.dumps(model))
+    assert again == model
+    assert again.contact_gaps(model.neutral()).gap.tolist() == model.contact_gaps(model.neutral()).gap.tolist()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no mesh at all", b"solid x\nendsolid x\n"])
+def test_meshes_that_cannot_be_read_have_a_line(tmp_path, content):
+    if content is not None:
+        (tmp_path / "part.stl").write_bytes(content)
+    path = tmp_path / "r.urdf"
+    path.write_text(robot('<box size="1 1 1"/>', '<mesh filename="part.stl"/>'))
+    assert vt.load_urdf(path, base="free").contacts == ()  # without a ground it is for viewers only
+    with pytest.raises(UrdfError, match=r'urdf:5: the mesh ".*part\.stl" of a <collision> of link "base" cannot touch'):
+        vt.load_urdf(path, base="free", ground=vt.Ground())
+    assert [f.id for f in vt.check_urdf(path, base="free", ground=vt.Ground()).of("error")] == ["contact-mesh"]
+
+
+def test_shapes_with_faults_are_left_out_with_a_warning():
+    text = robot('<sphere radius="0"/>', '<box size="1 1"/>', '<cone/>', '<sphere radius="0.1"/>')
+    model = vt.load_urdf(text, base="free", ground=vt.Ground())
+    assert len(model.contacts[0].shapes) == 1
+    assert len(model.report.of("warning")) >= 3
+    with pytest.raises(UrdfError, match="nothing that can meet it"):
+        vt.load_urdf(robot('<sphere radius="0"/>'), base="free", ground=vt.Ground())
+
+
+@pytest.mark.parametrize(("more", "text"), [
+    ({"ground": 0.0}, "ground"), ({"ground": True}, "ground"), ({"limits": "hold"}, "limits"),
+    ({"hull_points": 3}, "4 or more"),
+    ({"hull_points": 8.5}, "hull_points"), ({"limits": None}, "limits"),
+])  # fmt: skip
+def test_bad_options(more, text):
+    with pytest.raises(InputError, match=text):
+        vt.load_urdf(robot('<sphere radius="0.1"/>'), base="free", **more)
+
+
+def test_links_that_are_left_out_or_still():
+    hinge = """<joint name="{0}" type="{1}"><parent link="base"/><child link="{0}l"/><limit effort="1" velocity="1"
+      lower="-1" upper="1"/></joint><link name="{0}l"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"
+      ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry><sphere radius="0.1"/></geometry></collision></link>"""
+    text = robot('<box size="1 1 1"/>', more=hinge.format("a", "revolute") + hinge.format("b", "fixed"))
+    free = vt.load_urdf(text, base="free", ground=vt.Ground())
+    assert [c.frame for c in free.contacts] == ["base", "al", "bl"]
+    assert np.unique(free.contact_candidates.body).tolist() == [0, 1]
+    still = vt.load_urdf(text, ground=vt.Ground())
+    assert np.unique(still.contact_candidates.body).tolist() == [0]
+    assert still.contact_candidates.box_body.tolist() == [-1]
+    tree = vt.read_urdf(text, base="free", ground=vt.Ground())
+    tree.contact(vt.NoContact("al", "base"))
+    assert len(tree.compile().contacts) == 4
+    assert vt.load_urdf(text, base="free").contacts == ()
+    plain = vt.load_urdf(text, base="free")
+    assert plain.digest != free.digest
+    run = vt.simulate(plain, duration=0.01, dt=1e-3)
+    assert run.q.shape == (11, 8)

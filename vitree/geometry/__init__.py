@@ -1,0 +1,1 @@
+"""Shapes that touch: solids, convex hulls and grounds; no mechanism."""

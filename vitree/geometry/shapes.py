@@ -1,0 +1,268 @@
+"""Solids that touch: spheres, capsules, boxes, cylinders and convex hulls, each with its place in a frame."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from vitree.arguments import as_numbers, shown, whole
+from vitree.errors import ModelError
+from vitree.geometry.hull import HULL_POINTS, hull_points
+from vitree.geometry.numbers import array_of, points_of, positive
+from vitree.spatial.checks import triple
+from vitree.spatial.rotations import proper_rotation
+
+#: Points on each rim of a cylinder, if not said otherwise.
+RIM_POINTS = 8
+#: Rotations that are off by less keep their digits.
+EXACT = 4e-15
+_EYE = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A solid and its place in a frame; what all of them have.
+
+    Parameters
+    ----------
+    position : (3,) array [m]
+        Origin of the shape in the frame.
+    rotation : (3, 3) array
+        Rotation of the shape in the frame.
+    """
+
+    position: tuple[float, float, float] = field(default=(0.0, 0.0, 0.0), kw_only=True)
+    rotation: tuple = field(default=_EYE, kw_only=True)
+    #: whether it can roll: its points are then centres of balls
+    rolls: ClassVar[bool] = False
+    #: radius of the balls about its points [m]
+    ball: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        what = f"{type(self).__name__.lower()}"
+        object.__setattr__(self, "position", tuple(triple(self.position, f"position of the {what}")))
+        if self.rotation is not _EYE:
+            exact, given = proper_rotation(self.rotation, f"the {what}"), as_numbers(self.rotation)
+            # digits that are as good as exact stay, so that a shape made of a shape's numbers is the same
+            R = given if np.abs(given - exact).max() < EXACT else exact
+            object.__setattr__(self, "rotation", tuple(map(tuple, R.tolist())))
+
+    def _lengths(self, *names: str) -> None:
+        for name in names:
+            what = f"{name} of the {type(self).__name__.lower()}"
+            object.__setattr__(self, name, positive(getattr(self, name), what))
+
+    def _own_points(self) -> np.ndarray:
+        """Points (n, 3) [m] in the shape's own axes."""
+        raise NotImplementedError
+
+    @property
+    def points(self) -> np.ndarray:
+        """What a plane meets first: points (n, 3) [m] in the frame, centres of balls of a sphere or capsule."""
+        return self._own_points() @ np.array(self.rotation).T + self.position
+
+    @property
+    def lost(self) -> float:
+        """How far the shape is, at most, outside of the convex hull of its points [m]."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Sphere(Shape):
+    """A ball about ``position``.
+
+    Parameters
+    ----------
+    radius : float [m]
+    position : (3,) array [m]
+        In the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame, which changes nothing.
+
+    Raises
+    ------
+    ModelError
+        If the radius is not positive, or the position not three finite numbers.
+    """
+
+    radius: float
+    rolls: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._lengths("radius")
+
+    @property
+    def ball(self) -> float:  # type: ignore[override]
+        """Its radius [m]."""
+        return self.radius
+
+    def _own_points(self) -> np.ndarray:
+        return np.zeros((1, 3))
+
+
+@dataclass(frozen=True)
+class Capsule(Shape):
+    """A cylinder with half balls at its ends, along z of the shape.
+
+    Parameters
+    ----------
+    radius : float [m]
+    length : float [m]
+        Of the cylinder, between the centres of the ends.
+    position : (3,) array [m]
+        Its middle, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If a size is not positive, or the pose is none.
+    """
+
+    radius: float
+    length: float
+    rolls: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._lengths("radius", "length")
+
+    @property
+    def ball(self) -> float:  # type: ignore[override]
+        """Its radius [m]."""
+        return self.radius
+
+    def _own_points(self) -> np.ndarray:
+        return np.array([(0.0, 0.0, -0.5 * self.length), (0.0, 0.0, 0.5 * self.length)])
+
+
+@dataclass(frozen=True)
+class Box(Shape):
+    """A box about ``position``; a plane meets its eight corners.
+
+    Parameters
+    ----------
+    size : (3,) array [m]
+        Its whole edges along x, y, z of the shape.
+    position : (3,) array [m]
+        Its middle, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If an edge is not positive, or the pose is none.
+    """
+
+    size: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        edges = triple(self.size, "size of the box")
+        object.__setattr__(self, "size", tuple(positive(edge, "edge of the box") for edge in edges))
+
+    def _own_points(self) -> np.ndarray:
+        signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        return 0.5 * signs * self.size
+
+
+@dataclass(frozen=True)
+class Cylinder(Shape):
+    """A cylinder along z of the shape; a plane meets points on its two rims.
+
+    Between two points of a rim the cylinder is outside of their hull by up to radius (1 - cos(pi/rim_points)), which is
+    ``lost``: 7.6 % of the radius for 8. It rolls as a prism; a wheel is a sphere, or a capsule.
+
+    Parameters
+    ----------
+    radius, length : float [m]
+    rim_points : int
+        Points on each rim; at least 3.
+    position : (3,) array [m]
+        Its middle, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If a size is not positive, there are too few points, or the pose is none.
+    """
+
+    radius: float
+    length: float
+    rim_points: int = RIM_POINTS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._lengths("radius", "length")
+        count = whole(self.rim_points)
+        if count is None or count < 3:
+            raise ModelError(f"rim_points of the cylinder is {shown(self.rim_points)}; it must be a whole number, 3 or "
+                             "more")  # fmt: skip
+        object.__setattr__(self, "rim_points", count)
+
+    @property
+    def lost(self) -> float:
+        """How far the cylinder is, at most, outside of the convex hull of its points [m]."""
+        return self.radius * (1.0 - math.cos(math.pi / self.rim_points))
+
+    def _own_points(self) -> np.ndarray:
+        angles = 2 * np.pi / self.rim_points * np.arange(self.rim_points)
+        rim = self.radius * np.array([np.cos(angles), np.sin(angles), 0 * angles]).T
+        return np.concatenate([rim + np.array((0.0, 0.0, z)) for z in (-0.5 * self.length, 0.5 * self.length)])
+
+
+@dataclass(frozen=True)
+class Hull(Shape):
+    """The convex hull of points, such as the vertices of a mesh.
+
+    Parameters
+    ----------
+    vertices : (n, 3) array [m]
+        In the axes of the shape. Those that are no corners of the hull are left out, and of the corners all but
+        ``most``; ``lost`` is the largest distance from the hull of the others to one that is left out.
+    most : int
+        At least 4.
+    thinned : float [m]
+        What vertices that were left out before have lost.
+    position : (3,) array [m]
+        Origin of the vertices, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If the vertices are not finite points, there may be fewer than 4, or the pose is none.
+    """
+
+    vertices: Any
+    most: int = HULL_POINTS
+    thinned: float = field(default=0.0, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        count = whole(self.most)
+        if count is None or count < 4:
+            raise ModelError(f"most of the hull is {shown(self.most)}; it must be a whole number, 4 or more")
+        given = array_of(points_of(self.vertices, "vertices of the hull"))
+        found = hull_points(given, count)
+        # a hull that was made once has no more to lose: replace() and copies keep what is known
+        object.__setattr__(self, "vertices", tuple(map(tuple, found.points.tolist())))
+        object.__setattr__(self, "most", count)
+        object.__setattr__(self, "thinned", max(found.lost, float(self.thinned)))
+
+    @property
+    def lost(self) -> float:
+        """How far a vertex that was left out is, at most, from the hull of the others [m]."""
+        return self.thinned
+
+    def _own_points(self) -> np.ndarray:
+        return array_of(self.vertices)

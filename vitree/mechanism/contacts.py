@@ -1,0 +1,254 @@
+"""What touches what: a ground, the parts of a mechanism that meet it and each other, and pairs that do not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from vitree.arguments import of_kind, several, shown
+from vitree.errors import ModelError
+from vitree.geometry.numbers import array_of, points_of, within
+from vitree.geometry.shapes import EXACT, Shape
+from vitree.geometry.terrain import HeightField
+from vitree.spatial.checks import finite, triple, unit_triple
+
+#: How limits of joints are treated.
+LIMITS = ("report", "enforce", "ignore")
+#: Friction [-], restitution [-], stiffness [N/m] and damping [N s/m] of a pair for which nothing is given.
+FRICTION, RESTITUTION, RIGID, UNDAMPED = 0.8, 0.0, math.inf, 0.0
+_UP = (0.0, 0.0, 1.0)
+
+
+def _check_surface(of: Any, name: str) -> None:
+    """Check friction, restitution, stiffness and damping, each of which may be None."""
+    for field, least, most in (("friction", 0.0, math.inf), ("restitution", 0.0, 1.0), ("damping", 0.0, math.inf)):
+        value = getattr(of, field)
+        if value is not None:
+            object.__setattr__(of, field, within(value, f"{field} of the {name}", least, most))
+    if of.stiffness is not None:
+        stiffness = within(of.stiffness, f"stiffness of the {name}", 0.0, math.inf, unbounded=True)
+        if not stiffness:
+            raise ModelError(f"the stiffness of the {name} is zero, which holds nothing; leave it out for a rigid one")
+        object.__setattr__(of, "stiffness", stiffness)
+    if of.damping and (of.stiffness is None or of.stiffness == math.inf):
+        raise ModelError(f"the {name} has damping and no stiffness; a rigid contact has no damping: give both or none")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The ground: a half-space, several of them, or a height field.
+
+    Parameters
+    ----------
+    height : float [m]
+        Distance of the plane from the world's origin, along ``normal``.
+    normal : (3,) array
+        Direction out of the ground; normalised.
+    friction : float [-]
+        Of Coulomb, zero or more.
+    restitution : float [-]
+        From 0 (no rebound) to 1.
+    stiffness : float [N/m]
+        Of a spring at each point of contact; infinite for a rigid ground.
+    damping : float [N s/m]
+        Of a damper beside that spring.
+    planes : sequence of (normal, height)
+        Further half-spaces, such as walls. What is free is outside of all of them.
+    terrain : HeightField, optional
+        In place of ``height`` and ``normal``.
+
+    Notes
+    -----
+    Friction, restitution and compliance of a contact with the ground are those of the :class:`Contact`, and those of
+    the ground where it has none. Between two bodies friction and restitution are the larger of their two, as in
+    MuJoCo, and compliance is that of the softer one; a body for which none is given takes that of the other, or of the
+    ground.
+
+    Raises
+    ------
+    ModelError
+        If a number is out of its range, a normal is zero, or a terrain and a plane are given in one place.
+    InputError
+        If the planes are no sequence, or the terrain is no HeightField.
+    """
+
+    height: float = 0.0
+    normal: tuple[float, float, float] = _UP
+    friction: float = FRICTION
+    restitution: float = RESTITUTION
+    stiffness: float = RIGID
+    damping: float = UNDAMPED
+    planes: tuple = ()
+    terrain: HeightField | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "height", finite(self.height, "height of the ground"))
+        object.__setattr__(self, "normal", _unit(self.normal, "normal of the ground"))
+        for field in ("friction", "restitution", "stiffness", "damping"):
+            if getattr(self, field) is None:
+                raise ModelError(f"the {field} of the ground is None; leave it out for the default")
+        _check_surface(self, "ground")
+        planes = several(self.planes, "planes", "a sequence of (normal, height) of half-spaces")
+        object.__setattr__(self, "planes", tuple(map(_plane, planes)))
+        if self.terrain is not None:
+            of_kind(self.terrain, HeightField, "terrain", "a HeightField")
+            if self.height or self.normal != _UP:
+                raise ModelError("a ground with a terrain has no height and no normal; raise the terrain by its origin")
+
+    @property
+    def half_spaces(self) -> tuple[tuple[float, float, float, float], ...]:
+        """The planes n . x = d of its half-spaces as (nx, ny, nz, d [m]), n out of the ground."""
+        first = () if self.terrain is not None else ((*self.normal, self.height),)
+        return (*first, *((*normal, height) for normal, height in self.planes))
+
+    @property
+    def name(self) -> str:
+        """The ground as messages call it."""
+        return "ground"
+
+
+def _unit(value: Any, what: str) -> tuple[float, ...]:
+    """A unit normal; one that is as good as exact keeps its digits."""
+    given = triple(value, what)
+    return tuple(given if abs(sum(x * x for x in given) - 1.0) < EXACT else unit_triple(given, what))
+
+
+def _plane(given: Any) -> tuple[tuple[float, ...], float]:
+    try:
+        normal, height = given
+    except (TypeError, ValueError):
+        raise ModelError(f"a plane of the ground is {shown(given)}; give (normal, height)") from None
+    what = "of a plane of the ground"
+    return _unit(normal, f"normal {what}"), finite(height, f"height {what}")
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A part of a mechanism that touches the ground and, where it is round, other bodies.
+
+    Parameters
+    ----------
+    frame : str
+        Name of the frame that it is fixed to.
+    points : (n, 3) array [m], optional
+        Points in the frame, such as the corners of a foot. Without points and shapes it is the frame's origin.
+    radius : float [m]
+        Of balls about the points; zero for points.
+    shapes : sequence of shapes, optional
+        :class:`Sphere`, :class:`Capsule`, :class:`Box`, :class:`Cylinder`, :class:`Hull`, placed in the frame.
+    friction : float, optional [-]
+        See :class:`Ground` for what counts where two surfaces meet.
+    restitution : float, optional [-]
+    stiffness : float, optional [N/m]
+    damping : float, optional [N s/m]
+        Only together with a stiffness.
+
+    Notes
+    -----
+    Spheres, capsules and points with a radius touch each other, and spheres touch boxes. Boxes, cylinders, hulls and
+    points touch the ground only.
+
+    Raises
+    ------
+    ModelError
+        If points are no finite triples, or a number is out of its range.
+    InputError
+        If the shapes are none.
+    """
+
+    frame: str
+    points: tuple | None = None
+    radius: float = 0.0
+    shapes: tuple = ()
+    friction: float | None = None
+    restitution: float | None = None
+    stiffness: float | None = None
+    damping: float | None = None
+
+    def __post_init__(self) -> None:
+        _require_name(self.frame, "frame of a contact")
+        shapes = self.shapes if not isinstance(self.shapes, Shape) else (self.shapes,)
+        object.__setattr__(self, "shapes", several(shapes, "shapes", "shapes such as vt.Sphere(0.1)"))
+        for shape in self.shapes:
+            of_kind(shape, Shape, "shapes", "shapes such as vt.Sphere(0.1)")
+        points = self.points
+        if points is None and not self.shapes:
+            points = (0.0, 0.0, 0.0)
+        if points is not None:
+            object.__setattr__(self, "points", points_of(points, f"points of the {self.name}"))
+        radius = within(self.radius, f"radius of the {self.name}", 0.0, math.inf)
+        if radius and points is None:
+            raise ModelError(f"the {self.name} has a radius and no points; shapes have their own sizes")
+        object.__setattr__(self, "radius", radius)
+        _check_surface(self, self.name)
+
+    @property
+    def name(self) -> str:
+        """The contact as messages call it."""
+        return f'contact of "{self.frame}"'
+
+    @property
+    def lost(self) -> float:
+        """How far its shapes are, at most, outside of the points that stand for them [m]."""
+        return max((shape.lost for shape in self.shapes), default=0.0)
+
+    def parts(self) -> list[tuple[Any, float, bool]]:
+        """Return what a plane meets: points (n, 3) [m] in the frame, radius of balls about them [m], a shape or not."""
+        own = [] if self.points is None else [(array_of(self.points), self.radius, False)]
+        return own + [(shape.points, shape.ball, True) for shape in self.shapes]
+
+
+@dataclass(frozen=True)
+class NoContact:
+    """Two frames, and all that is fixed to the same bodies, do not touch each other.
+
+    Parameters
+    ----------
+    a, b : str
+        Names of frames; "world" is the world, not the ground.
+
+    Raises
+    ------
+    ModelError
+        If a name is no text.
+    """
+
+    a: str
+    b: str
+
+    def __post_init__(self) -> None:
+        for name in (self.a, self.b):
+            _require_name(name, "frame of a NoContact")
+
+    @property
+    def name(self) -> str:
+        """The pair as messages call it."""
+        return f'no contact of "{self.a}" and "{self.b}"'
+
+
+def _require_name(value: Any, what: str) -> None:
+    if not isinstance(value, str) or not value:
+        raise ModelError(f"the {what} is {shown(value)}; it must be a name")
+
+
+def against_ground(contact: Contact, ground: Ground) -> tuple[float, float, float, float]:
+    """Return friction, restitution, stiffness and damping of a contact with the ground."""
+    own = ground if contact.stiffness is None else contact
+    return (
+        ground.friction if contact.friction is None else contact.friction,
+        ground.restitution if contact.restitution is None else contact.restitution,
+        own.stiffness or RIGID,
+        own.damping or UNDAMPED,
+    )
+
+
+def between(a: Contact, b: Contact, ground: Ground | None) -> tuple[float, float, float, float]:
+    """Return friction, restitution, stiffness and damping of two contacts: the larger, and those of the softer."""
+    default = Ground() if ground is None else ground
+    found = []
+    for field in ("friction", "restitution"):
+        given = [x for x in (getattr(a, field), getattr(b, field)) if x is not None]
+        found.append(max(given, default=getattr(default, field)))
+    soft = min((x for x in (a, b) if x.stiffness is not None), key=lambda x: x.stiffness or RIGID, default=default)
+    return found[0], found[1], soft.stiffness or RIGID, soft.damping or UNDAMPED

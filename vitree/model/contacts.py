@@ -1,0 +1,387 @@
+"""Where a model touches the ground and itself: candidates as arrays, their gaps, and the height to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.geometry.distances import beside, closest_on_segments, nearest_of_box
+from vitree.geometry.shapes import Box
+from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
+from vitree.mechanism.flat import FREE, PRISMATIC, Flat
+from vitree.mechanism.index import Index
+from vitree.spatial.checks import frozen
+
+if TYPE_CHECKING:
+    from vitree.geometry.terrain import HeightField
+
+#: Balls whose radius is below this share of the largest distance between points of their body count as points: a foot
+#: on four small balls does not roll.
+SMALL = 0.1
+#: Kinds of pairs.
+ROD_ROD, ROD_BOX = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What may touch, in arrays; the order of rows is that of ``flat.contacts``, points before shapes.
+
+    ``numbers`` are friction [-], restitution [-], stiffness [N/m] (inf: rigid), damping [N s/m]. Bodies are rows of the
+    core, -1 the world; places are in core frames [m]. ``source`` is a row of ``flat.contacts``.
+
+    Attributes
+    ----------
+    body, source, patch : (n,) arrays of int32
+        Of the points that may meet the ground, of moving bodies only, body after body. Points with one number in
+        ``patch``, from zero, are of one body and slide and spin as one on a plane; -1: a ball that may roll.
+    point : (n, 3) array
+    radius : (n,) array
+        Of a ball about the point; zero for a point.
+    numbers : (n, 4) array
+        Against the ground.
+    group_body : (g,) array of int32
+        The bodies that have points, in order.
+    group_first : (g + 1,) array of int32
+        Rows of the first points of each, and the number of all.
+    group_center : (g, 3) array
+    group_radius : (g,) array
+        A ball in the core frame that holds all points of the body, with the balls about them.
+    planes : (s, 4) array
+        n . x = d of the ground's half-spaces: unit normal, d [m].
+    terrain : HeightField or None
+    rod_body, rod_source : (m,) arrays of int32
+        Of spheres and capsules that may touch others; those of the world included.
+    rod_ends : (m, 2, 3) array
+        Both the same of a sphere.
+    rod_radius : (m,) array
+    box_body, box_source : (k,) arrays of int32
+    box_E : (k, 3, 3) array
+        Rotations in the core frames.
+    box_p, box_half : (k, 3) arrays
+        Middles, and half the edges.
+    pair_kind : (r,) array of int32
+        0: rod against rod, 1: rod (a sphere) against box.
+    pair : (r, 2) array of int32
+        Rows of the two; the first of rod pairs is the lower row.
+    pair_numbers : (r, 4) array
+    """
+
+    body: np.ndarray
+    source: np.ndarray
+    patch: np.ndarray
+    point: np.ndarray
+    radius: np.ndarray
+    numbers: np.ndarray
+    group_body: np.ndarray
+    group_first: np.ndarray
+    group_center: np.ndarray
+    group_radius: np.ndarray
+    planes: np.ndarray
+    terrain: HeightField | None
+    rod_body: np.ndarray
+    rod_source: np.ndarray
+    rod_ends: np.ndarray
+    rod_radius: np.ndarray
+    box_body: np.ndarray
+    box_source: np.ndarray
+    box_E: np.ndarray
+    box_p: np.ndarray
+    box_half: np.ndarray
+    pair_kind: np.ndarray
+    pair: np.ndarray
+    pair_numbers: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, frozen(value))
+
+
+class ContactGaps(NamedTuple):
+    """Gaps of all that may touch, one row each.
+
+    Attributes
+    ----------
+    a, b : tuples of str
+        Names of frames; b is "ground" against the ground.
+    gap : (n,) array [m]
+        Negative in penetration.
+    normal : (n, 3) array
+        Unit vectors in the world, from b to a.
+    point_a, point_b : (n, 3) arrays [m]
+        Points of a and b in the world that are nearest to each other.
+    """
+
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    gap: np.ndarray
+    normal: np.ndarray
+    point_a: np.ndarray
+    point_b: np.ndarray
+
+
+# ---- candidates ------------------------------------------------------------------------------------------------
+
+
+def require_contacts(index: Index, flat: Flat) -> None:
+    """Raise an UnknownNameError if a contact names no frame, a ModelError if nothing can meet the ground."""
+    meets = False
+    for contact in flat.contacts:
+        if isinstance(contact, Contact):
+            meets |= index.place(contact.frame)[0] >= 0
+        else:
+            index.place(contact.a), index.place(contact.b)
+    if flat.ground is not None and not meets:
+        raise ModelError(
+            f'"{flat.name}" has a ground and nothing that can meet it: no moving body has collision shapes or points; '
+            'add some, such as vt.Contact("foot", points=[(0.1, 0.05, 0), (0.1, -0.05, 0)])'
+        )
+
+
+def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
+    """Return what may touch in a mechanism.
+
+    Left out are pairs of one body, of a body and the one that carries it, those of a :class:`NoContact`, and those of
+    one mechanism that overlap at the neutral configuration. The world is part of a mechanism whose base does not move
+    freely.
+
+    Parameters
+    ----------
+    index : Index
+    flat : Flat
+    poses : (nbody, 3, 4) array [m]
+        Of the core frames at the neutral configuration.
+    """
+    points, rods, boxes = _placed(index, flat)
+    columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
+    kinds, pairs = _pairs(index, flat, columns, poses)
+    at = (columns["rod_source"], columns["box_source"])
+    numbers = [between(flat.contacts[at[0][i]], flat.contacts[at[k][j]], flat.ground)
+               for k, (i, j) in zip(kinds, pairs, strict=True)]  # fmt: skip
+    return Candidates(
+        **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
+        pair_numbers=np.array(numbers, float).reshape(-1, 4),
+    )  # fmt: skip
+
+
+def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
+    """Points as (body, point, radius, capsule or not, row), rods as (body, ends, radius, row), boxes as rows."""
+    points: list[tuple] = []
+    rods: list[tuple] = []
+    boxes: list[tuple] = []
+    for row, contact in enumerate(flat.contacts):
+        if not isinstance(contact, Contact):
+            continue
+        body, E, p = index.place(contact.frame)
+        for own, radius, shaped in contact.parts():
+            x = own @ E.T + p
+            capsule = shaped and radius > 0 and len(x) == 2
+            points += [(body, at, radius, capsule, row) for at in x]
+            if radius:
+                rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
+        for shape in contact.shapes:
+            if isinstance(shape, Box):
+                half = 0.5 * np.array(shape.size)
+                boxes.append((body, E @ np.array(shape.rotation), p + E @ np.array(shape.position), half, row))
+    return points, rods, boxes
+
+
+def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
+    ground = flat.ground
+    moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
+    numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
+    body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
+    point = np.array([x[1] for x in moving], float).reshape(-1, 3)
+    patch = np.full(len(moving), -1, np.int32)
+    bodies, first = np.unique(body, return_index=True)
+    first = np.append(first, len(body))
+    center, around = np.zeros((len(bodies), 3)), np.zeros(len(bodies))
+    number = 0
+    for k in range(len(bodies)):
+        rows = np.arange(first[k], first[k + 1])
+        center[k] = 0.5 * (point[rows].min(axis=0) + point[rows].max(axis=0))
+        around[k] = (np.linalg.norm(point[rows] - center[k], axis=1) + radius[rows]).max()
+        reach = np.linalg.norm(point[rows, None] - point[None, rows], axis=-1).max()
+        still = [row for row in rows if not moving[row][3] and radius[row] <= SMALL * reach]
+        if still:
+            patch[still] = number
+            number += 1
+    return {
+        "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
+        "radius": radius,
+        "numbers": np.array(numbers, float).reshape(-1, 4), "group_body": bodies.astype(np.int32),
+        "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
+        "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
+        "terrain": None if ground is None else ground.terrain,
+    }  # fmt: skip
+
+
+def _rod_rows(rods: list) -> dict[str, Any]:
+    return {
+        "rod_body": np.array([x[0] for x in rods], np.int32),
+        "rod_ends": np.array([x[1] for x in rods], float).reshape(-1, 2, 3),
+        "rod_radius": np.array([x[2] for x in rods], float), "rod_source": np.array([x[3] for x in rods], np.int32),
+    }  # fmt: skip
+
+
+def _box_rows(boxes: list) -> dict[str, Any]:
+    return {
+        "box_body": np.array([x[0] for x in boxes], np.int32),
+        "box_E": np.array([x[1] for x in boxes], float).reshape(-1, 3, 3),
+        "box_p": np.array([x[2] for x in boxes], float).reshape(-1, 3),
+        "box_half": np.array([x[3] for x in boxes], float).reshape(-1, 3),
+        "box_source": np.array([x[4] for x in boxes], np.int32),
+    }
+
+
+def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray) -> tuple[list, list]:
+    """Kinds and rows of the pairs that may touch."""
+    rod_body, box_body = columns["rod_body"], columns["box_body"]
+    apart = _apart(index, flat)
+    shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)  # the world is the last row
+    for a, b in apart:
+        shut[a, b] = shut[b, a] = True
+    np.fill_diagonal(shut, True)
+    one, other = np.triu_indices(len(rod_body), 1)
+    open_ = ~shut[rod_body[one], rod_body[other]]
+    one, other = one[open_], other[open_]
+    balls = np.flatnonzero((columns["rod_ends"][:, 0] == columns["rod_ends"][:, 1]).all(axis=1))
+    ball, box = (x.ravel() for x in np.meshgrid(balls, np.arange(len(box_body)), indexing="ij"))
+    open_ = ~shut[rod_body[ball], box_body[box]]
+    ball, box = ball[open_], box[open_]
+    whole = _whole(flat)
+    free = (_rod_gaps(columns, poses, one, other)[0] > 0) | ~whole[rod_body[one], rod_body[other]]
+    clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
+    rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
+    against = [*zip(ball[clear].tolist(), box[clear].tolist(), strict=True)]
+    return [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
+
+
+def _whole(flat: Flat) -> np.ndarray:
+    """Which bodies are of one mechanism, (nbody + 1, nbody + 1) bool; the world is the last, and of those not free."""
+    root = roots_of(flat.parent)
+    floats = np.isin(flat.kind[root], (FREE, PRISMATIC))
+    whole = np.zeros((len(root) + 1,) * 2, dtype=bool)
+    whole[:-1, :-1] = root[:, None] == root
+    whole[-1, :-1] = whole[:-1, -1] = ~floats
+    return whole
+
+
+def roots_of(parent: np.ndarray) -> np.ndarray:
+    """Return the root (nbody,) of the tree that each body is of."""
+    root = np.arange(len(parent))
+    for i, above in enumerate(parent.tolist()):
+        if above >= 0:
+            root[i] = root[above]
+    return root
+
+
+def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:
+    """Pairs of bodies that do not touch: those of joints, and those that the user names."""
+    for i, above in enumerate(flat.parent.tolist()):
+        while above >= 0 and not flat.mass[above]:  # joints of several coordinates have bodies without mass between
+            yield i, above
+            above = int(flat.parent[above])
+        if above >= 0:
+            yield i, above
+    for pair in flat.contacts:
+        if isinstance(pair, NoContact):
+            yield index.place(pair.a)[0], index.place(pair.b)[0]
+
+
+# ---- gaps ------------------------------------------------------------------------------------------------------
+
+
+def _world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """Points (n, ..., 3) [m] of bodies in the world."""
+    at = np.concatenate([poses, np.eye(3, 4)[None]])[body]
+    return np.einsum("nij,n...j->n...i", at[:, :, :3], x) + at[:, :, 3].reshape(len(x), *(1,) * (x.ndim - 2), 3)
+
+
+def _of(columns: dict[str, Any] | Candidates, name: str) -> np.ndarray:
+    return columns[name] if isinstance(columns, dict) else getattr(columns, name)
+
+
+def _rod_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
+    """Gaps (n,), normals, points of a and of b (n, 3) of rods i against rods j, at their closest points."""
+    ends = _world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses)
+    x, y = closest_on_segments(ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
+    return _ball_gaps(x, y, _of(columns, "rod_radius")[i], _of(columns, "rod_radius")[j])
+
+
+def _ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> tuple:
+    away = np.linalg.norm(x - y, axis=1)
+    n = np.where(away[:, None] > 0, (x - y) / np.where(away, away, 1.0)[:, None], (0.0, 0.0, 1.0))
+    return away - ra - rb, n, x - ra[:, None] * n, y + rb[:, None] * n
+
+
+def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
+    """The same of balls i against boxes j."""
+    c = _world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i, 0], poses)
+    radius, half = _of(columns, "rod_radius")[i], _of(columns, "box_half")[j]
+    at = np.concatenate([poses, np.eye(3, 4)[None]])[_of(columns, "box_body")[j]]
+    R = at[:, :, :3] @ _of(columns, "box_E")[j]
+    middle = _world(_of(columns, "box_body")[j], _of(columns, "box_p")[j], poses)
+    away, n, y = nearest_of_box(np.einsum("nji,nj->ni", R, c - middle), half)
+    n, y = (np.einsum("nij,nj->ni", R, x) for x in (n, y))
+    return away - radius, n, c - radius[:, None] * n, y + middle
+
+
+def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
+    """Rows of two rods and their closest points (n, 3) of the axes; parallel rods beside each other have two each."""
+    one, other = found.pair[found.pair_kind == ROD_ROD].T
+    ends = _world(found.rod_body, found.rod_ends, poses)
+    x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])
+    rows, xs, ys = [], [], []
+    for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
+        two = beside(*ends[i], *ends[j])
+        for p, r in ((x[k], y[k]),) if two is None else two:
+            rows.append(k)
+            xs.append(p)
+            ys.append(r)
+    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3)
+
+
+def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
+    """Return the gaps of candidates.
+
+    Parameters
+    ----------
+    flat : Flat
+    found : Candidates
+    poses : (nbody, 3, 4) array [m]
+        Of the core frames.
+    """
+    name = [contact.frame if isinstance(contact, Contact) else "" for contact in flat.contacts]
+    a: list[str] = []
+    b: list[str] = []
+    parts: list[tuple] = []
+    c = _world(found.body, found.point, poses)
+    for plane in found.planes:
+        n = np.broadcast_to(plane[:3], c.shape)
+        gap = c @ plane[:3] - plane[3] - found.radius
+        x = c - found.radius[:, None] * n
+        parts.append((gap, n, x, x - gap[:, None] * n))
+    if found.terrain is not None:
+        z = np.array([found.terrain.height_and_slope(*at[:2]) for at in c.tolist()]).reshape(-1, 3)
+        n = np.column_stack([-z[:, 1:], np.ones(len(c))])
+        steep = np.linalg.norm(n, axis=1)
+        n = n / steep[:, None]
+        gap = (c[:, 2] - z[:, 0]) / steep - found.radius
+        x = c - found.radius[:, None] * n
+        parts.append((gap, n, x, x - gap[:, None] * n))
+    for _ in parts:
+        a += [name[k] for k in found.source]
+        b += ["ground"] * len(c)
+    one, other, x, y = _rod_places(found, poses)
+    a += [name[k] for k in found.rod_source[one]]
+    b += [name[k] for k in found.rod_source[other]]
+    parts.append(_ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
+    ball, box = found.pair[found.pair_kind == ROD_BOX].T
+    a += [name[k] for k in found.rod_source[ball]]
+    b += [name[k] for k in found.box_source[box]]
+    parts.append(_box_gaps(found, poses, ball, box))
+    return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))

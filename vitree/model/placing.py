@@ -1,0 +1,105 @@
+"""Configurations that stand on the ground."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.arguments import of_kind
+from vitree.errors import InputError, ModelError
+from vitree.mechanism.flat import FREE, PRISMATIC
+from vitree.model.contacts import roots_of
+from vitree.model.model import Model
+from vitree.model.reduced import ReducedModel
+
+#: Cosine between the direction of the move and a half-space's normal below which the half-space is a wall.
+WALL = 0.1
+#: Corrections of the move, for what rounding leaves.
+MOST = 3
+
+
+def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
+    """Return a configuration whose base is moved along the ground's normal until the least gap is zero.
+
+    Of several mechanisms in one model each is moved by itself. Those that cannot meet the ground stay.
+
+    Parameters
+    ----------
+    model : Model
+        With a ground. Roots that move have a free joint, or three sliding joints.
+    q : (nq,) array [m or rad]
+
+    Returns
+    -------
+    (nq,) array [m or rad]
+        The gaps between bodies are not looked at.
+
+    Raises
+    ------
+    ModelError
+        If there is no ground, or the base of what can meet it does not move freely.
+    InputError
+        If the ground has a wall that is in the way.
+
+    Notes
+    -----
+    On a height field the move is along z. With several half-spaces it is along the first normal; half-spaces that are
+    steeper than 84 degrees against it are walls.
+    """
+    of_kind(model, Model, "model", "a Model")
+    ground, full, flat = model.ground, model.full, model.full.flat
+    at = full.validate_configuration(model.expand(model.validate_configuration(q)))
+    if ground is None:
+        raise ModelError(f'"{model.name}" has no ground; give one, such as load_urdf(..., ground=vt.Ground())')
+    found = full.contact_candidates
+    up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
+    root = roots_of(flat.parent)
+    moved = dict.fromkeys(root[found.body].tolist())
+    ways = {tree: way for tree in moved if (way := _way(full, tree, up)) is not None}
+    if not ways:
+        raise ModelError(
+            f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; load it with '
+            'base="free", or place the ground by its height'
+        )
+    surfaces = len(found.planes) + (found.terrain is not None)
+    trees = np.tile(root[found.body], surfaces)
+    for _ in range(MOST):
+        gaps = full.contact_gaps(at)
+        rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
+        for tree, way in ways.items():
+            rows = np.flatnonzero((trees == tree) & (rate > WALL))
+            at = at + way * (-gaps.gap[rows] / rate[rows]).max()
+    gaps = full.contact_gaps(at)
+    for k, tree in enumerate(trees.tolist()):
+        if gaps.gap[k] < -1e-12 and tree in ways:
+            raise InputError(
+                f'"{gaps.a[k]}" is {-gaps.gap[k]:.3g} m inside a wall of the ground, which no move along '
+                f"({', '.join(f'{x:g}' for x in up)}) changes; move the base aside"
+            )
+    return model.contract(at) if isinstance(model, ReducedModel) else at
+
+
+def _way(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
+    """The change (nq,) of q that moves a tree by 1 m along a direction of the world; None if it cannot."""
+    flat, way = model.flat, np.zeros(model.nq)
+    kind, parent = flat.kind, flat.parent
+    if kind[root] == FREE:
+        way[model.index.iq[root] : model.index.iq[root] + 3] = up
+        return way
+    chain, axes, turn = [], [], np.eye(3)
+    at = root
+    while kind[at] == PRISMATIC:
+        turn = turn @ flat.E[at]
+        chain.append(at)
+        axes.append(turn[:, 2])
+        below = np.flatnonzero(parent == at)
+        if len(below) != 1 or flat.mass[at]:
+            break
+        at = int(below[0])
+    if not chain:
+        return None
+    shares, *_ = np.linalg.lstsq(np.array(axes).T, up, rcond=None)
+    if np.abs(np.array(axes).T @ shares - up).max() > 1e-9:
+        return None
+    way[model.index.iq[chain]] = shares
+    return way

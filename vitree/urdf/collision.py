@@ -1,0 +1,96 @@
+"""The <collision> shapes of a file as what touches: solids, and of meshes their convex hulls."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element as Node
+
+import numpy as np
+
+from vitree.errors import ModelError
+from vitree.geometry.hull import HULL_POINTS, Thinned, hull_points
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Shape, Sphere
+from vitree.mechanism.contacts import Contact
+from vitree.mechanism.flat import Geometry
+from vitree.urdf.meshes import read_mesh
+from vitree.urdf.xml import Source
+
+
+def solid_of(shape: Geometry, most: int = HULL_POINTS) -> Shape:
+    """Return a shape of a file as a solid.
+
+    Parameters
+    ----------
+    shape : Geometry
+    most : int
+        Points of the convex hull of a mesh, at most.
+
+    Raises
+    ------
+    ModelError
+        If there is no such mesh, or it cannot be read.
+    MissingExtraError
+        If it is a mesh and trimesh is not installed.
+    """
+    place: dict[str, Any] = {"position": tuple(shape.position.tolist()), "rotation": shape.rotation}
+    if shape.kind == "mesh":
+        if not (shape.found and Path(str(shape.filename)).is_file()):
+            raise ModelError("it is not found: give the folder of its package in packages=")
+        found = _thinned(str(shape.filename), os.stat(str(shape.filename)).st_mtime_ns, tuple(shape.size), most)
+        return Hull(found.points, most, thinned=found.lost, **place)
+    if shape.kind == "box":
+        return Box(shape.size, **place)
+    make: dict[str, Any] = {"sphere": Sphere, "capsule": Capsule, "cylinder": Cylinder}
+    return make[shape.kind](*shape.size, **place)
+
+
+@lru_cache(maxsize=256)
+def _thinned(filename: str, written: int, scale: tuple[float, ...], most: int) -> Thinned:
+    """The convex hull of a mesh that was written at a time; robots have the same mesh at several places."""
+    points, *_ = read_mesh(filename, "contact of a mesh")
+    return hull_points(points * np.asarray(scale), most)
+
+
+def contacts_of(file: Source, links: dict[str, Node], shapes: dict[str, list[Geometry]], most: int) -> list[Contact]:
+    """Return a contact for each link with <collision> shapes, and keep findings for meshes that cannot be read.
+
+    Parameters
+    ----------
+    file : Source
+    links : dict of str to Element
+    shapes : dict of str to list of Geometry
+        Of each link.
+    most : int
+        Points of the convex hull of a mesh, at most.
+    """
+    contacts = []
+    for name, own in shapes.items():
+        solids: list[Shape] = []
+        for shape in own:
+            if shape.role != "collision":
+                continue
+            try:
+                solids.append(solid_of(shape, most))
+            except ModelError as error:
+                text = f'the mesh "{shape.filename}" of a <collision> of link "{name}" cannot touch: {error}'
+                file.say("contact-mesh", text, _node_of(links[name], shape))
+        if solids:
+            contacts.append(Contact(name, shapes=tuple(solids)))
+    lost = max(contacts, key=lambda contact: contact.lost, default=None)
+    if lost is not None:
+        count = sum(len(shape.points) for contact in contacts for shape in contact.shapes)
+        text = f"collision shapes touch the ground by points; links: {len(contacts)}, points: {count}"
+        if lost.lost:
+            text += f'. Hulls of few points and rims of cylinders lose up to {lost.lost:.2g} m, on "{lost.frame}"'
+        file.say("contact-points", text)
+    return contacts
+
+
+def _node_of(link: Node, shape: Geometry) -> Node:
+    """The element of a mesh in a link, as near as names tell."""
+    name = Path(str(shape.filename)).name
+    meshes = [mesh for item in link.iter("collision") for mesh in item.iter("mesh")]
+    return next((mesh for mesh in meshes if mesh.get("filename", "").endswith(name)), link)
