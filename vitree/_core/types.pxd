@@ -75,6 +75,13 @@ cdef struct vt_drive:   # a servo on a joint of one coordinate
     double effort       # [N or N m] the largest force
     double speed        # [m/s or rad/s] at which a motor has none left
 
+cdef struct vt_field:       # a surface z = H(x, y): uniform cubic B-splines
+    int nx              # heights along x and y; there are two coefficients more
+    int ny
+    double origin[3]    # [m]
+    double spacing[2]   # [m]
+    const double* c     # (nx + 2, ny + 2) [m]
+
 cdef struct vt_contact:     # what two bodies, or a body and the world, may touch with; or a limit of a joint
     int kind
     int body_a          # -1: world
@@ -99,6 +106,7 @@ cdef struct vt_contact:     # what two bodies, or a body and the world, may touc
     double restitution
     double stiffness    # [N/m] infinite: the contact does not yield
     double damping      # [N s/m]
+    const vt_field* field   # of a ground that is no plane
 
 cdef struct vt_constraint:  # one scalar equation h(q) = 0
     int kind
@@ -148,6 +156,7 @@ cdef enum:
     SEGMENTS = 1        # spheres and capsules: points within a radius of a segment
     ON_BOX = 2          # a sphere on a box
     AT_LIMIT = 3        # a coordinate at its limit
+    ON_FIELD = 4        # a point or a sphere on a surface of the world
 
 cdef class CoreModel:
     cdef vt_model m
@@ -166,6 +175,8 @@ cdef class DriveList:
 
 cdef class ContactList:
     cdef vt_contact* list
+    cdef vt_field field
+    cdef object field_owner
     cdef readonly int count
     cdef readonly int patches
 

@@ -3,6 +3,7 @@ from typing import Any
 
 import numpy as np
 
+from vitree.geometry.terrain import HeightField
 from vitree.mechanism.flat import Flat
 
 class CoreModel:
@@ -18,9 +19,7 @@ class DriveList:
 class ConstraintList:
     def __init__(self, constraints: Sequence[Mapping[str, Any]] = ()) -> None: ...
 
-
 class ContactList:
     count: int
     patches: int
-
-    def __init__(self, contacts: Sequence[Mapping[str, Any]] = ()) -> None: ...
+    def __init__(self, contacts: Sequence[Mapping[str, Any]] = (), field: HeightField | None = None) -> None: ...

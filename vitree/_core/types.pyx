@@ -160,17 +160,31 @@ cdef class DriveList:
 
 
 cdef class ContactList:
-    """Contacts for the core: mappings with the names of the fields of vt_contact."""
+    """Contacts for the core: mappings with the names of the fields of vt_contact, and the surface that some lie on."""
 
-    def __cinit__(self, contacts=()):
+    def __cinit__(self, contacts=(), field=None):
         cdef int k, j
+        cdef const double[:, ::1] coefficients
         cdef vt_contact* e
         self.count = len(contacts)
         self.list = <vt_contact*>calloc(max(self.count, 1), sizeof(vt_contact))
         if self.list == NULL:
             raise MemoryError
+        if field is not None:
+            coefficients = self.field_owner = np.ascontiguousarray(field.coefficients, dtype=float)
+            self.field.nx, self.field.ny = field.shape
+            if coefficients.shape[0] != self.field.nx + 2 or coefficients.shape[1] != self.field.ny + 2:
+                raise ValueError("a surface of nx, ny heights has (nx + 2, ny + 2) coefficients")
+            self.field.c = &coefficients[0, 0]
+            for j in range(3):
+                self.field.origin[j] = field.origin[j]
+            for j in range(2):
+                self.field.spacing[j] = field.spacing[j]
         for k, one in enumerate(contacts):
             e = &self.list[k]
+            e.field = &self.field if one["kind"] == ON_FIELD else NULL
+            if e.field != NULL and field is None:
+                raise ValueError("a contact lies on a surface that is not given")
             e.kind, e.dim = one["kind"], one["dim"]
             e.body_a, e.body_b, e.patch = one.get("body_a", -1), one.get("body_b", -1), one.get("patch", -1)
             e.iq, e.iv = one.get("iq", -1), one.get("iv", -1)

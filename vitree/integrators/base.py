@@ -165,6 +165,8 @@ class Integrator:
     order: int
     symplectic: bool = False
     conserves_momentum: ClassVar[bool] = False
+    #: whether its steps know contacts and limits
+    touches: ClassVar[bool] = False
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
@@ -186,7 +188,7 @@ class Integrator:
             raise UnknownNameError(f"option of the method {self.name}", name, self.options, about=about)
         if of_kind(model, System, "model", "a Model, or another System").full is not model:
             raise InputError("integrators step models with a coordinate for each joint: give model.full, or simulate()")
-        _require_steps(model)
+        self._require_contacts(model)
         self.model = model
         self.dt = real(dt)
         torque = torque_of(model, torque)
@@ -197,6 +199,16 @@ class Integrator:
         self.motion = Motion(model, prescribed)
         self.chosen = {name: plain_scalar(value) for name, value in options.items()}
         self._prepare()
+
+    def _require_contacts(self, model: System) -> None:
+        """Raise a ModelError if forces act that the method's steps do not know."""
+        if self.touches or not isinstance(model, Model) or not model.touches:
+            return
+        which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
+        raise ModelError(
+            f'"{model.name}" has {which}, and the method {self.name} knows none: take linear-time or midpoint, or leave '
+            'out ground and contacts and take limits="report"'
+        )
 
     def _prepare(self) -> None:
         """Check the options and make the stepper."""
@@ -444,7 +456,8 @@ class Integrator:
             more += [{**row, "input": nu + k} for row in lower_wrench(model.index, wrench, {})]
         return {
             "loads": lower_loads(model.index, model.loads, tuple(more)) if more else model.load_list,
-            "constraints": model.constraint_list, "drives": model.drive_list, **_contacts(model), "user": model.written,
+            "constraints": model.constraint_list, "drives": model.drive_list, "contacts": model.contact_list,
+            "user": model.written,
             "nu": nu, "inputs": self.inputs, "gates": len(self.pushes),
         }  # fmt: skip
 
@@ -557,16 +570,6 @@ class Integrator:
         return 0
 
 
-def _require_steps(model: System) -> None:
-    """Raise a ModelError if forces act that no step knows."""
-    if isinstance(model, Model) and model.touches:
-        which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
-        raise ModelError(
-            f'"{model.name}" has {which}, which steps do not know yet: kinematics and contact_gaps() work; for a run '
-            'leave out ground and contacts, and take limits="report"'
-        )
-
-
 def steps_of(steps: Any, least: int = 1) -> int:
     """Return a number of steps; raise an InputError for what is none."""
     count = whole(steps)
@@ -608,8 +611,3 @@ def _halves(frame: str, wrench) -> tuple[tuple, tuple]:
             f'the wrench on "{frame}" must be six finite numbers (torque, force), not {shown(wrench)}'
         ) from None
     return tuple(array[:3]), tuple(array[3:])
-
-
-def _contacts(model) -> dict[str, Any]:
-    found = model.__dict__.get("contact_list")
-    return {} if found is None else {"contacts": found}

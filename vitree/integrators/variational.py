@@ -85,6 +85,7 @@ class Variational(CompiledIntegrator):
                 "; or take " + option("order", 2) + ": substeps back in time have no solution where damping or "
                 "friction stops a joint within about the substep"
             )
+        self._require_plain_steps()
         solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
         shares = SHARES[self.order]
@@ -94,6 +95,21 @@ class Variational(CompiledIntegrator):
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
             "halvings": whole_from("halvings", halvings, 0, 20), **solved, **self._norm(), **self._adaptive_options(),
         }  # fmt: skip
+
+    def _require_plain_steps(self) -> None:
+        """Raise an InputError if contacts act in steps of another kind than theirs."""
+        if not getattr(self.model, "touches", False):
+            return
+        if self.order > 2:
+            raise InputError(
+                option("order", self.order) + f' is not for contacts and limits, which "{self.model.name}" has: its '
+                "substeps back in time would pull; take " + option("order", 2)
+            )
+        if self.adaptive:
+            raise InputError(
+                keyword("adapt", "method") + f' is not for contacts and limits, which "{self.model.name}" has: their '
+                "steps are equal; leave it out"
+            )
 
     def _norm(self) -> dict:
         if one_of("norm", self.chosen.get("norm", self.default_norm), NORMS) == "momentum":
@@ -210,6 +226,7 @@ class LinearTime(Variational):
     """
 
     name = "linear-time"
+    touches = True
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
         "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
@@ -243,6 +260,7 @@ class Midpoint(Variational):
     """
 
     name = "midpoint"
+    touches = True
     adaptations = ("density", "sundman")
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from vitree._core.types import ConstraintList, DriveList, LoadList
+from vitree._core.types import ConstraintList, ContactList, DriveList, LoadList
 from vitree.arguments import real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import (
     Attraction,
@@ -25,13 +26,17 @@ from vitree.mechanism.loads import (
     input_names,
 )
 from vitree.mechanism.tables import pieces
+from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.written import Constraint as WrittenConstraint
+from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.written import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
 
 #: Codes of loads of ``_core/types.pxd``.
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
+#: Codes of contacts of ``_core/types.pxd``.
+_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD = range(5)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -256,3 +261,51 @@ def _constraint(index: Index, constraint: Constraint) -> dict:
     local = constraint.axes == "local"
     return {"kind": _POINTS, "local": int(local), "direction": R @ axis if local else axis,
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
+
+
+def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
+    """Return what may touch as the core takes it: points on planes, points on a terrain, pairs, enforced limits."""
+    rows: list[dict] = []
+    count = int(found.patch.max(initial=-1)) + 1
+    grounds: list[dict] = [{"kind": _PLANE, "normal": plane[:3], "offset": plane[3]} for plane in found.planes]
+    if found.terrain is not None:
+        grounds.append({"kind": _FIELD})
+    for k, ground in enumerate(grounds):
+        for body, point, radius, patch, numbers in zip(
+            found.body, found.point, found.radius, found.patch, found.numbers, strict=True
+        ):
+            flat_ground = patch >= 0 and ground["kind"] == _PLANE
+            rows.append({
+                **ground, **_surface(numbers), "body_a": body, "point_a": point, "radius_a": radius,
+                "patch": patch + k * count if flat_ground else -1,
+            })  # fmt: skip
+    for kind, (one, other), numbers in zip(found.pair_kind, found.pair, found.pair_numbers, strict=True):
+        row = {**_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
+               "point_a": found.rod_ends[one, 0], "end_a": found.rod_ends[one, 1]}  # fmt: skip
+        if kind == ROD_BOX:
+            row |= {"kind": _BOX, "body_b": found.box_body[other], "point_b": found.box_p[other],
+                    "axes_b": found.box_E[other].T.ravel(), "half_b": found.box_half[other]}  # fmt: skip
+        else:
+            row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
+                    "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
+        rows.append(row)
+    return ContactList(rows + (_limits(flat) if flat.limits == "enforce" else []), found.terrain)
+
+
+def _surface(numbers: np.ndarray) -> dict:
+    friction, restitution, stiffness, damping = numbers.tolist()
+    return {"dim": 3 if friction else 1, "friction": friction, "restitution": restitution, "stiffness": stiffness,
+            "damping": damping}  # fmt: skip
+
+
+def _limits(flat: Flat) -> list[dict]:
+    rows = []
+    for joint in flat.joints:
+        sizes = {joint.q_slice.stop - joint.q_slice.start, joint.v_slice.stop - joint.v_slice.start, len(joint.lower)}
+        if joint.mimic is not None or len(sizes) > 1 or flat.kinematic[joint.v_slice].any():
+            continue
+        for k, bounds in enumerate(zip(joint.lower, joint.upper, strict=True)):
+            where = {"kind": _LIMIT, "dim": 1, "iq": joint.q_slice.start + k, "iv": joint.v_slice.start + k}
+            rows += [{**where, "sign": sign, "bound": bound}
+                     for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
+    return rows

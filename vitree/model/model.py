@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
-from vitree._core.types import ConstraintList, CoreModel
+from vitree._core.types import ConstraintList, ContactList, CoreModel
 from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
@@ -28,7 +28,7 @@ from vitree.model.calls import in_one_call
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
 from vitree.model.driven import with_drives
 from vitree.model.finite import finite_result, no_result
-from vitree.model.lower import lower_constraints, lower_drives, lower_facing, lower_loads
+from vitree.model.lower import lower_constraints, lower_contacts, lower_drives, lower_facing, lower_loads
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
@@ -311,6 +311,11 @@ class Model(System):
         if full is not self:
             return full.contact_candidates
         return candidates_of(self.index, self.flat, self.pose_rows(self.neutral()[None])[0])
+
+    @functools.cached_property
+    def contact_list(self) -> ContactList:
+        """What may touch, as steppers take it."""
+        return lower_contacts(self.flat, self.contact_candidates) if self.touches else ContactList()
 
     @finite_result
     def contact_gaps(self, q: ArrayLike) -> ContactGaps:

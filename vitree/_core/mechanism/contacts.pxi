@@ -9,6 +9,7 @@ cdef struct Touch:      # a contact at a configuration; world axes
     Vec3 t2
     Vec3 a              # the material points that touch
     Vec3 b
+    double steep        # sqrt(1 + |dH|^2) of a surface z = H(x, y) at the step's start
     Vec3 arm_a          # from the bodies' origins to these points
     Vec3 arm_b
 
@@ -95,8 +96,44 @@ cdef void on_box(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil
     between_centres(x, centre, y, e.radius_a, 0.0)
 
 
-cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, Touch* x) noexcept nogil:
-    # the contact at q, all but t1 and t2
+cdef inline void spline_weights(double u, int count, int* first, double* w, double* d) noexcept nogil:
+    # of four coefficients, and their derivatives by u, in units of the spacing; straight beyond the grid
+    cdef double inner = clamp(u, 0.0, count - 1.0), t, s
+    cdef int k
+    first[0] = min(<int>inner, count - 2)
+    t = inner - first[0]
+    s = 1.0 - t
+    w[0], w[1] = s * s * s / 6.0, (3.0 * t * t * t - 6.0 * t * t + 4.0) / 6.0
+    w[2], w[3] = (3.0 * s * s * s - 6.0 * s * s + 4.0) / 6.0, t * t * t / 6.0
+    d[0], d[1], d[2], d[3] = -0.5 * s * s, 0.5 * (3.0 * t * t - 4.0 * t), -0.5 * (3.0 * s * s - 4.0 * s), 0.5 * t * t
+    for k in range(4):
+        w[k] += (u - inner) * d[k]
+
+
+cdef void height_at(const vt_field* f, double x, double y, double* z, double* by_x, double* by_y) noexcept nogil:
+    # H and its slopes
+    cdef double wx[4]
+    cdef double dx[4]
+    cdef double wy[4]
+    cdef double dy[4]
+    cdef double c
+    cdef int i, j, k, l
+    spline_weights((x - f.origin[0]) / f.spacing[0], f.nx, &i, wx, dx)
+    spline_weights((y - f.origin[1]) / f.spacing[1], f.ny, &j, wy, dy)
+    z[0] = f.origin[2]
+    by_x[0] = by_y[0] = 0.0
+    for k in range(4):
+        for l in range(4):
+            c = f.c[(i + k) * (f.ny + 2) + j + l]
+            z[0] += wx[k] * wy[l] * c
+            by_x[0] += dx[k] * wy[l] * c / f.spacing[0]
+            by_y[0] += wx[k] * dy[l] * c / f.spacing[1]
+
+
+cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before,
+                   Touch* x) noexcept nogil:
+    # the contact at q, all but t1 and t2; before: at the step's start, or NULL there
+    cdef double z, by_x, by_y
     cdef Vec3 a, b, from_a, from_b
     if e.kind == AT_LIMIT:
         x.gap = e.sign * (q[e.iq] - e.bound)
@@ -106,6 +143,17 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, Touch
         a = placed(pose, e.body_a, e.point_a)
         x.n = constant3(e.normal)
         x.gap = dot(x.n, a) - e.offset - e.radius_a
+        x.a = axpy(-e.radius_a, x.n, a)
+        x.b = axpy(-x.gap, x.n, x.a)
+    elif e.kind == ON_FIELD:
+        # (z - H)/steep along (-dH, 1)/steep
+        a = placed(pose, e.body_a, e.point_a)
+        height_at(e.field, a.x, a.y, &z, &by_x, &by_y)
+        x.steep = vt_sqrt(1.0 + by_x * by_x + by_y * by_y)
+        x.n = scale(1.0 / x.steep, vec3(-by_x, -by_y, 1.0))
+        if before != NULL:
+            x.steep = before.steep
+        x.gap = (a.z - z) / x.steep - e.radius_a
         x.a = axpy(-e.radius_a, x.n, a)
         x.b = axpy(-x.gap, x.n, x.a)
     elif e.kind == SEGMENTS:

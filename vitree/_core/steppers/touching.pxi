@@ -465,7 +465,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef int c
         forward_kinematics(self.shared.m, q, pose)
         for c in range(self.ntouch):
-            touch_at(&self.touch[c], q, pose, &to[c])
+            touch_at(&self.touch[c], q, pose, NULL if to == self.own_touch.here else &self.own_touch.here[c], &to[c])
 
     cdef bint join(self) noexcept nogil:
         # contacts that the trial closes beyond where they were come in; whether there are any
@@ -855,7 +855,7 @@ cdef class TouchingStepper(VariationalStepper):
         forward_kinematics(self.shared.m, self.lane.state.q2, x.pose2)
         for k in range(x.count):
             c = x.member[k]
-            touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.there[c])
+            touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])
         self.slide_patches()
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
