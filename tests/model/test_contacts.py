@@ -437,22 +437,24 @@ def test_pickles_and_digests():
     assert vt.Model(again).ground is None
 
 
-def test_runs_are_refused_for_now():
+def test_methods_without_contacts_say_so():
     model = robot().compile()
     for each in (model, model.reduced(), model.euler()):
         assert each.touches
         assert not each.conservative
         assert not each.only_falls
-        with pytest.raises(vt.ModelError, match="steps do not know yet"):
-            vt.simulate(each, duration=0.1, dt=1e-3)
-        with pytest.raises(vt.ModelError, match="contacts"):
-            vt.Simulation(each, dt=1e-3)
+        for method in ("rk4", "semi-implicit-euler", "scipy-rk45"):
+            with pytest.raises(vt.ModelError, match="take linear-time or midpoint"):
+                vt.simulate(each, duration=0.1, dt=1e-3, method=method)
     tree = robot()
     tree.contacts, tree.ground, tree.limits = [], None, "enforce"
     with pytest.raises(vt.ModelError, match='limits="enforce"'):
-        vt.simulate(tree.compile(), duration=0.1, dt=1e-3)
+        vt.simulate(tree.compile(), duration=0.1, dt=1e-3, method="rk4")
+    for more in ({"order": 4}, {"adapt": "density", "rate": 1.0}):
+        with pytest.raises(vt.InputError, match="contacts and limits"):
+            vt.Simulation(tree.compile(), dt=1e-3, **more)
     tree.limits = "report"
-    vt.simulate(tree.compile().reduced(), duration=0.01, dt=1e-3)
+    assert vt.simulate(tree.compile(), duration=0.01, dt=1e-3, method="rk4").steps == 10
 
 
 # ---- place_on_ground -----------------------------------------------------------------------------------------------

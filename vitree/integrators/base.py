@@ -206,8 +206,8 @@ class Integrator:
             return
         which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
         raise ModelError(
-            f'"{model.name}" has {which}, and the method {self.name} knows none: take linear-time or midpoint, or leave '
-            'out ground and contacts and take limits="report"'
+            f'"{model.name}" has {which}, and the method {self.name} knows none: take linear-time or midpoint, or '
+            'leave out ground and contacts and take limits="report"'
         )
 
     def _prepare(self) -> None:

@@ -28,7 +28,6 @@ from vitree.mechanism.loads import (
 from vitree.mechanism.tables import pieces
 from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.written import Constraint as WrittenConstraint
-from vitree.model.contacts import ROD_BOX, Candidates
 from vitree.model.written import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
 

@@ -416,8 +416,6 @@ class Model(System):
         """The projector (3, 3) on the directions in which all bodies can move together without a joint that resists."""
         flat, full = self.full.flat, self.full
         kind, parent = np.asarray(flat.kind), np.asarray(flat.parent)
-        if self.touches:
-            return np.zeros((3, 3))
         held = np.zeros((3, 3))
         for root in np.flatnonzero(parent < 0):
             free, at, E = np.zeros((3, 3)), int(root), np.eye(3)

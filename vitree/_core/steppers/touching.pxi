@@ -22,7 +22,7 @@ cdef enum:
     IMPACTS = 200           # most impulses of an impact, the last half of them inelastic
 
 #: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
-cdef double TOUCH_TOLERANCE = 2e-10
+cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
 #: [m/s] slower than this it does not slide
 cdef double SLIDING = 1e-7
@@ -291,19 +291,6 @@ cdef class TouchingStepper(VariationalStepper):
         memcpy(out, self.own_touch.told, self.ntouch * TOUCHED * sizeof(double))
 
     # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ----------------
-
-    def velocity_here(self, double[::1] out):
-        cdef Touching* x = &self.own_touch
-        cdef int c
-        cdef bint pushed = False
-        if not VariationalStepper.velocity_here(self, out):
-            return False
-        for c in range(self.ntouch):
-            x.within[c] = INSIDE if x.active[c] else OUTSIDE
-            pushed = pushed or x.active[c]
-        if pushed and self.settle(self.lane.state.q, &out[0]) != OK:
-            raise MemoryError
-        return True
 
     def settle_velocities(self, const double[:, ::1] q, const double[:, :, ::1] touches, double[:, ::1] v):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.

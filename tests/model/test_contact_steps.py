@@ -1,0 +1,431 @@
+"""Steps of models whose bodies touch: impulses, friction, impacts, limits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vitree as vt
+from vitree._core import scalar
+from vitree._core.types import ContactList
+from vitree.integrators.base import Records
+
+REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "contact.json").read_text())
+METHODS = ("linear-time", "midpoint")
+EXACT = {"tolerance": 1e-12}
+
+
+def box(size=(0.4, 0.3, 0.2), mass=2.0, gravity=(0, 0, -9.81), corners=4, **surface):
+    """A box on the ground, with contacts at its lower corners, or at some of them."""
+    a, b, c = size
+    tree = vt.Tree("box", gravity=gravity)
+    inertia = mass / 12 * np.array((b * b + c * c, a * a + c * c, a * a + b * b))
+    tree.world.add(vt.free("base"), vt.body("box", mass, tuple(inertia)))
+    points = [(s * a / 2, r * b / 2, -c / 2) for s in (-1, 1) for r in (-1, 1)]
+    tree.contact(vt.Contact("box", points=points[:corners]), vt.Ground(**surface))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = c / 2
+    return model, q
+
+
+def ball(count=1, radius=0.1, mass=1.0, gravity=9.81, ground=True, **surface):
+    """Balls that touch the ground and each other."""
+    tree = vt.Tree("balls", gravity=(0, 0, -gravity))
+    for k in range(count):
+        tree.world.add(vt.free(f"base{k}"), vt.body(f"ball{k}", mass, (0.4 * mass * radius**2,) * 3))
+        tree.contact(vt.Contact(f"ball{k}", shapes=vt.Sphere(radius), **({} if ground else surface)))
+    if ground:
+        tree.contact(vt.Ground(**surface))
+    return tree.compile()
+
+
+def rod(points=((0, 0, -0.5),), **surface):
+    tree = vt.Tree("rod")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("a"), vt.body("rod", 1.0, (1 / 12, 1 / 12, 1e-6)))
+    tree.contact(vt.Contact("rod", points=points), vt.Ground(**surface))
+    return tree.compile()
+
+
+# ---- the complementarity problem --------------------------------------------------------------------------
+
+
+def natural_residual(dim, G, b, mu, lam):
+    """The definition, written anew: distances to the solution set of each contact [m/s]."""
+    w, row, worst = G @ lam + b, 0, 0.0
+    for size, friction in zip(dim, mu, strict=True):
+        rho = G[row, row]
+        worst = max(worst, abs(min(w[row], rho * lam[row])))
+        if size == 3:
+            at = slice(row + 1, row + 3)
+            rt = 0.5 * (G[row + 1, row + 1] + G[row + 2, row + 2])
+            z, radius = rt * lam[at] - w[at], rt * friction * max(lam[row], 0.0)
+            length = np.hypot(*z)
+            z = z if length <= radius else z * radius / length
+            worst = max(worst, np.abs(rt * lam[at] - z).max())
+        row += size
+    return worst
+
+
+@pytest.mark.parametrize("k", range(len(REFERENCE["ncp"]["instances"])))
+def test_recorded_problems_are_solved(k):
+    problem = REFERENCE["ncp"]["instances"][k]
+    dim, mu, G, b = problem["dim"], problem["mu"], np.array(problem["G"]), np.array(problem["b"])
+    goal = 1e-9 * np.abs(b).max()
+    lead = np.zeros((len(dim), 2))
+    lam, w, residual, *_ = scalar().solve_cones(dim, G, b, mu, lead, np.zeros(len(b)), goal)
+    assert residual <= goal and natural_residual(dim, G, b, mu, lam) <= goal
+    np.testing.assert_allclose(w, G @ lam + b, rtol=0, atol=1e-12)
+    if problem["tag"] != "box 5 contacts sliding, spinning":  # its solutions are several
+        np.testing.assert_allclose(w, problem["w"], rtol=0, atol=1e-8 * np.abs(b).max() + 10 * goal)
+    rng = np.random.default_rng(k)
+    for _ in range(20):
+        start = rng.standard_normal(len(b)) * np.abs(lam).max()
+        lam, _, residual, *_ = scalar().solve_cones(dim, G, b, mu, lead, start, goal)
+        assert residual <= goal and natural_residual(dim, G, b, mu, lam) <= goal
+
+
+def test_random_problems_are_solved():
+    """Any number of contacts, ranks, frictions."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        count = int(rng.integers(1, 9))
+        dim = rng.choice([1, 3], count).tolist()
+        n = sum(dim)
+        A = rng.standard_normal((n, int(rng.integers(3, n + 3))))
+        # what leads apart exists: b in the range of A, as of bodies that can part
+        G, b = A @ A.T, A @ rng.standard_normal(A.shape[1])
+        mu = rng.choice([0.0, 0.3, 1.0], count)
+        goal = 1e-10 * np.abs(b).max()
+        lam, _, residual, *_ = scalar().solve_cones(dim, G, b, mu, np.zeros((count, 2)), np.zeros(n), goal)
+        if residual <= goal:
+            assert natural_residual(dim, G, b, mu, lam) <= 1.01 * goal
+    with pytest.raises(ValueError, match="rows of G"):
+        scalar().solve_cones([3], np.eye(2), np.zeros(3), [1.0], [(0, 0)], np.zeros(3), 1e-9)
+
+
+# ---- single steps -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", range(len(REFERENCE["step"])))
+def test_recorded_steps(k):
+    case = REFERENCE["step"][k]
+    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
+    contacts = [vt.Contact(frame, points=[at for name, at in case["points"] if name == frame])
+                for frame in ("left_foot", "right_foot")]  # fmt: skip
+    model = vt.Model(replace(flat, contacts=tuple(contacts), ground=vt.Ground(friction=case["mu"])))
+    chosen = {"kinetic": "twist"} if case["method"] == "linear-time" else {}
+    integrator = vt.METHODS[case["method"]](model, case["h"], tolerance=1e-13, **chosen)
+    integrator.start(0.0, np.array(case["q"]), np.array(case["p"]))
+    integrator.advance(1)
+    q, p = integrator.state()
+    np.testing.assert_allclose(q, case["q2"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(p, case["p2"], rtol=0, atol=1e-10)
+    gaps = model.contact_gaps(q).gap
+    np.testing.assert_allclose(gaps, case["gap2"], rtol=0, atol=1e-12)
+
+
+# ---- sliding and sticking -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("row", REFERENCE["slope"]["rows"], ids=lambda row: f"{row['rel']:g}")
+def test_a_box_on_a_slope_slides_beyond_the_threshold_only(method, row):
+    angle = np.arctan(0.5 * (1 + row["rel"]))
+    model, q = box(gravity=tuple(9.81 * np.array((np.sin(angle), 0, -np.cos(angle)))), friction=0.5)
+    run = vt.simulate(model, q, duration=1.0, dt=1e-3, method=method, **EXACT)
+    moved = run.q[-1, 0]
+    assert abs(moved - row["slide"]) < (1e-11 if row["slide"] == 0 else 1e-9)
+    assert abs(run.q[:, 2] - 0.1).max() < 1e-11
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sliding_along_a_curve_is_of_second_order(method):
+    exact = REFERENCE["curved_slide"]["xyvxvy"]
+    errors = []
+    for dt in REFERENCE["curved_slide"]["h"]:
+        tree = vt.Tree("point")
+        tree.world.add(vt.tx("x"), vt.ty("y"), vt.tz("z"), vt.body("point", 1.0))
+        tree.load(vt.JointForce("x", 0.5))
+        tree.contact(vt.Contact("point"), vt.Ground(friction=0.3))
+        run = vt.simulate(tree.compile(), None, [-0.8, 1.5, 0.0], duration=0.4, dt=dt, method=method, **EXACT)
+        errors.append(np.abs(run.q[-1, :2] - exact[:2]).max())
+    assert abs(np.log2(errors[0] / errors[-1]) / 3 - 2) < 0.1
+    np.testing.assert_allclose(errors, REFERENCE["curved_slide"]["error_symmetric"], rtol=0.01)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("case", "friction"), [("frictionless", 0.0), ("stuck_mu_5", 5.0)])
+def test_a_rod_on_its_tip(method, case, friction):
+    exact, errors = REFERENCE["rod_on_tip"][case][0], []
+    for dt in REFERENCE["rod_on_tip"]["h"]:
+        start = [0.0, 0.5 * np.cos(0.3), 0.3]
+        run = vt.simulate(rod(friction=friction), start, duration=0.5, dt=dt, method=method, **EXACT)
+        errors.append(abs(run.q[-1, 2] - exact))
+    assert abs(np.log2(errors[0] / errors[-1]) / 3 - 2) < 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sliding_ball_comes_to_roll(method):
+    model, exact = ball(friction=0.2), REFERENCE["rolling"]
+    q, v = model.neutral(), model.zero_velocity()
+    q[2], v[0] = 0.1, 2.0
+    run = vt.simulate(model, q, v, duration=1.0, dt=1e-3, method=method, **EXACT)
+    assert abs(run.q[-1, 0] - exact["x_at_1"]) < 1e-5
+    assert abs(run.momentum[-1, 3] - exact["speed"]) < (1e-9 if method == "linear-time" else 1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_box_at_rest_stays(method):
+    model, q = box(friction=0.5)
+    run = vt.simulate(model, q, duration=20.0, dt=2e-3, every=100, method=method)
+    assert np.abs(run.q - q).max() < 1e-9
+
+
+def test_momentum_changes_by_the_impulses():
+    """Spatial momentum: that of the wrenches of the impulses where the step began, and of gravity."""
+    model, q = box(friction=0.4, corners=1)
+    q[2] += 0.05
+    v = np.array([1.0, 0.5, 0.0, 2.0, 1.0, 3.0])
+    dt, mass = 1e-3, 2.0
+    integrator = vt.METHODS["linear-time"](model, dt, **EXACT)
+    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    rows = np.zeros((1, 1, 7))
+    integrator.stepper.keep_touches(rows)
+    pushed = 0
+    for _ in range(400):
+        q1, p1 = integrator.state()
+        advance_recorded(integrator, model)
+        q2, p2 = integrator.state()
+        impulse = rows[0, :, :3]
+        pushed += impulse.any()
+        at = model.contact_gaps(q1).point_a
+        moments = np.cross(at, impulse).sum(axis=0)
+        before, after = (model.momentum(q, model.velocity_from_momentum(q, p)) for q, p in ((q1, p1), (q2, p2)))
+        # gravity acts half at each node
+        weight = mass * dt * np.array((0, 0, -9.81))
+        levers = 0.5 * (np.cross(q1[:3], weight) + np.cross(q2[:3], weight))
+        change = np.concatenate([moments + levers, impulse.sum(axis=0) + weight])
+        np.testing.assert_allclose(after - before, change, rtol=0, atol=1e-12)
+    assert pushed > 50
+
+
+def advance_recorded(integrator, model):
+    """A step, with its contacts written."""
+    records = Records.room(1, model.nq, model.nv, 0)
+    records.rows = 0
+    integrator.run(records, 1, 1, None)
+
+
+# ---- impacts ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", REFERENCE["ball"]["runs"], ids=lambda case: f"e={case['e']}")
+def test_a_bouncing_ball(case):
+    model = ball(restitution=case["e"], friction=0.0)
+    q = model.neutral()
+    q[2] = 1.1
+    run = vt.simulate(model, q, duration=case["t_gap_pz"][-1][0], dt=case["h"], **EXACT)
+    for t, gap, pz in case["t_gap_pz"]:
+        k = round(t / case["h"])
+        assert abs(run.q[k, 2] - 0.1 - gap) < 1e-11 and abs(run.p[k, 2] - pz) < 1e-9
+
+
+def test_a_thousand_bounces_keep_the_energy():
+    model = ball(restitution=1.0, friction=0.0)
+    q = model.neutral()
+    q[2] = 1.1
+    run = vt.simulate(model, q, duration=905.0, dt=0.01, every=500, **EXACT)
+    energy = 0.5 * run.p[:, 2] ** 2 + 9.81 * (run.q[:, 2] - 0.1)
+    assert np.abs(energy / 9.81 - 1).max() < 1e-10
+
+
+def test_newtons_cradle():
+    model = ball(5, gravity=0.0, ground=False, friction=0.0, restitution=1.0)
+    q, v = model.neutral(), model.zero_velocity()
+    q[::7] = -0.25, -0.05, 0.2, 0.4, 0.6
+    v[0] = v[6] = 1.0
+    run = vt.simulate(model, q, v, duration=0.6, dt=0.01, **EXACT)
+    np.testing.assert_allclose(run.p[-1, ::6], REFERENCE["cradle"]["exact"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("row", REFERENCE["oblique_impact"]["rows"], ids=lambda row: f"{row['e']}-{row['mu']}")
+def test_oblique_impacts(row):
+    model = ball(restitution=row["e"], friction=row["mu"])
+    q = model.neutral()
+    q[2] = 0.1
+    run = vt.simulate(model, q, row["v"], duration=1e-7, dt=1e-7, **EXACT)
+    np.testing.assert_allclose(run.v[-1], row["v_plus"], rtol=0, atol=1e-5)
+
+
+def test_painleves_rod():
+    """An impact without collision: the same impulse and motion at three steps."""
+    start = [0.0, 0.5 * np.cos(0.55), 0.55]
+    ends = []
+    for dt in (1e-2, 1e-3, 1e-4):
+        model = rod(points=[(0, 0, -0.5), (0, 0, 0.5)], friction=2.0)
+        run = vt.simulate(model, start, [-3.0, 0.0, 0.0], duration=0.3, dt=dt, **EXACT)
+        ends.append(run.q[-1])
+    np.testing.assert_allclose(ends[2], REFERENCE["painleve"]["x_z_a"][2], rtol=0, atol=1e-7)
+    assert np.abs(ends[0] - ends[1]).max() < 1e-3 and np.abs(ends[1] - ends[2]).max() < 1e-5
+
+
+def test_impacts_never_give_energy():
+    """Boxes and rods thrown at the ground, any friction and restitution: the blow of the first node takes energy."""
+    rng = np.random.default_rng(3)
+    for k in range(300):
+        model, q = box(size=tuple(rng.uniform(0.05, 1.0, 3)), friction=float(rng.choice([0.0, 0.3, 1.0, 5.0])),
+                       restitution=float(rng.uniform(0.1, 1.0)), gravity=(0, 0, 0))  # fmt: skip
+        q = model.integrate(q, np.concatenate([np.zeros(3), rng.choice([0.0, 1.0]) * rng.standard_normal(3)]))
+        q = vt.place_on_ground(model, q)
+        v = rng.standard_normal(6)
+        p = model.momentum_from_velocity(q, v)
+        integrator = vt.METHODS["linear-time"](model, 1e-9)
+        integrator.start(0.0, q, p)
+        integrator.advance(1)
+        q2, p2 = integrator.state()
+        after = model.kinetic_energy(q2, model.velocity_from_momentum(q2, p2))
+        assert after <= model.kinetic_energy(q, v) * (1 + 1e-6), k
+
+
+# ---- limits of joints, grounds ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+def test_joints_stay_within_their_limits(method, damping):
+    tree = vt.Tree("pendulum")
+    tree.world.add(vt.ry("a", damping=damping), vt.tz(-1.0), vt.body("one", 1.0),
+                   vt.ry("b", lower=-0.3, upper=0.3), vt.tz(-1.0), vt.body("two", 1.0))  # fmt: skip
+    tree.limits = "enforce"
+    run = vt.simulate(tree.compile(), [1.5, 0.0], duration=10.0, dt=2e-3, method=method, **EXACT)
+    assert np.abs(run.q[:, 1]).max() - 0.3 < 1e-11
+    assert (np.abs(run.q[:, 1]) > 0.29).any()
+
+
+def test_limits_beside_closed_loops_and_drives():
+    tree = vt.Tree("four bars")
+    left = tree.world.add(vt.ry("left", lower=-0.2, upper=0.4), vt.tz(1.0), vt.body("a", 1.0, (0.1, 0.1, 0.1)))
+    left.add(vt.ry("top"), vt.tx(1.0), vt.body("b", 1.0, (0.1, 0.1, 0.1)), vt.frame("end"))
+    tree.world.add(vt.tx(1.0), vt.ry("right"), vt.tz(1.0), vt.body("c", 1.0, (0.1, 0.1, 0.1)), vt.frame("tip"))
+    tree.constrain(vt.PointConstraint("end", "tip", (1, 0, 0)), vt.PointConstraint("end", "tip", (0, 0, 1)))
+    tree.load(vt.Drive("left", 50.0, 5.0, target=1.0))
+    tree.limits = "enforce"
+    for method in METHODS:
+        run = vt.simulate(tree.compile(), duration=3.0, dt=2e-3, method=method)
+        assert run.q[:, 0].max() - 0.4 < 1e-10 and run.q[-1, 0] > 0.4 - 1e-9
+        assert np.abs(run.constraint).max() < 1e-10
+
+
+def test_a_ball_rolls_down_a_surface():
+    """On a sloped plane that is given as a height field the ball does as on the plane."""
+    slope = 0.2
+    ends = []
+    for ground in (vt.Ground(terrain=vt.HeightField(lambda x, y: -slope * x, 0.5, (-2, -2, 0), (20, 20)), friction=0.8),
+                   vt.Ground(normal=(slope, 0, 1.0), friction=0.8)):  # fmt: skip
+        tree = vt.Tree("ball")
+        tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.004,) * 3))
+        tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)), ground)
+        model = tree.compile()
+        q = vt.place_on_ground(model, model.neutral())
+        run = vt.simulate(model, q, duration=1.0, dt=1e-3, **EXACT)
+        assert np.abs([model.contact_gaps(q).gap[0] for q in run.q[::100]]).max() < 1e-10
+        ends.append(run.q[-1, :3] - run.q[0, :3])
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-9)
+    # 5/7 g sin(angle)
+    along = 0.5 * 5 / 7 * 9.81 * np.sin(np.arctan(slope))
+    assert abs(np.linalg.norm(ends[0]) - along) < 1e-5
+
+
+def test_a_compliant_ground():
+    model = ball(friction=0.5, stiffness=1e4, damping=50.0)
+    q = model.neutral()
+    q[2] = 0.12
+    for dt in (1e-3, 1e-2, 0.05):
+        run = vt.simulate(model, q, duration=5.0, dt=dt, **EXACT)
+        assert abs(run.q[-1, 2] - 0.1 + 9.81 / 1e4) < 1e-6
+
+
+# ---- runs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_resumed_bit_for_bit_in_mid_slide(method, tmp_path):
+    model, q = box(friction=0.3, restitution=0.4)
+    q[2] += 0.01
+    v = np.array([1.5, 0.4, 0.0, 0.0, 0.3, 2.0])
+    whole = vt.simulate(model, q, v, duration=0.5, dt=1e-3, method=method)
+    for steps in (3, 60, 200):
+        part = vt.simulate(model, q, v, duration=steps * 1e-3, dt=1e-3, method=method)
+        part = vt.Trajectory.load(part.save(tmp_path / "run.npz"))
+        rest = vt.simulate(model, duration=(500 - steps) * 1e-3, resume=part)
+        assert rest.q.tobytes() == whole.q[steps:].tobytes()
+    sim = vt.Simulation(model, q, v, dt=1e-3, method=method)
+    sim.step(100)
+    kept = sim.save()
+    sim.step(400)
+    assert sim.q.tobytes() == whole.q[-1].tobytes()
+    sim.restore(kept)
+    sim.step(400)
+    assert sim.q.tobytes() == whole.q[-1].tobytes()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_of_a_step_depends_on_scratch(method):
+    model, q = box(friction=0.3)
+    ends = []
+    for spoiled in (False, True):
+        integrator = vt.METHODS[method](model, 2e-3)
+        integrator.start(0.0, q, model.momentum_from_velocity(q, np.array([1.0, 0, 0, 0, 0, 1.0])))
+        for _ in range(50):
+            integrator.advance(1)
+            if spoiled:
+                integrator.stepper.spoil()
+        ends.append(integrator.state()[0])
+    assert ends[0].tobytes() == ends[1].tobytes()
+
+
+def test_without_a_contact_in_reach_bits_are_those_without_contacts():
+    model, q = box(friction=0.3)
+    bare = vt.Model(replace(model.flat, contacts=(), ground=None))
+    q[2] = 50.0
+    v = np.array([1.0, 0.2, 0.1, 3.0, 1.0, 0.5])
+    for method in METHODS:
+        one, other = (vt.simulate(m, q, v, duration=1.0, dt=5e-3, method=method) for m in (model, bare))
+        assert one.q.tobytes() == other.q.tobytes() and one.p.tobytes() == other.p.tobytes()
+
+
+def test_figures_thrown_on_the_floor_are_solved():
+    """The human figure, with contacts at its boxes' corners and in its cylinders' ends."""
+    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
+    damping = flat.damping.copy()
+    damping[6:] = 1.0
+    contacts = []
+    for shape in flat.geometry:
+        size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
+        made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
+                vt.Capsule(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
+                vt.Sphere(size[0], position=shape.position))  # fmt: skip
+        contacts.append(vt.Contact(shape.frame, shapes=made))
+    model = vt.Model(replace(flat, damping=damping, contacts=tuple(contacts), ground=vt.Ground(friction=0.7)))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        turn = np.concatenate([np.zeros(3), rng.standard_normal(3), 0.3 * rng.standard_normal(model.nv - 6)])
+        q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
+        q[2] += 0.3
+        v = np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
+        run = vt.simulate(model, q, v, duration=1.0, dt=2e-3, method=METHODS[seed % 2], every=10)
+        ground = [g for q in run.q for g, b in zip(*model.contact_gaps(q)[2:0:-1], strict=True) if b == "ground"]
+        assert min(ground) > -1e-9
+        assert run.settings.get("halved", 0) <= 2
+
+
+def test_fields_of_contacts_for_the_core_are_checked():
+    with pytest.raises(KeyError):
+        ContactList([{"kind": 0}])
+    with pytest.raises(ValueError, match="surface"):
+        ContactList([{"kind": 4, "dim": 3}])
