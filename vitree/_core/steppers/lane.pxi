@@ -45,11 +45,20 @@ cdef int prescribed_make(Prescribed* x, Memory memory, int nv) except -1:
 cdef struct Servos:             # the drives at a trial of the step
     double* force               # (nv,) [N or N m]
     double* slope               # (nv,) -h dforce/dy, or NULL: there are none
+    bint ahead                  # accelerations are those of a step: see `acceleration_in_step`
+    double* ahead_y             # (nv,) h v
+    double* ahead_force         # the same as force and slope, there
+    double* ahead_slope
+    double* stiff               # (nv,) armature, and the slopes as some more of it
+    vt_model model              # that has it
 
 
 cdef int servos_make(Servos* x, Memory memory, int count, int nv) except -1:
-    x.force = memory.scratch_reals(nv) if count else NULL
-    x.slope = memory.scratch_reals(nv) if count else NULL
+    x.slope = NULL
+    if count:
+        x.force, x.slope, x.ahead_y = memory.scratch_reals(nv), memory.scratch_reals(nv), memory.scratch_reals(nv)
+        x.ahead_force, x.ahead_slope = memory.scratch_reals(nv), memory.scratch_reals(nv)
+        x.stiff = memory.scratch_reals(nv)
     return 0
 
 

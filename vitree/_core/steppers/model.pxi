@@ -196,6 +196,37 @@ cdef class ModelStepper(Stepper):
         drive_step(self.shared.drive, self.shared.ndrive, self.lane.state.q, self.lane.newton.y, share, self.lane.now.h,
                    self.lane.drive.u, x.force, x.slope)
 
+    cdef double node_share(self) noexcept nogil:
+        # of the step's impulse, that of the first node
+        return 0.5
+
+    cdef void acceleration_in_step(self, double t, const double* q, const double* v, double* out) noexcept nogil:
+        # a with which y = h v + s h^2 a, s the first node's share, solves the step where its forces are linear in y:
+        #     (M + s h (damping + slopes of drives)) a = forces, those of drives on the way of y = h v
+        cdef Servos* x = &self.lane.servos
+        cdef const vt_model* m = self.shared.m
+        cdef double h = self.lane.now.h, share = self.node_share()
+        cdef int i, k
+        if not (self.shared.ndrive and h > 0.0):
+            self.acceleration(t, q, v, out)
+            return
+        for k in range(self.nv):
+            x.ahead_y[k] = h * v[k]
+        memset(x.ahead_force, 0, self.nv * sizeof(double))
+        memset(x.ahead_slope, 0, self.nv * sizeof(double))
+        drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, 1.0 - share, h, self.lane.drive.u,
+                   x.ahead_force, x.ahead_slope)
+        memcpy(x.stiff, m.armature, self.nv * sizeof(double))
+        for i in range(m.nbody):
+            if not joint_multi(&m.body[i]):
+                k = m.body[i].iv
+                x.stiff[k] += share * h * (m.damping[k] + x.ahead_slope[k])
+        x.model = m[0]
+        x.model.armature, x.model.rotors = x.stiff, True
+        self.shared.m, x.ahead = &x.model, True
+        self.acceleration(t, q, v, out)
+        self.shared.m, x.ahead = m, False
+
     cdef bint solves_forces(self) noexcept nogil:
         # whether a step solves for forces: the dynamics' prediction knows them where it starts only
         return self.shared.m.damped or self.shared.m.rubbing or self.shared.ndrive > 0
@@ -297,7 +328,9 @@ cdef class ModelStepper(Stepper):
             b.force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
         if m.rubbing:
             add_friction(m, 1.0, v, -1.0, b.force)
-        if self.shared.ndrive:
+        if self.lane.servos.ahead:
+            vt_add_row(self.nv, 1.0, self.lane.servos.ahead_force, b.force)
+        elif self.shared.ndrive:
             add_drives(self.shared.drive, self.shared.ndrive, q, v, self.lane.drive.u, b.force)
         if self.loaded() or (self.shared.count and not self.shared.geared):
             self.place_bodies(q, v)

@@ -234,10 +234,6 @@ cdef class VariationalStepper(ModelStepper):
         # y, which leads from the state to q2
         difference(self.shared.m, self.lane.state.q, q2, self.lane.newton.y)
 
-    cdef double node_share(self) noexcept nogil:
-        # of the step's impulse, that of the first node
-        return 0.5
-
     cdef void by_increments(self, int first, int end, double* row) noexcept nogil:
         # a row (nv,) by displacements at node 2, of the bodies from first to end, becomes one by increments
         pass
@@ -355,7 +351,7 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(self.nv):
             y[k] = h * x.v[k]
         if share != 0.0:
-            self.acceleration(self.lane.clock.t, self.lane.state.q, x.v, x.a)
+            self.acceleration_in_step(self.lane.clock.t, self.lane.state.q, x.v, x.a)
             for k in range(self.nv):
                 y[k] += share * h * h * x.a[k]
         self.by_velocities(y)
@@ -406,7 +402,7 @@ cdef class VariationalStepper(ModelStepper):
             # no step lies behind: the acceleration under what is asked for at the start
             if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, v) != OK:
                 return CALLBACK_FAILED
-            self.acceleration(self.lane.clock.t, at.q, v, a)
+            self.acceleration_in_step(self.lane.clock.t, at.q, v, a)
         else:
             for k in range(self.nv):
                 a[k] = (v[k] - b.v_last[k]) / self.lane.clock.h_last
