@@ -850,6 +850,26 @@ class Model(System):
             )  # fmt: skip
         return Accelerations(a, multipliers)
 
+    def drive_forces(
+        self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
+    ) -> np.ndarray:
+        """Return the forces of ``drives`` at a state, within their limits [N or N m].
+
+        Those of a step, which a variational method solves for, are the monitor "drive_forces".
+
+        Parameters
+        ----------
+        inputs : (nu,) array or mapping of names to numbers, optional
+            Values of ``input_names``, the targets among them; zero if not given.
+
+        Raises
+        ------
+        UnknownNameError
+            If an input is not known.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        return self._field(None, resolve_inputs(self, inputs)).drive_forces_at(0.0, q, v)
+
     @functools.cached_property
     def _apart(self) -> reactions.Apart:
         return reactions.Apart(self)

@@ -51,14 +51,16 @@ cdef struct Servos:             # the drives at a trial of the step
     double* ahead_slope
     double* stiff               # (nv,) armature, and the slopes as some more of it
     vt_model model              # that has it
+    double spent                # [s] the substeps of the step at hand so far, and (ndrive,) [N s or N m s] impulses
+    double* impulse
 
 
 cdef int servos_make(Servos* x, Memory memory, int count, int nv) except -1:
-    x.slope = NULL
+    x.slope, x.spent = NULL, 0.0
     if count:
         x.force, x.slope, x.ahead_y = memory.scratch_reals(nv), memory.scratch_reals(nv), memory.scratch_reals(nv)
         x.ahead_force, x.ahead_slope = memory.scratch_reals(nv), memory.scratch_reals(nv)
-        x.stiff = memory.scratch_reals(nv)
+        x.stiff, x.impulse = memory.scratch_reals(nv), memory.scratch_reals(count)
     return 0
 
 

@@ -29,6 +29,7 @@ cdef class ModelStepper(Stepper):
         s.constraint, s.count = self.constraints.list, self.constraints.count
         self.drives = options.get("drives", DriveList())
         s.drive, s.ndrive = self.drives.list, self.drives.count
+        self.watched_more = s.ndrive
         if user is not None:
             s.user_rests, s.user_moves, s.user_constrains = user.resting, user.moving, bool(user.constraints)
         s.zeros = self.memory.given_reals(max(m.nv, 6 * m.nbody))
@@ -89,6 +90,20 @@ cdef class ModelStepper(Stepper):
         if self.lane.now.cause == CALLBACK_FAILED:
             raise self.exception
         return out, self.array(self.lane.held.push, self.shared.count)
+
+    def drive_forces_at(self, double t, const double[::1] q, const double[::1] v):
+        """Forces (ndrive,) of the drives at a time and state."""
+        cdef const double* at = entries(q, self.nq, "entries of q")
+        cdef const double* moving = entries(v, self.nv, "entries of v")
+        cdef const vt_drive* d
+        cdef int k
+        out = np.empty(self.shared.ndrive)
+        cdef double[::1] view = out
+        self.inputs_at(t)
+        for k in range(self.shared.ndrive):
+            d = &self.shared.drive[k]
+            view[k] = drive_at(d, at[d.iq], moving[d.iv], self.lane.drive.u).force
+        return out
 
     def velocity_here(self, double[::1] out):
         """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
@@ -226,6 +241,30 @@ cdef class ModelStepper(Stepper):
         self.shared.m, x.ahead = &x.model, True
         self.acceleration(t, q, v, out)
         self.shared.m, x.ahead = m, False
+
+    cdef void note_drives(self, bint leading) noexcept nogil:
+        # the impulses of the drives in the substep that was solved. leading: the first of a step
+        cdef Servos* x = &self.lane.servos
+        cdef const vt_drive* d
+        cdef double h = self.lane.now.h
+        cdef int k
+        if leading:
+            x.spent = 0.0
+            memset(x.impulse, 0, self.shared.ndrive * sizeof(double))
+        x.spent += h
+        for k in range(self.shared.ndrive):
+            d = &self.shared.drive[k]
+            x.impulse[k] += h * drive_at(
+                d, self.lane.state.q[d.iq] + (1.0 - self.node_share()) * self.lane.newton.y[d.iv],
+                self.lane.newton.y[d.iv] / h, self.lane.drive.u).force
+
+    cdef void show(self, double* row) noexcept nogil:
+        # the mean forces of drives as well; NaN where a method takes them at its stages
+        cdef Servos* x = &self.lane.servos
+        cdef int k
+        Stepper.show(self, row)
+        for k in range(self.shared.ndrive):
+            row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
 
     cdef bint solves_forces(self) noexcept nogil:
         # whether a step solves for forces: the dynamics' prediction knows them where it starts only

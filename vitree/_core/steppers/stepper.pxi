@@ -177,8 +177,9 @@ cdef class Stepper:
     cdef object rows_owner              # the arrays behind the pointers of `shared`
     cdef object spans_owner
     cdef object watched_owner
-    cdef double* watched_out            # (watched_count, WATCHED) or NULL
+    cdef double* watched_out            # (watched_count, WATCHED + watched_more) or NULL
     cdef Py_ssize_t watched_count
+    cdef int watched_more
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -346,12 +347,13 @@ cdef class Stepper:
         self.start_run()
 
     def watch(self, rows):
-        """Write of each recorded step: contraction, turn [rad] and distance, to an array (rows, 3), or None: no more."""
+        """Write of each recorded step: contraction, turn [rad], distance, and the forces of n drives [N or N m], to an
+        array (rows, 3 + n), or None: no more."""
         cdef double[:, ::1] view
         self.watched_owner, self.watched_out, self.watched_count = rows, NULL, 0
         if rows is not None:
             view = rows
-            require_size(view.shape[1], WATCHED, "columns of what is watched")
+            require_size(view.shape[1], WATCHED + self.watched_more, "columns of what is watched")
             self.watched_out, self.watched_count = &view[0, 0], view.shape[0]
 
     def keep_pushes(self, pushes, long every):
@@ -406,9 +408,7 @@ cdef class Stepper:
                     iterations[row] = now.iterations
                     error[row] = now.error
                     if self.watched_out != NULL:
-                        self.watched_out[row * WATCHED] = now.contraction
-                        self.watched_out[row * WATCHED + 1] = now.turn
-                        self.watched_out[row * WATCHED + 2] = now.off
+                        self.show(self.watched_out + row * (WATCHED + self.watched_more))
                     for c in range(held):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1
@@ -417,6 +417,10 @@ cdef class Stepper:
                         break
         records.rows = row
         return status
+
+    cdef void show(self, double* row) noexcept nogil:
+        # what is watched of the step at hand
+        row[0], row[1], row[2] = self.lane.now.contraction, self.lane.now.turn, self.lane.now.off
 
     cdef int take_step(self, bint asks) noexcept nogil:
         # a whole step but for the clock

@@ -1052,6 +1052,8 @@ cdef class VariationalStepper(ModelStepper):
             return status
         if leading:
             self.multipliers_as_forces()
+        if self.shared.ndrive and self.watched_out != NULL:
+            self.note_drives(leading)
         for k in range(0 if self.shared.plain else self.shared.count):
             on = self.island(k)
             self.lane.held.hold1[k] = self.lane.held.hold2[k]
