@@ -188,6 +188,47 @@ def test_a_motor_comes_to_its_speed_as_its_line_says(method):
     assert (np.diff(braking.v[:, 0]) <= 1e-12).all() or braking.v[-1, 0] == pytest.approx(5.0)
 
 
+def geared_arm(ratio, rotor, apart, **drive):
+    """Two links, the first driven by a motor at the wall: its rotor as a body with a gear, or as armature."""
+    tree = vt.Tree("geared arm")
+    shoulder = vt.rx("shoulder", armature=0.0 if apart else ratio**2 * rotor)
+    link = tree.world.add(shoulder, vt.body("upper", 1.3, (0.02, 0.03, 0.01), com=(0, 0.1, -0.2)))
+    link.add(vt.tz(-0.5), vt.ry("elbow"), vt.body("lower", 0.7, (0.01, 0.02, 0.03), com=(0.05, 0, -0.2)))
+    if apart:
+        tree.world.add(vt.tx(-0.3), vt.rx("motor"), vt.body("rotor", 0.1, (rotor, rotor, rotor)))
+        tree.constrain(vt.gear("motor", "shoulder", ratio))
+    tree.load(vt.Drive("shoulder", target="goal", **drive), vt.Drive("elbow", 3.0, 0.2, target=0.4))
+    return tree.compile()
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+@pytest.mark.parametrize("limits", [{}, {"effort_limit": 2.0}, {"effort_limit": 2.0, "velocity_limit": 2.5}])
+def test_a_rotor_behind_a_gear_is_armature(method, limits):
+    """The step of both is the same map: they differ by what the solver leaves."""
+    ratio, rotor, inputs = -60.0, 3e-5, {"goal": lambda t: 0.6 * np.sin(5 * t)}
+    two, one = (geared_arm(ratio, rotor, apart, kp=90.0, kd=4.0, **limits) for apart in (True, False))
+    given = {"duration": 1.0, "dt": 0.005, "method": method, "inputs": inputs}
+    if method != "rk4":
+        given["tolerance"] = 1e-12
+    both, alone = vt.simulate(two, **given), vt.simulate(one, **given)
+    at = [two.joint(name).q_slice.start for name in ("shoulder", "elbow")]
+    np.testing.assert_allclose(both.q[:, at], alone.q, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(both.q[:, two.joint("motor").q_slice.start], ratio * alone.q[:, 0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(both.energy, alone.energy, rtol=0, atol=1e-7)
+    bare = vt.simulate(geared_arm(ratio, 0.0, False, kp=90.0, kd=4.0, **limits), **given)
+    assert np.abs(bare.q - alone.q).max() > 1e-2
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_a_gear_turns_the_limits_of_a_motor_into_those_of_the_joint(method):
+    goal = {"kp": 1e4, "target": 1e3}
+    motor, joint = (turning(**goal, **more) for more in (
+        {"effort_limit": 0.04, "velocity_limit": 150.0, "gear": 50.0},
+        {"effort_limit": 0.04 * 50.0, "velocity_limit": 150.0 / 50.0}))  # fmt: skip
+    runs = [vt.simulate(model, duration=1.0, dt=0.01, method=method) for model in (motor, joint)]
+    assert runs[0].q.tobytes() == runs[1].q.tobytes() and 2.0 < runs[0].v[-1, 0] < 3.0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_stiff_drives_at_their_limits_are_solved(method):
     """Targets that jump, gains far beyond what dt resolves, small efforts: Newton's iteration never cycles."""
@@ -259,7 +300,10 @@ def test_drives_by_patterns():
     sim.step(targets={names[1]: 0.5})
     assert sim.inputs[1] == 0.5 and sim.inputs[0] == goal[0]
     limited = model.with_drives({"*": (100, 2)}, effort_limits=True)
-    assert [d.effort_limit for d in limited.drives] == [float(np.ravel(j.effort)[0]) for j in model.joints]
+    efforts = [float(np.ravel(j.effort)[0]) for j in model.joints]
+    assert [d.effort_limit for d in limited.drives] == efforts
+    geared = model.with_drives({"*": {"kp": 100, "gear": 20.0}}, effort_limits=True)
+    np.testing.assert_allclose([d.effort_limit * d.gear for d in geared.drives], efforts, rtol=1e-15)
 
 
 def test_drives_of_reduced_and_euler_models():
@@ -292,7 +336,7 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
 def test_a_tree_with_drives_is_written_and_read():
     tree = vt.Tree("driven")
     tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
-    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("a", 1.0))
+    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("a", 1.0), vt.Drive("a", 1.0, 0, 5, 6, "b", 0, 30.0))
     again = vt.read_sexpr(vt.write_sexpr(tree))
     assert again.compile() == tree.compile() and again.loads == tree.loads
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, mapping, shown
+from vitree.arguments import entries, mapping, real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.wording import Argument, named
 
 #: Fields of a drive that a pattern can have.
-FIELDS = ("kp", "kd", "effort_limit", "velocity_limit")
+FIELDS = ("kp", "kd", "effort_limit", "velocity_limit", "gear")
 
 
 def target_of(joint: str) -> str:
@@ -51,8 +51,9 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool) -> Fl
                 raise ModelError(f'the joint "{joint.name}" has a drive already')
             given = _gains_of(pattern, value)
             effort = float(np.ravel(joint.effort)[0]) if effort_limits and joint.effort else math.inf
-            if effort < math.inf and effort > 0:
-                given.setdefault("effort_limit", effort)
+            if 0 < effort < math.inf and "effort_limit" not in given:
+                gear = real(given.get("gear", 1.0))
+                given["effort_limit"] = effort / gear if gear > 0 else effort
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
     in_order = tuple(made[joint.name] for joint in free if joint.name in made)
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))

@@ -292,9 +292,9 @@ class Model(System):
         gains : mapping of pattern to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
             Patterns of names, such as ``"*_knee_*"``; of several that fit the first counts. Joints of several
             coordinates, prescribed ones and followers are left out by patterns. Instead of (kp, kd) a mapping with
-            kp, kd, effort_limit, velocity_limit.
+            kp, kd, effort_limit, velocity_limit, gear; see :class:`vitree.Drive`.
         effort_limits : bool
-            Whether drives keep the effort limits of their joints.
+            Whether drives keep the effort limits of their joints, which are those at the joint.
 
         Returns
         -------
