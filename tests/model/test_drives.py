@@ -242,6 +242,45 @@ def test_stiff_drives_at_their_limits_are_solved(method):
         assert np.isfinite(run.q).all()
 
 
+@pytest.mark.parametrize("method", ["rk4", "rk8", "semi-implicit-euler"])
+@pytest.mark.parametrize("limits", [{"effort_limit": 1.5}, {"effort_limit": 1.5, "velocity_limit": 1.2}])
+def test_explicit_methods_have_the_limits(method, limits):
+    flat, q, v = random_tree(7, nbody=4, kinds=SINGLE)
+    drives = tuple(vt.Drive(name, 30.0, 1.0, target=0.4, **limits) for name in singles(flat))
+    model = vt.Model(replace(flat, loads=drives))
+    exact = vt.simulate(model, q, v, duration=0.5, dt=1e-4)
+    run = vt.simulate(model, q, v, duration=0.5, dt=1e-3 if method != "semi-implicit-euler" else 2e-5, method=method)
+    assert np.abs(model.difference(exact.q[-1], run.q[-1])).max() < 2e-4
+    free = vt.simulate(vt.Model(replace(flat, loads=tuple(vt.Drive(d.joint, 30.0, 1.0, target=0.4) for d in drives))),
+                       q, v, duration=0.5, dt=1e-3, method="rk4")  # fmt: skip
+    assert np.abs(model.difference(free.q[-1], run.q[-1])).max() > 1e-2
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_forces_of_drives_of_a_run_and_of_a_state(method):
+    """The monitor has the mean over the substeps; where forces change slowly, that is the force in the middle."""
+    model, q, v, drives = driven_tree(2, gravity=True, effort_limit=7.0)
+    goal = {"goal": lambda t: 0.3 * np.sin(2 * t)}
+    model = vt.Model(replace(model.flat, loads=(*(replace(d, kp=5.0, kd=0.3) for d in drives[1:]),
+                                                vt.Drive(drives[0].joint, 20.0, 0.5, target="goal"))))  # fmt: skip
+    ways = ({"order": 2}, {"order": 4}, {"halvings": 2}) if method != "rk4" else ({},)
+    for more in ways:
+        given = {"duration": 0.2, "dt": 0.002, "method": method, "inputs": goal, **more}
+        run = vt.simulate(model, q, v, monitors="drive_forces", **given)
+        force = run.monitors["drive_forces"]
+        if method == "rk4":
+            assert np.isnan(force).all()
+            continue
+        rows = zip(run.t, run.q, run.v, strict=True)
+        at = np.array([model.drive_forces(*state, inputs=[goal["goal"](t)]) for t, *state in rows])
+        # a drive that comes to its limit within a step has a kink there
+        smooth = (np.abs(at[1:]) == 7.0) == (np.abs(at[:-1]) == 7.0)
+        off = np.abs(force - (at[1:] + at[:-1]) / 2)
+        assert off[smooth].max() < 1e-4 and off.max() < 1e-2 and smooth.mean() > 0.98
+        assert vt.simulate(model, q, v, **given).q.tobytes() == run.q.tobytes()
+    assert np.abs(force).max() > 1 or method == "rk4"
+
+
 def test_accelerations_have_the_drives():
     model, q, v, drives = driven_tree(2, gravity=True, effort_limit=7.0)
     tau = np.zeros(model.nv)
@@ -318,6 +357,38 @@ def test_drives_of_reduced_and_euler_models():
     assert isinstance(floating, vt.EulerModel)
 
 
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_drives_of_leaders_and_followers(method):
+    """The motion is that of the model whose followers are constraints, with a drive on the leader or on a follower."""
+    full = vt.load_urdf(vt.find_robot("panda"), mimic="constraints")
+    follower = next(joint.name for joint in full.joints if joint.mimic)
+    leader = full.joint(follower).mimic[0]
+    arm = full.joints[1].name
+    drives = (vt.Drive(arm, 60.0, 3.0, target=0.2), vt.Drive(leader, 300.0, 5.0, target=0.02, effort_limit=3.0),
+              vt.Drive(follower, 100.0, 2.0, target=0.03))  # fmt: skip
+    driven = vt.Model(replace(full.flat, loads=drives))
+    given = {"duration": 0.3, "dt": 2e-3, "method": method}
+    if method != "rk4":
+        given["tolerance"] = 1e-12
+    whole, part = vt.simulate(driven, **given), vt.simulate(driven.reduced(), **given)
+    np.testing.assert_allclose(part.system.expand(part.q[-1]), whole.q[-1], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(driven.reduced().drive_forces(part.q[-1], part.v[-1]),
+                               driven.drive_forces(whole.q[-1], whole.v[-1]), rtol=0, atol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_drives_of_a_model_in_angles(method):
+    """The base moves as x, y, z and angles: the same robot, other coordinates."""
+    flat, q, v = random_tree(6, nbody=5, kinds=SINGLE, base="free")
+    flat = replace(flat, loads=tuple(vt.Drive(name, 50.0, 1.0, target=0.3) for name in singles(flat)))
+    native, angles = vt.Model(flat), vt.Model(flat).euler()
+    given = {"duration": 0.3, "dt": 1e-3, "method": method}
+    one, other = vt.simulate(native, q, v, **given), vt.simulate(angles, *angles.from_native(q, v), **given)
+    q, v = angles.to_native(other.q[-1], other.v[-1])
+    assert np.abs(native.difference(one.q[-1], q)).max() < 1e-4
+    np.testing.assert_allclose(angles.drive_forces(other.q[-1], other.v[-1]), native.drive_forces(q, v), rtol=1e-9)
+
+
 def test_drives_in_pickles_and_resumed_runs(tmp_path):
     flat = chain_flat(3)
     names = singles(flat)
@@ -355,7 +426,16 @@ FIRST = ARM.joints[0].name
         (lambda: vt.Drive("a", 1.0, velocity_limit=3.0), "give both"),
         (lambda: vt.Drive("a", 1.0, target=np.inf), "target of the drive"),
         (lambda: ARM.with_drives({"*_kne_*": (1, 2)}), "no driven joint"),
-        (lambda: ARM.with_drives({FIRST: (1, 2, 3)}), "must be .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: (1, 2, 3)}), "finite numbers .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: (1, np.nan)}), "finite numbers .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: {"kd": 2}}), "a mapping with kp"),
+        (lambda: ARM.with_drives({FIRST: (-1, 2)}), f'kp of the drive on joint "{FIRST}" is -1'),
+        (lambda: ARM.with_drives({FIRST[:-1]: (1, 2)}), f'did you mean "{FIRST}"'),
+        (lambda: vt.Drive("a", 1.0, gear=0), "gear of the drive"),
+        (lambda: vt.Drive("a", 1.0, gear=np.inf), "gear of the drive"),
+        (lambda: ARM.with_drives({"*": (1, 2)}).drive_forces(ARM.neutral(), ARM.zero_velocity(), inputs=[1.0]),
+         "inputs has shape"),
+        (lambda: vt.Simulation(ARM.with_drives({"*": (1, 2)}), dt=0.01).step(targets=[1.0]), "targets has shape"),
         (lambda: ARM.with_drives({FIRST: {"kp": 1, "gain": 2}}), "gain"),
         (lambda: ARM.with_drives({FIRST: (1, 2)}).with_drives({FIRST: (1, 2)}), "has a drive already"),
         (lambda: ARM.with_drives(3), "gains"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -76,14 +77,16 @@ def _gains_of(pattern: str, value: Any) -> dict[str, Any]:
         for name in value:
             if name not in FIELDS:
                 raise UnknownNameError("field of a drive", name, FIELDS)
-        return dict(value)
-    try:
-        pair = entries(value, (2,), "gains")
-    except InputError:
-        raise InputError(
-            f'the gains of "{pattern}" are {shown(value)}; they must be (kp, kd), or a mapping with {", ".join(FIELDS)}'
-        ) from None
-    return {"kp": float(pair[0]), "kd": float(pair[1])}
+        if "kp" in value:
+            return dict(value)
+    else:
+        with contextlib.suppress(InputError):
+            kp, kd = entries(value, (2,), "gains")
+            return {"kp": float(kp), "kd": float(kd)}
+    raise InputError(
+        f'the gains of "{pattern}" are {shown(value)}; they must be finite numbers (kp, kd), or a mapping with kp and, '
+        f"if they matter, {', '.join(FIELDS[1:])}"
+    )
 
 
 def targets_as_inputs(model: Any, targets: Any) -> dict[str, Any]:
@@ -108,7 +111,7 @@ def targets_as_inputs(model: Any, targets: Any) -> dict[str, Any]:
             if name not in drives:
                 raise UnknownNameError("drive", name, drives, about=Argument("targets", targets, style="name"))
         return {drives[name].target: value for name, value in targets.items()}
-    shape = np.shape(targets) if not callable(targets) else ()
+    shape: tuple[int, ...] = np.shape(targets) if not callable(targets) else ()
     if len(shape) not in (1, 2) or shape[-1] != len(drives):
         raise InputError(
             named("targets", targets) + f" has shape {shape}; it must be ({len(drives)},) or (steps, {len(drives)}) "

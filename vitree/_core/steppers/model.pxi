@@ -99,7 +99,10 @@ cdef class ModelStepper(Stepper):
         cdef int k
         out = np.empty(self.shared.ndrive)
         cdef double[::1] view = out
+        self.lane.now.cause = OK
         self.inputs_at(t)
+        if self.shared.schedule.calls_user and self.ask(t, at, moving) == CALLBACK_FAILED:
+            raise self.exception
         for k in range(self.shared.ndrive):
             d = &self.shared.drive[k]
             view[k] = drive_at(d, at[d.iq], moving[d.iv], self.lane.drive.u).force
