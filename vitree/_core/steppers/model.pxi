@@ -108,12 +108,10 @@ cdef class ModelStepper(Stepper):
             view[k] = drive_at(d, at[d.iq], moving[d.iv], self.lane.drive.u).force
         return out
 
-    def velocity_here(self, double[::1] out):
-        """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
-        require_size(out.shape[0], self.nv, "entries of v")
+    cdef bint velocity_now(self, double* v) noexcept nogil:
         if self.shared.user_constrains or self.shared.m.nlocked:
             return False
-        self.velocity(self.lane.state.q, self.lane.state.x, &out[0] if self.nv else NULL)
+        self.velocity(self.lane.state.q, self.lane.state.x, v)
         return True
 
     cdef int constraint_count(self) noexcept nogil:

@@ -230,6 +230,23 @@ cdef class Stepper:
         if self.ask_torque is None and torque is not None and not take(torque, self.nv, self.lane.drive.tau):
             self.read(torque, self.nv, self.lane.drive.tau, "torque")
 
+    def command(self, torque, inputs):
+        """Let a torque (nv,) and inputs (nu,) act from the state on; None: those that act already.
+
+        Returns whether it was done: where they are no plain arrays of finite doubles, or a function or rows act,
+        nothing was.
+        """
+        cdef Drive* drive = &self.lane.drive
+        cdef int nu = self.shared.schedule.nu
+        if torque is not None and (self.ask_torque is not None or not take(torque, self.nv, NULL)):
+            return False
+        if inputs is not None and (self.ask_inputs is not None or self.shared.schedule.u_rows != NULL
+                                   or not take(inputs, nu, drive.u)):
+            return False
+        if torque is not None:
+            take(torque, self.nv, drive.tau)
+        return True
+
     def release(self):
         """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
         cdef Schedule* plan = &self.shared.schedule
@@ -541,7 +558,24 @@ cdef class Stepper:
 
     def velocity_here(self, double[::1] out):
         """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+        require_size(out.shape[0], self.nv, "entries of v")
+        return self.velocity_now(&out[0] if self.nv else NULL)
+
+    cdef bint velocity_now(self, double* v) noexcept nogil:
+        # the same
         return False
+
+    def look(self, bint by_momentum):
+        """The state: t, q (nq,) and v (nv,), copies; None if x is the momentum, and v cannot be told."""
+        q, v = empty(self.nq), empty(self.nv)
+        cdef double[::1] to_q = q, to_v = v
+        if self.nq:
+            memcpy(&to_q[0], self.lane.state.q, self.nq * sizeof(double))
+        if self.nv and not by_momentum:
+            memcpy(&to_v[0], self.lane.state.x, self.nv * sizeof(double))
+        elif not self.velocity_now(&to_v[0] if self.nv else NULL):
+            return None
+        return self.lane.clock.t, q, v
 
     def open_gate(self, int k, bint opened):
         """Let a load act that does so for a while, or not."""
