@@ -99,8 +99,9 @@ class Between:
         for one in self._controllers:
             if at % one.every == 0:
                 seen = self.integrator.look() if seen is None else (seen[0], seen[1].copy(), seen[2].copy())
-                one.ask(at, *seen)
-            changed = one.arrived(at) or changed
+                changed = one.ask(at, *seen) or changed
+            if one.coming:
+                changed = one.arrived(at) or changed
             ahead = min(ahead, one.next(at))
         if changed:
             self.command()

@@ -567,15 +567,10 @@ cdef class Stepper:
 
     def look(self, bint by_momentum):
         """The state: t, q (nq,) and v (nv,), copies; None if x is the momentum, and v cannot be told."""
-        q, v = empty(self.nq), empty(self.nv)
-        cdef double[::1] to_q = q, to_v = v
-        if self.nq:
-            memcpy(&to_q[0], self.lane.state.q, self.nq * sizeof(double))
-        if self.nv and not by_momentum:
-            memcpy(&to_v[0], self.lane.state.x, self.nv * sizeof(double))
-        elif not self.velocity_now(&to_v[0] if self.nv else NULL):
+        cdef double* v = self.lane.state.x2 if by_momentum else self.lane.state.x
+        if by_momentum and not self.velocity_now(v):
             return None
-        return self.lane.clock.t, q, v
+        return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(v, self.nv)
 
     def open_gate(self, int k, bint opened):
         """Let a load act that does so for a while, or not."""
