@@ -20,7 +20,7 @@ def main() -> vt.Trajectory:
     cart = tree.world.add(vt.tx("rail", damping=0.5), vt.body("cart", 1.0))
     cart.add(vt.ry("pivot"), vt.tz(0.5), vt.body("pole", 0.3, (0.01, 0.01, 1e-4)), vt.tz(0.5), vt.frame("tip"))
     model = tree.compile()
-    blow = vt.Impulse("tip", (0.4, 0.0, 0.0), at=3.0)  # [N s]
+    blow = vt.Impulse("tip", (0.2, 0.0, 0.0), at=3.0)  # [N s]
     sim = vt.Simulation(model, dt=1e-3, every=STEPS, pushes=[blow])
 
     def period(z):
