@@ -33,7 +33,7 @@ class Drive(_OnJoint, word="drive"):
         The target, or the name of an input that is.
     target_rate : float or str [m/s or rad/s]
         The rate of the target, or the name of an input.
-    gear : float
+    gear : float [-]
         Turns of the motor to one of the joint, or radians to a metre. The limits are those of the motor: at the joint
         the effort is ``gear`` times as large, and the speed as small. Gains, target and force are those of the joint.
         The inertia of the rotor is the joint's armature, gear^2 times that at the motor.

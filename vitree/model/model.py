@@ -860,7 +860,7 @@ class Model(System):
         Parameters
         ----------
         inputs : (nu,) array or mapping of names to numbers, optional
-            Values of ``input_names``, the targets among them; zero if not given.
+            Values of ``input_names``, the targets [m or rad] among them; zero if not given.
 
         Raises
         ------
