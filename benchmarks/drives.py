@@ -209,7 +209,7 @@ def main() -> None:
     engines = {"vitree": (own, OWN), "mujoco": (MuJoCo(text, own.names), THEIRS)}
     table(engines, targets, STEPS[:1] if smoke else STEPS, 2e-3 if smoke else FINE)
     for dt in STEPS[:1] if smoke else STEPS:
-        times(engines, targets, dt, 1 if smoke else 15)
+        times(engines, targets, dt, 1 if smoke else 60)
 
 
 if __name__ == "__main__":
