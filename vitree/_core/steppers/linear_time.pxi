@@ -63,7 +63,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
 
     cdef int coupled_rows(self):
-        return 3 * self.own.springs.pairs + (self.nv if self.written else 0)
+        return self.own.springs.coupled + (self.nv if self.written else 0)
 
     cdef double weight(self):
         return ComposedStepper.weight(self) + springs_rounding(&self.own.springs)
@@ -140,8 +140,8 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef int k, j, i, l, n = self.nv
         cdef double half = -0.5 * self.lane.now.h
         cdef double[:, ::1] slopes
-        cdef double* R = self.lane.operator.R + 3 * self.own.springs.pairs * n
-        cdef double* C = self.lane.operator.C + 3 * self.own.springs.pairs * n
+        cdef double* R = self.lane.operator.R + self.own.springs.coupled * n
+        cdef double* C = self.lane.operator.C + self.own.springs.coupled * n
         cdef double* column = self.lane.bodies.inertial
         memset(C, 0, n * n * sizeof(double))
         with gil:
@@ -332,7 +332,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef int k
         pairs_couple(step, &self.own.springs, op.C, op.R)
         if moved:
-            for k in range(3 * self.own.springs.pairs):
+            for k in range(self.own.springs.coupled):
                 self.by_increments(0, self.shared.m.nbody, op.R + k * self.nv)
         if self.written and moved:
             self.written_rows()
@@ -374,8 +374,11 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef LinearTimeStep* step = self.at(self.own.rest)
         cdef Signs signs
         cdef double least
+        cdef int k
         step.increment = self.shared.zeros
         lt_trial(step, &least)
+        for k in range(self.own.springs.pairs):
+            pair_trial(step, &self.own.springs.pair[k], &self.own.springs.ends[k])
         self.couple_springs(step, False)
         step.increment = self.lane.newton.y
         signs_begin(&signs)

@@ -1,16 +1,22 @@
 # Potentials that a step of linear-time takes at means of its nodes and solves for, beside those that it takes at the nodes:
 # the discrete action gets -h V(mean) instead of -(h/2) (V(node 1) + V(node 2)). One lane.
 #
-# Of a joint of one coordinate the mean is (q1 + q2)/2. Of a load between two points it is d = (d1 + d2)/2, d_k the vector
-# from b to a at node k: with f = -grad V(d), fixed in the world, half of h f acts at each node, through the points as they
-# are there. The means are the same seen from both nodes, and turn with the whole: the map stays symplectic, symmetric and
-# true to its momentum on every joint kind.
+# The mean of a joint's coordinate is (q1 + q2)/2. A load between two points takes the mean of their distance, l = (l1 + l2)/2:
+# half of h V'(l) acts at each node along the line of the points as it is there, so a turn of the whole strains nothing. A
+# spring of length zero has no line where its points meet. It takes d = (d1 + d2)/2, d the vector from b to a, and half of
+# -h grad V(d), fixed in the world, acts at each node. These means are the same seen from both nodes, and the forces balance
+# where the whole moves or turns: the map stays symplectic, symmetric and true to its momentum on every joint kind.
 
-cdef struct PairEnds:       # the ends of a load between two points
+cdef struct PairEnds:       # the ends a, b of a load between two points
     Vec3 arm_a              # from the bodies' origins, at node 1
     Vec3 arm_b
-    Vec3 d                  # a - b at node 1
-    Vec3 f                  # force on a, in the middle
+    Vec3 d1                 # a - b at node 1
+    Vec3 d2                 # at node 2 of a trial
+    double l1               # their lengths, if the load takes the distance's mean
+    double l2
+    double slope            # minus the force's slope by its mean
+    Vec3 f1                 # force on a at node 1
+    Vec3 f2                 # at node 2
 
 
 cdef struct Springs:
@@ -20,11 +26,16 @@ cdef struct Springs:
     int joints
     vt_load* pair               # loads between two points that are solved for
     int pairs
+    int coupled                 # rows by which they couple the joints: three of a spring of length zero, one of others
     PairEnds* ends              # (pairs,)
-    double* rows                # (3, nv)
+    double* row                 # (nv,)
     double* wrench              # (nbody, 6)
     double* pull                # (nv,) twice what acts at node 1 of the forces in the middle, or NULL
     double* push                # (nv,) and at node 2
+
+
+cdef inline int pair_rows(const vt_load* e) noexcept nogil:
+    return 3 if e.kind == SPRING and e.rest == 0.0 else 1
 
 
 cdef int springs_make(Springs* x, Memory memory, const vt_load* list, int count, bint averaged, bint written,
@@ -45,26 +56,24 @@ cdef int springs_make(Springs* x, Memory memory, const vt_load* list, int count,
             x.joints += 1
         elif kind == SPRING or kind == ATTRACTION:
             x.pair[x.pairs] = list[k]
+            x.coupled += pair_rows(&list[k])
             x.pairs += 1
         else:
             node[x.nodes] = list[k]
             x.nodes += 1
     if x.pairs:
         x.ends = <PairEnds*>memory.scratch(x.pairs * sizeof(PairEnds))
-        x.rows, x.wrench = memory.scratch_reals(3 * m.nv), memory.scratch_reals(6 * m.nbody)
+        x.row, x.wrench = memory.scratch_reals(m.nv), memory.scratch_reals(6 * m.nbody)
     if x.pairs or written:
         x.pull, x.push = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     return 0
 
 
 cdef double springs_rounding(const Springs* x) noexcept nogil:
-    # the size of terms that cancel in their forces where these are small
+    # the size of terms that cancel where forces by tables are small
     cdef const vt_table* t
     cdef double size = 0.0, value, slope, curve
     cdef int k, i
-    for k in range(x.pairs):
-        if x.pair[k].kind == SPRING:
-            size += fabs(x.pair[k].factor * x.pair[k].rest)
     for k in range(x.joints):
         if x.joint[k].kind == JOINT_TABLE:
             t = &x.joint[k].table
@@ -110,12 +119,15 @@ cdef Vec3 end_at(const LinearTimeStep* step, int body, const double* point, Vec3
 
 cdef void pairs_place(const LinearTimeStep* step, Springs* x) noexcept nogil:
     # their ends at node 1
+    cdef PairEnds* s
     cdef int k
     cdef Vec3 a, b
     for k in range(x.pairs):
-        a = end_at(step, x.pair[k].body_a, x.pair[k].point_a, &x.ends[k].arm_a)
-        b = end_at(step, x.pair[k].body_b, x.pair[k].point_b, &x.ends[k].arm_b)
-        x.ends[k].d = sub(a, b)
+        s = &x.ends[k]
+        a = end_at(step, x.pair[k].body_a, x.pair[k].point_a, &s.arm_a)
+        b = end_at(step, x.pair[k].body_b, x.pair[k].point_b, &s.arm_b)
+        s.d1 = sub(a, b)
+        s.l1 = vt_sqrt(dot(s.d1, s.d1))
 
 
 cdef inline Vec3 end_move(const LinearTimeStep* step, int body, Vec3 arm) noexcept nogil:
@@ -130,15 +142,32 @@ cdef inline Vec3 end_arm(const LinearTimeStep* step, int body, Vec3 arm) noexcep
     return arm if body < 0 else turned(&step.trial[body], arm)
 
 
-cdef inline Vec3 pair_mean(const LinearTimeStep* step, const vt_load* e, const PairEnds* x) noexcept nogil:
-    return axpy(0.5, sub(end_move(step, e.body_a, x.arm_a), end_move(step, e.body_b, x.arm_b)), x.d)
+cdef void pair_trial(const LinearTimeStep* step, const vt_load* e, PairEnds* x) noexcept nogil:
+    # d2 and the forces of a trial. Lengths are not subtracted: l2 - l1 = (d2 - d1).(d2 + d1)/(l1 + l2)
+    cdef Vec3 move = sub(end_move(step, e.body_a, x.arm_a), end_move(step, e.body_b, x.arm_b))
+    cdef double half, mean, force
+    x.d2 = add(x.d1, move)
+    if pair_rows(e) == 3:
+        x.slope = e.factor
+        x.f1 = x.f2 = scale(-e.factor, axpy(0.5, move, x.d1))
+        return
+    x.l2 = vt_sqrt(dot(x.d2, x.d2))
+    half = 0.5 * dot(move, add(x.d1, x.d2)) / (x.l1 + x.l2)
+    if e.kind == SPRING:
+        x.slope = e.factor
+        force = -e.factor * ((x.l1 - e.rest) + half)
+    else:
+        mean = x.l1 + half
+        force = -e.factor / (mean * mean)
+        x.slope = 2.0 * force / mean
+    x.f1, x.f2 = scale(force / x.l1, x.d1), scale(force / x.l2, x.d2)
 
 
 cdef void pairs_pull(const LinearTimeStep* step, Springs* x) noexcept nogil:
     # the forces of a trial, and pull += what they do at node 1
     cdef int k
     for k in range(x.pairs):
-        x.ends[k].f = pair_force(&x.pair[k], pair_mean(step, &x.pair[k], &x.ends[k]), zero3())
+        pair_trial(step, &x.pair[k], &x.ends[k])
     pairs_apply(step, x, step.node, False, x.pull)
 
 
@@ -150,23 +179,24 @@ cdef void pairs_push(const LinearTimeStep* step, Springs* x, const Node* node2) 
 cdef void pairs_apply(const LinearTimeStep* step, Springs* x, const Node* node, bint second, double* out) noexcept nogil:
     # out += their generalised forces at a node
     cdef const vt_load* e
-    cdef Solve* s = step.solve
+    cdef const PairEnds* s
+    cdef Solve* work = step.solve
     cdef Vec3 a, b, f
     cdef int k
     if not x.pairs:
         return
     memset(x.wrench, 0, 6 * step.m.nbody * sizeof(double))
     for k in range(x.pairs):
-        e = &x.pair[k]
-        a, b, f = x.ends[k].arm_a, x.ends[k].arm_b, x.ends[k].f
+        e, s = &x.pair[k], &x.ends[k]
+        a, b, f = s.arm_a, s.arm_b, s.f1
         if second:
-            a, b = end_arm(step, e.body_a, a), end_arm(step, e.body_b, b)
+            a, b, f = end_arm(step, e.body_a, a), end_arm(step, e.body_b, b), s.f2
         add_to_body(x.wrench, e.body_a, cross(a, f), f)
         add_to_body(x.wrench, e.body_b, cross(f, b), neg(f))
     for k in range(step.m.nbody):
-        s[k].n, s[k].f = load3(x.wrench + 6 * k), load3(x.wrench + 6 * k + 3)
-    lt_hand_in(step.m, node, s, x.rows)
-    vt_add_row(step.m.nv, 1.0, x.rows, out)
+        work[k].n, work[k].f = load3(x.wrench + 6 * k), load3(x.wrench + 6 * k + 3)
+    lt_hand_in(step.m, node, work, x.row)
+    vt_add_row(step.m.nv, 1.0, x.row, out)
 
 
 cdef void end_row(const LinearTimeStep* step, int i, Vec3 n, Vec3 f, bint second, double* row) noexcept nogil:
@@ -185,31 +215,34 @@ cdef void end_row(const LinearTimeStep* step, int i, Vec3 n, Vec3 f, bint second
         i = b.parent
 
 
-cdef void pair_rows(const LinearTimeStep* step, const vt_load* e, const PairEnds* x, bint second,
-                    double* rows) noexcept nogil:
-    # rows (3, nv): the change of d at a node by displacements there
-    cdef int j
+cdef void pair_row(const LinearTimeStep* step, const vt_load* e, const PairEnds* x, int j, bint second,
+                   double* row) noexcept nogil:
+    # row (nv,) += the change of its j-th mean, without the half, by displacements at a node
     cdef Vec3 unit, a = x.arm_a, b = x.arm_b
+    if pair_rows(e) == 3:
+        unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
+    else:
+        unit = scale(1.0 / x.l2, x.d2) if second else scale(1.0 / x.l1, x.d1)
     if second:
         a, b = end_arm(step, e.body_a, a), end_arm(step, e.body_b, b)
-    memset(rows, 0, 3 * step.m.nv * sizeof(double))
-    for j in range(3):
-        unit = vec3(1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
-        end_row(step, e.body_a, cross(a, unit), unit, second, rows + j * step.m.nv)
-        end_row(step, e.body_b, cross(unit, b), neg(unit), second, rows + j * step.m.nv)
+    end_row(step, e.body_a, cross(a, unit), unit, second, row)
+    end_row(step, e.body_b, cross(unit, b), neg(unit), second, row)
 
 
-cdef void pairs_couple(const LinearTimeStep* step, Springs* x, double* C, double* R) noexcept nogil:
-    # C, R (3 pairs, nv) of -dr/dy = J - C^T R, R by displacements at node 2: where K = -df/dd they are
-    # dd/dq at node 1, and (h/4) K dd/dq at node 2
-    cdef double K[9]
-    cdef int k, n = 3 * step.m.nv
-    memset(R, 0, x.pairs * n * sizeof(double))
+cdef void pairs_couple(const LinearTimeStep* step, const Springs* x, double* C, double* R) noexcept nogil:
+    # C, R (coupled, nv) of -dr/dy = J - C^T R: the changes of lengths at node 1, and (h/4) slope times those at node 2, by
+    # displacements there
+    cdef int k, j, i, n = step.m.nv
+    memset(C, 0, x.coupled * n * sizeof(double))
+    memset(R, 0, x.coupled * n * sizeof(double))
     for k in range(x.pairs):
-        pair_rows(step, &x.pair[k], &x.ends[k], False, C + k * n)
-        pair_rows(step, &x.pair[k], &x.ends[k], True, x.rows)
-        pair_tangent(&x.pair[k], pair_mean(step, &x.pair[k], &x.ends[k]), zero3(), 0.25 * step.h, 0.0, K)
-        add_changes(step.m, K, x.rows, R + k * n)
+        for j in range(pair_rows(&x.pair[k])):
+            pair_row(step, &x.pair[k], &x.ends[k], j, False, C)
+            pair_row(step, &x.pair[k], &x.ends[k], j, True, R)
+            for i in range(n):
+                R[i] *= 0.25 * step.h * x.ends[k].slope
+            C += n
+            R += n
 
 
 # ---- written in Python -------------------------------------------------------------------------------
