@@ -264,7 +264,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
-    bint stiff                  # springs are solved for: the scale of a poor guess is that of forces that never act
+    bint stiff                  # springs are solved for: a poor guess has forces that never act, and its scale is not the step's
     bint links                  # they change little from step to step
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs

@@ -913,7 +913,7 @@ cdef class VariationalStepper(ModelStepper):
             if self.shared.m.nlocked and p.k <= 2:
                 p.scale = vt_max_nan(p.scale, self.motion_scale())
             if self.shared.choices.stiff and p.k > 0:
-                p.scale = min(p.scale, self.scale())
+                p.scale = self.scale()
             p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
             if self.shared.count:
                 # the residual of the constraints counts as well, in units of their tolerance
