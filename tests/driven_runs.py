@@ -60,6 +60,8 @@ CHOICES = [
     ("linear-time", {"solver": "frozen", "guess": "extrapolate"}),
     ("linear-time", {"solver": "riqn", "guess": "euler"}),
     ("linear-time", {"solver": "recursive-newton", "halvings": 2}),
+    ("linear-time", {"springs": "averaged"}), ("linear-time", {"springs": "averaged", "order": 4}),
+    ("linear-time", {"springs": "averaged", "solver": "broyden"}), ("linear-time", {"springs": "averaged", "solver": "newton"}),
     ("midpoint", {}), ("midpoint", {"order": 4}), ("midpoint", {"order": 4, "guess": "aba"}),
     ("midpoint", {"solver": "frozen", "guess": "extrapolate-2"}), ("midpoint", {"solver": "broyden"}),
     ("midpoint", {"solver": "recursive-newton"}), ("midpoint", {"solver": "newton"}),

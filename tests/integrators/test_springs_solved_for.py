@@ -244,8 +244,6 @@ def test_one_spring_is_the_implicit_midpoint(share):
 @pytest.mark.parametrize("written", [(), (Bowl(),)], ids=["loads", "written"])
 def test_solvers_agree(solver, written):
     model, q, v = sprung(9, EVERY, "free", written=written)
-    if solver == "riqn" and written:
-        pytest.skip("a plain step of impulses knows nothing of potentials in Python")
     given = {"duration": 0.1, "dt": 0.005, "tolerance": 1e-12, **AVERAGED}
     exact, run = vt.simulate(model, q, v, **given), vt.simulate(model, q, v, **given, solver=solver)
     assert np.abs(model.difference(exact.q[-1], run.q[-1])).max() < 1e-9
