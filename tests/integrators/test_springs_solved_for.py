@@ -10,11 +10,21 @@ import numpy as np
 import pytest
 import reference as ref
 from loaded_models import (
-    SINGLE, conservative_loads, constrained_tree, distances, driving_loads, fitted, random_tree, singles,
-)  # fmt: skip
+    SINGLE,
+    conservative_loads,
+    constrained_tree,
+    distances,
+    driving_loads,
+    fitted,
+    forces,
+    gradient,
+    random_tree,
+    singles,
+)
 from random_models import chain_flat
 
 import vitree as vt
+from vitree.model.stiffness import spring_rate
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
 import systems
@@ -106,7 +116,7 @@ def test_the_step_is_symplectic(chosen, written):
 
 
 @pytest.mark.parametrize("chosen", [
-    {"solver": "recursive-newton"}, {"solver": "newton"}, {"solver": "newton", "kinetic": "split"}, {"kinetic": "split"},
+    {"solver": "recursive-newton"}, {"solver": "newton"}, {"kinetic": "split"}, {"kinetic": "twist"},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize(("kinds", "base"), [(SINGLE, "fixed"), (EVERY, "fixed"), (EVERY, "free")])
 @pytest.mark.parametrize("written", [(), (Bowl(), Well())], ids=["loads", "written"])
@@ -172,7 +182,7 @@ def test_runs_go_back(kinds, base, chosen):
 
 
 def stiff_tree(seed, share, dt, kinds, base):
-    """Springs of dt omega = share and below, at rest where a slow motion starts; and the model's kinetic energy there."""
+    """Springs of dt omega = share and below, without force where a slow motion starts."""
     rng = np.random.default_rng(seed)
     flat, q, v = random_tree(seed, nbody=5, kinds=kinds, base=base, speed=0.3)
     flat = replace(flat, gravity=np.zeros(3), damping=0 * flat.damping)
@@ -278,7 +288,7 @@ def test_gears_and_prescribed_coordinates():
     gears = (vt.gear(names[1], names[2], -1.4, 0.0),)
     kinematic = np.zeros(6, bool)
     kinematic[4] = True
-    springs = (vt.JointSpring(names[2], 1e5, 0.0), vt.Spring("link1", "link3", 1e5, 1.5), vt.JointSpring(names[5], 30.0))
+    springs = (vt.JointSpring(names[2], 1e5), vt.Spring("link1", "link3", 1e5, 1.5), vt.JointSpring(names[5], 30.0))
     model = vt.Model(replace(flat, constraints=gears, kinematic=kinematic, loads=springs))
     moves = {names[4]: lambda t: 0.2 * np.sin(4 * t)}
     end = {}
@@ -368,3 +378,47 @@ def test_a_wrong_choice_is_refused():
         vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, springs="average")
     with pytest.raises(vt.UnknownNameError, match="springs"):
         vt.simulate(vt.Model(chain_flat(2)), duration=0.1, dt=0.01, method="midpoint", springs="averaged")
+
+
+# ---- what says that springs are stiff ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_rate_of_springs(seed):
+    """One spring of each kind alone: the largest frequency of small motions about a state without its force."""
+    flat, q, _ = random_tree(seed, nbody=5, kinds=EVERY)
+    bare, name = vt.Model(flat), singles(flat)[1]
+    here = float(q[bare.joint(name).q_slice][0])
+    length = float(np.linalg.norm(distances(bare, q, "link1", "link4")))
+    table = vt.NonlinearSpring(name, (here - 1, here, here + 1), (40.0, 0.0, -40.0))
+    for load in (vt.JointSpring(name, 40.0, here), table, vt.Spring("link1", "link4", 70.0, length)):
+        model = vt.Model(replace(flat, loads=(load,)))
+        K = -gradient(model, q, lambda at, model=model: forces(model, at, model.zero_velocity()))
+        exact = np.sqrt(np.linalg.eigvals(np.linalg.solve(model.crba(q), K.T)).real.max())
+        assert spring_rate(model, q) == pytest.approx(exact, rel=1e-5)
+    assert spring_rate(bare, q) == 0.0
+
+
+def stiff_slide(share, h=0.01):
+    tree = vt.Tree("spring")
+    tree.world.add(vt.tx("x"), vt.body("mass", 1.0))
+    tree.load(vt.JointSpring("x", (share / h) ** 2))
+    return tree.compile()
+
+
+def test_stiff_springs_are_told():
+    given = {"duration": 0.3, "dt": 0.01}
+    run = vt.simulate(stiff_slide(2.1), [0.5], **given)
+    assert any('springs="averaged"' in text for text in run.warnings)
+    assert not any("averaged" in text for text in vt.simulate(stiff_slide(0.5), [0.5], **given).warnings)
+    flat = chain_flat(3)
+    model = vt.Model(replace(flat, loads=(vt.JointSpring(singles(flat)[1], 1e9),)))
+    with pytest.raises(vt.ConvergenceError, match='springs="averaged"'):
+        vt.simulate(model, [0.1, 0.1, 0.1], **given, halvings=0)
+    with pytest.raises(vt.ConvergenceError) as caught:
+        vt.simulate(vt.Model(flat), [0.1, 0.1, 0.1], [0, 0, 500.0], **given, halvings=0)
+    assert "averaged" not in str(caught.value)
+    found = str(vt.compare(stiff_slide(1.5), ["linear-time", "midpoint"], q0=[0.5], dt=0.01, duration=0.1))
+    assert "dt is 1.5 times its 1/frequency" in found
+    found = str(vt.compare(stiff_slide(0.5), ["linear-time", "midpoint"], q0=[0.5], dt=0.01, duration=0.1))
+    assert "1/frequency" not in found

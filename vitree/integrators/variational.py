@@ -15,6 +15,7 @@ from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
+from vitree.model.stiffness import spring_rate
 from vitree.wording import keyword, named
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
@@ -203,8 +204,9 @@ class Variational(CompiledIntegrator):
 class LinearTime(Variational):
     """The Lie-group trapezoid, residual and exact Newton direction in O(n), on every joint kind.
 
-    Potentials act half at each node, explicitly: a spring of frequency w [rad/s] needs h w < 2. Joint damping and
-    friction are solved for.
+    Potentials act half at each node, explicitly: a spring of frequency w [rad/s] needs h w < 2. With
+    ``springs="averaged"`` springs, attractions and potentials in Python are taken at means of the nodes and solved for,
+    at any h. Joint damping, friction and drives are solved for.
 
     References
     ----------
@@ -217,8 +219,8 @@ class LinearTime(Variational):
         "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
         "fixed bases), or split (its centre of mass moves straight and the body turns about it: errors do not grow "
         "with the speed of the whole; default of what moves freely along a direction)",
-        "springs": "where potentials act: nodes (half at each node, explicitly; default), or averaged (springs, attractions "
-        "and potentials in Python at the mean of the nodes, solved for: stable at any dt)",
+        "springs": "where springs, attractions and potentials in Python act: nodes (half at each node, explicitly; "
+        "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
 
     def _prepare(self):
@@ -231,6 +233,15 @@ class LinearTime(Variational):
             "LinearTimeStepper", **self._solver_options(), split=self.kinetic == "split",
             averaged=self.springs == "averaged",
         )  # fmt: skip
+
+    def _remedy(self):
+        share = self.dt * spring_rate(self.model, self.stepper.state()[1]) if self.springs == "nodes" else 0.0
+        if share > 1:
+            return (
+                "give " + option("springs", "averaged") + f", since springs are stiff (dt is {share:.2g} times their "
+                "1/frequency), or " + super()._remedy()
+            )
+        return super()._remedy()
 
     @property
     def settings(self):
