@@ -316,6 +316,25 @@ def test_drives_dampers_friction_and_inputs():
     assert abs(fitted(steps, errors) - 2) < 0.15, errors
 
 
+def test_models_in_euler_angles():
+    """Potentials in Python are asked in the native coordinates; both models move alike, to the step's square."""
+    model, q, v = sprung(4, (*SINGLE, "ball"), nbody=5, written=(Bowl(),))
+    at = model.euler()
+    ends = []
+    for h in (2e-3, 1e-3):
+        one, other = (vt.simulate(m, *s, duration=0.1, dt=h, **AVERAGED)[-1]
+                      for m, s in ((model, (q, v)), (at, at.from_native(q, v))))  # fmt: skip
+        ends.append(np.abs(model.difference(one.q, at.to_native(other.q, other.v)[0])).max())
+    assert ends[1] < 1e-4 and 3.5 < ends[0] / ends[1] < 4.5
+
+
+def test_steps_that_choose_their_length():
+    model, q, v = sprung(4, SINGLE)
+    given = {"dt": 0.02, "adapt": "density", "rate": 2.0, "tolerance": 1e-12, **AVERAGED}
+    run = vt.simulate(model, q, v, duration=1.0, **given)
+    assert np.abs(run.energy - run.energy[0]).max() < 1e-3 * run.kinetic.max()
+
+
 def test_nodes_is_the_default():
     model, q, v = sprung(2)
     plain = vt.simulate(model, q, v, duration=0.2, dt=0.01)
