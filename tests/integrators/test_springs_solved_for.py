@@ -225,6 +225,17 @@ def test_a_turn_strains_no_spring():
     assert np.abs(run.energy - run.energy[0]).max() < 1e-2 * run.energy[0]
 
 
+@pytest.mark.parametrize(("length", "share", "stays"), [(0.1, 1.9, True), (0.1, 2.1, False), (0.0, 100.0, True)])
+def test_tension_from_side_to_side(length, share, stays):
+    """A mass on a tense spring: h sqrt(F/(m l)) must be below two, but for springs of length zero."""
+    h = 0.01
+    tree = vt.Tree("tendon", gravity=(0, 0, 0))
+    tree.world.add(vt.tx(1.0), vt.ty("y"), vt.body("mass", 1.0))
+    tree.load(vt.Spring("world", "mass", (share / h) ** 2 / (1 - length), length))
+    run = vt.simulate(tree.compile(), [0.01], duration=3.0, dt=h, **AVERAGED)
+    assert (np.abs(run.q).max() < 0.0101) == stays
+
+
 @pytest.mark.parametrize("share", [1.9, 2.1, 100.0])
 def test_one_spring_is_the_implicit_midpoint(share):
     """(q2 - q1)/h = (v1 + v2)/2, (v2 - v1)/h = -omega^2 (q1 + q2)/2, whose energy stays."""

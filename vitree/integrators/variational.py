@@ -205,8 +205,9 @@ class LinearTime(Variational):
     """The Lie-group trapezoid, residual and exact Newton direction in O(n), on every joint kind.
 
     Potentials act half at each node, explicitly: a spring of frequency w [rad/s] needs h w < 2. With
-    ``springs="averaged"`` springs, attractions and potentials in Python are taken at means of the nodes and solved for,
-    at any h. Joint damping, friction and drives are solved for.
+    ``springs="averaged"`` springs, attractions and potentials in Python are taken at means of the nodes and solved for;
+    only the tension F of a spring of length l, which swings a mass m from side to side, needs h^2 F < 4 m l then. Joint
+    damping, friction and drives are solved for.
 
     References
     ----------
