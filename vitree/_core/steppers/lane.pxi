@@ -42,7 +42,7 @@ cdef int prescribed_make(Prescribed* x, Memory memory, int nv) except -1:
     return 0
 
 
-cdef struct Servos:             # the drives at a trial of the step
+cdef struct Servos:             # drives, and springs that are solved for, at a trial of the step
     double* force               # (nv,) [N or N m]
     double* slope               # (nv,) -h dforce/dy, or NULL: there are none
     bint ahead                  # accelerations are those of a step: see `acceleration_in_step`
@@ -275,6 +275,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
+    bint stiff                  # springs are solved for: a poor guess has forces that never act, and its scale is not the step's
     bint links                  # they change little from step to step
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs

@@ -292,13 +292,22 @@ cdef class ModelStepper(Stepper):
 
     cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
         # wrenches and joint forces of all loads, where pose and twist are those of (q, v)
+        self.apply_list(self.shared.load, self.shared.nload, which, q, v)
+        self.apply_written(which, t, q, v)
+
+    cdef void apply_list(self, const vt_load* list, int count, int which, const double* q,
+                         const double* v) noexcept nogil:
+        # the same of some loads
         cdef Bodies* b = &self.lane.bodies
         cdef BodiesAt at = self.bodies_at(q, v)
         memset(b.wrench, 0, 6 * self.shared.m.nbody * sizeof(double))
         memset(b.load_force, 0, self.nv * sizeof(double))
-        apply_loads(&at, self.shared.load, self.shared.nload, which, b.wrench, b.load_force)
+        apply_loads(&at, list, count, which, b.wrench, b.load_force)
+
+    cdef void apply_written(self, int which, double t, const double* q, const double* v) noexcept nogil:
+        # and what those written in Python add
         if self.shared.user_rests or self.shared.user_moves:
-            self.written_loads(which, t, q, v, b.load_force)
+            self.written_loads(which, t, q, v, self.lane.bodies.load_force)
 
     cdef void project_wrenches(self, double* tau) noexcept nogil:
         # tau += J^T wrench of each body
