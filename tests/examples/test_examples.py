@@ -115,6 +115,32 @@ def custom_constraint(run, text):
     assert turned == pytest.approx(np.sqrt(9.81) * run.t[-1], rel=1e-5)
 
 
+def posture_in_flight(run, text):
+    """Servos move no angular momentum about the centre of mass; tucked it turns faster, stretched slower again."""
+    centre = np.array([run.system.center_of_mass(q) for q in run.q])
+    spin = run.momentum[:, :3] - np.cross(centre, run.momentum[:, 3:])
+    assert np.abs(spin - spin[0]).max() < 1e-8 and run.settings["dt"] == 0.01
+    begin, tucked, end = (run.at(t).v[4] for t in (0.1, 0.5, 0.8))
+    assert tucked > 1.6 * begin and tucked > 1.6 * end
+    assert run.at(0.5).q[run.system.joint("left_knee_joint").q_slice] == pytest.approx(2.2, abs=0.1)
+
+
+def delayed_controller(run, text):
+    """The loop of torques rings and then diverges, that of drives does not."""
+    swings = np.array(re.findall(r"by (\S+) rad .* by (\S+) rad", text), float)
+    assert swings.shape == (4, 2) and (swings[:2] < 2e-3).all()
+    assert swings[2, 0] > 0.1 and swings[3, 0] > 1 and swings[:, 1].max() < 2e-3
+
+
+def balancing(run, text):
+    """The pole leans at first, stands, is struck at 3 s, and stands again."""
+    lean = np.abs(run.q[:, 1])
+    assert lean[0] == 0.3 and lean[run.t < 3][-1] < 0.01
+    after = run.t > 3
+    assert 0.05 < lean[after].max() < 0.5 and lean[-1] < 0.01
+    assert run.steps == 6000 and len(run) == 301
+
+
 @pytest.fixture
 def examples(monkeypatch):
     """The scripts can be imported, and what they register is forgotten."""

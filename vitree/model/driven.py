@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, mapping, shown
+from vitree.arguments import entries, mapping, real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.wording import Argument, named
 
 #: Fields of a drive that a pattern can have.
-FIELDS = ("kp", "kd", "effort_limit", "velocity_limit")
+FIELDS = ("kp", "kd", "effort_limit", "velocity_limit", "gear")
 
 
 def target_of(joint: str) -> str:
@@ -51,8 +52,9 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool) -> Fl
                 raise ModelError(f'the joint "{joint.name}" has a drive already')
             given = _gains_of(pattern, value)
             effort = float(np.ravel(joint.effort)[0]) if effort_limits and joint.effort else math.inf
-            if effort < math.inf and effort > 0:
-                given.setdefault("effort_limit", effort)
+            if 0 < effort < math.inf and "effort_limit" not in given:
+                gear = real(given.get("gear", 1.0))
+                given["effort_limit"] = effort / gear if gear > 0 else effort
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
     in_order = tuple(made[joint.name] for joint in free if joint.name in made)
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))
@@ -75,14 +77,16 @@ def _gains_of(pattern: str, value: Any) -> dict[str, Any]:
         for name in value:
             if name not in FIELDS:
                 raise UnknownNameError("field of a drive", name, FIELDS)
-        return dict(value)
-    try:
-        pair = entries(value, (2,), "gains")
-    except InputError:
-        raise InputError(
-            f'the gains of "{pattern}" are {shown(value)}; they must be (kp, kd), or a mapping with {", ".join(FIELDS)}'
-        ) from None
-    return {"kp": float(pair[0]), "kd": float(pair[1])}
+        if "kp" in value:
+            return dict(value)
+    else:
+        with contextlib.suppress(InputError):
+            kp, kd = entries(value, (2,), "gains")
+            return {"kp": float(kp), "kd": float(kd)}
+    raise InputError(
+        f'the gains of "{pattern}" are {shown(value)}; they must be finite numbers (kp, kd), or a mapping with kp and, '
+        f"if they matter, {', '.join(FIELDS[1:])}"
+    )
 
 
 def targets_as_inputs(model: Any, targets: Any) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def targets_as_inputs(model: Any, targets: Any) -> dict[str, Any]:
             if name not in drives:
                 raise UnknownNameError("drive", name, drives, about=Argument("targets", targets, style="name"))
         return {drives[name].target: value for name, value in targets.items()}
-    shape = np.shape(targets) if not callable(targets) else ()
+    shape: tuple[int, ...] = np.shape(targets) if not callable(targets) else ()
     if len(shape) not in (1, 2) or shape[-1] != len(drives):
         raise InputError(
             named("targets", targets) + f" has shape {shape}; it must be ({len(drives)},) or (steps, {len(drives)}) "

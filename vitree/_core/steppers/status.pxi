@@ -17,7 +17,7 @@ cdef enum:
     NO_MEMORY = 8
 
 cdef enum:
-    WATCHED = 3         # numbers of a step beside its records
+    WATCHED = 3         # numbers of a step beside its records, before those of the stepper's own kind
     TOUCHED = 7         # numbers of a contact in a step
 
 #: [m, rad, per s, or units of momentum] states beyond it have blown up

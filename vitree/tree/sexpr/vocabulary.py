@@ -172,7 +172,10 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
-    "drive": (drives.Drive, '"joint" kp kd? effort_limit? velocity_limit? target|"input"? target_rate|"input"?'),
+    "drive": (
+        drives.Drive,
+        '"joint" kp kd? effort_limit? velocity_limit? target|"input"? target_rate|"input"? gear?',
+    ),
     "ground": (_ground, "friction? restitution? stiffness? damping? height? (nx ny nz)? (planes ...)?"),
     "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
     "no-contact": (contacts.NoContact, '"a" "b"'),
