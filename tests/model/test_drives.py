@@ -281,6 +281,29 @@ def test_forces_of_drives_of_a_run_and_of_a_state(method):
     assert np.abs(force).max() > 1 or method == "rk4"
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dt", [1e-2, 1e-3])
+def test_motors_of_a_whole_robot_are_solved(method, dt):
+    """Torque-speed lines on all joints, far beyond both limits: corrections past their corners are shortened."""
+    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
+    model = vt.Model(replace(flat, damping=0 * flat.damping)).with_drives(
+        {"*": {"kp": 1000, "kd": 10, "effort_limit": 30, "velocity_limit": 2.0}})  # fmt: skip
+    q = model.neutral()
+    q[7:] = 0.3 * np.cos(np.arange(len(q) - 7))
+    run = vt.simulate(model, q, duration=50 * dt, dt=dt, method=method)
+    assert not run.settings.get("halved")
+    forces = np.array([model.drive_forces(a, b) for a, b in zip(run.q, run.v, strict=True)])
+    assert (np.abs(forces) <= 30).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_motor_comes_to_rest_at_its_target(method):
+    """The momentum goes to zero, and so does the tolerance; what rounding leaves of the drive's force does not."""
+    model = turning(inertia=0.01, kp=4000.0, kd=34.0, effort_limit=30.0, velocity_limit=1.0, target=0.3)
+    run = vt.simulate(model, None, [3.0], duration=2.0, dt=0.01, method=method)
+    assert abs(run.q[-1, 0] - 0.3) < 1e-9
+
+
 def test_accelerations_have_the_drives():
     model, q, v, drives = driven_tree(2, gravity=True, effort_limit=7.0)
     tau = np.zeros(model.nv)

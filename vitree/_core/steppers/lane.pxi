@@ -193,6 +193,9 @@ cdef struct Newton:
     double* v                   # (nv,) velocity and acceleration that guesses are made of
     double* a
     double* z                   # (count,) corrections of the multipliers
+    double* last                # (nv,) and (count,) the last ones, and the residual along them before
+    double* last_z
+    double slope
     int* own                    # (count,) a coordinate that a gear has to itself, or NULL: multipliers are guessed
     double* w                   # (count + extra,) the same, island by island, and what loads answer with
     double* A                   # the islands' Schur complements, of at most (count, count)
@@ -210,6 +213,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.last, x.last_z = memory.scratch_reals(nv), memory.scratch_reals(count)
     x.z, x.w = memory.scratch_reals(count), memory.scratch_reals(count + extra)
     x.A, x.order = memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))
     x.past, x.past_size = memory.scratch_reals(broyden), memory.scratch_reals(broyden)
@@ -301,6 +305,7 @@ cdef struct Shared:
     int nload
     const vt_drive* drive
     int ndrive
+    bint limited                # some have limits of effort
     const vt_constraint* constraint
     int count                   # of constraints
     Islands islands             # of constraints

@@ -20,6 +20,7 @@ GUESSES = {"auto": GUESS_AUTO, "current": GUESS_CURRENT, "euler": GUESS_EULER, "
 
 cdef enum:
     PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions
+    SHORTER = 6         # most times that a correction is shortened
     SUBSTEP_ROWS = 2    # rows of prescribed motion in a substep
 
 #: How well constraints are closed, in units of the mechanism's size (at least a metre)
@@ -124,6 +125,10 @@ cdef class VariationalStepper(ModelStepper):
             c.share[k] = shares[k]
         c.required = SAME
         self.choose_norm(options.get("inertia_scale"), options.get("drift"))
+        c.rounding += ROUNDING * self.drive_weight()
+        self.shared.limited = False
+        for k in range(self.shared.ndrive):
+            self.shared.limited = self.shared.limited or self.shared.drive[k].effort != INFINITY
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
         c.links = not self.written
         return 0
@@ -157,6 +162,17 @@ cdef class VariationalStepper(ModelStepper):
             total += m.body[i].mass * g * max(
                 1.0, reach[i] + vt_sqrt(dot(constant3(m.body[i].com), constant3(m.body[i].com))))
         return total
+
+    cdef double drive_weight(self):
+        # the same of the forces of drives about their targets, in the norm of the residual
+        cdef const vt_drive* d
+        cdef const double* gain = self.shared.choices.gain
+        cdef double most = 0.0
+        cdef int k
+        for k in range(self.shared.ndrive):
+            d = &self.shared.drive[k]
+            most = max(most, d.kp * (1.0 + fabs(d.goal)) * (1.0 if gain == NULL else gain[d.iv]))
+        return most
 
     # ---- what a discretisation says ------------------------------------------------------------------
 
@@ -883,6 +899,27 @@ cdef class VariationalStepper(ModelStepper):
             if fabs(before) > s.effort and fabs(after) > s.effort and before * after < 0.0:
                 d[i] = before * h / slope
 
+    cdef double shorten(self, double e) noexcept nogil:
+        # a correction d that goes too far, past the corners of the drives' limits: along d the residual falls from r.d < 0
+        # to a zero, as forces that hold back are monotone; it goes to about there
+        cdef Newton* x = &self.lane.newton
+        cdef double slope = x.slope, found, share
+        cdef int trial, k
+        for trial in range(SHORTER):
+            found = inner(x.r, x.last, self.nv) if isfinite(e) else INFINITY
+            if self.lane.now.cause == CALLBACK_FAILED or not slope < 0.0 or found <= -0.5 * slope:
+                return e
+            share = min(max(slope / (slope - found), 0.1), 0.7) if isfinite(e) else 0.25
+            slope *= share
+            for k in range(self.nv):
+                x.y[k] -= (1.0 - share) * x.last[k]
+                x.last[k] *= share
+            for k in range(self.shared.count):
+                self.lane.held.lam[k] -= (1.0 - share) * x.last_z[k]
+                x.last_z[k] *= share
+            e = self.residual()
+        return e
+
     cdef void correct(self) noexcept nogil:
         # y += d, lam += dlam
         cdef Newton* x = &self.lane.newton
@@ -903,6 +940,8 @@ cdef class VariationalStepper(ModelStepper):
         p.error_before, p.turned, p.required, p.sound = 0.0, False, required, True
         while True:
             p.error = self.residual()
+            if p.k > 0 and self.shared.limited and solver != BROYDEN:
+                p.error = self.shorten(p.error)
             if self.lane.now.cause == CALLBACK_FAILED:
                 return CALLBACK_FAILED
             if p.k == 0:
@@ -957,6 +996,7 @@ cdef class VariationalStepper(ModelStepper):
 
     cdef int improve(self, const Pass* p, int verdict) noexcept nogil:
         # operator, direction, correction
+        cdef Newton* x = &self.lane.newton
         cdef int status
         if verdict == FACTOR:
             status = self.factor()
@@ -972,6 +1012,10 @@ cdef class VariationalStepper(ModelStepper):
                 self.stop_at_rest()
             if self.shared.ndrive:
                 self.stop_within_effort()
+        if self.shared.limited:
+            x.slope = inner(x.r, x.d, self.nv)
+            memcpy(x.last, x.d, self.nv * sizeof(double))
+            memcpy(x.last_z, x.z, self.shared.count * sizeof(double))
         self.correct()
         self.lane.now.iterations += 1
         return OK
