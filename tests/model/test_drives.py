@@ -229,7 +229,8 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
 def test_a_tree_with_drives_is_written_and_read():
     tree = vt.Tree("driven")
     tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
-    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("a", 1.0))
+    tree.world.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0))
+    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("b", 1.0))
     again = vt.read_sexpr(vt.write_sexpr(tree))
     assert again.compile() == tree.compile() and again.loads == tree.loads
 
@@ -248,7 +249,8 @@ FIRST = ARM.joints[0].name
         (lambda: vt.Drive("a", 1.0, velocity_limit=3.0), "give both"),
         (lambda: vt.Drive("a", 1.0, target=np.inf), "target of the drive"),
         (lambda: ARM.with_drives({"*_kne_*": (1, 2)}), "no driven joint"),
-        (lambda: ARM.with_drives({FIRST: (1, 2, 3)}), "must be .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: (1, 2, 3)}), "finite numbers .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: (1, np.nan)}), "finite numbers .kp, kd."),
         (lambda: ARM.with_drives({FIRST: {"kp": 1, "gain": 2}}), "gain"),
         (lambda: ARM.with_drives({FIRST: (1, 2)}).with_drives({FIRST: (1, 2)}), "has a drive already"),
         (lambda: ARM.with_drives(3), "gains"),

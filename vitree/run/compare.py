@@ -47,6 +47,7 @@ def compare(
     wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
     inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
+    targets: Any = None,
     prescribed: Mapping[str, Any] | None = None,
     every: int = 1,
     repeats: int = 1,
@@ -79,7 +80,7 @@ def compare(
     torque : (nv,) array or callable, optional [N or N m]
         As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
         shows otherwise at the start.
-    effort_limits, wrenches, wrench_axes, inputs, prescribed : optional
+    effort_limits, wrenches, wrench_axes, inputs, targets, prescribed : optional
         As for ``simulate``; arrays over steps fit one time step only.
     every : int
         Record each n-th step; all errors are largest values over the recorded times.
