@@ -28,8 +28,8 @@ class Controller:
     Parameters
     ----------
     function : callable (t, q, v) -> array
-        Returns joint forces (nv,) [N or N m], inputs (nu,), or targets (n,) of drives. With ``observe`` it is a callable
-        (t, observation).
+        Returns joint forces (nv,) [N or N m], inputs (nu,), or targets (n,) of drives. With ``observe`` it is a
+        callable (t, observation).
     period : float [s]
         A whole number of steps.
     delay : float [s]

@@ -50,6 +50,9 @@ class Targets:
         self.model = model
         self.where = np.array(list(self.at.values()))
         self.alone = self.where.tolist() == list(range(len(names)))
+        #: the joints of a mapping, and the places of their targets, as they were last looked up
+        self._joints, self._places = [*self.at], self.where
+        #: pairs of joints whose drives have one input
         self._shared = [pair for pair in combinations(self.at, 2) if self.at[pair[0]] == self.at[pair[1]]]
 
     # ---- in a step -----------------------------------------------------------------------------------------
@@ -60,12 +63,12 @@ class Targets:
         Whether floats are finite is not asked: the stepper looks at them.
         """
         if type(targets) is dict and {*map(type, targets.values())} == {float} and not self._shared:
-            places = [*map(self.at.get, targets)]
-            if None not in places:
-                values = now.tolist()
-                for place, value in zip(places, targets.values(), strict=True):
-                    values[place] = value
-                return np.array(values)
+            if [*targets] != self._joints and self.at.keys() >= targets.keys():
+                self._joints, self._places = [*targets], np.array([self.at[joint] for joint in targets])
+            if [*targets] == self._joints:
+                found = now.copy()
+                found[self._places] = np.fromiter(targets.values(), float, len(targets))
+                return found
         if type(targets) is np.ndarray and targets.shape == self.where.shape and not self._shared:
             if self.alone:
                 return targets
