@@ -302,8 +302,9 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
 
 def _energy_is_known(run: Runner) -> bool:
     """Say whether the energy is constant in exact arithmetic."""
-    driven = run.shared.torque is not None or run.shared.inputs is not None
-    return run.model.conservative and not (driven or run.shared.wrenches or run.shared.prescribed)
+    given = run.shared
+    driven = any(each is not None for each in (given.torque, given.inputs, given.targets))
+    return run.model.conservative and not (driven or given.wrenches or given.prescribed)
 
 
 def _momentum_is_known(run: Runner) -> bool:

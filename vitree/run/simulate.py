@@ -98,7 +98,8 @@ def simulate(
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
         left zero.
     pushes : sequence of Impulse and Push
-        Blows, and wrenches over windows of time.
+        Blows, and wrenches over windows of time. One that acts at no time of the run is refused. With ``resume``,
+        those of the run before can be given again.
     every : int
         Record each ``every``-th step.
     progress : callable (done, total), optional

@@ -79,7 +79,7 @@ class Simulation:
         As of :func:`vitree.simulate`: arrays act until others are given, callables are asked in each step, and a
         :class:`vitree.Controller` at its own times.
     effort_limits, wrenches, wrench_axes, targets, prescribed, pushes :
-        As of :func:`vitree.simulate`.
+        As of :func:`vitree.simulate`. Pushes that are over before ``t0`` are refused.
     every : int
         Record the start and each ``every``-th step; 0: only what :meth:`record` records.
     resume : Trajectory, optional
