@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
 import pytest
 
 import vitree as vt
@@ -71,6 +72,15 @@ def test_models_of_all_kinds_take_the_same(kind):
 def test_wrong_gains_are_refused(gains, text):
     with pytest.raises(vt.VitreeError, match=text):
         vt.load_urdf(vt.find_robot("arm6")).with_drives(gains)
+
+
+@pytest.mark.parametrize("name", ["effort_limits", "target_rates"])
+def test_switches_are_true_or_false(name):
+    model = vt.load_urdf(vt.find_robot("arm6"))
+    assert model.with_drives(GAINS, **{name: np.bool_(True)}) == model.with_drives(GAINS, **{name: True})
+    for wrong in ("1", 1, None, np.zeros(2), [True]):
+        with pytest.raises(vt.InputError, match=f"{name}=.* must be True or False"):
+            model.with_drives(GAINS, **{name: wrong})
 
 
 @pytest.mark.parametrize("second", [vt.Drive("a", 1.0), vt.Drive("a", 40.0, 2.0), vt.Drive("a", 1.0, target="goal")])

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, mapping, shown
+from vitree.arguments import entries, mapping, plain_scalar, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
-from vitree.wording import named
+from vitree.wording import Argument, named
 
 #: Fields of a drive that a pattern can have.
 FIELDS = ("kp", "kd", "effort_limit", "velocity_limit")
@@ -36,6 +36,9 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
     InputError, ModelError, UnknownNameError
         If a pattern or its gains are wrong.
     """
+    for name, value in (("effort_limits", effort_limits), ("target_rates", target_rates)):
+        if not isinstance(plain_scalar(value), bool):
+            raise InputError(Argument(name, value) + " must be True or False")
     gains = mapping(gains, "gains", "a mapping of patterns of names of joints to gains (kp, kd)")
     driven = {drive.joint for drive in model.drives}
     free = [joint for joint in model.joints if len(model.v_names[joint.v_slice]) == 1 and joint.mimic is None

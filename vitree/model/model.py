@@ -313,7 +313,7 @@ class Model(System):
         InputError, ModelError
             If gains are wrong, or a joint has a drive already.
         """
-        return self._remade(with_drives(self, gains, bool(effort_limits), bool(target_rates)))
+        return self._remade(with_drives(self, gains, effort_limits, target_rates))
 
     def _remade(self, flat: Flat) -> Model:
         """The model of other arrays, of the same kind."""
