@@ -208,8 +208,11 @@ def _compiled(flags: tuple[str, ...]) -> str | None:
 # ---- MuJoCo -----------------------------------------------------------------------------------------
 
 
-def mujoco_model(text: str, free: bool, dt: float = 1e-3):
-    """The robot in MuJoCo: no contacts, limits or damping; the same mass and degrees of freedom."""
+def mujoco_model(text: str, free: bool, dt: float = 1e-3, gains: tuple[float, float] | None = None):
+    """The robot in MuJoCo: no contacts, limits or damping; the same mass and degrees of freedom.
+
+    With gains (kp, kd): a position actuator on each joint of one coordinate.
+    """
     import mujoco
 
     root = ElementTree.fromstring(text)
@@ -223,6 +226,12 @@ def mujoco_model(text: str, free: bool, dt: float = 1e-3):
         spec.worldbody.first_body().add_freejoint()
     for joint in spec.joints:
         joint.armature = 0
+    if gains is not None:
+        for joint in spec.joints:
+            if joint.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+                servo = spec.add_actuator(target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+                servo.gainprm[0], servo.biastype = gains[0], mujoco.mjtBias.mjBIAS_AFFINE
+                servo.biasprm[1], servo.biasprm[2] = -gains[0], -gains[1]
     model = spec.compile()
     model.dof_damping[:] = 0
     model.dof_frictionloss[:] = 0

@@ -26,6 +26,8 @@ import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 
 from vitree.mechanism.flat import BALL, FREE, HELICAL, KIND_NQ, KIND_NV, PRISMATIC, Flat
+from vitree.mechanism.loads import Attraction, JointSpring
+from vitree.model.written import Potential
 
 # --------------------------------------------------------------------------- rotations
 
@@ -776,6 +778,54 @@ def linear_time_step(flat: Flat, q, p, h, tau=None, wrench=None, kinetic="twist"
     )
     q2, p2 = linear_time_end(flat, q, dq, h, tau, wrench, kinetic)
     return q2.astype(kind), p2.astype(kind)
+
+
+# --------------------------------------------------------------------------- linear-time scheme, springs solved for
+
+
+def halfway(flat: Flat, q1, q2):
+    """The configuration between q1 and q2: half of each turn, and the mean of all that slides."""
+    qm = integrate(flat, q1, difference(flat, q1, q2) / 2)
+    for kind, s in zip(flat.kind, q_slices(flat), strict=True):
+        if kind == FREE:
+            qm[s][:3] = (q1[s][:3] + q2[s][:3]) / 2
+    return qm
+
+
+def between(flat: Flat, load, q):
+    """The vector from point b to point a of a load."""
+    place = lambda name: np.zeros(3) if name == "world" else frame_pose(flat, name, q)[:3, 3]  # noqa: E731
+    return place(load.a) - place(load.b)
+
+
+def coordinate(flat: Flat, load, q):
+    """Of the load's joint."""
+    return next(q[joint.q_slice.start] for joint in flat.joints if joint.name == load.joint)
+
+
+def mean_potential(flat: Flat, load, q1, q2):
+    """V of a load at the mean of the nodes: of a coordinate, a distance, a vector, or halfway in all joints."""
+    length = lambda d: np.sqrt(d @ d)  # noqa: E731
+    if isinstance(load, Potential):
+        return load.energy(None, halfway(flat, q1, q2))
+    if isinstance(load, JointSpring):
+        return load.stiffness * ((coordinate(flat, load, q1) + coordinate(flat, load, q2)) / 2 - load.rest) ** 2 / 2
+    d1, d2 = between(flat, load, q1), between(flat, load, q2)
+    mean = (length(d1) + length(d2)) / 2
+    if isinstance(load, Attraction):
+        return -load.constant * load.mass_a * load.mass_b / mean
+    stretch = length((d1 + d2) / 2) if load.length == 0 else mean - load.length
+    return load.stiffness * stretch**2 / 2
+
+
+def averaged_slots(flat: Flat, q1, q2, h, kinetic="twist"):
+    """D1 Ld, D2 Ld (nv,) of springs="averaged", Ld = linear_time_action - h sum of mean_potential.
+
+    Those of the bare tree, and by differences those of the loads. A step has p1 = -D1 Ld, p2 = D2 Ld.
+    """
+    loads = lambda a, b: -h * sum(mean_potential(flat, x, a, b) for x in flat.loads)  # noqa: E731
+    bare = linear_time_slots(flat, q1, difference(flat, q1, q2), h, kinetic)
+    return tuple(x + y for x, y in zip(bare, slot_derivatives_by_differences(loads, flat, q1, q2), strict=True))
 
 
 # --------------------------------------------------------------------------- midpoint scheme

@@ -47,18 +47,81 @@ def test_the_work_of_a_drive_is_what_its_spring_and_damper_take(method, dt, kp, 
     assert (np.diff(run.energy + spring) <= 1e-12 * (1 + spring[0])).all()
 
 
+def stiff_case(seed, base, kinds, nbody=6):
+    """A random tree, a state, dt in 1e-4..0.1 s, drives with gains over six decades.
+
+    Targets rest where no spring alone would turn its joint by more than 0.3 rad in a step.
+    """
+    rng = np.random.default_rng(seed)
+    dt = 10 ** rng.uniform(-4, -1)
+    flat, q, v = random_tree(seed, nbody=nbody, kinds=kinds, base=base)
+    drives = []
+    for name in singles(flat):
+        kp, kd = 10 ** rng.uniform(-2, 4), 10 ** rng.uniform(-3, 3)
+        stretch = 0.3 * rng.uniform(-1, 1) * min(1.0, 1 / (dt * np.sqrt(kp)))
+        drives.append(vt.Drive(name, kp, kd, target=coordinate(flat, q, name) + stretch))
+    return vt.Model(replace(flat, gravity=np.zeros(3), loads=tuple(drives))), q, v, dt
+
+
+def of_drives(run):
+    """Gains kp and kd, stretches (n, ndrive), and where the velocities are."""
+    model = run.system
+    joints = [model.joint(drive.joint) for drive in model.drives]
+    at, iv = ([getattr(joint, kind).start for joint in joints] for kind in ("q_slice", "v_slice"))
+    kp, kd = (np.array([getattr(drive, name) for drive in model.drives]) for name in ("kp", "kd"))
+    return kp, kd, run.q[:, at] - [drive.target for drive in model.drives], iv
+
+
+TREES = [(base, kinds) for base in ("fixed", "free") for kinds in (SINGLE, (*SINGLE, "ball"))]
+
+
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(12))
-def test_drives_never_give_energy(method, seed):
-    """Gains over six decades and dt over three: every step is solved, and the energy stays below its start."""
-    dt = 10 ** np.random.default_rng(seed).uniform(-4, -1)
-    model, q, v, drives = driven_tree(seed)
-    run = vt.simulate(model, q, v, duration=300 * dt, dt=dt, method=method)
-    places = [coordinate(model.flat, np.arange(model.nq), drive.joint) for drive in drives]
-    springs = sum(0.5 * d.kp * run.q[:, int(k)] ** 2 for d, k in zip(drives, places, strict=True))
-    total = run.energy + springs
-    # the energy at the nodes has the integrator's own band about what is kept
-    assert total.max() <= total[0] + 0.02 * run.kinetic.max()
+@pytest.mark.parametrize(("base", "kinds"), TREES)
+def test_the_work_of_drives_on_trees(method, base, kinds):
+    """h F v = -(gain of the spring) - h kd v^2 for each drive in each step, to round-off, and no step is halved.
+
+    F is what the step's momentum lacks without drives, p1 + (h/2) F = momentum_between(q1, q2), and the monitor.
+    """
+    for seed in range(10):
+        model, q, v, dt = stiff_case(seed, base, kinds)
+        run = vt.simulate(model, q, v, duration=60 * dt, dt=dt, method=method, tolerance=1e-12, halvings=0,
+                          monitors=("drive_forces",))  # fmt: skip
+        bare = vt.METHODS[method](vt.Model(replace(model.flat, loads=())), dt).stepper
+        lack = [bare.momentum_between(run.t[k], run.q[k], run.q[k + 1]) - run.p[k] for k in range(run.steps)]
+        kp, kd, stretch, iv = of_drives(run)
+        rate, spring = np.diff(stretch, axis=0) / dt, 0.5 * kp * stretch**2
+        taken = -np.diff(spring, axis=0) - dt * kd * rate**2
+        whole = run.kinetic.max() + spring.sum(axis=1).max()
+        # what a step lacks is known to the step's tolerance
+        for force, off in ((2 * np.array(lack)[:, iv] / dt, 2e-11), (run.monitors["drive_forces"], 1e-13)):
+            np.testing.assert_allclose(dt * force * rate, taken, rtol=0, atol=off * whole)
+
+
+def gain_of_energy(run):
+    """The most that energy and springs rise above their start, as a share of the largest kinetic energy."""
+    kp, _, stretch, _ = of_drives(run)
+    total = run.energy + (0.5 * kp * stretch**2).sum(axis=1)
+    return (total.max() - total[0]) / run.kinetic.max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("base", "kinds"), TREES)
+def test_drives_never_give_energy(method, base, kinds):
+    """Gains over six decades and dt over three: the energy stays below its start and the integrator's own band."""
+    for seed in range(100, 106):
+        model, q, v, dt = stiff_case(seed, base, kinds)
+        run = vt.simulate(model, q, v, duration=300 * dt, dt=dt, method=method)
+        assert gain_of_energy(run) < 0.02, seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("base", "kinds"), TREES)
+def test_drives_never_give_energy_in_ten_thousand_steps(method, base, kinds):
+    for seed in range(200, 203):
+        model, q, v, dt = stiff_case(seed, base, kinds)
+        run = vt.simulate(model, q, v, duration=1e4 * dt, dt=dt, method=method)
+        assert gain_of_energy(run) < 0.02, seed
 
 
 @pytest.mark.parametrize(("method", "chosen", "order"), [
@@ -125,6 +188,47 @@ def test_a_motor_comes_to_its_speed_as_its_line_says(method):
     assert (np.diff(braking.v[:, 0]) <= 1e-12).all() or braking.v[-1, 0] == pytest.approx(5.0)
 
 
+def geared_arm(ratio, rotor, apart, **drive):
+    """Two links, the first driven by a motor at the wall: its rotor as a body with a gear, or as armature."""
+    tree = vt.Tree("geared arm")
+    shoulder = vt.rx("shoulder", armature=0.0 if apart else ratio**2 * rotor)
+    link = tree.world.add(shoulder, vt.body("upper", 1.3, (0.02, 0.03, 0.01), com=(0, 0.1, -0.2)))
+    link.add(vt.tz(-0.5), vt.ry("elbow"), vt.body("lower", 0.7, (0.01, 0.02, 0.03), com=(0.05, 0, -0.2)))
+    if apart:
+        tree.world.add(vt.tx(-0.3), vt.rx("motor"), vt.body("rotor", 0.1, (rotor, rotor, rotor)))
+        tree.constrain(vt.gear("motor", "shoulder", ratio))
+    tree.load(vt.Drive("shoulder", target="goal", **drive), vt.Drive("elbow", 3.0, 0.2, target=0.4))
+    return tree.compile()
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+@pytest.mark.parametrize("limits", [{}, {"effort_limit": 2.0}, {"effort_limit": 2.0, "velocity_limit": 2.5}])
+def test_a_rotor_behind_a_gear_is_armature(method, limits):
+    """The step of both is the same map: they differ by what the solver leaves."""
+    ratio, rotor, inputs = -60.0, 3e-5, {"goal": lambda t: 0.6 * np.sin(5 * t)}
+    two, one = (geared_arm(ratio, rotor, apart, kp=90.0, kd=4.0, **limits) for apart in (True, False))
+    given = {"duration": 1.0, "dt": 0.005, "method": method, "inputs": inputs}
+    if method != "rk4":
+        given["tolerance"] = 1e-12
+    both, alone = vt.simulate(two, **given), vt.simulate(one, **given)
+    at = [two.joint(name).q_slice.start for name in ("shoulder", "elbow")]
+    np.testing.assert_allclose(both.q[:, at], alone.q, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(both.q[:, two.joint("motor").q_slice.start], ratio * alone.q[:, 0], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(both.energy, alone.energy, rtol=0, atol=1e-7)
+    bare = vt.simulate(geared_arm(ratio, 0.0, False, kp=90.0, kd=4.0, **limits), **given)
+    assert np.abs(bare.q - alone.q).max() > 1e-2
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_a_gear_turns_the_limits_of_a_motor_into_those_of_the_joint(method):
+    goal = {"kp": 1e4, "target": 1e3}
+    motor, joint = (turning(**goal, **more) for more in (
+        {"effort_limit": 0.04, "velocity_limit": 150.0, "gear": 50.0},
+        {"effort_limit": 0.04 * 50.0, "velocity_limit": 150.0 / 50.0}))  # fmt: skip
+    runs = [vt.simulate(model, duration=1.0, dt=0.01, method=method) for model in (motor, joint)]
+    assert runs[0].q.tobytes() == runs[1].q.tobytes() and 2.0 < runs[0].v[-1, 0] < 3.0
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_stiff_drives_at_their_limits_are_solved(method):
     """Targets that jump, gains far beyond what dt resolves, small efforts: Newton's iteration never cycles."""
@@ -136,6 +240,45 @@ def test_stiff_drives_at_their_limits_are_solved(method):
         rows = np.repeat(rng.uniform(-1, 1, (20, len(drives))), 10, axis=0)
         run = vt.simulate(model, q, v, duration=2.0, dt=0.01, method=method, inputs=rows, order=2)
         assert np.isfinite(run.q).all()
+
+
+@pytest.mark.parametrize("method", ["rk4", "rk8", "semi-implicit-euler"])
+@pytest.mark.parametrize("limits", [{"effort_limit": 1.5}, {"effort_limit": 1.5, "velocity_limit": 1.2}])
+def test_explicit_methods_have_the_limits(method, limits):
+    flat, q, v = random_tree(7, nbody=4, kinds=SINGLE)
+    drives = tuple(vt.Drive(name, 30.0, 1.0, target=0.4, **limits) for name in singles(flat))
+    model = vt.Model(replace(flat, loads=drives))
+    exact = vt.simulate(model, q, v, duration=0.5, dt=1e-4)
+    run = vt.simulate(model, q, v, duration=0.5, dt=1e-3 if method != "semi-implicit-euler" else 2e-5, method=method)
+    assert np.abs(model.difference(exact.q[-1], run.q[-1])).max() < 2e-4
+    free = vt.simulate(vt.Model(replace(flat, loads=tuple(vt.Drive(d.joint, 30.0, 1.0, target=0.4) for d in drives))),
+                       q, v, duration=0.5, dt=1e-3, method="rk4")  # fmt: skip
+    assert np.abs(model.difference(free.q[-1], run.q[-1])).max() > 1e-2
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_forces_of_drives_of_a_run_and_of_a_state(method):
+    """The monitor has the mean over the substeps; where forces change slowly, that is the force in the middle."""
+    model, q, v, drives = driven_tree(2, gravity=True, effort_limit=7.0)
+    goal = {"goal": lambda t: 0.3 * np.sin(2 * t)}
+    model = vt.Model(replace(model.flat, loads=(*(replace(d, kp=5.0, kd=0.3) for d in drives[1:]),
+                                                vt.Drive(drives[0].joint, 20.0, 0.5, target="goal"))))  # fmt: skip
+    ways = ({"order": 2}, {"order": 4}, {"halvings": 2}) if method != "rk4" else ({},)
+    for more in ways:
+        given = {"duration": 0.2, "dt": 0.002, "method": method, "inputs": goal, **more}
+        run = vt.simulate(model, q, v, monitors="drive_forces", **given)
+        force = run.monitors["drive_forces"]
+        if method == "rk4":
+            assert np.isnan(force).all()
+            continue
+        rows = zip(run.t, run.q, run.v, strict=True)
+        at = np.array([model.drive_forces(*state, inputs=[goal["goal"](t)]) for t, *state in rows])
+        # a drive that comes to its limit within a step has a kink there
+        smooth = (np.abs(at[1:]) == 7.0) == (np.abs(at[:-1]) == 7.0)
+        off = np.abs(force - (at[1:] + at[:-1]) / 2)
+        assert off[smooth].max() < 1e-4 and off.max() < 1e-2 and smooth.mean() > 0.98
+        assert vt.simulate(model, q, v, **given).q.tobytes() == run.q.tobytes()
+    assert np.abs(force).max() > 1 or method == "rk4"
 
 
 def test_accelerations_have_the_drives():
@@ -196,7 +339,10 @@ def test_drives_by_patterns():
     sim.step(targets={names[1]: 0.5})
     assert sim.inputs[1] == 0.5 and sim.inputs[0] == goal[0]
     limited = model.with_drives({"*": (100, 2)}, effort_limits=True)
-    assert [d.effort_limit for d in limited.drives] == [float(np.ravel(j.effort)[0]) for j in model.joints]
+    efforts = [float(np.ravel(j.effort)[0]) for j in model.joints]
+    assert [d.effort_limit for d in limited.drives] == efforts
+    geared = model.with_drives({"*": {"kp": 100, "gear": 20.0}}, effort_limits=True)
+    np.testing.assert_allclose([d.effort_limit * d.gear for d in geared.drives], efforts, rtol=1e-15)
 
 
 def test_drives_of_reduced_and_euler_models():
@@ -209,6 +355,38 @@ def test_drives_of_reduced_and_euler_models():
     assert sim.q.tobytes() == run.q[-1].tobytes()
     floating = vt.load_urdf(vt.find_robot("arm6"), base="free").euler().with_drives({"*": (50, 1)})
     assert isinstance(floating, vt.EulerModel)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "rk4"])
+def test_drives_of_leaders_and_followers(method):
+    """The motion is that of the model whose followers are constraints, with a drive on the leader or on a follower."""
+    full = vt.load_urdf(vt.find_robot("panda"), mimic="constraints")
+    follower = next(joint.name for joint in full.joints if joint.mimic)
+    leader = full.joint(follower).mimic[0]
+    arm = full.joints[1].name
+    drives = (vt.Drive(arm, 60.0, 3.0, target=0.2), vt.Drive(leader, 300.0, 5.0, target=0.02, effort_limit=3.0),
+              vt.Drive(follower, 100.0, 2.0, target=0.03))  # fmt: skip
+    driven = vt.Model(replace(full.flat, loads=drives))
+    given = {"duration": 0.3, "dt": 2e-3, "method": method}
+    if method != "rk4":
+        given["tolerance"] = 1e-12
+    whole, part = vt.simulate(driven, **given), vt.simulate(driven.reduced(), **given)
+    np.testing.assert_allclose(part.system.expand(part.q[-1]), whole.q[-1], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(driven.reduced().drive_forces(part.q[-1], part.v[-1]),
+                               driven.drive_forces(whole.q[-1], whole.v[-1]), rtol=0, atol=1e-6)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_drives_of_a_model_in_angles(method):
+    """The base moves as x, y, z and angles: the same robot, other coordinates."""
+    flat, q, v = random_tree(6, nbody=5, kinds=SINGLE, base="free")
+    flat = replace(flat, loads=tuple(vt.Drive(name, 50.0, 1.0, target=0.3) for name in singles(flat)))
+    native, angles = vt.Model(flat), vt.Model(flat).euler()
+    given = {"duration": 0.3, "dt": 1e-3, "method": method}
+    one, other = vt.simulate(native, q, v, **given), vt.simulate(angles, *angles.from_native(q, v), **given)
+    q, v = angles.to_native(other.q[-1], other.v[-1])
+    assert np.abs(native.difference(one.q[-1], q)).max() < 1e-4
+    np.testing.assert_allclose(angles.drive_forces(other.q[-1], other.v[-1]), native.drive_forces(q, v), rtol=1e-9)
 
 
 def test_drives_in_pickles_and_resumed_runs(tmp_path):
@@ -229,8 +407,9 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
 def test_a_tree_with_drives_is_written_and_read():
     tree = vt.Tree("driven")
     tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
-    tree.world.add(vt.rx("b"), vt.tz(-1.0), vt.body("two", 1.0))
-    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("b", 1.0))
+    for name in "bc":
+        tree.world.add(vt.rx(name), vt.tz(-1.0), vt.body(f"of {name}", 1.0))
+    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("b", 1.0), vt.Drive("c", 1.0, 0, 5, 6, "b", 0, 30.0))
     again = vt.read_sexpr(vt.write_sexpr(tree))
     assert again.compile() == tree.compile() and again.loads == tree.loads
 
@@ -251,6 +430,14 @@ FIRST = ARM.joints[0].name
         (lambda: ARM.with_drives({"*_kne_*": (1, 2)}), "no driven joint"),
         (lambda: ARM.with_drives({FIRST: (1, 2, 3)}), "finite numbers .kp, kd."),
         (lambda: ARM.with_drives({FIRST: (1, np.nan)}), "finite numbers .kp, kd."),
+        (lambda: ARM.with_drives({FIRST: {"kd": 2}}), "a mapping with kp"),
+        (lambda: ARM.with_drives({FIRST: (-1, 2)}), f'kp of the drive on joint "{FIRST}" is -1'),
+        (lambda: ARM.with_drives({FIRST[:-1]: (1, 2)}), f'did you mean "{FIRST}"'),
+        (lambda: vt.Drive("a", 1.0, gear=0), "gear of the drive"),
+        (lambda: vt.Drive("a", 1.0, gear=np.inf), "gear of the drive"),
+        (lambda: ARM.with_drives({"*": (1, 2)}).drive_forces(ARM.neutral(), ARM.zero_velocity(), inputs=[1.0]),
+         "inputs has shape"),
+        (lambda: vt.Simulation(ARM.with_drives({"*": (1, 2)}), dt=0.01).step(targets=[1.0]), "targets has shape"),
         (lambda: ARM.with_drives({FIRST: {"kp": 1, "gain": 2}}), "gain"),
         (lambda: ARM.with_drives({FIRST: (1, 2)}).with_drives({FIRST: (1, 2)}), "has a drive already"),
         (lambda: ARM.with_drives(3), "gains"),

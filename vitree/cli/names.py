@@ -22,8 +22,8 @@ PLOTS = ("energy", "energy-error", "momentum", "coordinates", "phase", "constrai
 OF_COMPARISONS = ("comparison", "error", "order", "work-precision")
 #: Options of methods that are given by --option.
 METHOD_OPTIONS = (
-    "tolerance", "norm", "max_iterations", "guess", "kinetic", "alpha", "residual", "caching", "adapt", "rate",
-    "density", "inertia", "energy", "map", "tangent", "rtol", "atol", "max_step",
+    "tolerance", "norm", "max_iterations", "guess", "kinetic", "springs", "alpha", "residual", "caching", "adapt",
+    "rate", "density", "inertia", "energy", "map", "tangent", "rtol", "atol", "max_step",
 )  # fmt: skip
 SOLVERS = ("auto", "recursive-newton", "newton", "frozen", "broyden", "riqn")
 ROBOT_FILES = (".urdf", ".xacro", ".sexpr")

@@ -157,13 +157,16 @@ class CompiledIntegrator(Integrator):
         return self.stepper.state()[1:]
 
     def look(self):
-        t, q, v = self.stepper.state()
-        return (t, q, v) if not self.uses_momentum or self.stepper.velocity_here(v) else super().look()
+        return self.stepper.look(self.uses_momentum) or super().look()
+
+    def command(self, torque, inputs):
+        if not self.stepper.command(torque, inputs):
+            super().command(torque, inputs)
 
     def advance(self, steps):
-        steps = steps_of(steps)
+        steps = steps if type(steps) is int and steps > 0 else steps_of(steps)
         while steps > 0:
-            count = min(MOST_AT_ONCE, steps)
+            count = steps if steps < MOST_AT_ONCE else MOST_AT_ONCE
             if status := self.stepper.go(count, None, None):
                 raise self._stopped(status)
             steps -= count

@@ -15,6 +15,7 @@ from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
+from vitree.model.stiffness import spring_rate
 from vitree.wording import keyword, named
 
 SOLVERS: dict[str, int] = scalar().SOLVERS
@@ -47,6 +48,8 @@ NORMS = ("momentum", "energy")
 LEAST_INERTIA = 1e-12
 #: Values of the option ``kinetic``.
 KINETIC = ("twist", "split")
+#: Values of the option ``springs``.
+SPRINGS = ("nodes", "averaged")
 #: Options that go with ``adapt``.
 _MORE = ("rate", "density", "inertia", "energy")
 
@@ -201,8 +204,10 @@ class Variational(CompiledIntegrator):
 class LinearTime(Variational):
     """The Lie-group trapezoid, residual and exact Newton direction in O(n), on every joint kind.
 
-    Potentials act half at each node, explicitly: a spring of frequency w [rad/s] needs h w < 2. Joint damping and
-    friction are solved for.
+    Potentials act half at each node, explicitly: a spring of frequency w [rad/s] needs h w < 2. With
+    ``springs="averaged"`` springs, attractions and potentials in Python are taken at means of the nodes and solved for;
+    only the tension F of a spring of length l, which swings a mass m from side to side, needs h^2 F < 4 m l then. Joint
+    damping, friction and drives are solved for.
 
     References
     ----------
@@ -215,6 +220,8 @@ class LinearTime(Variational):
         "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
         "fixed bases), or split (its centre of mass moves straight and the body turns about it: errors do not grow "
         "with the speed of the whole; default of what moves freely along a direction)",
+        "springs": "where springs, attractions and potentials in Python act: nodes (half at each node, explicitly; "
+        "default), or averaged (at means of the nodes, solved for: dt may be far beyond their 1/frequency)",
     }
 
     def _prepare(self):
@@ -222,11 +229,24 @@ class LinearTime(Variational):
         self.kinetic = one_of("kinetic", self.chosen.get("kinetic", default), KINETIC)
         if self.kinetic == "split":
             self.default_norm = "energy"
-        self.stepper = self._make("LinearTimeStepper", **self._solver_options(), split=self.kinetic == "split")
+        self.springs = one_of("springs", self.chosen.get("springs", "nodes"), SPRINGS)
+        self.stepper = self._make(
+            "LinearTimeStepper", **self._solver_options(), split=self.kinetic == "split",
+            averaged=self.springs == "averaged",
+        )  # fmt: skip
+
+    def _remedy(self):
+        share = self.dt * spring_rate(self.model, self.stepper.state()[1]) if self.springs == "nodes" else 0.0
+        if share > 1:
+            return (
+                "give " + option("springs", "averaged") + f", since springs are stiff (dt is {share:.2g} times their "
+                "1/frequency), or " + super()._remedy()
+            )
+        return super()._remedy()
 
     @property
     def settings(self):
-        return {"kinetic": self.kinetic, **super().settings}
+        return {"kinetic": self.kinetic, "springs": self.springs, **super().settings}
 
 
 @reusable

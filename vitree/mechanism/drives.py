@@ -33,11 +33,15 @@ class Drive(_OnJoint, word="drive"):
         The target, or the name of an input that is.
     target_rate : float or str [m/s or rad/s]
         The rate of the target, or the name of an input.
+    gear : float [-]
+        Turns of the motor to one of the joint, or radians to a metre. The limits are those of the motor: at the joint
+        the effort is ``gear`` times as large, and the speed as small. Gains, target and force are those of the joint.
+        The inertia of the rotor is the joint's armature, gear^2 times that at the motor.
 
     Raises
     ------
     ModelError
-        If a gain is negative or not finite, or a limit is not positive.
+        If a gain is negative or not finite, or a limit or the gear is not positive.
 
     References
     ----------
@@ -51,6 +55,7 @@ class Drive(_OnJoint, word="drive"):
     velocity_limit: float = math.inf
     target: float | str = 0.0
     target_rate: float | str = 0.0
+    gear: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("kp", "kd"):
@@ -59,9 +64,9 @@ class Drive(_OnJoint, word="drive"):
                 given = shown(getattr(self, name))
                 raise ModelError(f"{name} of the {self.name} is {given}; a gain is a finite number, zero or more")
             object.__setattr__(self, name, value)
-        for name in ("effort_limit", "velocity_limit"):
+        for name in ("effort_limit", "velocity_limit", "gear"):
             value = real(getattr(self, name))
-            if not value > 0:
+            if not value > 0 or (name == "gear" and value == math.inf):
                 raise ModelError(f"{name} of the {self.name} is {shown(getattr(self, name))}; it must be positive")
             object.__setattr__(self, name, value)
         if self.velocity_limit < math.inf and self.effort_limit == math.inf:

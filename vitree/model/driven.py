@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, mapping, plain_scalar, shown
+from vitree.arguments import entries, mapping, plain_scalar, real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.wording import Argument, named
 
 #: Fields of a drive that a pattern can have.
-FIELDS = ("kp", "kd", "effort_limit", "velocity_limit")
+FIELDS = ("kp", "kd", "effort_limit", "velocity_limit", "gear")
 #: Behind the base's name, the names of the joints of a base that is "euler".
 MOVES = ("_tx", "_ty", "_tz", "_rz", "_ry", "_rx")
 
@@ -59,8 +59,9 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, targe
                 raise ModelError(f'the joint "{joint.name}" has a drive already')
             given = _gains_of(pattern, value)
             effort = float(np.ravel(joint.effort)[0]) if effort_limits and joint.effort else math.inf
-            if effort < math.inf and effort > 0:
-                given.setdefault("effort_limit", effort)
+            if 0 < effort < math.inf and "effort_limit" not in given:
+                gear = real(given.get("gear", 1.0))
+                given["effort_limit"] = effort / gear if gear > 0 else effort
             if target_rates:
                 given["target_rate"] = target_of(joint.name) + " rate"
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
@@ -78,8 +79,6 @@ def _base_of(model: Any) -> tuple[str, ...]:
 
 def _none_found(model: Any, pattern: str, names: list[str]) -> None:
     """Raise the error of a pattern that no joint has."""
-    if any(fnmatchcase(name, pattern) for name in _base_of(model)):
-        raise ModelError(f'"{pattern}" fits joints of the floating base alone; give their names to drive them')
     if pattern in model.joint_names:
         kinds = {joint.name: joint for joint in model.joints}
         joint = kinds[pattern]
@@ -87,6 +86,8 @@ def _none_found(model: Any, pattern: str, names: list[str]) -> None:
         if pattern in model.kinematic_names:
             why = "it moves as prescribed"
         raise ModelError(f'a drive on "{pattern}" is not possible: {why}')
+    if any(fnmatchcase(name, pattern) for name in _base_of(model)):
+        raise ModelError(f'"{pattern}" fits joints of the floating base alone; give their names to drive them')
     raise UnknownNameError("driven joint", pattern, names)
 
 

@@ -78,7 +78,8 @@ def lower_drives(index: Index, loads: tuple) -> DriveList:
         where = index.one_coordinate(load.joint, load.name)
         if index.flat.kinematic[where["iv"]]:
             raise ModelError(f'the {load.name} does nothing: "{load.joint}" moves as prescribed')
-        row = {"kp": load.kp, "kd": load.kd, "effort": load.effort_limit, "speed": load.velocity_limit, **where}
+        effort, speed = load.effort_limit * load.gear, load.velocity_limit / load.gear
+        row = {"kp": load.kp, "kd": load.kd, "effort": effort, "speed": speed, **where}
         for name, constant, value in (("target", "goal", load.target), ("rate", "goal_rate", load.target_rate)):
             row |= {name: inputs[value]} if isinstance(value, str) else {constant: value}
         rows.append(row)

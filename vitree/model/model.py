@@ -294,10 +294,10 @@ class Model(System):
         gains : mapping of pattern to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
             Patterns of names, such as ``"*_knee_*"``; of several that fit the first counts. Joints of several
             coordinates, prescribed ones, followers, and the six joints of a base that is "euler" are left out by
-            patterns; the last are driven by their names. Instead of (kp, kd) a mapping with
-            kp, kd, effort_limit, velocity_limit.
+            patterns; the last are driven by their names. Instead of (kp, kd) a mapping with kp, kd, effort_limit,
+            velocity_limit, gear; see :class:`vitree.Drive`.
         effort_limits : bool
-            Whether drives keep the effort limits of their joints.
+            Whether drives keep the effort limits of their joints, which are those at the joint.
         target_rates : bool
             Whether the rates of the targets are inputs as well, named ``"<joint> target rate"`` [m/s or rad/s].
 
@@ -854,6 +854,26 @@ class Model(System):
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         return Accelerations(a, multipliers)
+
+    def drive_forces(
+        self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
+    ) -> np.ndarray:
+        """Return the forces of ``drives`` at a state, within their limits [N or N m].
+
+        Those of a step, which a variational method solves for, are the monitor "drive_forces".
+
+        Parameters
+        ----------
+        inputs : (nu,) array or mapping of names to numbers, optional
+            Values of ``input_names``, the targets [m or rad] among them; zero if not given.
+
+        Raises
+        ------
+        UnknownNameError
+            If an input is not known.
+        """
+        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        return self._field(None, resolve_inputs(self, inputs)).drive_forces_at(0.0, q, v)
 
     @functools.cached_property
     def _apart(self) -> reactions.Apart:

@@ -271,6 +271,11 @@ class ReducedModel(Model, made_by="reduced"):
         a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
         return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
 
+    def drive_forces(
+        self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
+    ) -> np.ndarray:
+        return self.full.drive_forces(self._q(q), self._v(v, "v"), inputs=inputs)
+
     # the signature of Model.joint_reactions, which this overrides
     @finite_result
     def joint_reactions(

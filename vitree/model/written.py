@@ -313,7 +313,7 @@ class Mapped(WrittenParts):
         return super().energy(self._native(q)[0])
 
     def hessian(self, q):
-        return differences(self.rest, q, len(q)).T
+        return np.ascontiguousarray(differences(self.rest, q, len(q)).T)
 
     def tangent(self, t, q, v, u):
         total = lambda at, rate: self.rest(at) + self.move(t, at, rate, u)  # noqa: E731

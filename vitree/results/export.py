@@ -103,7 +103,8 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
         if name == "t":
             given["step_end"] = "step", values, {"units": "s"}
         else:
-            dims = ("step", "certificate_part" if name == "certificate" else "part")[: values.ndim]
+            columns = {"certificate": "certificate_part", "drive_forces": "drive"}.get(name, "part")
+            dims = ("step", columns)[: values.ndim]
             rows[f"monitor_{name}"] = dims, values, {"units": UNITS[name]} if name in UNITS else {}
     if "certificate" in traj.monitors:
         given["certificate_part"] = list(CERTIFICATE)

@@ -46,7 +46,8 @@ _CHANNELS = {
         residual=_NUMBER, q=_NAMED, v=_NAMED, p=_NAMED, constraint=_NAMED, multipliers=_NAMED)),
     "/monitors": ("vitree.Monitors", _object(
         timestamp=_TIME, energy=_NUMBER, momentum=_BOTH, constraint=_NUMBER, residual=_NUMBER, iterations=_NUMBER,
-        contraction=_NUMBER, certificate=_object(**dict.fromkeys(CERTIFICATE, _NUMBER)))),
+        contraction=_NUMBER, certificate=_object(**dict.fromkeys(CERTIFICATE, _NUMBER)),
+        drive_forces={"type": "array", "items": _NUMBER})),
 }  # fmt: skip
 
 
@@ -160,4 +161,6 @@ def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
             content["momentum"] = _spatial(traj.monitors["momentum"][k])
         if "certificate" in traj.monitors:
             content["certificate"] = _finite(CERTIFICATE, traj.monitors["certificate"][k])
+        if "drive_forces" in traj.monitors and np.isfinite(traj.monitors["drive_forces"][k]).all():
+            content["drive_forces"] = traj.monitors["drive_forces"][k].tolist()
         yield nanoseconds, "/monitors", content

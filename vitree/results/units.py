@@ -27,7 +27,7 @@ CERTIFICATE = {"turn": "rad", "distance": "1"}
 #: Units of the other columns, and of the monitors with the same names.
 UNITS = {
     "kinetic": "J", "potential": "J", "energy": "J", "iterations": "1", "residual": "kg m/s or kg m^2/s",
-    "constraint": "m or rad", "multiplier": "N or N m", "contraction": "1",
+    "constraint": "m or rad", "multiplier": "N or N m", "contraction": "1", "drive_forces": "N or N m",
 }  # fmt: skip
 
 

@@ -105,21 +105,20 @@ class Between:
 
     def _happen(self, at: int) -> int:
         """Let happen all that does before the step ``at``; return the step before or in which something does next."""
-        seen, changed = None, False
+        seen, changed, ahead = None, False, NEVER
         for one in self._controllers:
             if at % one.every == 0:
                 seen = self.integrator.look() if seen is None else (seen[0], seen[1].copy(), seen[2].copy())
-                one.ask(at, *seen)
-            changed = one.arrived(at) or changed
+                changed = one.ask(at, *seen) or changed
+            if one.coming:
+                changed = one.arrived(at) or changed
+            ahead = min(ahead, one.next(at))
         if changed:
             self.command()
-        ahead = NEVER
         if self.events:
             while self._next_event() == at and self.events[self.done].rest == 0.0:
                 self._event()
-            ahead = self._next_event()
-        for one in self._controllers:
-            ahead = min(ahead, one.next(at))
+            ahead = min(ahead, self._next_event())
         return ahead
 
     def _parts(self, at: int) -> None:

@@ -188,6 +188,7 @@ class _Table:
                 *([notes.momentum_note(model)] if free else []),
                 *truth.notes,
                 *notes.friction_notes(model, self.run.q0, max(self.dts)),
+                *notes.spring_notes(model, self.run.q0, max(self.dts)),
                 *notes.failure_notes(row["reason"] for row in rows),
                 *notes.warning_notes(self.trajectories),
             ),

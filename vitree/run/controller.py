@@ -118,8 +118,8 @@ class Held:
         tick = at - at % self.every + self.every
         return min(tick, self.coming[0][0]) if self.coming else tick
 
-    def ask(self, at: int, t: float, q: np.ndarray, v: np.ndarray) -> None:
-        """Ask before the step ``at``; the answer comes later, or at once."""
+    def ask(self, at: int, t: float, q: np.ndarray, v: np.ndarray) -> bool:
+        """Ask before the step ``at``; return whether the answer acts at once. Others come later."""
         found: Any
         try:
             found = self.function(t, q, v)
@@ -129,7 +129,11 @@ class Held:
             raise self.asked.raised(error, (t, q, v)) from error
         if not plain(found, self.size):
             found = self.asked.numbers(found, (t, q, v))
-        self.coming.append((at + self.late, found.copy()))
+        if self.late or self.coming:
+            self.coming.append((at + self.late, found.copy()))
+            return False
+        self.value = found.copy()
+        return True
 
     def arrived(self, at: int) -> bool:
         """Let answers act that do so before the step ``at``; return whether another value acts."""

@@ -14,7 +14,7 @@ from vitree.model.system import System
 from vitree.results.units import CERTIFICATE
 from vitree.wording import Argument
 
-#: Name of a quantity -> number of columns (0: a plain array) and meaning.
+#: Name of a quantity -> number of columns (0: a plain array; None: one for each drive) and meaning.
 MONITORS = {
     "energy": (0, "kinetic plus potential energy at the step's end [J]"),
     "momentum": (6, "angular momentum about the world's origin and linear momentum"),
@@ -24,10 +24,12 @@ MONITORS = {
     "contraction": (0, "ratio of the last two residuals; NaN if there was only one"),
     "certificate": (len(CERTIFICATE), "largest turn of a joint [rad], and distance from the dynamics' prediction as a "
                                       "share of the most that is certified; NaN where it is not asked for"),
+    "drive_forces": (None, "mean forces of the drives in the step, of `model.drives` [N or N m]; NaN with methods that "
+                           "take forces at their stages: `model.drive_forces` gives those"),
 }
 
 
-#: Numbers that a stepper shows of each step: the contraction, and the two of the certificate.
+#: Numbers that a stepper shows of each step before the forces of drives: the contraction, and the certificate's two.
 WATCHED = 3
 
 
@@ -64,12 +66,15 @@ class Monitors:
         self.names = monitors_of(names)
         self.model, self.done = model, 0
         self.arrays = {"t": np.empty(steps)}
-        self.arrays |= {name: np.empty((steps, n) if (n := MONITORS[name][0]) else steps) for name in self.names}
-        self.watched = np.empty((0, WATCHED))
+        drives = len(getattr(model, "drives", ()))
+        for name in self.names:
+            columns = MONITORS[name][0]
+            self.arrays[name] = np.empty(steps if columns == 0 else (steps, drives if columns is None else columns))
+        self.watched = np.empty((0, WATCHED + drives))
 
     def rows_for(self, records: Records, count: int) -> Records:
         """Room for ``count`` states, as ``records`` have them."""
-        self.watched = np.full((count, WATCHED), np.nan)
+        self.watched = np.full((count, self.watched.shape[1]), np.nan)
         kept = {name: getattr(records, name) for name in COLUMNS}
         columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
         return Records(**columns)
@@ -81,7 +86,8 @@ class Monitors:
         if here.stop > len(self.arrays["t"]):
             self._grow(max(here.stop, 3 * len(self.arrays["t"]) // 2))
         simple = {name: getattr(every, name) for name in ("t", "residual", "iterations")}
-        simple["contraction"], simple["certificate"] = self.watched[:, 0], self.watched[:, 1:]
+        simple["contraction"], simple["certificate"] = self.watched[:, 0], self.watched[:, 1:WATCHED]
+        simple["drive_forces"] = self.watched[:, WATCHED:]
         for name, rows in simple.items():
             if name in self.arrays:
                 self.arrays[name][here] = rows[:n]

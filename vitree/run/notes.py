@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from vitree.model.model import Model
+from vitree.model.stiffness import spring_rate
 from vitree.model.system import System, freedom_of
 from vitree.run.trajectory import Trajectory
 
@@ -51,6 +52,18 @@ def friction_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
         f"The friction of {stiff} joint{'s' * (stiff != 1)} is too stiff for dt = {dt:g} s "
         f"({dt * rate.max():.2g} times faster than a step). Explicit methods lose accuracy and order, implicit ones "
         "some of it. Leave friction out or raise friction_velocity to see their own order."
+    ]
+
+
+def spring_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
+    """Return a note if springs at q0 are too stiff for explicit steps of dt [s]."""
+    share = dt * spring_rate(model, q0) if isinstance(model, Model) else 0.0
+    if share <= 1.0:
+        return []
+    return [
+        f"A spring is stiff for dt = {dt:g} s: dt is {share:.2g} times its 1/frequency. Explicit methods, and "
+        'linear-time with springs="nodes", are inaccurate above 1 and unstable above 2 times it. linear-time with '
+        'springs="averaged" and midpoint solve for springs.'
     ]
 
 

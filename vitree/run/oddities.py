@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
@@ -19,8 +21,11 @@ def halving_warnings(count: int, between: tuple[float, float] | None, steps: int
     ]
 
 
-def energy_warnings(energies: np.ndarray) -> list[str]:
-    """Say that the energy of a conservative system changes too much; rows of energies (n, ...) at the records [J]."""
+def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str]:
+    """Say that the energy of a conservative system changes too much; rows of energies (n, ...) at the records [J].
+
+    ``stiff`` is asked whether springs are why, which the method could solve for.
+    """
     kinetic, total = energies[:, 0], energies[:, 0] + energies[:, 1]
     sound = np.isfinite(total)
     if not sound.any():
@@ -32,5 +37,5 @@ def energy_warnings(energies: np.ndarray) -> list[str]:
     return [
         f"The energy changes by up to {change:.3g} J, more than half of the largest kinetic energy, "
         f"{kinetic.max():.3g} J, though nothing drives or damps the motion. The steps are too long for it: use a "
-        "smaller dt."
+        "smaller dt" + (', or springs="averaged", which solves for the springs.' if stiff() else ".")
     ]

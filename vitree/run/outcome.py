@@ -10,6 +10,8 @@ import numpy as np
 from vitree._core import scalar
 from vitree.integrators.base import FEW_ROWS, Records
 from vitree.integrators.compiled import ORDINARY, checkpoint_of
+from vitree.model.model import Model
+from vitree.model.stiffness import spring_rate
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
@@ -189,7 +191,16 @@ class Outcome:
 
     def _warnings(self) -> list[str]:
         odd = halving_warnings(self.halved, self.between, self.steps)
-        return odd + (energy_warnings(self.energies) if self._keeps_energy and self.system.conservative else [])
+        keeps = self._keeps_energy and self.system.conservative
+        return odd + (energy_warnings(self.energies, self._has_stiff_springs) if keeps else [])
+
+    def _has_stiff_springs(self) -> bool:
+        """Whether springs that steps take at their nodes are too fast for them at the start."""
+        model: Any = self.system
+        by: Any = self._by or self._facts
+        if by.settings.get("springs") != "nodes" or not isinstance(model, Model):
+            return False
+        return self._of_steps[0].dt * spring_rate(model, self.records.q[0]) > 1
 
     @property
     def monitors(self) -> dict[str, np.ndarray] | None:

@@ -63,7 +63,7 @@ cdef struct Solve:      # intermediate results of the elimination and of the bac
     Vec3 Wn
     Vec3 Wf
     Vec3 z2             # the joint's axis at node 2
-    Vec3 n              # wrench of the subtree, in lt_weight and in lt_solve
+    Vec3 n              # wrench of the subtree, in lt_hand_in and in lt_solve
     Vec3 f
     Vec3 w              # displacement of the body
     Vec3 v
@@ -111,7 +111,7 @@ cdef void lt_node(const vt_model* m, const vt_real* q, bint split, Node* node) n
 cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, Solve* s,
                     vt_real* weight) noexcept nogil:
     # generalised force of gravity and of wrenches on the bodies, (nbody, 6) about their origins or NULL
-    cdef int i, up
+    cdef int i
     if wrench == NULL and m.g[0] == 0.0 and m.g[1] == 0.0 and m.g[2] == 0.0:
         for i in range(m.nv):
             weight[i] = vt_set1(0.0)
@@ -122,8 +122,14 @@ cdef void lt_weight(const vt_model* m, const Node* node, const vt_real* wrench, 
         if wrench != NULL:
             s[i].n = add(s[i].n, load3(wrench + 6 * i))
             s[i].f = add(s[i].f, load3(wrench + 6 * i + 3))
+    lt_hand_in(m, node, s, weight)
+
+
+cdef inline void lt_hand_in(const vt_model* m, const Node* node, Solve* s, vt_real* out) noexcept nogil:
+    # leaves to root: the generalised force of the wrenches (n, f) on the bodies, which become those on the subtrees
+    cdef int i, up
     for i in range(m.nbody - 1, -1, -1):
-        joint_project(&m.body[i], node[i].R, s[i].n, s[i].f, weight)
+        joint_project(&m.body[i], node[i].R, s[i].n, s[i].f, out)
         up = m.body[i].parent
         if up >= 0:
             hand_down(s[i].n, s[i].f, node[i].t, &s[up].n, &s[up].f)
@@ -433,7 +439,7 @@ cdef void lt_factor(const LinearTimeStep* step, int first, int end, Signs* signs
 
 
 cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_real D) noexcept nogil:
-    # D + armature + (h/2) (damping + slopes of friction and drives), of a joint of one coordinate
+    # D + armature + (h/2) (damping + slopes of friction, drives and springs), of a joint of one coordinate
     D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv] + step.m.armature[b.iv])
     if step.slope != NULL:
         D = D + vt_set1(0.5 * step.h * step.slope[b.iv])
@@ -580,7 +586,7 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
             lt_jacobian_path(step, i, k, J)
         if b.parent >= 0:
             add_block(&step.solve[b.parent].A, &s.A, step.node[i].t, second_arm(step, i))
-    # less armature/h + (damping + slopes of friction and drives)/2
+    # less armature/h + (damping + slopes of friction, drives and springs)/2
     for i in range(m.nbody):
         b = &m.body[i]
         if joint_multi(b):

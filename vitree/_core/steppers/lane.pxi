@@ -42,14 +42,25 @@ cdef int prescribed_make(Prescribed* x, Memory memory, int nv) except -1:
     return 0
 
 
-cdef struct Servos:             # the drives at a trial of the step
+cdef struct Servos:             # drives, and springs that are solved for, at a trial of the step
     double* force               # (nv,) [N or N m]
     double* slope               # (nv,) -h dforce/dy, or NULL: there are none
+    bint ahead                  # accelerations are those of a step: see `acceleration_in_step`
+    double* ahead_y             # (nv,) h v
+    double* ahead_force         # the same as force and slope, there
+    double* ahead_slope
+    double* stiff               # (nv,) armature, and the slopes as some more of it
+    vt_model model              # that has it
+    double spent                # [s] the substeps of the step at hand so far, and (ndrive,) [N s or N m s] impulses
+    double* impulse
 
 
 cdef int servos_make(Servos* x, Memory memory, int count, int nv) except -1:
-    x.force = memory.scratch_reals(nv) if count else NULL
-    x.slope = memory.scratch_reals(nv) if count else NULL
+    x.slope, x.spent = NULL, 0.0
+    if count:
+        x.force, x.slope, x.ahead_y = memory.scratch_reals(nv), memory.scratch_reals(nv), memory.scratch_reals(nv)
+        x.ahead_force, x.ahead_slope = memory.scratch_reals(nv), memory.scratch_reals(nv)
+        x.stiff, x.impulse = memory.scratch_reals(nv), memory.scratch_reals(count)
     return 0
 
 
@@ -264,6 +275,7 @@ cdef struct Choices:            # how a variational step is solved
     double* share               # (stages,) of the step
     bint implicit               # forces that depend on velocities are taken at the solved-for middle
     int extra                   # rows by which loads couple the joints
+    bint stiff                  # springs are solved for: a poor guess has forces that never act, and its scale is not the step's
     bint links                  # they change little from step to step
     int required                # signs that a step's operator must have: SAME, or ODD where they say nothing
     Costs costs

@@ -14,6 +14,10 @@ cdef struct LinearTimeLane:             # what a lane owns of this discretisatio
     double* weight2
     double* force                       # (nv,) joint forces in the middle
     double* rhs                         # (nv,) p1 + (h/2) forces at node 1
+    Springs springs                     # that are solved for
+    double* qm                          # (nq,) the middle, where potentials written in Python are solved for
+    double* half                        # (nv,) y/2
+    double* written                     # (nv,) their force there
 
 
 cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, int stages) except -1:
@@ -31,18 +35,41 @@ cdef int linear_time_make(LinearTimeLane* x, Memory memory, const vt_model* m, i
 
 
 cdef class LinearTimeStepper(ComposedStepper):
-    """Steps of the linear-time variational integrator; the state is (q, p). ``split``: its kinetic energy."""
+    """Steps of the linear-time variational integrator; the state is (q, p).
 
+    ``split``: its kinetic energy. ``averaged``: potentials are taken at means of the nodes, and solved for.
+    """
+
+    cdef bint averaged
     cdef LinearTimeLane own
 
-    def __init__(self, *args, bint split=False, **options):
+    def __init__(self, *args, bint split=False, bint averaged=False, **options):
+        cdef Choices* c = &self.shared.choices
+        self.averaged, self.written = averaged, averaged and self.shared.user_rests
+        springs_make(&self.own.springs, self.memory, self.shared.load, self.shared.nload, averaged, self.written,
+                     self.shared.m)
+        if self.own.springs.joints and not self.shared.ndrive:
+            servos_make(&self.lane.servos, self.memory, self.own.springs.joints, self.nv)
         ComposedStepper.__init__(self, **options)
-        self.shared.choices.costs.correction, self.shared.choices.costs.factor = 1.7, 1.9
-        linear_time_make(&self.own, self.memory, self.shared.m, self.shared.choices.stages)
+        c.costs.correction, c.costs.factor = 1.7 + 0.03 * c.extra, 1.9 + 0.1 * c.extra
+        c.stiff = self.own.springs.joints > 0 or c.extra > 0
+        linear_time_make(&self.own, self.memory, self.shared.m, c.stages)
+        if self.written:
+            self.own.qm, self.own.half = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
+            self.own.written = self.memory.scratch_reals(self.nv)
         self.own.kernel.slope = self.lane.servos.slope
         self.own.kernel.split = split
         self.lane.bodies.predicts = self.moved() and not self.shared.choices.implicit
         self.own.force = self.memory.scratch_reals(self.nv) if self.moved() else self.lane.drive.tau
+
+    cdef int coupled_rows(self):
+        return self.own.springs.coupled + (self.nv if self.written else 0)
+
+    cdef double weight(self):
+        return ComposedStepper.weight(self) + springs_rounding(&self.own.springs)
+
+    cdef bint solves_forces(self) noexcept nogil:
+        return self.shared.choices.stiff or ComposedStepper.solves_forces(self)
 
     cdef int front_block(self):
         return 6
@@ -61,16 +88,85 @@ cdef class LinearTimeStepper(ComposedStepper):
     # ---- forces --------------------------------------------------------------------------------------
 
     cdef void node_weight(self, double t, const double* q, const Node* x, double* weight) noexcept nogil:
-        # generalised force at a node of gravity and of the loads that depend on q
+        # generalised force at a node of gravity and of the loads that depend on q, but for those that are solved for
         cdef Bodies* b = &self.lane.bodies
+        cdef bint loaded = self.own.springs.nodes > 0 if self.averaged else self.loaded()
         cdef int k
-        if self.loaded():
+        if loaded:
             forward_kinematics(self.shared.m, q, b.pose)
-            self.apply_to_bodies(RESTING, t, q, self.shared.zeros)
-        lt_weight(self.shared.m, x, b.wrench if self.loaded() else NULL, self.own.work, weight)
-        if self.loaded():
+            self.apply_list(self.own.springs.node, self.own.springs.nodes, RESTING, q, self.shared.zeros)
+            if not self.averaged:
+                self.apply_written(RESTING, t, q, self.shared.zeros)
+        lt_weight(self.shared.m, x, b.wrench if loaded else NULL, self.own.work, weight)
+        if loaded:
             for k in range(self.nv):
                 weight[k] += b.load_force[k]
+
+    cdef void spring_trial(self) noexcept nogil:
+        # the forces of what is solved for at a trial: on coordinates, with the drives', and others, as they are at node 1
+        cdef Springs* x = &self.own.springs
+        cdef double* y = self.lane.newton.y
+        if self.own.kernel.slope != NULL:
+            self.drive_trial(0.5)
+            spring_step(x, self.lane.state.q, y, self.lane.now.h, self.lane.servos.force, self.lane.servos.slope)
+        if x.pull != NULL:
+            memset(x.pull, 0, self.nv * sizeof(double))
+            pairs_pull(&self.own.kernel, x)
+        if self.written:
+            self.written_trial()
+
+    cdef void written_trial(self) noexcept nogil:
+        # pull += the potentials written in Python, asked at q_m
+        cdef int k
+        for k in range(self.nv):
+            self.own.half[k] = 0.5 * self.lane.newton.y[k]
+        lt_advance_q(self.shared.m, self.lane.state.q, self.own.half, self.own.qm)
+        memset(self.own.written, 0, self.nv * sizeof(double))
+        self.written_loads(RESTING, self.lane.clock.t + 0.5 * self.lane.now.h, self.own.qm, NULL, self.own.written)
+        self.add_halfway(1.0, self.own.springs.pull)
+
+    cdef void add_halfway(self, double sense, double* out) noexcept nogil:
+        # out += twice what their force at q_m is at node 1, or with the sense -1 at node 2
+        cdef double* Q = self.lane.bodies.inertial
+        cdef int i
+        memcpy(Q, self.own.written, self.nv * sizeof(double))
+        for i in range(self.shared.m.nbody):
+            halfway_force(&self.shared.m.body[i], self.own.half, sense, Q)
+        vt_add_row(self.nv, 1.0, Q, out)
+
+    cdef void written_rows(self) noexcept nogil:
+        # C = 1, R = -(h/2) d(pull)/dy of the potentials written in Python
+        cdef const vt_model* m = self.shared.m
+        cdef int k, j, i, l, n = self.nv
+        cdef double half = -0.5 * self.lane.now.h
+        cdef double[:, ::1] slopes
+        cdef double* R = self.lane.operator.R + self.own.springs.coupled * n
+        cdef double* C = self.lane.operator.C + self.own.springs.coupled * n
+        cdef double* column = self.lane.bodies.inertial
+        memset(C, 0, n * n * sizeof(double))
+        with gil:
+            try:
+                slopes = self.user.hessian(self.array(self.own.qm, self.nq))
+                for k in range(n):
+                    C[k * n + k] = 1.0
+                    for i in range(n):
+                        R[k * n + i] = 0.5 * half * slopes[k, i]
+            except BaseException as error:
+                self.fail(error)
+                return
+        for k in range(n):
+            # rows by displacements at q_m become rows by y
+            lt_end_row(m, self.own.half, 0, m.nbody, R + k * n)
+        for i in range(m.nbody):
+            if joint_multi(&m.body[i]):
+                j = m.body[i].iv
+                for k in range(n):
+                    for l in range(j, j + m.body[i].nv):
+                        column[l] = R[l * n + k]
+                    halfway_force(&m.body[i], self.own.half, 1.0, column)
+                    for l in range(j, j + m.body[i].nv):
+                        R[l * n + k] = column[l]
+                halfway_turn(&m.body[i], self.own.half, self.own.written, half, n, R + j * n + j)
 
     cdef bint rated(self) noexcept nogil:
         # whether loads depend on velocities
@@ -133,6 +229,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef int status
         if not self.own.started[0]:
             lt_node(self.shared.m, self.lane.state.q, self.own.kernel.split, self.own.node1)
+        pairs_place(&self.own.kernel, &self.own.springs)
         if self.lane.bodies.predicts:
             status = self.predict_middle(x.v, x.a, x.d)
             if status != OK:
@@ -148,12 +245,13 @@ cdef class LinearTimeStepper(ComposedStepper):
     cdef int open_node(self) noexcept nogil:
         self.middle_forces()
         lt_node(self.shared.m, self.lane.state.q, self.own.kernel.split, self.own.node1)
+        pairs_place(&self.own.kernel, &self.own.springs)
         self.node_weight(self.lane.clock.t, self.lane.state.q, self.own.node1, self.own.weight1)
         self.impel()
         return self.lane.now.cause
 
     cdef double evaluate(self) noexcept nogil:
-        # r = momentum at node 1, that of rotors with it, + damping and friction - (h/2) drives - rhs
+        # r = momentum at node 1, that of rotors with it, + damping and friction - (h/2) (drives and springs) - rhs
         cdef Newton* x = &self.lane.newton
         cdef LinearTimeStep* step = self.at(self.own.trial)
         cdef double least, e
@@ -165,18 +263,23 @@ cdef class LinearTimeStepper(ComposedStepper):
             self.impel()
         lt_trial(step, &least)
         lt_residual(step, self.own.rhs, x.r)
-        if self.shared.ndrive:
-            self.drive_trial(0.5)
+        self.spring_trial()
+        if step.slope != NULL:
             vt_add_row(self.nv, -0.5 * self.lane.now.h, self.lane.servos.force, x.r)
+        if self.own.springs.pull != NULL:
+            vt_add_row(self.nv, -0.5 * self.lane.now.h, self.own.springs.pull, x.r)
         e = largest(x.r, self.nv)
         x.now.turned = isfinite(e) and not least > 0.0
         return e if least > 0.0 and isfinite(e) else INFINITY
 
     cdef double measure(self) noexcept nogil:
-        # max(|p1|, (h/2) |weight|, (h/2) |force|, (h/2) |drive|): forces may balance each other, their terms do not
+        # max(|p1|, (h/2) |weight|, (h/2) |force|, (h/2) |drive|, (h/2) |spring|): forces may balance each other, their
+        # terms do not
         cdef double size = vt_max_nan(largest(self.own.weight1, self.nv), largest(self.own.force, self.nv))
-        if self.shared.ndrive:
+        if self.own.kernel.slope != NULL:
             size = vt_max_nan(size, largest(self.lane.servos.force, self.nv))
+        if self.own.springs.pull != NULL:
+            size = vt_max_nan(size, largest(self.own.springs.pull, self.nv))
         return vt_max_nan(largest(self.lane.state.x, self.nv), 0.5 * fabs(self.lane.now.h) * size)
 
     cdef double kinetic(self, Vec3* momentum) noexcept nogil:
@@ -198,8 +301,10 @@ cdef class LinearTimeStepper(ComposedStepper):
 
     cdef double impulse(self, int k) noexcept nogil:
         cdef double size = max(fabs(self.own.weight1[k]), fabs(self.own.force[k]))
-        if self.shared.ndrive:
+        if self.own.kernel.slope != NULL:
             size = max(size, fabs(self.lane.servos.force[k]))
+        if self.own.springs.pull != NULL:
+            size = max(size, fabs(self.own.springs.pull[k]))
         return 0.5 * fabs(self.lane.now.h) * size
 
     cdef int linearise(self) noexcept nogil:
@@ -207,6 +312,9 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef double* J = self.lane.operator.J
         cdef Signs signs
         cdef int k
+        self.couple_springs(step, True)
+        if self.lane.now.cause == CALLBACK_FAILED:
+            return CALLBACK_FAILED
         if self.shared.choices.solver == NEWTON:
             lt_jacobian(step, J)
             for k in range(self.nv):
@@ -217,6 +325,17 @@ cdef class LinearTimeStepper(ComposedStepper):
             lt_factor(step, self.shared.islands.range[2 * k], self.shared.islands.range[2 * k + 1], &signs)
         self.lane.operator.sound[0] = soundness(&signs)
         return OK
+
+    cdef void couple_springs(self, const LinearTimeStep* step, bint moved) noexcept nogil:
+        # C and R of a trial; moved: of one that is not at rest
+        cdef Operator* op = self.lane.operator
+        cdef int k
+        pairs_couple(step, &self.own.springs, op.C, op.R)
+        if moved:
+            for k in range(self.own.springs.coupled):
+                self.by_increments(0, self.shared.m.nbody, op.R + k * self.nv)
+        if self.written and moved:
+            self.written_rows()
 
     # ---- islands that have a plan: mu is h times the multipliers' correction --------------------------------
 
@@ -255,8 +374,12 @@ cdef class LinearTimeStepper(ComposedStepper):
         cdef LinearTimeStep* step = self.at(self.own.rest)
         cdef Signs signs
         cdef double least
+        cdef int k
         step.increment = self.shared.zeros
         lt_trial(step, &least)
+        for k in range(self.own.springs.pairs):
+            pair_trial(step, &self.own.springs.pair[k], &self.own.springs.ends[k])
+        self.couple_springs(step, False)
         step.increment = self.lane.newton.y
         signs_begin(&signs)
         lt_factor(step, 0, step.m.nbody, &signs)
@@ -266,7 +389,7 @@ cdef class LinearTimeStepper(ComposedStepper):
         lt_solve(step, r, first, end, d)
 
     cdef int finish(self) noexcept nogil:
-        # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + force in the middle + drives) - r
+        # q2 = q1 (+) y, and p2 = momentum at node 2 + (h/2) (weight at node 2 + forces in the middle) - r
         cdef Newton* x = &self.lane.newton
         cdef State* at = &self.lane.state
         cdef LinearTimeStep* step = self.at(self.own.trial)
@@ -277,8 +400,14 @@ cdef class LinearTimeStepper(ComposedStepper):
         self.node_weight(self.lane.clock.t + self.lane.now.h, at.q2, self.own.node2, self.own.weight2)
         for k in range(self.nv):
             x.d[k] = self.own.weight2[k] + self.own.force[k]
-        if self.shared.ndrive:
+        if step.slope != NULL:
             vt_add_row(self.nv, 1.0, self.lane.servos.force, x.d)
+        if self.own.springs.push != NULL:
+            memset(self.own.springs.push, 0, self.nv * sizeof(double))
+            pairs_push(step, &self.own.springs, self.own.node2)
+            if self.written:
+                self.add_halfway(-1.0, self.own.springs.push)
+            vt_add_row(self.nv, 1.0, self.own.springs.push, x.d)
         lt_end(step, self.own.node2, x.r, x.d, at.x2)
         return OK
 

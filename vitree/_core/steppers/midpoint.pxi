@@ -96,7 +96,6 @@ cdef class MidpointStepper(ComposedStepper):
     cdef bint tree                      # the residual is that of the tree's derivatives
     cdef const double* turning          # of the operator at hand, or NULL
     cdef const double* stiffness
-    cdef bint written                   # the last nv rows of the operator are those of loads written in Python
     cdef MidpointLane own
 
     def __init__(self, *args, double alpha=0.5, bint tree=False, bint caching=True, **options):

@@ -29,6 +29,7 @@ cdef class ModelStepper(Stepper):
         s.constraint, s.count = self.constraints.list, self.constraints.count
         self.drives = options.get("drives", DriveList())
         s.drive, s.ndrive = self.drives.list, self.drives.count
+        self.watched_more = s.ndrive
         if user is not None:
             s.user_rests, s.user_moves, s.user_constrains = user.resting, user.moving, bool(user.constraints)
         s.zeros = self.memory.given_reals(max(m.nv, 6 * m.nbody))
@@ -90,12 +91,27 @@ cdef class ModelStepper(Stepper):
             raise self.exception
         return out, self.array(self.lane.held.push, self.shared.count)
 
-    def velocity_here(self, double[::1] out):
-        """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
-        require_size(out.shape[0], self.nv, "entries of v")
+    def drive_forces_at(self, double t, const double[::1] q, const double[::1] v):
+        """Forces (ndrive,) of the drives at a time and state."""
+        cdef const double* at = entries(q, self.nq, "entries of q")
+        cdef const double* moving = entries(v, self.nv, "entries of v")
+        cdef const vt_drive* d
+        cdef int k
+        out = np.empty(self.shared.ndrive)
+        cdef double[::1] view = out
+        self.lane.now.cause = OK
+        self.inputs_at(t)
+        if self.shared.schedule.calls_user and self.ask(t, at, moving) == CALLBACK_FAILED:
+            raise self.exception
+        for k in range(self.shared.ndrive):
+            d = &self.shared.drive[k]
+            view[k] = drive_at(d, at[d.iq], moving[d.iv], self.lane.drive.u).force
+        return out
+
+    cdef bint velocity_now(self, double* v) noexcept nogil:
         if self.shared.user_constrains or self.shared.m.nlocked:
             return False
-        self.velocity(self.lane.state.q, self.lane.state.x, &out[0] if self.nv else NULL)
+        self.velocity(self.lane.state.q, self.lane.state.x, v)
         return True
 
     cdef int constraint_count(self) noexcept nogil:
@@ -196,6 +212,61 @@ cdef class ModelStepper(Stepper):
         drive_step(self.shared.drive, self.shared.ndrive, self.lane.state.q, self.lane.newton.y, share, self.lane.now.h,
                    self.lane.drive.u, x.force, x.slope)
 
+    cdef double node_share(self) noexcept nogil:
+        # of the step's impulse, that of the first node
+        return 0.5
+
+    cdef void acceleration_in_step(self, double t, const double* q, const double* v, double* out) noexcept nogil:
+        # a with which y = h v + s h^2 a, s the first node's share, solves the step where its forces are linear in y:
+        #     (M + s h (damping + slopes of drives)) a = forces, those of drives on the way of y = h v
+        cdef Servos* x = &self.lane.servos
+        cdef const vt_model* m = self.shared.m
+        cdef double h = self.lane.now.h, share = self.node_share()
+        cdef int i, k
+        if not (self.shared.ndrive and h > 0.0):
+            self.acceleration(t, q, v, out)
+            return
+        for k in range(self.nv):
+            x.ahead_y[k] = h * v[k]
+        memset(x.ahead_force, 0, self.nv * sizeof(double))
+        memset(x.ahead_slope, 0, self.nv * sizeof(double))
+        drive_step(self.shared.drive, self.shared.ndrive, q, x.ahead_y, 1.0 - share, h, self.lane.drive.u,
+                   x.ahead_force, x.ahead_slope)
+        memcpy(x.stiff, m.armature, self.nv * sizeof(double))
+        for i in range(m.nbody):
+            if not joint_multi(&m.body[i]):
+                k = m.body[i].iv
+                x.stiff[k] += share * h * (m.damping[k] + x.ahead_slope[k])
+        x.model = m[0]
+        x.model.armature, x.model.rotors = x.stiff, True
+        self.shared.m, x.ahead = &x.model, True
+        self.acceleration(t, q, v, out)
+        self.shared.m, x.ahead = m, False
+
+    cdef void note_drives(self, bint leading) noexcept nogil:
+        # the impulses of the drives in the substep that was solved. leading: the first of a step
+        cdef Servos* x = &self.lane.servos
+        cdef const vt_drive* d
+        cdef double h = self.lane.now.h
+        cdef int k
+        if leading:
+            x.spent = 0.0
+            memset(x.impulse, 0, self.shared.ndrive * sizeof(double))
+        x.spent += h
+        for k in range(self.shared.ndrive):
+            d = &self.shared.drive[k]
+            x.impulse[k] += h * drive_at(
+                d, self.lane.state.q[d.iq] + (1.0 - self.node_share()) * self.lane.newton.y[d.iv],
+                self.lane.newton.y[d.iv] / h, self.lane.drive.u).force
+
+    cdef void show(self, double* row) noexcept nogil:
+        # the mean forces of drives as well; NaN where a method takes them at its stages
+        cdef Servos* x = &self.lane.servos
+        cdef int k
+        Stepper.show(self, row)
+        for k in range(self.shared.ndrive):
+            row[WATCHED + k] = x.impulse[k] / x.spent if x.spent != 0.0 else NAN
+
     cdef bint solves_forces(self) noexcept nogil:
         # whether a step solves for forces: the dynamics' prediction knows them where it starts only
         return self.shared.m.damped or self.shared.m.rubbing or self.shared.ndrive > 0
@@ -221,13 +292,22 @@ cdef class ModelStepper(Stepper):
 
     cdef void apply_to_bodies(self, int which, double t, const double* q, const double* v) noexcept nogil:
         # wrenches and joint forces of all loads, where pose and twist are those of (q, v)
+        self.apply_list(self.shared.load, self.shared.nload, which, q, v)
+        self.apply_written(which, t, q, v)
+
+    cdef void apply_list(self, const vt_load* list, int count, int which, const double* q,
+                         const double* v) noexcept nogil:
+        # the same of some loads
         cdef Bodies* b = &self.lane.bodies
         cdef BodiesAt at = self.bodies_at(q, v)
         memset(b.wrench, 0, 6 * self.shared.m.nbody * sizeof(double))
         memset(b.load_force, 0, self.nv * sizeof(double))
-        apply_loads(&at, self.shared.load, self.shared.nload, which, b.wrench, b.load_force)
+        apply_loads(&at, list, count, which, b.wrench, b.load_force)
+
+    cdef void apply_written(self, int which, double t, const double* q, const double* v) noexcept nogil:
+        # and what those written in Python add
         if self.shared.user_rests or self.shared.user_moves:
-            self.written_loads(which, t, q, v, b.load_force)
+            self.written_loads(which, t, q, v, self.lane.bodies.load_force)
 
     cdef void project_wrenches(self, double* tau) noexcept nogil:
         # tau += J^T wrench of each body
@@ -297,7 +377,9 @@ cdef class ModelStepper(Stepper):
             b.force[k] = self.lane.drive.tau[k] - m.damping[k] * v[k]
         if m.rubbing:
             add_friction(m, 1.0, v, -1.0, b.force)
-        if self.shared.ndrive:
+        if self.lane.servos.ahead:
+            vt_add_row(self.nv, 1.0, self.lane.servos.ahead_force, b.force)
+        elif self.shared.ndrive:
             add_drives(self.shared.drive, self.shared.ndrive, q, v, self.lane.drive.u, b.force)
         if self.loaded() or (self.shared.count and not self.shared.geared):
             self.place_bodies(q, v)

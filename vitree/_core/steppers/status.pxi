@@ -16,7 +16,7 @@ cdef enum:
     WRONG_BRANCH = 7
 
 cdef enum:
-    WATCHED = 3         # numbers of a step beside its records
+    WATCHED = 3         # numbers of a step beside its records, before those of the stepper's own kind
 
 #: [m, rad, per s, or units of momentum] states beyond it have blown up
 LARGEST = 1e100

@@ -177,8 +177,9 @@ cdef class Stepper:
     cdef object rows_owner              # the arrays behind the pointers of `shared`
     cdef object spans_owner
     cdef object watched_owner
-    cdef double* watched_out            # (watched_count, WATCHED) or NULL
+    cdef double* watched_out            # (watched_count, WATCHED + watched_more) or NULL
     cdef Py_ssize_t watched_count
+    cdef int watched_more
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -228,6 +229,23 @@ cdef class Stepper:
                 self.read(inputs, plan.nu, self.lane.drive.u, "inputs")
         if self.ask_torque is None and torque is not None and not take(torque, self.nv, self.lane.drive.tau):
             self.read(torque, self.nv, self.lane.drive.tau, "torque")
+
+    def command(self, torque, inputs):
+        """Let a torque (nv,) and inputs (nu,) act from the state on; None: those that act already.
+
+        Returns whether it was done: where they are no plain arrays of finite doubles, or a function or rows act,
+        nothing was.
+        """
+        cdef Drive* drive = &self.lane.drive
+        cdef int nu = self.shared.schedule.nu
+        if torque is not None and (self.ask_torque is not None or not take(torque, self.nv, NULL)):
+            return False
+        if inputs is not None and (self.ask_inputs is not None or self.shared.schedule.u_rows != NULL
+                                   or not take(inputs, nu, drive.u)):
+            return False
+        if torque is not None:
+            take(torque, self.nv, drive.tau)
+        return True
 
     def release(self):
         """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
@@ -346,12 +364,13 @@ cdef class Stepper:
         self.start_run()
 
     def watch(self, rows):
-        """Write of each recorded step: contraction, turn [rad] and distance, to an array (rows, 3), or None: no more."""
+        """Write of each recorded step: contraction, turn [rad], distance, and the forces of n drives [N or N m], to an
+        array (rows, 3 + n), or None: no more."""
         cdef double[:, ::1] view
         self.watched_owner, self.watched_out, self.watched_count = rows, NULL, 0
         if rows is not None:
             view = rows
-            require_size(view.shape[1], WATCHED, "columns of what is watched")
+            require_size(view.shape[1], WATCHED + self.watched_more, "columns of what is watched")
             self.watched_out, self.watched_count = &view[0, 0], view.shape[0]
 
     def keep_pushes(self, pushes, long every):
@@ -406,9 +425,7 @@ cdef class Stepper:
                     iterations[row] = now.iterations
                     error[row] = now.error
                     if self.watched_out != NULL:
-                        self.watched_out[row * WATCHED] = now.contraction
-                        self.watched_out[row * WATCHED + 1] = now.turn
-                        self.watched_out[row * WATCHED + 2] = now.off
+                        self.show(self.watched_out + row * (WATCHED + self.watched_more))
                     for c in range(held):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1
@@ -417,6 +434,10 @@ cdef class Stepper:
                         break
         records.rows = row
         return status
+
+    cdef void show(self, double* row) noexcept nogil:
+        # what is watched of the step at hand
+        row[0], row[1], row[2] = self.lane.now.contraction, self.lane.now.turn, self.lane.now.off
 
     cdef int take_step(self, bint asks) noexcept nogil:
         # a whole step but for the clock
@@ -537,7 +558,19 @@ cdef class Stepper:
 
     def velocity_here(self, double[::1] out):
         """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+        require_size(out.shape[0], self.nv, "entries of v")
+        return self.velocity_now(&out[0] if self.nv else NULL)
+
+    cdef bint velocity_now(self, double* v) noexcept nogil:
+        # the same
         return False
+
+    def look(self, bint by_momentum):
+        """The state: t, q (nq,) and v (nv,), copies; None if x is the momentum, and v cannot be told."""
+        cdef double* v = self.lane.state.x2 if by_momentum else self.lane.state.x
+        if by_momentum and not self.velocity_now(v):
+            return None
+        return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(v, self.nv)
 
     def open_gate(self, int k, bint opened):
         """Let a load act that does so for a while, or not."""

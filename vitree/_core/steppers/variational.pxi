@@ -53,6 +53,8 @@ cdef class VariationalStepper(ModelStepper):
     ``tolerance``, ``max_iterations``, ``halvings``, ``shares`` of the substeps, ``rate`` and ``density`` [1/s].
     """
 
+    cdef bint written                   # the last nv rows of the operator are those of loads written in Python
+
     def __init__(self, *args, **options):
         cdef Choices* c = &self.shared.choices
         cdef Lane* lane = &self.lane
@@ -123,7 +125,7 @@ cdef class VariationalStepper(ModelStepper):
         c.required = SAME
         self.choose_norm(options.get("inertia_scale"), options.get("drift"))
         c.implicit, c.extra = c.stages > 1, self.coupled_rows()
-        c.links = c.extra == 0 or c.extra == 3 * self.loads.pairs
+        c.links = not self.written
         return 0
 
     cdef int choose_norm(self, inertia, drift) except -1:
@@ -233,10 +235,6 @@ cdef class VariationalStepper(ModelStepper):
     cdef void increment_to(self, const double* q2) noexcept nogil:
         # y, which leads from the state to q2
         difference(self.shared.m, self.lane.state.q, q2, self.lane.newton.y)
-
-    cdef double node_share(self) noexcept nogil:
-        # of the step's impulse, that of the first node
-        return 0.5
 
     cdef void by_increments(self, int first, int end, double* row) noexcept nogil:
         # a row (nv,) by displacements at node 2, of the bodies from first to end, becomes one by increments
@@ -355,7 +353,7 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(self.nv):
             y[k] = h * x.v[k]
         if share != 0.0:
-            self.acceleration(self.lane.clock.t, self.lane.state.q, x.v, x.a)
+            self.acceleration_in_step(self.lane.clock.t, self.lane.state.q, x.v, x.a)
             for k in range(self.nv):
                 y[k] += share * h * h * x.a[k]
         self.by_velocities(y)
@@ -406,7 +404,7 @@ cdef class VariationalStepper(ModelStepper):
             # no step lies behind: the acceleration under what is asked for at the start
             if self.shared.schedule.calls_user and self.ask(self.lane.clock.t, at.q, v) != OK:
                 return CALLBACK_FAILED
-            self.acceleration(self.lane.clock.t, at.q, v, a)
+            self.acceleration_in_step(self.lane.clock.t, at.q, v, a)
         else:
             for k in range(self.nv):
                 a[k] = (v[k] - b.v_last[k]) / self.lane.clock.h_last
@@ -479,6 +477,10 @@ cdef class VariationalStepper(ModelStepper):
         for k in range(self.nv):
             size = vt_max_nan(size, gain[k] * fabs(self.lane.newton.r[k]))
         return size
+
+    cdef double scale(self) noexcept nogil:
+        # what the residual is compared with
+        return self.measure() if self.shared.choices.gain == NULL else self.energy_scale()
 
     cdef double energy_scale(self) noexcept nogil:
         # what the residual is compared with in that norm: sqrt(2 T M_max), with T of the frame in which the robot as a
@@ -906,6 +908,8 @@ cdef class VariationalStepper(ModelStepper):
                     return status
             if self.shared.m.nlocked and p.k <= 2:
                 p.scale = vt_max_nan(p.scale, self.motion_scale())
+            if self.shared.choices.stiff and p.k > 0:
+                p.scale = self.scale()
             p.goal = max(self.shared.choices.tolerance * p.scale, self.shared.choices.rounding * fabs(self.lane.now.h))
             if self.shared.count:
                 # the residual of the constraints counts as well, in units of their tolerance
@@ -927,7 +931,7 @@ cdef class VariationalStepper(ModelStepper):
         # the scale of the step, and another guess if the first is poor
         cdef Pass* p = self.lane.newton.now
         cdef Economy* economy = self.lane.economy
-        p.scale = self.measure() if self.shared.choices.gain == NULL else self.energy_scale()
+        p.scale = self.scale()
         if not isfinite(p.scale):
             return NOT_FINITE
         if self.shared.count:
@@ -1056,6 +1060,8 @@ cdef class VariationalStepper(ModelStepper):
             return status
         if leading:
             self.multipliers_as_forces()
+        if self.shared.ndrive and self.watched_out != NULL:
+            self.note_drives(leading)
         for k in range(0 if self.shared.plain else self.shared.count):
             on = self.island(k)
             self.lane.held.hold1[k] = self.lane.held.hold2[k]

@@ -92,7 +92,10 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     ),
     "joint-force": (loads.JointForce, '"joint" force|"input"'),
     "joint-spring": (loads.JointSpring, '"joint" stiffness rest?'),
-    "drive": (drives.Drive, '"joint" kp kd? effort_limit? velocity_limit? target|"input"? target_rate|"input"?'),
+    "drive": (
+        drives.Drive,
+        '"joint" kp kd? effort_limit? velocity_limit? target|"input"? target_rate|"input"? gear?',
+    ),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),
 }
 #: Heads whose numbers can be infinite.

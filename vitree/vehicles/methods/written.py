@@ -109,6 +109,9 @@ class WrittenStepper:
     def state(self):
         return self.t, self.q.copy(), self.x.copy()
 
+    def look(self, by_momentum):
+        return self.state()
+
     def history(self):
         counts = self.steps, self.total_iterations, self.most_iterations
         kept = np.concatenate([getattr(self, key) for key in self._kept()])
@@ -194,6 +197,9 @@ class WrittenStepper:
             self.u = inputs.copy()
         if isinstance(torque, np.ndarray):
             self.tau = torque.copy()
+
+    def command(self, torque, inputs):
+        return False
 
     def count_from(self, steps):
         self.begun = steps
