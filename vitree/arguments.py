@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vitree.errors import CallableError, InputError
-from vitree.wording import Argument, named, text_of
+from vitree.wording import Argument, a_kind, named, text_of
 
 _FLOAT = np.dtype(float)
 _GENERATORS: Any = (np.random.Generator, np.random.RandomState)
@@ -333,7 +333,7 @@ class Asked:
 def shown(value: Any) -> str:
     """A value in a few words."""
     text = text_of(value, repr if type(value) is not np.ndarray else _few)
-    return text if len(text) <= 80 else f"a {type(value).__name__}"
+    return text if len(text) <= 80 else a_kind(value)
 
 
 def _few(array: np.ndarray) -> str:

@@ -118,7 +118,13 @@ def text_of(value: Any, write: Callable[[Any], str] = str) -> str:
     try:
         return write(value)
     except Exception:  # whatever the value's own methods raise
-        return f"a {type(value).__name__}"
+        return a_kind(value)
+
+
+def a_kind(value: Any) -> str:
+    """Return the name of a value's type with its article."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _shown(value: Any) -> str:

@@ -430,7 +430,9 @@ def test_drives_in_pickles_and_resumed_runs(tmp_path):
 def test_a_tree_with_drives_is_written_and_read():
     tree = vt.Tree("driven")
     tree.world.add(vt.rx("a"), vt.tz(-1.0), vt.body("one", 1.0))
-    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("a", 1.0), vt.Drive("a", 1.0, 0, 5, 6, "b", 0, 30.0))
+    for name in "bc":
+        tree.world.add(vt.rx(name), vt.tz(-1.0), vt.body(f"of {name}", 1.0))
+    tree.load(vt.Drive("a", 40.0, 2.0, 5.0, 9.0, "goal"), vt.Drive("b", 1.0), vt.Drive("c", 1.0, 0, 5, 6, "b", 0, 30.0))
     again = vt.read_sexpr(vt.write_sexpr(tree))
     assert again.compile() == tree.compile() and again.loads == tree.loads
 

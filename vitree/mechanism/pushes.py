@@ -16,7 +16,7 @@ AXES = ("world", "local")
 class Impulse:
     """A blow on a frame: the momentum jumps at one time, the configuration does not.
 
-    A blow at the time of a record comes after the record.
+    A blow at the time of a record comes after the record: one at the end of a run acts where the run is resumed.
 
     Parameters
     ----------

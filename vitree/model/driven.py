@@ -1,4 +1,4 @@
-"""Drives of a whole robot: by patterns of names, and their targets as inputs."""
+"""Drives of a whole robot, by patterns of names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, mapping, real, shown
+from vitree.arguments import entries, mapping, plain_scalar, real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
@@ -19,6 +19,8 @@ from vitree.wording import Argument, named
 
 #: Fields of a drive that a pattern can have.
 FIELDS = ("kp", "kd", "effort_limit", "velocity_limit", "gear")
+#: Behind the base's name, the names of the joints of a base that is "euler".
+MOVES = ("_tx", "_ty", "_tz", "_rz", "_ry", "_rx")
 
 
 def target_of(joint: str) -> str:
@@ -26,7 +28,7 @@ def target_of(joint: str) -> str:
     return f"{joint} target"
 
 
-def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool) -> Flat:
+def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool, target_rates: bool) -> Flat:
     """Return the arrays of a model with drives on the joints that patterns name; see :meth:`vitree.Model.with_drives`.
 
     Raises
@@ -34,15 +36,20 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool) -> Fl
     InputError, ModelError, UnknownNameError
         If a pattern or its gains are wrong.
     """
+    for name, value in (("effort_limits", effort_limits), ("target_rates", target_rates)):
+        if not isinstance(plain_scalar(value), bool):
+            raise InputError(Argument(name, value) + " must be True or False")
     gains = mapping(gains, "gains", "a mapping of patterns of names of joints to gains (kp, kd)")
     driven = {drive.joint for drive in model.drives}
     free = [joint for joint in model.joints if len(model.v_names[joint.v_slice]) == 1 and joint.mimic is None
             and joint.name not in model.kinematic_names]  # fmt: skip
+    base = _base_of(model)
     made: dict[str, Drive] = {}
     for pattern, value in gains.items():
         if not isinstance(pattern, str):
             raise InputError(named("gains", gains) + f" has {shown(pattern)}; it maps patterns of names of joints")
-        found = [joint for joint in free if fnmatchcase(joint.name, pattern)]
+        found = [joint for joint in free if joint.name == pattern
+                 or (joint.name not in base and fnmatchcase(joint.name, pattern))]  # fmt: skip
         if not found:
             _none_found(model, pattern, [joint.name for joint in free])
         for joint in found:
@@ -55,9 +62,19 @@ def with_drives(model: Any, gains: Mapping[str, Any], effort_limits: bool) -> Fl
             if 0 < effort < math.inf and "effort_limit" not in given:
                 gear = real(given.get("gear", 1.0))
                 given["effort_limit"] = effort / gear if gear > 0 else effort
+            if target_rates:
+                given["target_rate"] = target_of(joint.name) + " rate"
             made[joint.name] = Drive(joint.name, target=target_of(joint.name), **given)
     in_order = tuple(made[joint.name] for joint in free if joint.name in made)
     return replace(model.full.flat, loads=(*model.full.flat.loads, *in_order))
+
+
+def _base_of(model: Any) -> tuple[str, ...]:
+    """Return the names of the six joints at the world that a floating base of one-coordinate joints is made of."""
+    first = model.joint_names[: len(MOVES)]
+    name = first[0].removesuffix(MOVES[0]) if first else ""
+    floats = first == tuple(name + move for move in MOVES) and model.joint(first[0]).parent == "world"
+    return first if floats else ()
 
 
 def _none_found(model: Any, pattern: str, names: list[str]) -> None:
@@ -69,6 +86,8 @@ def _none_found(model: Any, pattern: str, names: list[str]) -> None:
         if pattern in model.kinematic_names:
             why = "it moves as prescribed"
         raise ModelError(f'a drive on "{pattern}" is not possible: {why}')
+    if any(fnmatchcase(name, pattern) for name in _base_of(model)):
+        raise ModelError(f'"{pattern}" fits joints of the floating base alone; give their names to drive them')
     raise UnknownNameError("driven joint", pattern, names)
 
 
@@ -87,35 +106,3 @@ def _gains_of(pattern: str, value: Any) -> dict[str, Any]:
         f'the gains of "{pattern}" are {shown(value)}; they must be finite numbers (kp, kd), or a mapping with kp and, '
         f"if they matter, {', '.join(FIELDS[1:])}"
     )
-
-
-def targets_as_inputs(model: Any, targets: Any) -> dict[str, Any]:
-    """Return targets of drives as inputs by name.
-
-    Parameters
-    ----------
-    model : System
-    targets : mapping of joint to signal, or array (n,) or (steps, n)
-        Of the drives whose targets are inputs, in the order of ``model.drives``.
-
-    Raises
-    ------
-    InputError, UnknownNameError
-        If there is no such drive, or an array has another length.
-    """
-    drives = {drive.joint: drive for drive in getattr(model, "drives", ()) if isinstance(drive.target, str)}
-    if not drives:
-        raise InputError(named("targets", targets) + f' are for drives, and "{model.name}" has none with an input')
-    if isinstance(targets, Mapping):
-        for name in targets:
-            if name not in drives:
-                raise UnknownNameError("drive", name, drives, about=Argument("targets", targets, style="name"))
-        return {drives[name].target: value for name, value in targets.items()}
-    shape: tuple[int, ...] = np.shape(targets) if not callable(targets) else ()
-    if len(shape) not in (1, 2) or shape[-1] != len(drives):
-        raise InputError(
-            named("targets", targets) + f" has shape {shape}; it must be ({len(drives)},) or (steps, {len(drives)}) "
-            f"for {len(drives)} drives, or a mapping of joints to signals"
-        )
-    rows = np.asarray(targets)
-    return {drive.target: rows[..., k] for k, drive in enumerate(drives.values())}

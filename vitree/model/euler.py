@@ -37,8 +37,10 @@ class EulerModel(Model, made_by="euler"):
         # what is written in Python speaks of the native coordinates
         return Mapped(self, loads, constraints) if written_parts(self.native, loads, constraints) else None
 
-    def with_drives(self, gains: Mapping[str, Any], *, effort_limits: bool = False) -> EulerModel:
-        return EulerModel(self.native.with_drives(gains, effort_limits=effort_limits))
+    def with_drives(
+        self, gains: Mapping[str, Any], *, effort_limits: bool = False, target_rates: bool = False
+    ) -> EulerModel:
+        return EulerModel(self.native.with_drives(gains, effort_limits=effort_limits, target_rates=target_rates))
 
     def __reduce__(self):
         return (EulerModel, (self.native,))

@@ -67,13 +67,18 @@ def lower_drives(index: Index, loads: tuple) -> DriveList:
     UnknownNameError
         If a joint is not known.
     ModelError
-        If a drive is on a joint of several coordinates, or on one that moves as prescribed.
+        If a drive is on a joint of several coordinates, on one that moves as prescribed, or on one that has a drive.
     """
     inputs = {name: k for k, name in enumerate(input_names(loads))}
     rows: list[dict] = []
+    driven: dict[str, Drive] = {}
     for load in loads:
         if not isinstance(load, Drive):
             continue
+        if load.joint in driven:
+            both = " and ".join(f"(kp {drive.kp:g}, kd {drive.kd:g})" for drive in (driven[load.joint], load))
+            raise ModelError(f'the joint "{load.joint}" has two drives, {both}; give it one')
+        driven[load.joint] = load
         where = index.one_coordinate(load.joint, load.name)
         if index.flat.kinematic[where["iv"]]:
             raise ModelError(f'the {load.name} does nothing: "{load.joint}" moves as prescribed')

@@ -338,17 +338,22 @@ class Model(System):
         """The drives among the loads."""
         return tuple(load for load in self.loads if isinstance(load, Drive))
 
-    def with_drives(self, gains: Mapping[str, Any], *, effort_limits: bool = False) -> Model:
+    def with_drives(
+        self, gains: Mapping[str, Any], *, effort_limits: bool = False, target_rates: bool = False
+    ) -> Model:
         """Return this model with drives on joints of one coordinate.
 
         Parameters
         ----------
         gains : mapping of pattern to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
             Patterns of names, such as ``"*_knee_*"``; of several that fit the first counts. Joints of several
-            coordinates, prescribed ones and followers are left out by patterns. Instead of (kp, kd) a mapping with
-            kp, kd, effort_limit, velocity_limit, gear; see :class:`vitree.Drive`.
+            coordinates, prescribed ones, followers, and the six joints of a base that is "euler" are left out by
+            patterns; the last are driven by their names. Instead of (kp, kd) a mapping with kp, kd, effort_limit,
+            velocity_limit, gear; see :class:`vitree.Drive`.
         effort_limits : bool
             Whether drives keep the effort limits of their joints, which are those at the joint.
+        target_rates : bool
+            Whether the rates of the targets are inputs as well, named ``"<joint> target rate"`` [m/s or rad/s].
 
         Returns
         -------
@@ -362,7 +367,7 @@ class Model(System):
         InputError, ModelError
             If gains are wrong, or a joint has a drive already.
         """
-        return self._remade(with_drives(self, gains, bool(effort_limits)))
+        return self._remade(with_drives(self, gains, effort_limits, target_rates))
 
     def _remade(self, flat: Flat) -> Model:
         """The model of other arrays, of the same kind."""

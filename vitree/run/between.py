@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vitree.errors import InputError
 from vitree.integrators import Integrator
 from vitree.mechanism.pushes import Impulse, Push
 from vitree.run.controller import Held
@@ -41,10 +42,17 @@ class Between:
         Those of class Push are those of the integrator, in the same order.
     resume : Trajectory, optional
         The run that goes on.
+    steps : int, optional
+        How many there will be; None if nobody knows.
+
+    Raises
+    ------
+    InputError
+        If a push acts at no time of the run, or before it.
     """
 
     def __init__(self, integrator: Integrator, t0: float, held: Mapping[str, Held], pushes: tuple,
-                 resume: Any = None):  # fmt: skip
+                 resume: Any = None, steps: int | None = None):  # fmt: skip
         self.integrator, self.t0, self.held = integrator, t0, dict(held)
         self._torque, self._inputs = held.get("torque"), held.get("inputs")
         self._controllers = tuple(held.values())
@@ -54,6 +62,8 @@ class Between:
         if not self.busy:
             return
         integrator.commanded = True
+        for push in pushes:
+            _require_within(push, t0, integrator.dt, None if steps is None else integrator.steps + steps)
         for k in range(sum(isinstance(push, Push) for push in pushes)):
             integrator.open_gate(k, False)
         at = integrator.steps
@@ -166,6 +176,19 @@ class Between:
         for name, one in self.held.items():
             one.go_back(kept[1][name])
         self.command()
+
+
+def _require_within(push: Impulse | Push, t0: float, dt: float, steps: int | None) -> None:
+    """Raise an InputError if a push is over before a run begins, or begins after so many steps from there."""
+    window = isinstance(push, Push)
+    first, last = (push.start, push.end) if isinstance(push, Push) else (push.at, push.at)
+    begins, ends = _place(first, t0, dt), _place(last, t0, dt)
+    late = steps is not None and (begins >= (steps, 0.0) if window else begins > (steps, 0.0))
+    if not late and ends >= (0, 0.0) and not (window and ends == (0, 0.0)):
+        return
+    when = f"from {first:.9g} s to {last:.9g} s" if window else f"at t = {first:.9g} s"
+    run = f"begins at t = {t0:.9g} s" + ("" if steps is None else f" and ends at {t0 + steps * dt:.9g} s")
+    raise InputError(f"the {push.name} acts {when}, and the run {run}; give a time within it")
 
 
 def _events(pushes: tuple, t0: float, dt: float) -> list[Event]:

@@ -6,18 +6,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vitree.arguments import mapping, plain_scalar, real, several, shown
+from vitree.arguments import plain_scalar, real, several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.mechanism.pushes import Impulse, Push
-from vitree.model.driven import targets_as_inputs
 from vitree.model.model import Model
 from vitree.model.signals import LimitedTorque
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Controller, Held, function_of, of_another_function
+from vitree.run.targets import with_targets
 from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, keyword, named
+from vitree.wording import Argument, a_kind, keyword, named
 
 
 def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunArguments]:
@@ -38,7 +38,7 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     for name in ("wrenches", "prescribed"):
         value = getattr(given, name)
         if value is not None and not isinstance(value, Mapping):
-            raise InputError(named(name, value) + f" must be a mapping of names, not a {type(value).__name__}")
+            raise InputError(named(name, value) + f" must be a mapping of names, not {a_kind(value)}")
     limits = given.effort_limits
     if limits is not True and limits is not False and not isinstance(plain_scalar(limits), bool):
         raise InputError(Argument("effort_limits", limits) + " must be True or False")
@@ -54,15 +54,6 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     if type(given.pushes) is not tuple or given.pushes:
         given = given.but(pushes=_pushes(model, given.pushes))
     return methods[given.method or next(iter(methods))], given
-
-
-def with_targets(model: System, targets: Any, inputs: Any) -> dict[str, Any]:
-    """Return inputs with the targets of drives among them, by name; raise as ``targets_as_inputs`` does."""
-    if inputs is not None and not isinstance(inputs, Mapping):
-        raise InputError(
-            named("targets", targets) + " go with " + named("inputs", inputs) + " that are a mapping of names, or none"
-        )
-    return {**mapping(inputs, "inputs", "a mapping of names"), **targets_as_inputs(model, targets)}
 
 
 def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:

@@ -47,6 +47,7 @@ def compare(
     wrenches: Mapping[str, ArrayLike] | None = None,
     wrench_axes: str = "world",
     inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, Any] | None = None,
+    targets: Any = None,
     prescribed: Mapping[str, Any] | None = None,
     every: int = 1,
     repeats: int = 1,
@@ -79,7 +80,7 @@ def compare(
     torque : (nv,) array or callable, optional [N or N m]
         As for ``simulate``; taken as internal to the robot (no thrust on a free base) unless it
         shows otherwise at the start.
-    effort_limits, wrenches, wrench_axes, inputs, prescribed : optional
+    effort_limits, wrenches, wrench_axes, inputs, targets, prescribed : optional
         As for ``simulate``; arrays over steps fit one time step only.
     every : int
         Record each n-th step; all errors are largest values over the recorded times.
@@ -302,8 +303,9 @@ def _measure(model, traj: Trajectory, errors: Series, symmetric: bool) -> dict[s
 
 def _energy_is_known(run: Runner) -> bool:
     """Say whether the energy is constant in exact arithmetic."""
-    driven = run.shared.torque is not None or run.shared.inputs is not None
-    return run.model.conservative and not (driven or run.shared.wrenches or run.shared.prescribed)
+    given = run.shared
+    driven = any(each is not None for each in (given.torque, given.inputs, given.targets))
+    return run.model.conservative and not (driven or given.wrenches or given.prescribed)
 
 
 def _momentum_is_known(run: Runner) -> bool:

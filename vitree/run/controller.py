@@ -22,20 +22,21 @@ plain = scalar().plain
 class Controller:
     """A function that is asked every ``period``; its answer acts ``delay`` later and is held until the next one acts.
 
-    It is given to :func:`vitree.simulate` or :class:`vitree.Simulation` as ``torque=`` or ``inputs=``. It is asked
-    between steps: no step asks it twice.
+    It is given to :func:`vitree.simulate` or :class:`vitree.Simulation` as ``torque=``, ``inputs=`` or ``targets=``. It
+    is asked between steps: no step asks it twice.
 
     Parameters
     ----------
     function : callable (t, q, v) -> array
-        Returns joint forces (nv,) [N or N m], or inputs (nu,). With ``observe`` it is a callable (t, observation).
+        Returns joint forces (nv,) [N or N m], inputs (nu,), or targets (n,) of drives. With ``observe`` it is a
+        callable (t, observation).
     period : float [s]
         A whole number of steps.
     delay : float [s]
         Time between an observation and the answer's effect, a whole number of steps; it may be longer than the period.
     observe : callable (t, q, v) -> object, optional
         Makes of the state what the function is given, such as a sensor's reading.
-    initial : (nv,) or (nu,) array, optional [N or N m]
+    initial : (nv,), (nu,) or (n,) array, optional [N or N m]
         What acts before the first answer does, units as of the answers; zero if not given.
 
     Raises

@@ -54,7 +54,8 @@ class Running:
             self.records, self.watched = _started(integrator, given, schedule)
         self.between: Between | None = None
         if held or given.pushes:
-            self.between = Between(integrator, integrator.t0, held, tuple(given.pushes), given.resume)
+            self.between = Between(integrator, integrator.t0, held, tuple(given.pushes), given.resume,
+                                   schedule.steps)  # fmt: skip
 
     @property
     def faces(self) -> bool:

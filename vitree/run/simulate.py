@@ -89,15 +89,17 @@ def simulate(
         Values of ``model.input_names``, units as the loads take them; zero if not given. An array (steps, nu) has a
         row for each step, a callable is called as torque is, and a mapping has numbers, arrays (steps,) or
         callables of t by name.
-    targets : array (n,) or (steps, n), or mapping of joint to signal, optional [m or rad]
-        Targets of the drives, in the order of ``model.drives``: inputs by the names of the joints. They go with
-        ``inputs`` that are a mapping, or none.
+    targets : array (n,) or (steps, n), callable (t, q, v) -> (n,), mapping, or Controller, optional [m or rad]
+        Targets of the drives, in the order of ``model.drives``; a mapping has numbers, arrays (steps,) or callables
+        of t by the names of the joints. They go with ``inputs`` that are a mapping, or none. Two drives that have one
+        input have one target.
     prescribed : mapping of joint name to array (steps + 1,) or callable, optional
         Motion of ``model.kinematic_names``: coordinates [m or rad] at the steps' ends, or a callable of t that returns
         the coordinate, or (coordinate, rate, acceleration). Those not named rest. Their entries of v0 may be
         left zero.
     pushes : sequence of Impulse and Push
-        Blows, and wrenches over windows of time.
+        Blows, and wrenches over windows of time. One that acts at no time of the run is refused. With ``resume``,
+        those of the run before can be given again.
     every : int
         Record each ``every``-th step.
     progress : callable (done, total), optional

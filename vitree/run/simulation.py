@@ -20,11 +20,12 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.between import Between
-from vitree.run.checks import as_before, checked, driven, require_moving_frame, with_targets
+from vitree.run.checks import as_before, checked, driven, require_moving_frame
 from vitree.run.controller import Controller
 from vitree.run.outcome import Outcome
 from vitree.run.reduced import contracted, expanded
 from vitree.run.running import begun, write_row
+from vitree.run.targets import Targets, inputs_beside
 from vitree.run.trajectory import Trajectory
 from vitree.run.views import Views
 from vitree.wording import Argument, keyword, named
@@ -78,7 +79,7 @@ class Simulation:
         As of :func:`vitree.simulate`: arrays act until others are given, callables are asked in each step, and a
         :class:`vitree.Controller` at its own times.
     effort_limits, wrenches, wrench_axes, targets, prescribed, pushes :
-        As of :func:`vitree.simulate`.
+        As of :func:`vitree.simulate`. Pushes that are over before ``t0`` are refused.
     every : int
         Record the start and each ``every``-th step; 0: only what :meth:`record` records.
     resume : Trajectory, optional
@@ -154,6 +155,7 @@ class Simulation:
         integrator = self._integrator
         integrator.commanded = True
         self._held = held
+        self._targets: Targets | None = None
         rows = isinstance(integrator.inputs, np.ndarray) and integrator.inputs.ndim == 2
         #: whether a step takes a torque, and inputs
         self._free = (
@@ -256,9 +258,9 @@ class Simulation:
             Joint forces that act from here on, over these steps and later ones. None: those before.
         inputs : (nu,) array, or mapping of names to numbers, optional [units as the loads take them]
             Inputs that act from here on; a mapping changes those that it names.
-
         targets : (n,) array, or mapping of joint to number, optional [m or rad]
-            Targets of the drives from here on, in the order of ``model.drives``.
+            Targets of the drives from here on, in the order of ``model.drives``; a mapping changes those that it
+            names. They go with ``inputs`` that are a mapping, or none.
 
         Raises
         ------
@@ -267,25 +269,38 @@ class Simulation:
         ConvergenceError, CallableError
             If a step fails. The state is that before the failed step; the attribute ``trajectory`` has the records.
         """
-        if targets is not None:
-            inputs = with_targets(self.model, targets, inputs)
-        if self._plain:
-            status = self._stepper.go(steps, torque, inputs)
+        if self._plain and (targets is None or inputs is None):
+            given = inputs
+            if targets is not None:
+                given = (self._targets or self._plan(targets)).quickly(targets, self._views.inputs)
+            status = self._stepper.go(steps, torque, given)
             if not status:
                 return
             if status > 0:
                 raise self._told(self._integrator._stopped(status))
-        self._step(steps, torque, inputs)
+        self._step(steps, torque, inputs, targets)
 
-    def _step(self, steps: Any, torque: Any, inputs: Any) -> None:
+    def _plan(self, targets: Any) -> Targets:
+        """Return where targets go; it is looked up once."""
+        if self._targets is None:
+            self._targets = Targets(self.model, targets)
+        return self._targets
+
+    def _step(self, steps: Any, torque: Any, inputs: Any, targets: Any) -> None:
         """Advance, after all arguments are checked."""
         count = whole(steps)
         if count is None or not 1 <= count < 2**53:
             raise InputError(Argument("steps", steps) + " must be a whole number of steps, at least 1")
         self._require_free("torque", torque, self._free[0])
         self._require_free("inputs", inputs, self._free[1])
+        self._require_free("targets", targets, self._free[1])
         tau = None if torque is None else self.model.validate_velocity(torque, "torque")
+        plan = None if targets is None else self._plan(targets)
+        if plan is not None and inputs is not None:
+            inputs = inputs_beside(plan, targets, inputs)
         u = None if inputs is None else self._inputs_of(inputs)
+        if plan is not None:
+            u = plan.over(targets, self._views.inputs if u is None else u)
         integrator: Any = self._integrator
         if self._most is not None and integrator.steps - self._first_step + count > self._most:
             raise InputError(
