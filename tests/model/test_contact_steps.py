@@ -429,3 +429,22 @@ def test_fields_of_contacts_for_the_core_are_checked():
         ContactList([{"kind": 0}])
     with pytest.raises(ValueError, match="surface"):
         ContactList([{"kind": 4, "dim": 3}])
+
+
+def test_contacts_of_reduced_models():
+    """A robot with a follower stands as its full model does."""
+    tree = vt.Tree("geared")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 2.0, (0.1, 0.2, 0.3)))
+    for side, name in ((1, "a"), (-1, "b")):
+        trunk.add(vt.tx(0.2 * side), vt.rx(name, damping=0.5), vt.tz(-0.5), vt.body(f"foot {name}", 1.0, (0.1,) * 3))
+        tree.contact(vt.Contact(f"foot {name}", points=[(0, 0.1, 0), (0, -0.1, 0)]))
+    tree.constrain(vt.gear("a", "b", 1.0))
+    tree.contact(vt.Ground(friction=0.6))
+    full = tree.compile()
+    model = full.reduced()
+    q = vt.place_on_ground(model, model.neutral())
+    for method in METHODS:
+        run = vt.simulate(model, q, duration=0.5, dt=2e-3, method=method)
+        other = vt.simulate(full, model.expand(q), duration=0.5, dt=2e-3, method=method)
+        assert min(model.contact_gaps(q).gap.min() for q in run.q) > -1e-9
+        np.testing.assert_allclose([model.expand(q) for q in run.q], other.q, rtol=0, atol=1e-6)

@@ -315,6 +315,9 @@ class Model(System):
     @functools.cached_property
     def contact_list(self) -> ContactList:
         """What may touch, as steppers take it."""
+        full = self.full
+        if full is not self:
+            return full.contact_list
         return lower_contacts(self.flat, self.contact_candidates) if self.touches else ContactList()
 
     @finite_result

@@ -193,6 +193,7 @@ cdef struct Newton:
     double* v                   # (nv,) velocity and acceleration that guesses are made of
     double* a
     double* z                   # (count,) corrections of the multipliers
+    const double* kick          # (nv,) impulse of the momentum where the step starts, or NULL
     double* last                # (nv,) and (count,) the last ones, and the residual along them before
     double* last_z
     double slope
@@ -213,6 +214,7 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     x.y, x.spare = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.r, x.d = memory.scratch_reals(nv), memory.scratch_reals(nv)
     x.v, x.a = memory.scratch_reals(nv), memory.scratch_reals(nv)
+    x.kick = NULL
     x.last, x.last_z = memory.scratch_reals(nv), memory.scratch_reals(count)
     x.z, x.w = memory.scratch_reals(count), memory.scratch_reals(count + extra)
     x.A, x.order = memory.scratch_reals(count * count), <int*>memory.scratch(count * sizeof(int))

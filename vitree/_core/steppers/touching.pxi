@@ -386,23 +386,19 @@ cdef class TouchingStepper(VariationalStepper):
 
     # ---- the step ------------------------------------------------------------------------------------------
 
-    cdef double residual(self) noexcept nogil:
-        # less the impulses of the contacts
-        cdef double e = VariationalStepper.residual(self)
-        cdef int k
-        if not self.ntouch or not (self.own_touch.count or self.own_touch.opened) or not isfinite(e):
-            return e
-        for k in range(self.nv):
-            self.lane.newton.r[k] -= self.own_touch.kick[k]
-        self.clear_locked(self.lane.newton.r)
-        return self.weighted(largest(self.lane.newton.r, self.nv))
-
     cdef int attempt(self) noexcept nogil:
+        cdef int status
+        self.lane.newton.kick = NULL
+        if not self.ntouch:
+            return VariationalStepper.attempt(self)
+        status = self.attempt_touching()
+        self.lane.newton.kick = NULL
+        return status
+
+    cdef int attempt_touching(self) noexcept nogil:
         cdef Touching* x = &self.own_touch
         cdef int c, status = OK
         cdef bint pushed = False, free = False
-        if not self.ntouch:
-            return VariationalStepper.attempt(self)
         self.place_touches(self.lane.state.q, x.pose1, x.here)
         x.count, x.opened, x.solved, x.worst = 0, False, False, -1
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
@@ -886,6 +882,7 @@ cdef class TouchingStepper(VariationalStepper):
         memset(x.u, 0, x.ports * sizeof(double))
         for k in range(x.cones.n):
             add_touch_row(&x.W1[k], x.cones.lam[k], x.u)
+        self.lane.newton.kick = x.kick
         if x.opened:
             memcpy(x.kick, x.blow, self.nv * sizeof(double))
         else:

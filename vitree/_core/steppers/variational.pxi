@@ -448,6 +448,9 @@ cdef class VariationalStepper(ModelStepper):
                 return NAN
         e = self.evaluate()
         self.lane.progress.residuals += 1
+        if x.kick != NULL and isfinite(e):
+            vt_add_row(self.nv, -1.0, x.kick, x.r)
+            e = largest(x.r, self.nv)
         if not (self.shared.count or self.shared.m.nlocked):
             return self.weighted(e)
         if self.shared.count:
