@@ -11,16 +11,22 @@ from vitree._core import width
 from vitree.version import __version__
 
 
-def plain(value: Any) -> Any:
+#: Levels of lists and mappings in settings; what is nested more deeply, or holds itself, is shown as Python does.
+DEEPEST = 50
+
+
+def plain(value: Any, level: int = 0) -> Any:
     """Turn a value into types that JSON knows: arrays to lists, unknown objects to their repr."""
+    if level > DEEPEST and isinstance(value, dict | list | tuple):
+        return repr(value)
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(item, level + 1) for key, item in value.items()}
     if isinstance(value, np.longdouble):
         return float(value)  # NumPy's tolist leaves it as it is
     if isinstance(value, np.ndarray | np.generic) and value.dtype.char != "G":
-        return plain(value.tolist())
+        return plain(value.tolist(), level)
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [plain(item, level + 1) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
     name = getattr(value, "__qualname__", None)  # a function: its name, not its address
