@@ -10,7 +10,6 @@ import numpy as np
 from vitree._core import width
 from vitree.version import __version__
 
-
 #: Levels of lists and mappings in settings; what is nested more deeply, or holds itself, is shown as Python does.
 DEEPEST = 50
 
