@@ -448,3 +448,32 @@ def test_contacts_of_reduced_models():
         other = vt.simulate(full, model.expand(q), duration=0.5, dt=2e-3, method=method)
         assert min(model.contact_gaps(q).gap.min() for q in run.q) > -1e-9
         np.testing.assert_allclose([model.expand(q) for q in run.q], other.q, rtol=0, atol=1e-6)
+
+
+def test_starts_in_penetration_and_beyond_limits_are_refused():
+    model, q = box(friction=0.5)
+    with pytest.raises(vt.InputError, match=r'"box" and the ground overlap by 0.1 m at the start; vt.place_on_ground'):
+        vt.simulate(model, duration=0.1, dt=1e-3)
+    with pytest.raises(vt.InputError, match="overlap by 0.1 m"):
+        vt.Simulation(model, dt=1e-3)
+    sim = vt.Simulation(model, q, dt=1e-3)
+    with pytest.raises(vt.InputError, match="overlap"):
+        sim.reset(model.neutral())
+    balls = ball(2, ground=False)
+    with pytest.raises(vt.InputError, match='"ball0" and "ball1" overlap by 0.2 m at the start; move them apart'):
+        vt.simulate(balls, duration=0.1, dt=1e-3)
+    tree = vt.Tree("joint")
+    tree.world.add(vt.ry("a", lower=-0.2, upper=0.4), vt.tz(1.0), vt.body("a", 1.0))
+    tree.limits = "enforce"
+    with pytest.raises(vt.InputError, match='joint "a" is at 0.5 at the start, beyond its limits -0.2 to 0.4'):
+        vt.simulate(tree.compile(), [0.5], duration=0.1, dt=1e-3)
+
+
+def test_a_step_that_is_not_solved_names_the_contact():
+    """A plate that is moved through the ground."""
+    tree = vt.Tree("press")
+    tree.world.add(vt.tz("press", kinematic=True), vt.body("plate", 1.0, (0.1, 0.1, 0.1)))
+    tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5))
+    run = {"duration": 0.5, "dt": 1e-2, "prescribed": {"press": lambda t: 0.1 - t}}
+    with pytest.raises(vt.ConvergenceError, match='contact of "plate" and the ground is not solved'):
+        vt.simulate(tree.compile(), [0.1], **run)

@@ -26,6 +26,7 @@ from vitree.integrators.base import (
 from vitree.integrators.options import HALVE
 from vitree.model.closure import dependent
 from vitree.model.finite import coincident
+from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 
@@ -118,7 +119,7 @@ class CompiledIntegrator(Integrator):
         return Facts(
             self.name, self.uses_momentum, self.settings, self.chosen, self._mark(), bool(model.constraints),
             faces=any(getattr(each, "facing", None) is not None for each in model.constraints),
-            bare=not model.constraints and model._regular,
+            bare=not model.constraints and model._regular and not getattr(model, "touches", False),
             ordinary=not model.loads and all(np.abs(x).max(initial=0.0) <= ORDINARY for x in numbers),
         )  # fmt: skip
 
@@ -281,6 +282,10 @@ class CompiledIntegrator(Integrator):
         text, model, q = scalar().STATUS_TEXT[status], self.model, self.stepper.state()[1]
         if isinstance(model, Model) and (found := coincident(model, q)):
             return f"{text} ({found[0]})"
+        if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
+            a, b = contact_names(model.flat, model.contact_candidates)[k]
+            speed, gap = self.stepper.worst_residual
+            return f"the contact of {a} and {b} is not solved (gap {gap:.3g} m, off by {speed:.3g} m/s)"
         if status != DEPENDENT:
             return text
         if not model.constraints:

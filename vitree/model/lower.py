@@ -10,6 +10,7 @@ from vitree._core.types import ConstraintList, ContactList, DriveList, LoadList
 from vitree.arguments import real, shown
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
+from vitree.mechanism.contacts import Contact
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
@@ -295,6 +296,20 @@ def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
     return ContactList(rows + (_limits(flat) if flat.limits == "enforce" else []), found.terrain)
+
+
+def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
+    """Return what messages call the two that touch, in the order of :func:`lower_contacts`."""
+    frame = [f'"{each.frame}"' if isinstance(each, Contact) else "" for each in flat.contacts]
+    names = [(frame[k], "the ground") for _ in range(len(found.planes) + (found.terrain is not None))
+             for k in found.source]  # fmt: skip
+    for kind, (one, other) in zip(found.pair_kind, found.pair, strict=True):
+        source = found.box_source if kind == ROD_BOX else found.rod_source
+        names.append((frame[found.rod_source[one]], frame[source[other]]))
+    at = {joint.v_slice.start + k: joint.name for joint in flat.joints
+          for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
+    limits = _limits(flat) if flat.limits == "enforce" else []
+    return names + [(f'the joint "{at[row["iv"]]}"', "its limit") for row in limits]
 
 
 def _surface(numbers: np.ndarray) -> dict:

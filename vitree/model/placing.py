@@ -14,6 +14,8 @@ from vitree.model.reduced import ReducedModel
 
 #: Cosine between the direction of the move and a half-space's normal below which the half-space is a wall.
 WALL = 0.1
+#: How far bodies may overlap where a run starts, and joints be beyond a limit [m or rad].
+OVERLAP = 1e-9
 #: Corrections of the move, for what rounding leaves.
 MOST = 3
 
@@ -103,3 +105,27 @@ def _way(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
         return None
     way[model.index.iq[chain]] = shares
     return way
+
+
+def require_clear(model: Model, q: np.ndarray) -> None:
+    """Raise an InputError if bodies overlap at q (nq,) of ``model.full``, or a limit that is enforced is passed."""
+    full = model.full
+    gaps = full.contact_gaps(q)
+    if len(gaps.gap) and gaps.gap.min() < -OVERLAP:
+        k = int(gaps.gap.argmin())
+        pair, depth = f'"{gaps.a[k]}" and {_named(gaps.b[k])}', -float(gaps.gap[k])
+        remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if gaps.b[k] == "ground" else (
+            "move them apart, or leave the pair out by vt.NoContact")  # fmt: skip
+        raise InputError(f"{pair} overlap by {depth:.3g} m at the start; {remedy}")
+    for joint in full.joints if full.limits == "enforce" else ():
+        at = q[joint.q_slice]
+        for x, low, high in zip(at.tolist(), joint.lower, joint.upper, strict=False):
+            if joint.mimic is None and not low - OVERLAP <= x <= high + OVERLAP:
+                raise InputError(
+                    f'the joint "{joint.name}" is at {x:.6g} at the start, beyond its limits {low:g} to {high:g}; '
+                    'start within them, or take limits="report"'
+                )
+
+
+def _named(name: str) -> str:
+    return "the ground" if name == "ground" else f'"{name}"'

@@ -1107,15 +1107,14 @@ cdef class TouchingStepper(VariationalStepper):
         self.show_margin(turn, NAN)
         return turn < LONG_TURN
 
-    # ---- for tests -------------------------------------------------------------------------------------------
+    # ---- what is told of a step that was not solved -------------------------------------------------------------
 
-    def touches(self):
-        """The contacts of the last solve: numbers, impulses and velocities by rows, natural residual, goal, worst."""
-        cdef Touching* x = &self.own_touch
-        cdef Cones* y = &x.cones
-        return {"members": [x.member[k] for k in range(x.count)], "dim": [y.dim[k] for k in range(x.count)],
-                "lam": np.array([y.lam[k] for k in range(y.n)]), "w": np.array([x.w[k] for k in range(y.n)]),
-                "G": np.array([y.G[k] for k in range(y.n * y.n)]).reshape(y.n, y.n), "b": np.array([y.b[k] for k in range(y.n)]),
-                "mu": np.array([y.mu[k] for k in range(x.count)]),
-                "lead": np.array([y.lead[k] for k in range(2 * x.count)]).reshape(-1, 2),
-                "residual": x.residual, "goal": self.touch_goal(), "worst": x.worst, "sweeps": y.sweeps, "corrections": y.corrections}
+    @property
+    def worst_contact(self):
+        """The contact that the last step left unsolved, or -1."""
+        return self.own_touch.worst if self.ntouch else -1
+
+    @property
+    def worst_residual(self):
+        """What it lacks [m/s], and its gap [m]."""
+        return self.own_touch.residual, self.own_touch.there[self.own_touch.worst].gap
