@@ -27,13 +27,14 @@ METHODS = {
     "static_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q", "velocity_from_momentum": "qv",
     "momentum_from_velocity": "qv", "kinetic_energy": "qv", "potential_energy": "q", "momentum": "qv",
     "project_velocity": "qv", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "joint_reactions": "qvv",
+    "drive_forces": "qv",
 }  # fmt: skip
 #: Those that take no state, or check nothing and take rows.
 OTHERS = {
     "joint", "require_regular", "neutral", "random_configuration", "validate_configuration", "validate_velocity",
     "zero_velocity", "configuration_rate", "pose_rows", "constraint_rows", "constrained_velocities", "energies",
     "momenta", "mass_matrices", "velocities", "singular_at", "constraint_errors", "facing_cosines", "facing_rows",
-    "expand", "expand_velocity", "reduced", "euler",
+    "expand", "expand_velocity", "reduced", "euler", "with_drives", "contact_gaps",
 }  # fmt: skip
 
 
@@ -153,7 +154,7 @@ INHERITED = {
     "joint", "require_regular", "neutral", "validate_configuration", "validate_velocity", "zero_velocity",
     "body_poses", "frame_poses", "frame_pose", "center_of_mass", "lagrangian", "velocity_from_momentum",
     "momentum_from_velocity", "kinetic_energy", "potential_energy", "momentum", "project_velocity",
-    "constrained_velocities", "singular_at", "constraint_errors",
+    "constrained_velocities", "singular_at", "constraint_errors", "with_drives", "contact_gaps",
 }  # fmt: skip
 
 
