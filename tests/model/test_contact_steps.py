@@ -12,7 +12,6 @@ import pytest
 import vitree as vt
 from vitree._core import scalar
 from vitree._core.types import ContactList
-from vitree.integrators.base import Records
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "data" / "contact.json").read_text())
 METHODS = ("linear-time", "midpoint")
@@ -192,33 +191,50 @@ def test_momentum_changes_by_the_impulses():
     q[2] += 0.05
     v = np.array([1.0, 0.5, 0.0, 2.0, 1.0, 3.0])
     dt, mass = 1e-3, 2.0
-    integrator = vt.METHODS["linear-time"](model, dt, **EXACT)
-    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
-    rows = np.zeros((1, 1, 7))
-    integrator.stepper.keep_touches(rows)
-    pushed = 0
-    for _ in range(400):
-        q1, p1 = integrator.state()
-        advance_recorded(integrator, model)
-        q2, p2 = integrator.state()
-        impulse = rows[0, :, :3]
-        pushed += impulse.any()
-        at = model.contact_gaps(q1).point_a
-        moments = np.cross(at, impulse).sum(axis=0)
-        before, after = (model.momentum(q, model.velocity_from_momentum(q, p)) for q, p in ((q1, p1), (q2, p2)))
+    run = vt.simulate(model, q, v, duration=0.4, dt=dt, **EXACT)
+    assert len(run.contacts) > 50
+    log = run.contacts
+    for k in range(400):
+        q1, q2 = run.q[k], run.q[k + 1]
+        impulse = log.of(k + 1).impulse
+        moments = np.cross(model.contact_gaps(q1).point_a[: len(impulse)], impulse).sum(axis=0)
+        before, after = (
+            model.momentum(q, model.velocity_from_momentum(q, p)) for q, p in ((q1, run.p[k]), (q2, run.p[k + 1]))
+        )
         # gravity acts half at each node
         weight = mass * dt * np.array((0, 0, -9.81))
         levers = 0.5 * (np.cross(q1[:3], weight) + np.cross(q2[:3], weight))
         change = np.concatenate([moments + levers, impulse.sum(axis=0) + weight])
         np.testing.assert_allclose(after - before, change, rtol=0, atol=1e-12)
-    assert pushed > 50
 
 
-def advance_recorded(integrator, model):
-    """A step, with its contacts written."""
-    records = Records.room(1, model.nq, model.nv, 0)
-    records.rows = 0
-    integrator.run(records, 1, 1, None)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("every", [1, 3])
+def test_contacts_of_runs(method, every, tmp_path):
+    """What is recorded: weight, names, velocities that do not close; with monitors, in files, in parts."""
+    model, q = box(friction=0.5)
+    more = {"duration": 0.3, "dt": 2e-3, "method": method, "every": every}
+    run = vt.simulate(model, q, **more)
+    watched = vt.simulate(model, q, monitors=("energy",), **more)
+    assert run.q.tobytes() == watched.q.tobytes() and run.v.tobytes() == watched.v.tobytes()
+    np.testing.assert_array_equal(run.contacts.rows, watched.contacts.rows)
+    weight = run.contacts.total(len(run), "box")[1:] / 2e-3
+    # the first node has half a step's weight
+    np.testing.assert_allclose(weight[1:], np.broadcast_to((0, 0, 2 * 9.81), weight[1:].shape), rtol=0, atol=1e-6)
+    assert weight[0, 2] == pytest.approx(2 * 9.81 * (0.5 if every == 1 else 1.0))
+    assert set(run.contacts.names) == {("box", "ground")} and len(run.contacts.of(2)) == 4
+    assert np.abs(run.v).max() < 1e-9 and np.abs(run.energy - run.energy[0]).max() < 1e-9
+    again = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
+    np.testing.assert_array_equal(again.contacts.rows, run.contacts.rows)
+    assert again.contacts.names == run.contacts.names
+    part = run[10:20]
+    np.testing.assert_array_equal(part.contacts.of(0).impulse, run.contacts.of(10).impulse)
+    sliding = vt.simulate(model, q, [1.0, 0, 0, 0, 0, 0], **more)
+    speed = np.diff(sliding.q[:, 0]) / (2e-3 * every)
+    first = sliding.contacts.rows[sliding.contacts.record == 1]
+    assert first[:, 5] == pytest.approx(speed[0], rel=0.02)
+    friction = sliding.contacts.total(len(sliding))[3 : 90 // every, 0] / 2e-3
+    np.testing.assert_allclose(friction, -0.5 * 2 * 9.81, rtol=1e-6)
 
 
 # ---- impacts ------------------------------------------------------------------------------------------------
@@ -408,7 +424,7 @@ def test_figures_thrown_on_the_floor_are_solved():
     for shape in flat.geometry:
         size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
         made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
-                vt.Capsule(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
+                vt.Cylinder(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
                 vt.Sphere(size[0], position=shape.position))  # fmt: skip
         contacts.append(vt.Contact(shape.frame, shapes=made))
     model = vt.Model(replace(flat, damping=damping, contacts=tuple(contacts), ground=vt.Ground(friction=0.7)))
@@ -460,12 +476,12 @@ def test_starts_in_penetration_and_beyond_limits_are_refused():
     with pytest.raises(vt.InputError, match="overlap"):
         sim.reset(model.neutral())
     balls = ball(2, ground=False)
-    with pytest.raises(vt.InputError, match='"ball0" and "ball1" overlap by 0.2 m at the start; move them apart'):
+    with pytest.raises(vt.InputError, match=r'"ball0" and "ball1" overlap by 0.2 m at the start; move them apart'):
         vt.simulate(balls, duration=0.1, dt=1e-3)
     tree = vt.Tree("joint")
     tree.world.add(vt.ry("a", lower=-0.2, upper=0.4), vt.tz(1.0), vt.body("a", 1.0))
     tree.limits = "enforce"
-    with pytest.raises(vt.InputError, match='joint "a" is at 0.5 at the start, beyond its limits -0.2 to 0.4'):
+    with pytest.raises(vt.InputError, match=r'joint "a" is at 0.5 at the start, beyond its limits -0.2 to 0.4'):
         vt.simulate(tree.compile(), [0.5], duration=0.1, dt=1e-3)
 
 
@@ -475,5 +491,5 @@ def test_a_step_that_is_not_solved_names_the_contact():
     tree.world.add(vt.tz("press", kinematic=True), vt.body("plate", 1.0, (0.1, 0.1, 0.1)))
     tree.contact(vt.Contact("plate", points=[(0, 0, 0)]), vt.Ground(friction=0.5))
     run = {"duration": 0.5, "dt": 1e-2, "prescribed": {"press": lambda t: 0.1 - t}}
-    with pytest.raises(vt.ConvergenceError, match='contact of "plate" and the ground is not solved'):
+    with pytest.raises(vt.ConvergenceError, match=r'contact of "plate" and the ground is not solved'):
         vt.simulate(tree.compile(), [0.1], **run)

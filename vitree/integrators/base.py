@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -27,6 +27,8 @@ Torque = ArrayLike | Callable[..., ArrayLike] | None
 CHUNK_SECONDS = 0.05
 #: States beyond this have blown up [m, rad, per s, or units of momentum].
 LARGEST: float = scalar().LARGEST
+#: Columns of contacts of records: row, contact, impulse (3), slip velocity (3), gap.
+CONTACT_COLUMNS: int = scalar().CONTACT_COLUMNS
 #: The arrays of records, with a row for each state.
 COLUMNS = ("t", "q", "x", "iterations", "residual", "multipliers")
 
@@ -54,6 +56,8 @@ class Records:
     multipliers: np.ndarray
     rows: int = 1
     seconds: float = 0.0
+    #: contacts of the rows, as the steppers' ``take_contacts`` has them
+    touched: list[np.ndarray] = field(default_factory=list)
 
     def __post_init__(self):
         for name in COLUMNS:
@@ -70,7 +74,7 @@ class Records:
         else:
             parts = list(_blank.__wrapped__(count, nq, nv, m))
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
-        made.rows, made.seconds = 1, 0.0
+        made.rows, made.seconds, made.touched = 1, 0.0, []
         return made
 
     def grow(self, rows: int) -> None:
@@ -84,14 +88,19 @@ class Records:
     def copied(self) -> Records:
         """Return a copy of the rows written."""
         columns = {name: getattr(self, name)[: self.rows].copy() for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds)
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=list(self.touched))
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
         if self.rows == len(self.t):
             return self
         columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds)
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched)
+
+    @property
+    def contacts(self) -> np.ndarray:
+        """The contacts of all rows (n, 9)."""
+        return np.concatenate(self.touched) if self.touched else np.empty((0, CONTACT_COLUMNS))
 
 
 class Integrator:
@@ -495,8 +504,11 @@ class Integrator:
             'the variational methods "linear-time" and "midpoint"'
         )
 
-    def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the velocities (n, nv) [m/s or rad/s] of rows of states t (n,), q (n, nq), x (n, nv)."""
+    def velocities(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, contacts: np.ndarray | None = None) -> np.ndarray:
+        """Return the velocities (n, nv) [m/s or rad/s] of rows of states t (n,), q (n, nq), x (n, nv).
+
+        ``contacts`` (m, 9) are those of the rows: at nodes they do not close.
+        """
         return self.model.constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
 
     def _rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:

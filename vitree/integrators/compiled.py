@@ -208,7 +208,8 @@ class CompiledIntegrator(Integrator):
     def run(self, records, steps, every, progress, monitors=None):
         adaptive = self.adaptive
         if type(steps) is type(every) is int and 0 < steps <= FIRST_CHUNK and every > 0 and not adaptive:
-            if progress is None and monitors is None and (self.uses_momentum or not self.model.constraints):
+            plain = self.uses_momentum or not self.model.constraints
+            if progress is None and monitors is None and plain and not self._touching:
                 began = time.perf_counter()
                 status = self.stepper.run(steps, every, records)
                 records.seconds += time.perf_counter() - began
@@ -228,6 +229,8 @@ class CompiledIntegrator(Integrator):
             self._pushes = np.full_like(records.multipliers, np.nan)
             self.stepper.keep_pushes(self._pushes, every)
         every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
+        if self._touching:
+            self.stepper.log_contacts(True)
         while done < steps:
             count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
             if until is not None:
@@ -239,6 +242,8 @@ class CompiledIntegrator(Integrator):
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
             took = time.perf_counter() - began
             records.seconds += took
+            if self._touching:
+                every_state.touched.append(self.stepper.take_contacts())
             if monitors:
                 monitors.take(self, every_state, records, every)
             if status:
@@ -251,6 +256,24 @@ class CompiledIntegrator(Integrator):
             chunk = int(min(max(CHUNK_SECONDS / max(took / count, 1e-9), 1), 2 * chunk))
             if progress is not None:
                 progress(done, steps)
+
+    @property
+    def _touching(self) -> bool:
+        """Whether there is anything that may touch."""
+        contacts = getattr(self.stepper, "contacts", None)
+        return contacts is not None and contacts.count > 0
+
+    def velocities(self, t, q, x, contacts=None):
+        v = super().velocities(t, q, x)
+        if contacts is not None and len(contacts) and self.uses_momentum:
+            v = np.ascontiguousarray(v)
+            # a stepper of its own: that of the run goes on
+            model = self.model
+            beside = scalar().LinearTimeStepper(
+                model.core, self.dt, contacts=model.contact_list, constraints=model.constraint_list, user=model.written
+            )
+            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v)
+        return v
 
     def _found_multipliers(self, records):
         return super()._found_multipliers(records) if self._pushes is None else self._pushes[: len(records.t)]
@@ -285,6 +308,7 @@ class CompiledIntegrator(Integrator):
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
             a, b = contact_names(model.flat, model.contact_candidates)[k]
             speed, gap = self.stepper.worst_residual
+            a, b = f'"{a}"', {"ground": "the ground", "limit": "its limit"}.get(b, f'"{b}"')
             return f"the contact of {a} and {b} is not solved (gap {gap:.3g} m, off by {speed:.3g} m/s)"
         if status != DEPENDENT:
             return text

@@ -299,9 +299,9 @@ def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
-    """Return what messages call the two that touch, in the order of :func:`lower_contacts`."""
-    frame = [f'"{each.frame}"' if isinstance(each, Contact) else "" for each in flat.contacts]
-    names = [(frame[k], "the ground") for _ in range(len(found.planes) + (found.terrain is not None))
+    """Return the names of the two that touch, in the order of :func:`lower_contacts`: frames, "ground", "limit"."""
+    frame = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
+    names = [(frame[k], "ground") for _ in range(len(found.planes) + (found.terrain is not None))
              for k in found.source]  # fmt: skip
     for kind, (one, other) in zip(found.pair_kind, found.pair, strict=True):
         source = found.box_source if kind == ROD_BOX else found.rod_source
@@ -309,7 +309,7 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
     limits = _limits(flat) if flat.limits == "enforce" else []
-    return names + [(f'the joint "{at[row["iv"]]}"', "its limit") for row in limits]
+    return names + [(at[row["iv"]], "limit") for row in limits]
 
 
 def _surface(numbers: np.ndarray) -> dict:

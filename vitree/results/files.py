@@ -15,6 +15,7 @@ import numpy as np
 
 from vitree.arguments import path_of
 from vitree.errors import InputError
+from vitree.results.contacts import ContactLog
 from vitree.results.drawing import Drawing
 from vitree.results.film import Film
 from vitree.results.filming import film_of
@@ -42,6 +43,7 @@ UNITS = {
     "multipliers": "N or N m",
     "seconds": "s",
     "checkpoint": "bytes",
+    "contacts: rows": "record, number, impulse [N s] (3), slip velocity [m/s] (3), gap [m]",
     "film: t": "s",
     "film: poses": "m, and quaternion (x, y, z, w); world axes",
 }
@@ -49,12 +51,14 @@ UNITS = {
 _SINCE_2 = ("constraint_names", "constraint", "multipliers")
 #: Prefix of the names of monitors in files.
 _MONITOR = "monitor: "
+#: The contacts in files.
+_CONTACTS = "contacts: rows"
 #: Prefix of the names of a film's arrays in files.
 _FILM = "film: "
 #: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
 MOST_INFLATED = 20
 #: Fields that are not in the header.
-_APART = ("monitors", "checkpoint", "system", "film", "about")
+_APART = ("monitors", "checkpoint", "contacts", "system", "film", "about")
 
 
 def write(run: Recording, path: str | os.PathLike) -> Path:
@@ -72,6 +76,8 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
         header["about"] = known
     arrays = {name: getattr(run, name) for name in (*shapes(), "checkpoint")}
     arrays |= {_MONITOR + name: rows for name, rows in run.monitors.items()}
+    if run.contacts is not None:
+        header["contacts"], arrays[_CONTACTS] = run.contacts.names, run.contacts.rows
     with contextlib.suppress(InputError):  # a run that cannot be shown has no film
         film = film_of(run)
         header["drawing"] = film.drawing.plain()
@@ -111,6 +117,8 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             arrays["monitors"] = {name.removeprefix(_MONITOR): file[name] for name in monitors}
             if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:
                 raise ValueError("its monitors are not of the same steps")
+            if "contacts" in header:
+                arrays["contacts"] = ContactLog(file[_CONTACTS], header["contacts"])
             if "about" in header:
                 units = {of: tuple(names) for of, names in header["about"]["units"].items()}
                 arrays["about"] = {**header["about"], "units": units}

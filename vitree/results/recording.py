@@ -12,6 +12,7 @@ import numpy as np
 from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
 from vitree.model.system import System
+from vitree.results.contacts import ContactLog
 from vitree.results.plain import plain, read_only
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Recording:
     constraint: Any = field(default_factory=_nothing)
     multipliers: Any = field(default_factory=_nothing)
     monitors: Any = field(default_factory=_nothing)
+    contacts: Any = field(default_factory=_nothing)
     checkpoint: Any = field(default_factory=_nothing)
     system: System | None = field(default_factory=_nothing)
     film: Film | None = field(default_factory=_nothing)
@@ -134,6 +136,8 @@ class Recording:
         if checkpoint.ndim != 1:
             raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
         object.__setattr__(self, "checkpoint", checkpoint)
+        if self.contacts is not None:
+            of_kind(self.contacts, ContactLog, "trajectory.contacts", "a ContactLog, or None")
         given = mapping(self.monitors, "trajectory.monitors", "a mapping of names to arrays")
         monitors = {name: numbers_of(rows, f"the monitor {name}") for name, rows in given.items()}
         object.__setattr__(self, "monitors", monitors)
@@ -171,6 +175,8 @@ class Recording:
                 raise InputError(f"a trajectory is indexed by indices in a row, not by {shown(index)}")
             ends = len(parts["t"]) and len(self) and parts["t"][-1] == self.t[-1]
             film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
+            if self.contacts is not None:
+                parts["contacts"] = self.contacts.taken(np.arange(len(self))[index])
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)

@@ -92,7 +92,7 @@ class Monitors:
             if name in self.arrays:
                 self.arrays[name][here] = rows[:n]
         if n and {"energy", "momentum"} & set(self.names):
-            v = integrator.velocities(every.t[:n], every.q[:n], every.x[:n])
+            v = integrator.velocities(every.t[:n], every.q[:n], every.x[:n], every.contacts)
             energies = model.energies(every.q[:n], v)
             for name, value in (("energy", energies[:, 0] + energies[:, 1]), ("momentum", energies[:, 2:8])):
                 if name in self.names:
@@ -104,6 +104,11 @@ class Monitors:
         to = slice(records.rows, records.rows + len(kept))
         for name in COLUMNS:
             getattr(records, name)[to] = getattr(every, name)[kept]
+        touched = every.contacts
+        at = np.searchsorted(kept, touched[:, 0])
+        there = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == touched[:, 0]) if len(kept) else at < 0
+        records.touched.append(np.column_stack([records.rows + at[there], touched[there, 1:]]))
+        every.touched.clear()
         records.rows += len(kept)
 
     def _grow(self, rows: int) -> None:

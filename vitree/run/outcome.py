@@ -10,8 +10,10 @@ import numpy as np
 from vitree._core import scalar
 from vitree.integrators.base import FEW_ROWS, Records
 from vitree.integrators.compiled import ORDINARY, checkpoint_of
+from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.stiffness import spring_rate
+from vitree.results.contacts import ContactLog
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
@@ -59,7 +61,7 @@ class Outcome:
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
             if self._uses_momentum:
-                self._v = integrator.velocities(records.t, records.q, records.x)
+                self._v = integrator.velocities(records.t, records.q, records.x, records.contacts)
             return
         stepper, facts = integrator.stepper, integrator.facts
         self._by, self._facts, self._history = None, facts, stepper.history()
@@ -97,6 +99,13 @@ class Outcome:
         if self._largest <= ORDINARY and self._facts.ordinary:
             return True
         return math.isfinite(core.largest_of(self.records.q, np.ascontiguousarray(self.v), self.energies))
+
+    @property
+    def contacts(self) -> ContactLog | None:
+        model: Any = self.system
+        if not (isinstance(model, Model) and model.touches):
+            return None
+        return ContactLog(self.records.contacts, tuple(contact_names(model.flat, model.contact_candidates)))
 
     # ---- states -----------------------------------------------------------------------------------
 

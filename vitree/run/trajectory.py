@@ -56,6 +56,8 @@ class Trajectory(Recording):
     monitors : dict of str to (steps, ...) array
         The quantities of ``simulate(monitors=)``, a row for each step, recorded or not, and ``t``, the ends of the
         steps; units as in ``vitree.run.monitors.MONITORS``.
+    contacts : ContactLog or None
+        The contacts of the steps that led to the records, of a model that may touch.
     checkpoint : (bytes,) array
         The state from which ``simulate(resume=)`` goes on; empty if the last record is not the run's end.
     system : System or None

@@ -18,8 +18,9 @@ cdef enum:
 
 cdef enum:
     WATCHED = 3         # numbers of a step beside its records, before those of the stepper's own kind
-    TOUCHED = 7         # numbers of a contact in a step
+    TOUCHED = 9         # numbers of a contact in a recorded step
 
+CONTACT_COLUMNS = TOUCHED
 #: [m, rad, per s, or units of momentum] states beyond it have blown up
 LARGEST = 1e100
 cdef double MOST = LARGEST

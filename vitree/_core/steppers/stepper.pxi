@@ -161,6 +161,12 @@ cdef class Before:
             memcpy(self.place[k], self.copy[k], self.size[k])
 
 
+cdef struct TouchLog:           # contacts of recorded steps
+    double* at                  # (count, TOUCHED)
+    long count
+    long room
+
+
 cdef class Stepper:
     """A state (t, q, x) and the means to advance it; x is the momentum p or the velocity v.
 
@@ -180,9 +186,8 @@ cdef class Stepper:
     cdef double* watched_out            # (watched_count, WATCHED + watched_more) or NULL
     cdef Py_ssize_t watched_count
     cdef int watched_more
-    cdef object touched_owner
-    cdef double* touched_out            # (touched_count, contacts, TOUCHED) or NULL
-    cdef Py_ssize_t touched_count
+    cdef bint logs                      # contacts of recorded steps
+    cdef TouchLog log
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -193,6 +198,9 @@ cdef class Stepper:
     cdef Desk q_desk                    # and the arrays that they are given
     cdef Desk v_desk
     cdef readonly object exception      # raised by a callable
+
+    def __dealloc__(self):
+        free(self.log.at)
 
     def __cinit__(self, *args, **options):
         self.memory = Memory()
@@ -256,7 +264,7 @@ cdef class Stepper:
         self.ask_inputs = self.ask_torque = self.exception = None
         self.rows_owner = self.spans_owner = self.watched_owner = self.pushes_owner = None
         self.watched_out, self.watched_count, self.pushes_out, self.pushes_every = NULL, 0, NULL, 0
-        self.touched_owner, self.touched_out, self.touched_count = None, NULL, 0
+        self.logs, self.log.count = False, 0
         plan.spans, plan.ends, plan.span_count, plan.begun = NULL, NULL, 0, 0
         plan.u_rows, plan.u_count, plan.until, plan.arrived = NULL, 0, INFINITY, False
         self.memory.clear()
@@ -377,27 +385,27 @@ cdef class Stepper:
             require_size(view.shape[1], WATCHED + self.watched_more, "columns of what is watched")
             self.watched_out, self.watched_count = &view[0, 0], view.shape[0]
 
-    def keep_touches(self, rows):
-        """Write of each recorded step its contacts to an array (rows, contacts, 7), or None: no more.
+    def log_contacts(self, bint logs):
+        """Keep the contacts that pushed in recorded steps, for :meth:`take_contacts`, or not."""
+        self.logs, self.log.count = logs, 0
 
-        Of each: the impulse (3,) [N s] on the first body at the step's start, world axes (of a limit: one number), the
-        slip velocity (3,) [m/s] and the gap [m] at the step's end. Zeros but for the gap where it does not push.
+    def take_contacts(self):
+        """Return the contacts kept since they were last taken, (n, TOUCHED).
+
+        Columns: the row of the record, the number of the contact, the impulse [N s] on the first body at the step's
+        start, world axes (of a limit: one number), the slip velocity [m/s], and the gap [m] at the step's end.
         """
-        cdef double[:, :, ::1] view
-        self.touched_owner, self.touched_out, self.touched_count = rows, NULL, 0
-        if rows is not None:
-            view = rows
-            require_size(view.shape[1], self.contact_count(), "contacts")
-            require_size(view.shape[2], TOUCHED, "columns of contacts")
-            if view.shape[0] and view.shape[1]:
-                self.touched_out, self.touched_count = &view[0, 0, 0], view.shape[0]
+        cdef double[:, ::1] view
+        out = np.empty((self.log.count, TOUCHED))
+        if self.log.count:
+            view = out
+            memcpy(&view[0, 0], self.log.at, self.log.count * TOUCHED * sizeof(double))
+        self.log.count = 0
+        return out
 
-    cdef int contact_count(self) noexcept nogil:
-        return 0
-
-    cdef void write_touches(self, double* out) noexcept nogil:
-        # the contacts of the last step to (contacts, TOUCHED)
-        pass
+    cdef int log_row(self, long row) noexcept nogil:
+        # the contacts of the step that led to a recorded state
+        return OK
 
     def keep_pushes(self, pushes, long every):
         """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
@@ -432,8 +440,7 @@ cdef class Stepper:
                 q.shape[1] == self.nq and x.shape[1] == self.nv and multipliers.shape[1] == held
                 and row + written <= min(t.shape[0], q.shape[0], x.shape[0], multipliers.shape[0], error.shape[0],
                                          iterations.shape[0])
-                and (self.watched_out == NULL or row + written <= self.watched_count)
-                and (self.touched_out == NULL or row + written <= self.touched_count)):
+                and (self.watched_out == NULL or row + written <= self.watched_count)):
             self.require_room(records, row + written)
         with nogil:
             for k in range(count):
@@ -453,8 +460,10 @@ cdef class Stepper:
                     error[row] = now.error
                     if self.watched_out != NULL:
                         self.show(self.watched_out + row * (WATCHED + self.watched_more))
-                    if self.touched_out != NULL:
-                        self.write_touches(self.touched_out + row * self.contact_count() * TOUCHED)
+                    if self.logs:
+                        status = self.log_row(row)
+                        if status != OK:
+                            break
                     for c in range(held):
                         multipliers[row, c] = self.multiplier(c)
                     row += 1
@@ -584,8 +593,8 @@ cdef class Stepper:
             x[row, c] = self.lane.state.x[c]
         for c in range(self.constraint_count()):
             multipliers[row, c] = self.multiplier(c) if self.lane.clock.steps else NAN
-        if self.touched_out != NULL:
-            self.write_touches(self.touched_out + row * self.contact_count() * TOUCHED)
+        if self.logs and self.log_row(row) != OK:
+            raise MemoryError
 
     def velocity_here(self, double[::1] out):
         """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
@@ -628,8 +637,6 @@ cdef class Stepper:
                 raise ValueError(f"records.{name} of shape {array.shape}; {rows} rows of {width} are needed")
         if self.watched_out != NULL and self.watched_count < rows:
             raise ValueError(f"{self.watched_count} rows for what is watched; {rows} are needed")
-        if self.touched_out != NULL and self.touched_count < rows:
-            raise ValueError(f"{self.touched_count} rows for contacts; {rows} are needed")
 
     def require_rows(self, long steps):
         """Raise a ValueError if the rows of what is given for each step end before so many steps of the run."""

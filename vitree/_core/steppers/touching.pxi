@@ -6,6 +6,7 @@
 
 cdef enum:
     TOUCH_PASSES = 30       # most corrections of a step with contacts
+    TOLD = 7                # numbers of a contact in a step
     KEPT_PORTS = 48         # most rows of ports that are kept from step to step
     TOUCH_CUTS = 3          # of them so many may leave the complementarity problem unsolved
 
@@ -55,7 +56,7 @@ cdef struct Touching:
     Pose* pose1             # (nbody,)
     Pose* pose2
     double* target          # (contacts,) [m] least gap at the step's end
-    double* told            # (contacts, TOUCHED) what records have of the last step
+    double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     double* guess           # (contacts, 3) impulses to begin with, world axes
     int* member             # (contacts,) those in the solve
     int* within             # (contacts,) whether it is one of them
@@ -109,7 +110,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.P = memory.kept_reals(x.most_ports * x.most_ports)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.scratch_reals(TOUCHED * contacts)
+    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.scratch_reals(TOLD * contacts)
     x.member = <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
@@ -284,36 +285,52 @@ cdef class TouchingStepper(VariationalStepper):
         if self.ntouch:
             self.keep_touch()
 
-    cdef int contact_count(self) noexcept nogil:
-        return self.ntouch
-
-    cdef void write_touches(self, double* out) noexcept nogil:
-        memcpy(out, self.own_touch.told, self.ntouch * TOUCHED * sizeof(double))
+    cdef int log_row(self, long row) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef TouchLog* log = &self.log
+        cdef double* to
+        cdef int c
+        for c in range(self.ntouch):
+            if not x.active[c]:
+                continue
+            if log.count == log.room:
+                to = <double*>realloc(log.at, (2 * log.room + 64) * TOUCHED * sizeof(double))
+                if to == NULL:
+                    return NO_MEMORY
+                log.at, log.room = to, 2 * log.room + 64
+            to = log.at + log.count * TOUCHED
+            to[0], to[1] = row, c
+            memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
+            log.count += 1
+        return OK
 
     # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ----------------
 
-    def settle_velocities(self, const double[:, ::1] q, const double[:, :, ::1] touches, double[:, ::1] v):
+    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
-        p^ = p + Jn^T nu, 0 <= nu _|_ Jn M^-1 p^ >= 0. ``touches`` (n, contacts, 7) as :meth:`keep_touches` has them. The
-        stepper forgets its state.
+        p^ = p + Jn^T nu, 0 <= nu _|_ Jn M^-1 p^ >= 0. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows.
+        The stepper forgets its state.
         """
         cdef Touching* x = &self.own_touch
-        cdef Py_ssize_t row
+        cdef Py_ssize_t k = 0, row, end = log.shape[0]
         cdef int c
-        cdef bint pushed
         require_size(q.shape[1], self.nq, "columns of q")
         require_size(v.shape[1], self.nv, "columns of v")
-        require_size(touches.shape[1], self.ntouch, "contacts")
-        require_size(touches.shape[0], q.shape[0], "rows of contacts")
+        require_size(log.shape[1], TOUCHED, "columns of contacts")
         require_size(v.shape[0], q.shape[0], "rows of v")
-        for row in range(q.shape[0]):
-            pushed = False
+        while k < end:
+            row = <Py_ssize_t>log[k, 0]
+            if not 0 <= row < q.shape[0]:
+                raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
             for c in range(self.ntouch):
                 x.within[c] = OUTSIDE
-                if touches[row, c, 0] != 0.0 or touches[row, c, 1] != 0.0 or touches[row, c, 2] != 0.0:
-                    x.within[c], pushed = INSIDE, True
-            if pushed and self.settle(&q[row, 0], &v[row, 0]) != OK:
+            while k < end and <Py_ssize_t>log[k, 0] == row:
+                if not 0 <= log[k, 1] < self.ntouch:
+                    raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
+                x.within[<int>log[k, 1]] = INSIDE
+                k += 1
+            if self.settle(&q[row, 0], &v[row, 0]) != OK:
                 raise MemoryError
 
     cdef int settle(self, const double* q, double* v) noexcept nogil:
@@ -358,9 +375,9 @@ cdef class TouchingStepper(VariationalStepper):
         memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         memset(x.active, 0, self.ntouch * sizeof(int))
-        memset(x.told, 0, TOUCHED * self.ntouch * sizeof(double))
+        memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            x.told[TOUCHED * c + 6] = x.there[c].gap
+            x.told[TOLD * c + 6] = x.there[c].gap
         if not x.solved:
             x.have_ports[0] = False
             return
@@ -370,7 +387,7 @@ cdef class TouchingStepper(VariationalStepper):
                 continue
             x.active[c], x.hold[c] = True, x.target[c]
             if self.touch[c].kind == AT_LIMIT:
-                x.lam[3 * c] = x.told[TOUCHED * c] = x.cones.lam[o]
+                x.lam[3 * c] = x.told[TOLD * c] = x.cones.lam[o]
                 continue
             at = &x.here[c]
             lam = scale(x.cones.lam[o], at.n)
@@ -380,9 +397,9 @@ cdef class TouchingStepper(VariationalStepper):
                 if size > SLIDING:
                     way = axpy(x.w[o + 1] / size, at.t1, scale(x.w[o + 2] / size, at.t2))
                     store3(x.way + 3 * c, way)
-                store3(x.told + TOUCHED * c + 3, axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2)))
+                store3(x.told + TOLD * c + 3, axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2)))
             store3(x.lam + 3 * c, lam)
-            store3(x.told + TOUCHED * c, lam)
+            store3(x.told + TOLD * c, lam)
 
     # ---- the step ------------------------------------------------------------------------------------------
 
@@ -648,7 +665,7 @@ cdef class TouchingStepper(VariationalStepper):
         # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
         cdef Touching* x = &self.own_touch
         cdef Newton* newton = &self.lane.newton
-        cdef double* P = self.P()
+        cdef double* P = x.P_room
         cdef int k, j, nv = self.nv
         self.velocity(q, self.shared.zeros, newton.v)
         for k in range(x.ports):
@@ -660,7 +677,6 @@ cdef class TouchingStepper(VariationalStepper):
         for k in range(x.ports):
             for j in range(x.ports):
                 P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-        x.have_ports[0] = False
         self.cone_matrix(P, x.W1)
 
     # ---- the contacts in the solve ---------------------------------------------------------------------
