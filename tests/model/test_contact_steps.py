@@ -470,7 +470,7 @@ def test_starts_in_penetration_and_beyond_limits_are_refused():
     model, q = box(friction=0.5)
     with pytest.raises(vt.InputError, match=r'"box" and the ground overlap by 0.1 m at the start; vt.place_on_ground'):
         vt.simulate(model, duration=0.1, dt=1e-3)
-    with pytest.raises(vt.InputError, match="overlap by 0.1 m"):
+    with pytest.raises(vt.InputError, match=r"overlap by 0.1 m"):
         vt.Simulation(model, dt=1e-3)
     sim = vt.Simulation(model, q, dt=1e-3)
     with pytest.raises(vt.InputError, match="overlap"):
