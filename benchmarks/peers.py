@@ -208,27 +208,38 @@ def _compiled(flags: tuple[str, ...]) -> str | None:
 # ---- MuJoCo -----------------------------------------------------------------------------------------
 
 
-def mujoco_model(text: str, free: bool, dt: float = 1e-3, gains: tuple[float, float] | None = None):
-    """The robot in MuJoCo: no contacts, limits or damping; the same mass and degrees of freedom.
+def mujoco_model(text: str, free: bool, dt: float = 1e-3, gains: tuple[float, float] | None = None,
+                 servos: dict[str, tuple[float, float]] | None = None, balls=(), ball: float = 0.0,
+                 friction: float = 0.0):  # fmt: skip
+    """The robot in MuJoCo: no limits or damping; the same mass and degrees of freedom.
 
-    With gains (kp, kd): a position actuator on each joint of one coordinate.
+    With gains (kp, kd): a position actuator on each joint of one coordinate; with ``servos`` on those that it names.
+    With ``balls`` (body, place): these touch a plane, else nothing touches anything; links without mass get a little.
     """
     import mujoco
 
     root = ElementTree.fromstring(text)
     options = ElementTree.Element("mujoco")
     ElementTree.SubElement(
-        options, "compiler", fusestatic="true", discardvisual="true", balanceinertia="false", inertiafromgeom="false"
-    )
+        options, "compiler", fusestatic="true", discardvisual="true", balanceinertia="false", inertiafromgeom="false",
+        **({"boundmass": "1e-6", "boundinertia": "1e-7"} if balls else {}),
+    )  # fmt: skip
     root.insert(0, options)
     spec = mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
     if free:
         spec.worldbody.first_body().add_freejoint()
     for joint in spec.joints:
         joint.armature = 0
-    if gains is not None:
+    for body, place in balls:
+        spec.body(body).add_geom(name=f"corner{len(spec.geoms)}", type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=place, mass=0,
+                                 size=[ball, 0, 0], friction=[friction, 0, 0], contype=1, conaffinity=0)  # fmt: skip
+    if balls:
+        spec.worldbody.add_geom(name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=0, conaffinity=1,
+                                friction=[friction, 0, 0])  # fmt: skip
+    if gains is not None or servos is not None:
         for joint in spec.joints:
             if joint.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+                gains = servos[joint.name] if servos is not None else gains
                 servo = spec.add_actuator(target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
                 servo.gainprm[0], servo.biastype = gains[0], mujoco.mjtBias.mjBIAS_AFFINE
                 servo.biasprm[1], servo.biasprm[2] = -gains[0], -gains[1]
@@ -237,7 +248,9 @@ def mujoco_model(text: str, free: bool, dt: float = 1e-3, gains: tuple[float, fl
     model.dof_frictionloss[:] = 0
     model.opt.timestep = dt
     off = mujoco.mjtDisableBit
-    model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT | off.mjDSBL_EULERDAMP | off.mjDSBL_LIMIT
+    model.opt.disableflags |= off.mjDSBL_EULERDAMP | off.mjDSBL_LIMIT
+    if not balls:
+        model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT
     return model
 
 

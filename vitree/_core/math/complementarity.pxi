@@ -16,6 +16,10 @@ cdef double CONE_SPREAD[3]
 CONE_SPREAD[:] = [1.0, 0.3, 3.0]
 #: Least descent of |F|^2, as a share
 cdef double CONE_DESCENT = 1e-4
+#: An undamped correction that leaves less than this share of |F|^2 is taken
+cdef double CONE_WELL = 0.1
+#: Its shift, as a share of G's diagonal
+cdef double CONE_PROXIMAL = 1e-7
 #: Planar mechanisms have tangential rows of zeros: this share of the other's size is added
 cdef double CONE_SHIFT = 1e-13
 
@@ -26,6 +30,7 @@ cdef struct Cones:
     int room                # rows that the arrays have room for
     int* dim                # (count,) rows of a contact: 1 or 3
     int* row                # (count,) its first
+    int* order              # (n,) pivots
     double* G               # (n, n)
     double* b               # (n,)
     double* mu              # (count,)
@@ -55,7 +60,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
         return OK
     rows = 2 * n + 24
     reals = 5 * rows * rows + 12 * rows
-    at = <double*>realloc(x.G, reals * sizeof(double) + 2 * rows * sizeof(int))
+    at = <double*>realloc(x.G, reals * sizeof(double) + 3 * rows * sizeof(int))
     if at == NULL:
         return NO_MEMORY
     x.room = <int>rows
@@ -66,7 +71,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
     ints = <int*>(at + 12 * rows)
-    x.dim, x.row = ints, ints + rows
+    x.dim, x.row, x.order = ints, ints + rows, ints + 2 * rows
     return OK
 
 
@@ -176,6 +181,28 @@ cdef void normal_equations(Cones* x, double* most) noexcept nogil:
         most[0] = max(most[0], x.JJ[i * n + i])
 
 
+cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
+    # an undamped correction, (J + shift diag G) d = F; whether it takes |F|^2 down well. The shift is proximal: zeros stay,
+    # and of impulses that are not unique those near the guess are taken
+    cdef int i, n = x.n
+    cdef double other
+    memcpy(x.H, x.J, n * n * sizeof(double))
+    for i in range(n):
+        x.H[i * n + i] += CONE_PROXIMAL * x.G[i * n + i]
+    if lu_factor(x.H, n, x.order) != OK:
+        return False
+    memcpy(x.trial, x.F, n * sizeof(double))
+    lu_solve(x.H, n, x.order, x.trial)
+    for i in range(n):
+        x.trial[i] = x.lam[i] - x.trial[i]
+    cone_map(x, x.trial, x.trial_w, x.trial_F, x.trial_J)
+    other = inner(x.trial_F, x.trial_F, n)
+    if other < CONE_WELL * square[0]:
+        square[0] = other
+        return True
+    return False
+
+
 cdef bint cone_correct(Cones* x, double* nu, double* square) noexcept nogil:
     # a damped correction that takes |F|^2 down, and another damping; whether there is one
     cdef int i, k, n = x.n
@@ -239,7 +266,7 @@ cdef double cone_descend(Cones* x, double goal) noexcept nogil:
     cdef int k
     cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, x.J), square = inner(x.F, x.F, x.n)
     for k in range(CONE_PASSES):
-        if e <= goal or not isfinite(e) or not cone_correct(x, &nu, &square):
+        if e <= goal or not isfinite(e) or not (cone_plain(x, &square) or cone_correct(x, &nu, &square)):
             break
         cone_take(x)
         x.corrections += 1
