@@ -35,6 +35,7 @@ cdef struct Cones:
     double* b               # (n,)
     double* mu              # (count,)
     double* lead            # (count, 2)
+    double* give            # (count,) [1/kg] what a contact that yields adds to G
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
@@ -59,7 +60,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     if n <= x.room:
         return OK
     rows = 2 * n + 24
-    reals = 5 * rows * rows + 12 * rows
+    reals = 5 * rows * rows + 13 * rows
     at = <double*>realloc(x.G, reals * sizeof(double) + 3 * rows * sizeof(int))
     if at == NULL:
         return NO_MEMORY
@@ -70,7 +71,8 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     x.b, x.lam, x.w, x.F, x.g = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
     x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
-    ints = <int*>(at + 12 * rows)
+    x.give = at + 12 * rows
+    ints = <int*>(at + 13 * rows)
     x.dim, x.row, x.order = ints, ints + rows, ints + 2 * rows
     return OK
 

@@ -1,7 +1,7 @@
 # How a step ended, of the steppers of models and of vehicles.
 
 from libc.math cimport INFINITY, NAN, fabs, isfinite, log
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 

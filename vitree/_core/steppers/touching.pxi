@@ -41,6 +41,13 @@ cdef struct TouchRow:       # an impulse in the ports of its bodies: wrenches ab
     double on_b[6]
 
 
+cdef struct TouchSpan:      # contacts one after the other that are as far away as a ball about them, or farther
+    int first
+    int end
+    double center[3]        # [m] in body a's core frame
+    double radius           # [m]; negative: none is skipped
+
+
 cdef struct Touching:
     # kept
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
@@ -50,11 +57,20 @@ cdef struct Touching:
     int* have_ports         # P is of a step behind, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
     double* P               # (most_ports, most_ports) or more: -(rows2 (-dr/dy)^-1 rows^T)/h
+    int* owner_past         # (most_ports,) what each of their rows belonged to
+    Guess past              # (most_ports,) the wrenches of past steps' impulses in the ports
+    # of the model
+    TouchSpan* span         # (spans,)
+    int spans
     # of a step
     Touch* here             # (contacts,) at node 1
     Touch* there            # (contacts,) at node 2
     Pose* pose1             # (nbody,)
     Pose* pose2
+    double* at1             # (nq,) the configurations that they are of
+    double* at2
+    int placed1
+    int placed2
     double* target          # (contacts,) [m] least gap at the step's end
     double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     double* guess           # (contacts, 3) impulses to begin with, world axes
@@ -83,7 +99,10 @@ cdef struct Touching:
     int* owner              # (ports,) bodies, or -1 - contact of limits
     double* P_room          # (ports, ports) for more ports than are kept
     int most_ports          # for which P is kept
-    double* u               # (ports,)
+    double* u               # (ports,) the impulses as wrenches in the ports
+    int fresh               # nothing was tried in this step
+    int foretold            # u is that of past steps, not of the impulses at hand
+    int settled             # nothing is left to correct
     TouchRow* W1            # (rows of the cones,)
     TouchRow* W2
     double* T               # (ports,)
@@ -95,6 +114,7 @@ cdef struct Touching:
     # what is told of a step that was not solved
     int cut                 # corrections whose problem was not solved
     int worst               # the contact, or -1
+    double before           # [m/s] the natural residual with which the problem of the last correction began
     double residual         # [m/s]
     long passes             # since the state was set
 
@@ -108,6 +128,9 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.have_ports = memory.kept_ints(1, 0, 1)
     x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
     x.P = memory.kept_reals(x.most_ports * x.most_ports)
+    x.owner_past = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
+    guess_make(&x.past, memory, x.most_ports)
+    x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.guess, x.told = memory.scratch_reals(3 * contacts), memory.scratch_reals(TOLD * contacts)
@@ -128,11 +151,12 @@ cdef void touching_free(Touching* x) noexcept nogil:
     free(x.hit.G)
     free(x.rows)
     free(x.W1)
+    free(x.span)
 
 
 cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     # make room for so many ports; what they held is lost
-    cdef size_t n = ports + 12, reals
+    cdef size_t n = ports + 12 + x.most_ports, reals
     cdef double* at
     if ports <= x.ports_room:
         return OK
@@ -179,6 +203,18 @@ cdef inline void add_touch_row(const TouchRow* W, double size, double* x) noexce
         vt_add_row(W.size, size, W.on_a, x + W.a)
     if W.b >= 0:
         vt_add_row(6, size, W.on_b, x + W.b)
+
+
+cdef inline double six(const double* a, const double* b) noexcept nogil:
+    return (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]) + (a[4] * b[4] + a[5] * b[5])
+
+
+cdef inline void six_rows(const double* a, const double* B, int width, double* to) noexcept nogil:
+    # a^T B of six rows
+    cdef int k
+    for k in range(width):
+        to[k] = ((a[0] * B[k] + a[1] * B[width + k]) + (a[2] * B[2 * width + k] + a[3] * B[3 * width + k])
+                 + (a[4] * B[4 * width + k] + a[5] * B[5 * width + k]))
 
 
 cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept nogil:
@@ -239,6 +275,44 @@ cdef class TouchingStepper(VariationalStepper):
                                               self.memory.scratch_reals(3 * self.ntouch))
             self.hold_start = self.memory.scratch_reals(self.ntouch)
             self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
+            self.find_spans()
+
+    cdef int find_spans(self) except -1:
+        # points of one body on one plane, one after the other, and the ball about them
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const vt_contact* f
+        cdef TouchSpan* on
+        cdef double low, high, away
+        cdef int c = 0, k, j
+        x.span = <TouchSpan*>realloc(NULL, self.ntouch * sizeof(TouchSpan))
+        if x.span == NULL:
+            raise MemoryError
+        while c < self.ntouch:
+            e, on = &self.touch[c], &x.span[x.spans]
+            x.spans += 1
+            on.first, on.end, on.radius = c, c + 1, -1.0
+            while e.kind == ON_PLANE and on.end < self.ntouch:
+                f = &self.touch[on.end]
+                if f.kind != ON_PLANE or f.body_a != e.body_a or f.offset != e.offset or f.normal[0] != e.normal[0] or \
+                        f.normal[1] != e.normal[1] or f.normal[2] != e.normal[2]:
+                    break
+                on.end += 1
+            c = on.end
+            if self.elastic or on.end - on.first < 2:
+                continue        # where contacts may bounce it matters how fast each closes
+            for j in range(3):
+                low, high = INFINITY, -INFINITY
+                for k in range(on.first, on.end):
+                    low, high = min(low, self.touch[k].point_a[j]), max(high, self.touch[k].point_a[j])
+                on.center[j] = 0.5 * (low + high)
+            on.radius = 0.0
+            for k in range(on.first, on.end):
+                away = 0.0
+                for j in range(3):
+                    away += (self.touch[k].point_a[j] - on.center[j]) ** 2
+                on.radius = max(on.radius, (1.0 + 1e-12) * vt_sqrt(away) + self.touch[k].radius_a)
+        return 0
 
     cdef int possible_ports(self):
         # the rows of ports if all contacts close
@@ -266,6 +340,7 @@ cdef class TouchingStepper(VariationalStepper):
             memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
             memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
             memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
+            self.own_touch.past.seen.count = 0
             self.own_touch.passes = 0
 
     cdef void note_touch(self) noexcept nogil:
@@ -340,9 +415,10 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Cones* z = &x.hit
         cdef double size
         cdef int k, j, status
-        self.place_touches(q, x.pose1, x.here)
+        self.place_start(q)
         for k in range(self.ntouch):
-            across(&x.here[k])
+            if x.within[k] == INSIDE:
+                across(&x.here[k])
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         status = self.gather()
         if status == OK:
@@ -380,7 +456,9 @@ cdef class TouchingStepper(VariationalStepper):
             x.told[TOLD * c + 6] = x.there[c].gap
         if not x.solved:
             x.have_ports[0] = False
+            x.past.seen.count = 0
             return
+        self.learn_push()
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
             if not x.cones.lam[o] > 0.0:
@@ -401,6 +479,25 @@ cdef class TouchingStepper(VariationalStepper):
             store3(x.lam + 3 * c, lam)
             store3(x.told + TOLD * c, lam)
 
+    cdef void learn_push(self) noexcept nogil:
+        # u, for the guesses of steps to come
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        cdef bint same = x.ports <= x.most_ports
+        for k in range(x.most_ports if same else 0):
+            same = same and x.owner_past[k] == (x.owner[k] if k < x.ports else self.shared.m.nbody)
+        if not same:
+            x.past.seen.count = 0
+        if x.ports > x.most_ports:
+            return
+        for k in range(x.most_ports):
+            x.owner_past[k] = x.owner[k] if k < x.ports else self.shared.m.nbody
+        if x.past.seen.count == 0:
+            x.past.seen.h = self.lane.now.h
+        guess_scale(&x.past, x.most_ports, self.lane.now.h)
+        memset(x.u + x.ports, 0, (x.most_ports - x.ports) * sizeof(double))
+        guess_learn(&x.past, x.most_ports, x.u, x.T)
+
     # ---- the step ------------------------------------------------------------------------------------------
 
     cdef int attempt(self) noexcept nogil:
@@ -416,14 +513,15 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Touching* x = &self.own_touch
         cdef int c, status = OK
         cdef bint pushed = False, free = False
-        self.place_touches(self.lane.state.q, x.pose1, x.here)
-        x.count, x.opened, x.solved, x.worst = 0, False, False, -1
+        self.place_start(self.lane.state.q)
+        x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            across(&x.here[c])
             # errors of a resting contact do not add up
             x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
             x.within[c] = INSIDE if x.active[c] else OUTSIDE
+            if x.active[c] or self.elastic:
+                across(&x.here[c])
             pushed = pushed or x.active[c]
         if self.elastic:
             status = self.meet(&free)
@@ -450,7 +548,7 @@ cdef class TouchingStepper(VariationalStepper):
                 self.by_velocities(self.lane.newton.y)
                 self.lock_increment()
             else:
-                self.predict()
+                x.fresh = self.predict()
             status = self.solve_touches()
         if unsolved(status) and self.lane.now.cause == OK:
             # from no motion, whose exact direction knows what the step solves for
@@ -461,21 +559,59 @@ cdef class TouchingStepper(VariationalStepper):
             status = self.solve_touches()
         return status
 
-    cdef void place_touches(self, const double* q, Pose* pose, Touch* to) noexcept nogil:
-        cdef int c
+    cdef void stand_bodies(self, const double* q, Pose* pose, double* at, int* placed) noexcept nogil:
+        # the bodies at q, unless they are there
+        if placed[0] and memcmp(at, q, self.nq * sizeof(double)) == 0:
+            return
         forward_kinematics(self.shared.m, q, pose)
-        for c in range(self.ntouch):
-            touch_at(&self.touch[c], q, pose, NULL if to == self.own_touch.here else &self.own_touch.here[c], &to[c])
+        memcpy(at, q, self.nq * sizeof(double))
+        placed[0] = True
+
+    cdef void place_start(self, const double* q) noexcept nogil:
+        # bodies and contacts at node 1, which may be node 2 of the step behind
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
+            x.pose1, x.pose2 = x.pose2, x.pose1
+            x.at1, x.at2 = x.at2, x.at1
+            x.placed1, x.placed2 = x.placed2, x.placed1
+        self.stand_bodies(q, x.pose1, x.at1, &x.placed1)
+        self.place_touches(q, x.pose1, NULL, x.here)
+
+    cdef void place_end(self, const double* q) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        self.stand_bodies(q, x.pose2, x.at2, &x.placed2)
+        self.place_touches(q, x.pose2, x.here, x.there)
+
+    cdef void place_touches(self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
+        # all contacts; of those that are far away a gap that they have at least
+        cdef const TouchSpan* on
+        cdef const vt_contact* e
+        cdef double apart
+        cdef int k, c
+        for k in range(self.own_touch.spans):
+            on = &self.own_touch.span[k]
+            apart = 0.0
+            if on.radius >= 0.0:
+                e = &self.touch[on.first]
+                apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
+            for c in range(on.first, on.end):
+                if apart > 0.0 and not (self.own_touch.within[c] == INSIDE or self.own_touch.active[c]):
+                    to[c].gap = apart
+                else:
+                    touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
 
     cdef bint join(self) noexcept nogil:
         # contacts that the trial closes beyond where they were come in; whether there are any
         cdef Touching* x = &self.own_touch
         cdef int c
         cdef bint more = False
-        self.place_touches(self.lane.state.q2, x.pose2, x.there)
+        self.place_end(self.lane.state.q2)
         for c in range(self.ntouch):
             if x.within[c] == OUTSIDE and x.there[c].gap < x.target[c] - 1e-13:
                 x.within[c] = INSIDE
+                touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
+                across(&x.here[c])
                 more = True
         return more
 
@@ -487,6 +623,7 @@ cdef class TouchingStepper(VariationalStepper):
             status = self.gather()
             if status == OK:
                 status = self.iterate_touches()
+            x.fresh = False
             if status == OK:
                 status = self.finish()
             if status != OK:
@@ -555,7 +692,7 @@ cdef class TouchingStepper(VariationalStepper):
         status = VariationalStepper.attempt(self)
         if status != OK:
             return status
-        self.place_touches(self.lane.state.q2, x.pose2, x.there)
+        self.place_end(self.lane.state.q2)
         free[0] = True
         self.move_bodies()
         for c in range(self.ntouch):
@@ -843,7 +980,7 @@ cdef class TouchingStepper(VariationalStepper):
     # ---- velocities over the step --------------------------------------------------------------------------
 
     cdef void measure_touches(self) noexcept nogil:
-        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial
+        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial; without what contacts that yield give way by their impulses
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
         cdef const Touch* at
@@ -851,7 +988,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Vec3 s
         cdef int k, c, o
         self.reach_node(self.lane.newton.y, self.lane.state.q2)
-        forward_kinematics(self.shared.m, self.lane.state.q2, x.pose2)
+        self.stand_bodies(self.lane.state.q2, x.pose2, x.at2, &x.placed2)
         for k in range(x.count):
             c = x.member[k]
             touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])
@@ -859,12 +996,11 @@ cdef class TouchingStepper(VariationalStepper):
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
             e, at = &self.touch[c], &x.here[c]
-            if e.stiffness == INFINITY:
-                x.w[o] = (x.there[c].gap - x.target[c]) * inverse
-            else:
-                # a spring and a damper: (gap2 - share gap1)/h + lam/(h (h k + d)),  share = d/(h k + d)
-                hold = self.lane.now.h * e.stiffness + e.damping
-                x.w[o] = ((x.there[c].gap - e.damping / hold * at.gap) + x.cones.lam[o] / hold) * inverse
+            # of a spring and a damper without its force: (gap2 - share gap1)/h, share = d/(h k + d)
+            hold = x.target[c]
+            if e.stiffness != INFINITY:
+                hold = e.damping / (self.lane.now.h * e.stiffness + e.damping) * at.gap
+            x.w[o] = (x.there[c].gap - hold) * inverse
             if e.dim == 1:
                 continue
             if self.on_patch(c):
@@ -891,13 +1027,19 @@ cdef class TouchingStepper(VariationalStepper):
                                             add(before.o, mul(before.R, x.patch_centre[e.patch])))
                 x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
 
-    cdef void kick_node(self) noexcept nogil:
-        # kick = J1^T lam, and the impulse of an impact
+    cdef void gather_push(self) noexcept nogil:
+        # u, the wrenches of the impulses
         cdef Touching* x = &self.own_touch
         cdef int k
         memset(x.u, 0, x.ports * sizeof(double))
         for k in range(x.cones.n):
             add_touch_row(&x.W1[k], x.cones.lam[k], x.u)
+        x.foretold = False
+
+    cdef void kick_node(self) noexcept nogil:
+        # kick = J1^T lam = (rows)^T u, and the impulse of an impact
+        cdef Touching* x = &self.own_touch
+        cdef int k
         self.lane.newton.kick = x.kick
         if x.opened:
             memcpy(x.kick, x.blow, self.nv * sizeof(double))
@@ -971,23 +1113,34 @@ cdef class TouchingStepper(VariationalStepper):
         self.cone_matrix(self.P(), x.W2)
         for k in range(x.count):
             e = &self.touch[x.member[k]]
+            x.cones.give[k] = 0.0
             if e.stiffness != INFINITY:
-                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += 1.0 / (h * (h * e.stiffness + e.damping))
+                x.cones.give[k] = 1.0 / (h * (h * e.stiffness + e.damping))
+                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += x.cones.give[k]
 
     cdef void cone_matrix(self, const double* P, const TouchRow* W2) noexcept nogil:
         # G = W2^T P W1
         cdef Touching* x = &self.own_touch
-        cdef int k, j, n = x.cones.n
+        cdef const TouchRow* W
+        cdef double* G
+        cdef int k, j, i, n = x.cones.n, width = x.ports
         for k in range(n):
-            memset(x.T, 0, x.ports * sizeof(double))
-            if W2[k].a >= 0:
-                for j in range(W2[k].size):
-                    vt_add_row(x.ports, W2[k].on_a[j], P + (W2[k].a + j) * x.ports, x.T)
-            if W2[k].b >= 0:
+            W, G = &W2[k], x.cones.G + k * n
+            if W.a < 0 or W.size != 6:
+                memset(x.T, 0, width * sizeof(double))
+                if W.a >= 0:
+                    vt_add_row(width, W.on_a[0], P + W.a * width, x.T)
+            else:
+                six_rows(W.on_a, P + W.a * width, width, x.T)
+            if W.b >= 0:
                 for j in range(6):
-                    vt_add_row(x.ports, W2[k].on_b[j], P + (W2[k].b + j) * x.ports, x.T)
+                    vt_add_row(width, W.on_b[j], P + (W.b + j) * width, x.T)
             for j in range(n):
-                x.cones.G[k * n + j] = along_row(&x.W1[j], x.T)
+                W = &x.W1[j]
+                if W.size == 6 and W.a >= 0 and W.b < 0:
+                    G[j] = six(W.on_a, x.T + W.a)
+                else:
+                    G[j] = along_row(W, x.T)
 
     # ---- passes ------------------------------------------------------------------------------------------------
 
@@ -1008,6 +1161,8 @@ cdef class TouchingStepper(VariationalStepper):
         cdef int k
         for k in range(y.n):
             y.b[k] = x.w[k] - vt_inner(y.n, y.G + k * y.n, y.lam)
+        for k in range(y.count):
+            y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
         return cone_map(y, y.lam, y.w, y.F, NULL)
 
     cdef void note_worst(self) noexcept nogil:
@@ -1027,6 +1182,8 @@ cdef class TouchingStepper(VariationalStepper):
         cdef bint have = self.ports_at_hand(), old = have
         cdef int k, status
         p.solver, p.k, p.most, p.turned, p.required, p.sound = RECURSIVE_NEWTON, 0, TOUCH_PASSES, False, EVEN, True
+        if not self.foretell():
+            self.gather_push()
         self.kick_node()
         x.cut = 0
         for k in range(TOUCH_PASSES):
@@ -1052,11 +1209,14 @@ cdef class TouchingStepper(VariationalStepper):
             if have:
                 if k == 0:
                     self.couple_contacts()
-                found = self.touch_residual()
-                goal = self.touch_goal()
-                if e <= p.goal and found <= goal:
-                    x.passes += k
-                    return OK if p.sound and self.turns_little() else WRONG_BRANCH
+                    if x.foretold:
+                        e = self.stay(e)
+                if not x.foretold:
+                    found = self.touch_residual()
+                    goal = self.touch_goal()
+                    if e <= p.goal and found <= goal:
+                        x.passes += k
+                        return OK if p.sound and self.turns_little() else WRONG_BRANCH
             if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
                                 and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
                 # an operator of a step behind is tried first
@@ -1069,43 +1229,92 @@ cdef class TouchingStepper(VariationalStepper):
                     have, old = True, False
             if k > 0 or not old:
                 self.couple_contacts()
-            before, found_before = e, found
-            status = self.correct_touches(goal)
+            status = self.correct_touches()
             if status != OK:
                 return status
             self.lane.now.iterations += 1
+            if x.settled:
+                x.passes += k
+                return OK if p.sound and self.turns_little() else WRONG_BRANCH
+            before, found_before = e, x.before
         self.note_worst()
         return NOT_CONVERGED
 
-    cdef int correct_touches(self, double goal) noexcept nogil:
-        # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - G lam,  lam+ that solves the cones,  y += -(dr/dy)^-1 (r - J1^T (lam+ - lam))
+    cdef bint foretell(self) noexcept nogil:
+        # u from that of past steps, where the increment is from those as well
+        cdef Touching* x = &self.own_touch
+        if not (x.fresh and self.ports_at_hand() and self.lane.guess.seen.count and x.past.seen.count > 1):
+            return False
+        guess_scale(&x.past, x.most_ports, self.lane.now.h)
+        guess_predict(&x.past, x.most_ports, guess_order(&x.past), x.T)
+        memcpy(x.u, x.T, x.ports * sizeof(double))
+        x.foretold = True
+        return True
+
+    cdef double stay(self, double e) noexcept nogil:
+        # the impulses at hand rather than u foretold, where they will do; returns the residual
+        cdef Touching* x = &self.own_touch
+        cdef Newton* newton = &self.lane.newton
+        cdef int k
+        memset(x.T, 0, x.ports * sizeof(double))
+        for k in range(x.cones.n):
+            add_touch_row(&x.W1[k], x.cones.lam[k], x.T)
+        memset(newton.d, 0, self.nv * sizeof(double))
+        for k in range(x.ports):
+            vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.d)
+        self.clear_locked(newton.d)
+        if e + largest(newton.d, self.nv) > newton.now.goal:
+            return e
+        vt_add_row(self.nv, 1.0, newton.d, newton.r)
+        memcpy(x.u, x.T, x.ports * sizeof(double))
+        x.foretold = False
+        self.kick_node()
+        newton.now.error = self.lane.now.error = self.weighted(largest(newton.r, self.nv))
+        return newton.now.error
+
+    cdef int correct_touches(self) noexcept nogil:
+        # d0 = -(dr/dy)^-1 r,  b = w + J2 d0/h - W2^T P u,  lam that solves the cones,
+        # y += -(dr/dy)^-1 (r - J1^T lam + rows^T u),  u = W1 lam
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef Newton* newton = &self.lane.newton
-        cdef double inverse = 1.0 / self.lane.now.h, e
+        cdef Pass* p = newton.now
+        cdef double inverse = 1.0 / self.lane.now.h, e, goal
         cdef int k, n = y.n
         cdef int status = self.direction()
+        x.settled = False
         if status != OK:
             return status
         for k in range(x.ports):
-            x.T[k] = inverse * vt_inner(self.nv, x.rows2 + k * self.nv, newton.d)
+            x.T[k] = inverse * vt_inner(self.nv, x.rows2 + k * self.nv, newton.d) - vt_inner(x.ports, self.P() + k * x.ports,
+                                                                                             x.u)
         for k in range(n):
-            y.b[k] = x.w[k] + along_row(&x.W2[k], x.T) - vt_inner(n, y.G + k * n, y.lam)
-        e = cone_map(y, y.lam, y.w, y.F, NULL)
-        memset(x.u, 0, x.ports * sizeof(double))
-        for k in range(n):
-            add_touch_row(&x.W1[k], -y.lam[k], x.u)
-        e = max(0.2 * max(goal, 1e-3 * self.touch_goal()), TOUCH_SHARE * e)
+            y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
+        x.before = cone_map(y, y.lam, y.w, y.F, NULL)
+        goal = self.touch_goal()
+        e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
         if cone_solve(y, e) > e:
             x.cut += 1
             if x.cut == TOUCH_CUTS:
                 self.note_worst()
                 return NOT_CONVERGED
+        memset(x.T, 0, x.ports * sizeof(double))
         for k in range(n):
-            add_touch_row(&x.W1[k], y.lam[k], x.u)
+            add_touch_row(&x.W1[k], y.lam[k], x.T)
         for k in range(x.ports):
-            vt_add_row(self.nv, -x.u[k], x.rows + k * self.nv, newton.r)
+            vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.r)
+        memcpy(x.u, x.T, x.ports * sizeof(double))
         self.clear_locked(newton.r)
+        if x.foretold:
+            x.foretold = False
+            if p.error <= p.goal and not (self.shared.count or self.shared.m.nlocked):
+                # the increment holds with the impulses that solve the cones
+                e = self.weighted(largest(newton.r, self.nv))
+                if e <= p.goal and self.touch_residual() <= goal:
+                    p.error = self.lane.now.error = e
+                    self.kick_node()
+                    x.settled = True
+                    return OK
         status = self.direction()
         if status != OK:
             return status
