@@ -141,6 +141,36 @@ def balancing(run, text):
     assert run.steps == 6000 and len(run) == 301
 
 
+def standing_humanoid(run, text):
+    """It stands on its soles: they stay, nothing is in the ground, and the ground carries the weight."""
+    robot = run.system
+    found = np.array(re.findall(r"move (\S+) m .* carries (\S+) of .* gap (\S+) m", text), float)
+    assert found.shape == (3, 3) and (found[:, 0] < 1e-9).all() and (abs(found[:, 1] - 1) < 2e-3).all()
+    assert min(robot.contact_gaps(q).gap.min() for q in run.q) > -1e-9 and run.settings["dt"] == 5e-3
+    assert run.q[0, 2] - 0.03 < run.q[-1, 2] < run.q[0, 2] - 0.019 and np.abs(run.v[-1]).max() < 0.05
+    assert not run.warnings
+
+
+def walking_quadruped(run, text):
+    """The walks of all dt are as long; the trunk stays upright, and no foot is in the ground."""
+    walked = np.array(re.findall(r"walks (\S+) m", text), float)
+    assert walked.shape == (4,) and 2.5 < walked.min() and np.ptp(walked) < 0.01 * walked.min()
+    assert run.settings["dt"] == 0.01 and not run.warnings
+    assert np.abs(run.q[:, 3:5]).max() < 0.1 and (run.q[:, 2] > 0.25).all()
+    assert min(run.system.contact_gaps(q).gap.min() for q in run.q) > -1e-9
+
+
+def quadruped_on_hills(run, text):
+    """Feet on ice slide further; a foot that stays leans less than friction allows, and all carry the weight."""
+    found = np.array(re.findall(r"friction (\S+),.* slid +(\S+) cm.* by +(\S+) N, leans by (\S+)", text), float)
+    ice, grip = found[:4], found[4:]
+    assert found.shape == (8, 4) and (found[:, 3] <= found[:, 0] + 5e-4).all() and (found[:, 2] > 1).all()
+    assert (ice[:, 1] > 10).all() and (grip[:, 1] < 10).all() and (ice[:, 1] > 5 * grip[:, 1]).all()
+    force = run.contacts.total(len(run))[-1] / run.settings["dt"]
+    assert force == pytest.approx([0, 0, run.system.total_mass * 9.81], abs=1e-3)
+    assert np.abs(run.v[-1]).max() < 1e-6 and not run.warnings
+
+
 @pytest.fixture
 def examples(monkeypatch):
     """The scripts can be imported, and what they register is forgotten."""
@@ -157,6 +187,16 @@ def test_example(script, examples, capsys):
     printed = capsys.readouterr()
     assert printed.out and not printed.err
     globals()[script.stem[3:]](found, printed.out)
+
+
+@pytest.mark.parametrize("name", ["16_standing_humanoid", "17_walking_quadruped", "18_quadruped_on_hills"])
+def test_robots_of_our_own_stand_in(name, examples, capsys, monkeypatch):
+    """Without the package example-robot-data the same holds for the robots that take the place of its own."""
+    ours = vt.find_robot
+    monkeypatch.setattr(vt, "find_robot", lambda robot: ours(robot if robot in ("human", "arm6") else "not installed"))
+    found = importlib.import_module(name).main()
+    assert found.system.name in ("human", "quadruped")
+    globals()[name[3:]](found, capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
