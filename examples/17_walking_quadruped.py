@@ -3,8 +3,7 @@
     python 17_walking_quadruped.py [--save FILE] [--plot FILE] [--view]
 
 The controller knows where the feet of a trot are, finds the angles of the legs, and steers by the heading. Drives pull
-the joints there. A step solves for them together with the contacts. The robot is the Go2, or one of its size where the
-package example-robot-data is not installed.
+the joints there. The robot is the Go2, or one of its size where the package example-robot-data is not installed.
 """
 
 import numpy as np

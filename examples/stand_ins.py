@@ -1,4 +1,6 @@
-"""Robots of the package example-robot-data on the ground, and simpler ones of our own for where it is not installed."""
+"""Robots on the ground: of the package example-robot-data, simpler ones for where it is not installed, and a walker."""
+
+import numpy as np
 
 import vitree as vt
 
@@ -44,3 +46,22 @@ def quadruped(ground: vt.Ground) -> vt.Model:
     feet = [f"{end}{side}_foot" for end in "FR" for side in "LR"]
     tree.contact(ground, [vt.Contact(foot, shapes=[vt.Sphere(BALL)]) for foot in feet])
     return tree.compile()
+
+
+def passive_walker(slope: float, foot: float, touching: str) -> vt.Model:
+    """Return two legs of length 1 under a hip of mass 1, with ``foot`` of mass each, on a slope along x [rad].
+
+    Feet are "a" and "b"; those of ``touching`` touch the ground. Gravity is 1. Coordinates are x and z of the hip and
+    the angles of the legs.
+    """
+    tree = vt.Tree("walker", gravity=(np.sin(slope), 0.0, -np.cos(slope)))
+    hip = tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("hip", 1.0))
+    for name in "ab":
+        hip.add(vt.ry(f"leg {name}"), vt.tz(-1.0), vt.body(name, foot))
+    tree.contact(vt.Ground(friction=2.0), [vt.Contact(name) for name in touching])
+    return tree.compile()
+
+
+def pivot(angle: float) -> np.ndarray:
+    """Velocities (2, 4) of the walker: leg a, at an ``angle``, turns about its foot; leg b turns about the hip."""
+    return np.array([(np.cos(angle), -np.sin(angle), 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)])

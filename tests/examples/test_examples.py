@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 from places import EXAMPLES
+from scipy.integrate import solve_ivp
+from scipy.optimize import fsolve
 
 import vitree as vt
 
@@ -168,7 +170,42 @@ def quadruped_on_hills(run, text):
     assert (ice[:, 1] > 10).all() and (grip[:, 1] < 10).all() and (ice[:, 1] > 5 * grip[:, 1]).all()
     force = run.contacts.total(len(run))[-1] / run.settings["dt"]
     assert force == pytest.approx([0, 0, run.system.total_mass * 9.81], abs=1e-3)
-    assert np.abs(run.v[-1]).max() < 1e-6 and not run.warnings
+    assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 1e-9 and not run.warnings
+
+
+def strides_of_the_paper(slope):
+    """Fixed point and eigenvalue of the stride map of Garcia et al. 1998, eqs. 1 to 4, by SciPy."""
+
+    def rate(t, y):
+        angle, turn, between, opening = y
+        fall = np.sin(angle - slope)
+        return turn, fall, opening, fall + turn**2 * np.sin(between) - np.cos(angle - slope) * np.sin(between)
+
+    def landing(t, y):
+        return y[2] - 2 * y[0]
+
+    landing.terminal, landing.direction = True, 1
+
+    def stride(s):
+        start = [s[0], s[1], 2 * s[0], (1 - np.cos(2 * s[0])) * s[1]]
+        halfway = solve_ivp(rate, (0, 2.5), start, rtol=1e-12, atol=1e-13).y[:, -1]
+        (end,) = solve_ivp(rate, (2.5, 9), halfway, rtol=1e-12, atol=1e-13, events=landing).y_events[0]
+        return np.array([-end[0], np.cos(2 * end[0]) * end[1]])
+
+    at = fsolve(lambda s: stride(s) - s, [0.2, -0.2], xtol=1e-12)
+    J = np.transpose([stride(at + e) - stride(at - e) for e in 1e-5 * np.eye(2)]) / 2e-5
+    return at[0], max(np.linalg.eigvals(J), key=np.imag)
+
+
+def passive_walker(run, text):
+    """The walk and its eigenvalue are those of the equations of the paper, and Newton's method ends."""
+    angle, factor = strides_of_the_paper(importlib.import_module("19_passive_walker").SLOPE)
+    found = np.array(re.findall(r"landing (\S+) rad.* by (\S+) rad", text), float)
+    assert found[-1] == pytest.approx([angle, 0.0], abs=3e-6) and abs(found[-1, 1]) < 1e-10
+    assert complex(re.search(r"eigenvalue (\S+);", text)[1]) == pytest.approx(factor, abs=1e-3)
+    told = re.search(r"paper: (\S+) rad, (\S+)", text)
+    assert float(told[1]) == pytest.approx(angle, abs=1e-7) and complex(told[2]) == pytest.approx(factor, abs=1e-4)
+    assert run.t[-1] == pytest.approx(3.88, abs=0.02) and energy_error(run) < 1e-2
 
 
 @pytest.fixture
