@@ -208,6 +208,17 @@ def passive_walker(run, text):
     assert run.t[-1] == pytest.approx(3.88, abs=0.02) and energy_error(run) < 1e-2
 
 
+def pushing_a_box(run, text):
+    """The box goes with the hand, flat on the floor; the push is the friction, and beside the middle turns the box."""
+    words = r"goes (\S+) m ahead and +(\S+) m aside, turns by +(\S+) rad\n +push +(\S+) N; .* (\S+) N"
+    (ahead, aside, turn, push, rub), beside = np.array(re.findall(words, text), float)
+    assert rub == 15.696 and push == pytest.approx(rub, rel=1e-3) and abs(aside) < 1e-9 and abs(turn) < 1e-9
+    assert ahead == pytest.approx(0.3 - 0.02, abs=0.02)  # as far as the hand, which was 0.02 m behind, and lags
+    assert beside[2] < -0.2 and beside[1] < -0.01 and 0.9 * rub < beside[3] < rub
+    gaps = np.array([run.system.contact_gaps(q).gap.min() for q in run.q[::10]])
+    assert gaps.min() > -1e-9 and np.abs(run.q[:, 8] - 0.15).max() < 1e-9 and not run.warnings
+
+
 @pytest.fixture
 def examples(monkeypatch):
     """The scripts can be imported, and what they register is forgotten."""
