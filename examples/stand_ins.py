@@ -1,5 +1,7 @@
 """Robots on the ground: of the package example-robot-data, simpler ones for where it is not installed, and a walker."""
 
+from pathlib import Path
+
 import numpy as np
 
 import vitree as vt
@@ -26,6 +28,14 @@ def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, fl
         corners = [(x, y, -0.032) for x in (-0.06, 0.198) for y in (-0.045, 0.045)]
     tree.contact(ground, [vt.Contact(sole, points=corners) for sole in soles])
     return tree.compile().with_drives(dict.fromkeys(strong, STRONG) | {"*": WEAK}), soles, posture
+
+
+def figure(ground: vt.Ground) -> vt.Model:
+    """Return the human figure, all of which touches the ground, with joints that stop at their limits."""
+    text = Path(vt.find_robot("human")).read_text()
+    if "<collision" not in text:
+        text = text.replace("visual>", "collision>")
+    return vt.load_urdf(text, base="free", ground=ground, limits="enforce")
 
 
 def quadruped(ground: vt.Ground) -> vt.Model:

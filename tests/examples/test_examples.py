@@ -219,6 +219,17 @@ def pushing_a_box(run, text):
     assert gaps.min() > -1e-9 and np.abs(run.q[:, 8] - 0.15).max() < 1e-9 and not run.warnings
 
 
+def falling_figure(run, text):
+    """It falls from its feet and lies still; nothing is in the floor, limits hold, impulses are the momentum's."""
+    over = float(re.search(r"beyond limits by (\S+) rad", text)[1])
+    missing, most = map(float, re.search(r"each step to (\S+) N s, of (\S+)", text).groups())
+    assert over < 1e-11 and missing < 1e-12 * most and most > 100
+    assert min(run.system.contact_gaps(q).gap.min() for q in run.q) > -1e-9
+    assert run.q[0, 2] > 0.8 and run.q[-1, 2] < 0.2 and not run.warnings
+    assert run.energy[-1] < 0.2 * run.energy[0] and np.diff(run.energy).max() < 0.1
+    assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 0.05 * run.settings["dt"]
+
+
 @pytest.fixture
 def examples(monkeypatch):
     """The scripts can be imported, and what they register is forgotten."""
