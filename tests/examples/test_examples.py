@@ -271,7 +271,8 @@ def test_numbers_are_in_order_and_the_list_is_complete():
     assert listed == [path.name for path in SCRIPTS]
 
 
-@pytest.mark.parametrize("name", ["01_quickstart.py", "05_comparing_integrators.py", "09_vehicle.py"])
+@pytest.mark.parametrize("name", ["01_quickstart.py", "05_comparing_integrators.py", "09_vehicle.py",
+                                  "18_quadruped_on_hills.py", "20_pushing_a_box.py"])  # fmt: skip
 def test_what_is_asked_for_is_written(name, examples, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     made = tmp_path / "run.npz", tmp_path / "run.png"
