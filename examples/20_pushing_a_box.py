@@ -10,13 +10,13 @@ import numpy as np
 import vitree as vt
 
 MASS, EDGE, BALL, FRICTION = 4.0, 0.3, 0.05, 0.4  # [kg], [m], [m], -
-FROM, SPEED, TIME, DT = 0.6, 0.1, 3.0, 5e-3  # of the hand: [m], [m/s], [s]; [s]
+FROM, SPEED, TIME, DT = 0.85, 0.1, 3.0, 5e-3  # of the hand: [m], [m/s], [s]; [s]
 KP = 2000.0  # [N m/rad]
 
 
 def along(arm: vt.Model, aside: float) -> np.ndarray:
     """Joints (steps, 6) with the hand on its line."""
-    q, found = np.array([0.0, 1.0, 1.0, 0.0, 0.8, 0.0]), []
+    q, found = np.array([0.0, 0.9, 0.9, 0.0, 1.3, 0.0]), []
     for x in FROM + SPEED * DT * np.arange(-20, round(TIME / DT)):
         miss = (max(x, FROM), aside, 0.1) - arm.frame_pose("flange", q)[:3, 3]
         q = q + np.linalg.pinv(arm.frame_jacobian("flange", q)[3:]) @ miss

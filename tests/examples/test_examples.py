@@ -230,6 +230,12 @@ def falling_figure(run, text):
     assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 0.05 * run.settings["dt"]
 
 
+def beyond_limits(run):
+    """How far joints of a run are beyond their limits [rad]."""
+    hinges = [joint for joint in run.system.joints if joint.kind != "free"]
+    return max(np.maximum(run.q[:, j.q_slice] - j.upper, j.lower - run.q[:, j.q_slice]).max() for j in hinges)
+
+
 @pytest.fixture
 def examples(monkeypatch):
     """The scripts can be imported, and what they register is forgotten."""
@@ -246,6 +252,8 @@ def test_example(script, examples, capsys):
     printed = capsys.readouterr()
     assert printed.out and not printed.err
     globals()[script.stem[3:]](found, printed.out)
+    if 16 <= int(script.stem[:2]) and isinstance(found, vt.Trajectory):
+        assert beyond_limits(found) < 1e-9
 
 
 @pytest.mark.parametrize("name", ["16_standing_humanoid", "17_walking_quadruped", "18_quadruped_on_hills"])
