@@ -228,7 +228,7 @@ class CompiledIntegrator(Integrator):
         if asked and not self.uses_momentum and self.model.constraints and self._pushes is None:
             self._pushes = np.full_like(records.multipliers, np.nan)
             self.stepper.keep_pushes(self._pushes, every)
-        every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
+        every_state = records if monitors is None else monitors.rows_for(self, records, CHUNK_STEPS)
         if self._touching:
             self.stepper.log_contacts(True)
         while done < steps:
