@@ -163,6 +163,21 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
     return tuple(out)
 
 
+def origins_of(model: Any, frame: str, q: np.ndarray) -> np.ndarray:
+    """Return the origin of a ``frame`` in the world (n, 3) [m] at rows q (n, nq) of the full model.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such frame.
+    """
+    body, _, p = model.index.place(frame)
+    if body < 0:
+        return np.tile(p, (len(q), 1))
+    X = model.pose_rows(np.ascontiguousarray(q))[:, body]
+    return X[:, :, :3] @ p + X[:, :, 3]
+
+
 def least_gaps(model: Any, q: np.ndarray) -> np.ndarray:
     """Return the least gap (m,) [m] of all that may touch at rows q (m, nq) of the full model; NaN if nothing may."""
     count, m = count_of(model.contact_candidates), len(q)
