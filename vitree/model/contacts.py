@@ -325,7 +325,9 @@ def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: n
     return box_gaps(c, _of(columns, "rod_radius")[i], np.concatenate([poses, np.eye(3, 4)[None]])[bodies], *box)
 
 
-def box_gaps(c: np.ndarray, radius: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray, half: np.ndarray) -> tuple:
+def box_gaps(
+    c: np.ndarray, radius: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray, half: np.ndarray
+) -> tuple:
     """The same of balls about c (n, 3) against boxes (E, p, half) of bodies at poses (n, 3, 4)."""
     R = at[:, :, :3] @ E
     middle = np.einsum("nij,nj->ni", at[:, :, :3], p) + at[:, :, 3]

@@ -318,7 +318,7 @@ def _surface(numbers: np.ndarray) -> dict:
 
 
 def limit_rows(flat: Flat) -> list[dict]:
-    """Return the enforced limits of joints, behind all other contacts: ``iq``, ``iv``, ``sign`` of a push, ``bound``."""
+    """Return the enforced limits of joints, which are behind all other contacts."""
     rows = []
     for joint in flat.joints if flat.limits == "enforce" else ():
         sizes = {joint.q_slice.stop - joint.q_slice.start, joint.v_slice.stop - joint.v_slice.start, len(joint.lower)}

@@ -72,7 +72,7 @@ def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     members = members[members[:, 1] < len(patch)]
     members = members[patch[members[:, 1]] >= 0]
     keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
-    mean = np.bincount(group, gaps_at(model, members[:, 1], members[:, 0], nodes.q)[0], len(keys)) / np.maximum(count, 1)
+    mean = np.bincount(group, gaps_at(model, members[:, 1], members[:, 0], nodes.q)[0], len(keys)) / count
     on = number[there] < len(patch)
     on[on] = patch[number[there[on]]] >= 0
     group = np.searchsorted(keys, _key(own[on], patch))
@@ -120,9 +120,9 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
     if len(used) > most:
         out: list[np.ndarray] = [np.empty(len(row)), *(np.empty((len(row), 3)) for _ in range(3))]
         for k in range(0, len(used), most):
-            some = np.flatnonzero((row >= k) & (row < k + most))
-            for to, part in zip(out, gaps_at(model, number[some], used[row[some]], q), strict=True):
-                to[some] = part
+            chosen = np.flatnonzero((row >= k) & (row < k + most))
+            for to, part in zip(out, gaps_at(model, number[chosen], used[row[chosen]], q), strict=True):
+                to[chosen] = part
         return tuple(out)
     poses = model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4)
 

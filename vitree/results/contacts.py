@@ -186,7 +186,7 @@ class ContactLog:
         return out
 
     def wrench(self, count: int, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
-        """Return the wrenches (torque, force) (count, 6) [N m, N] of contacts in the steps to each of ``count`` records.
+        """Return the wrenches (torque, force), (count, 6) [N m, N], of contacts in the steps to ``count`` records.
 
         Impulses over dt: times dt it is the change of the spatial momentum at the step's start that contacts make.
 
@@ -247,7 +247,8 @@ class ContactLog:
         if record is not None:
             rows = np.column_stack([record, rows[:, 1:]])
         nodes = None if self.nodes is None else self.nodes.of(chosen)
-        return ContactLog(rows, self.names, self.places[chosen], self.dt[chosen] if np.ndim(self.dt) else self.dt, nodes)
+        dt = self.dt[chosen] if np.ndim(self.dt) else self.dt
+        return ContactLog(rows, self.names, self.places[chosen], dt, nodes)
 
     def taken(self, kept: np.ndarray) -> ContactLog:
         """Return the contacts of the records ``kept`` (m,), which are counted anew."""

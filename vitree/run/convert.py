@@ -18,7 +18,7 @@ _WRITERS = {
 LEFT_OUT = {
     ".npz": "",
     ".nc": "pictures and the checkpoint",
-    ".csv": "settings, monitors, pictures and the checkpoint",
+    ".csv": "settings, monitors, single contacts, pictures and the checkpoint",
     ".json": "pictures and the checkpoint",
     ".mcap": "the checkpoint",
 }

@@ -32,11 +32,9 @@ MONITORS = {
     "drive_forces": (None, "mean forces of the drives in the step, of `model.drives` [N or N m]; NaN with methods that "
                            "take forces at their stages: `model.drive_forces` gives those"),
     "gap": (0, "least gap of all that may touch, at the step's end [m]; negative in penetration, NaN if nothing may"),
-    "contact_work": (0, "work of the step's contacts and limits on the system: the jump of its kinetic energy where the "
-                        "step starts [J]"),
-    "momentum_balance": (6, "change of the momentum less the impulses of contacts and gravity, angular about the world's "
-                            "origin and linear: zero where nothing else acts on the whole, to rounding with linear-time "
-                            "and midpoint"),
+    "contact_work": (0, "work of the step's contacts and limits: the jump of the kinetic energy where it starts [J]"),
+    "momentum_balance": (6, "change of the momentum, angular about the world's origin and linear, less the impulses of "
+                            "gravity and of contacts with the ground: zero where nothing else acts on the whole"),
 }
 
 
@@ -214,6 +212,6 @@ class _Steps:
         weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
         change = np.diff(found[:, 2:8], axis=0) - np.hstack([np.cross(c, weight), weight])
         if self.touches:
-            log = ContactLog(self.rows, contact_names(model.flat, model.contact_candidates), self.places, 1.0)
+            log = ContactLog(self.rows, tuple(contact_names(model.flat, model.contact_candidates)), self.places, 1.0)
             change -= log.wrench(len(change))
         return change

@@ -532,8 +532,8 @@ class Simulation:
             # a state that was restored does not know the step that led to it
             records.touched.append(touched if integrator.steps != self._restored else touched[:0])
             if self._node is not None and self._node[0] == integrator.steps - 1:
-                pushed = self._node[2]
-                records.starts.append((np.array([k]), self._node[1], np.column_stack([np.full_like(pushed, k), pushed])))
+                _, q, pushed = self._node
+                records.starts.append((np.array([k]), q, np.column_stack([np.full_like(pushed, k), pushed])))
         if records.multipliers.shape[1] and not integrator.uses_momentum:
             t, q, v = integrator.look()
             records.multipliers[k] = integrator.multipliers_at(t, q, v)
