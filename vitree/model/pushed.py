@@ -144,8 +144,8 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
         if not len(some):
             continue
         if kind < 2:
-            k = number[some] % points
-            c, radius = in_world(bodies(found.body[k]), found.point[k], poses), found.radius[k]
+            own = number[some] % points
+            c, radius = in_world(bodies(found.body[own]), found.point[own], poses), found.radius[own]
             parts = (plane_gaps(c, radius, found.planes[surface[some]]) if kind == 0
                      else terrain_gaps(c, radius, found.terrain))  # fmt: skip
         else:

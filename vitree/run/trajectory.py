@@ -156,7 +156,7 @@ class Trajectory(Recording):
         ----------
         what : str
             A name of ``vitree.plot.PLOTS``: energy, energy_error, momentum, coordinates, phase, constraint, iterations,
-            residual.
+            residual, contact_forces, gap, center_of_pressure.
         path : path, optional
             File to write (.png, .pdf, .svg ...); see :func:`vitree.plot.save`.
         **options
