@@ -186,10 +186,11 @@ def arrows(pixels: np.ndarray) -> int:
 
 
 def fallen():
-    tree = vt.Tree("box")
-    tree.world.add(vt.free("base"), vt.body("box", 2.0, (0.03, 0.04, 0.05)))
-    corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
-    tree.contact(vt.Contact("box", points=corners), vt.Ground(friction=0.5, normal=(0.1, 0, 1.0)))
+    """A plate, out of which arrows look."""
+    tree = vt.Tree("plate")
+    tree.world.add(vt.free("base"), vt.body("plate", 2.0, (0.02, 0.02, 0.04)))
+    corners = [(x, y, -0.01) for x in (-0.15, 0.15) for y in (-0.15, 0.15)]
+    tree.contact(vt.Contact("plate", points=corners), vt.Ground(friction=0.5, normal=(0.1, 0, 1.0)))
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
     q[2] += 0.8

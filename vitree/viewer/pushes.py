@@ -11,7 +11,7 @@ from vitree.viewer.source import Run
 
 #: An arrow of the weight is LENGTH times as long as the system is large; blows have at most MOST weights, and less than
 #: LEAST weights are not drawn.
-LENGTH, MOST, LEAST = 0.5, 2.5, 0.04
+LENGTH, MOST, LEAST = 1.0, 2.0, 0.02
 
 
 @dataclass(frozen=True)
