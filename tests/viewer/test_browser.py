@@ -182,7 +182,7 @@ def test_a_live_run_plays_stops_and_follows_its_slider(page):
 def arrows(pixels: np.ndarray) -> int:
     """Pixels in the colour of forces of contacts."""
     red, green, blue = np.moveaxis(pixels, 2, 0)
-    return int(((red > 120) & (red > 1.6 * green) & (green > 1.3 * blue)).sum())
+    return int(((red > 120) & (blue < 90) & (red > 1.2 * green)).sum())
 
 
 def fallen():
@@ -193,7 +193,7 @@ def fallen():
     tree.contact(vt.Contact("plate", points=corners), vt.Ground(friction=0.5, normal=(0.1, 0, 1.0)))
     model = tree.compile()
     q = vt.place_on_ground(model, model.neutral())
-    q[2] += 0.8
+    q[2] += 0.3
     return vt.simulate(model, q, duration=1.0, dt=2e-3)
 
 
