@@ -256,6 +256,29 @@ def test_a_held_run_tells_its_contacts(every):
     assert len(sim.trajectory.contacts.of(len(sim.trajectory) - 1)) == 0  # the step before it is not known
 
 
+def test_a_reduced_model_tells_what_the_full_one_does(tmp_path):
+    tree = vt.Tree("walker")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 2.0, (0.03, 0.04, 0.05)))
+    for side, x in (("left", 0.2), ("right", -0.2)):
+        trunk.add(vt.tx(x), vt.ry(side), vt.tz(-0.3), vt.body(f"{side}_foot", 1.0, (0.01, 0.01, 0.01)))
+        tree.contact(vt.Contact(f"{side}_foot", points=[(0.05, 0, 0), (-0.05, 0.02, 0)]))
+    tree.contact(vt.Ground(friction=0.7))
+    tree.constrain(vt.Coupling({"left": 1.0, "right": -1.0}))
+    full = tree.compile()
+    model = full.reduced()
+    q = vt.place_on_ground(model, model.integrate(model.neutral(), np.array([0, 0, 0, 0.2, 0.1, 0.3, 0.3])))
+    watched = ("gap", "contact_work", "momentum_balance")
+    run = vt.simulate(model, q, duration=0.3, dt=1e-3, every=3, monitors=watched)
+    same = vt.simulate(full, model.expand(q), duration=0.3, dt=1e-3, every=3, monitors=watched)
+    assert run.system is model and len(run.contacts) > 50
+    for name in watched:
+        np.testing.assert_array_equal(run.monitors[name], same.monitors[name])
+    np.testing.assert_array_equal(run.contact_wrench("left_foot", about="left_foot"),
+                                  same.contact_wrench("left_foot", about="left_foot"))  # fmt: skip
+    again = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
+    np.testing.assert_array_equal(again.center_of_pressure(), same.center_of_pressure())
+
+
 def test_steps_that_differ():
     """Forces are impulses over the length of their own step."""
     model, q = box()
