@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from touching_models import GROUNDS, crawler, thrown
 
 import vitree as vt
+from vitree.model import pushed
 from vitree.results.contacts import ContactLog
 from vitree.run.convert import convert
 
@@ -166,6 +167,17 @@ def test_gaps_of_monitors_are_those_of_the_model():
     model = vt.load_urdf(vt.find_robot("double_pendulum"))
     run = vt.simulate(model, [1.0, 0.5], duration=0.1, dt=0.01, monitors=("gap", "contact_work", "momentum_balance"))
     assert np.isnan(run.monitors["gap"]).all() and not run.monitors["contact_work"].any()
+
+
+def test_long_runs_are_taken_in_parts(monkeypatch):
+    """The same bits, whatever is worked out at once."""
+    found = []
+    for most in (pushed.MOST_POSES, 70):
+        monkeypatch.setattr(pushed, "MOST_POSES", most)
+        _, run = crawl("corner", 3, duration=0.2, monitors=("gap", "contact_work"))
+        found.append((run.contacts.places, run.monitors["gap"], run.monitors["contact_work"]))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 # ---- what a person reads ------------------------------------------------------------------------------------

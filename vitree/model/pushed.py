@@ -124,42 +124,46 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
             for to, part in zip(out, gaps_at(model, number[chosen], used[row[chosen]], q), strict=True):
                 to[chosen] = part
         return tuple(out)
-    poses = model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4)
+    poses = np.concatenate([model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
+    points, planes = len(found.body), len(found.planes)
+    surface = number // points if points else np.full(len(number), grounds_of(found))
+    pair = number - points * grounds_of(found)
 
-    def bodies(of: np.ndarray) -> np.ndarray:
-        return np.where(of < 0, -1, of + nbody * row[some])
+    def bodies(of: np.ndarray, some: np.ndarray) -> np.ndarray:
+        # rows of the poses; the world is the last
+        return np.where(of < 0, len(poses) - 1, of + nbody * row[some])
+
+    def balls(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own = number[some] % points
+        return in_world(bodies(found.body[own], some), found.point[own], poses), found.radius[own]
+
+    def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
+        return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
+
+    def on_planes(some: np.ndarray) -> tuple:
+        return plane_gaps(*balls(some), found.planes[surface[some]])
+
+    def on_terrain(some: np.ndarray) -> tuple:
+        return terrain_gaps(*balls(some), found.terrain)
+
+    def on_rods(some: np.ndarray) -> tuple:
+        i, j = found.pair[pair[some]].T
+        x, y = closest_on_segments(*rods(i, some).swapaxes(0, 1), *rods(j, some).swapaxes(0, 1))
+        return ball_gaps(x, y, found.rod_radius[i], found.rod_radius[j])
+
+    def on_boxes(some: np.ndarray) -> tuple:
+        i, j = found.pair[pair[some]].T
+        at = poses[bodies(found.box_body[j], some)]
+        return box_gaps(rods(i, some)[:, 0], found.rod_radius[i], at, found.box_E[j], found.box_p[j], found.box_half[j])
 
     out = [np.empty(len(number)), *(np.empty((len(number), 3)) for _ in range(3))]
-    points, grounds = len(found.body), grounds_of(found)
-    surface = number // points if points else np.full(len(number), grounds)
-    pair = number - points * grounds
-    for kind in range(4):
-        if kind == 0:
-            some = np.flatnonzero(surface < len(found.planes))
-        elif kind == 1:
-            some = np.flatnonzero((surface >= len(found.planes)) & (surface < grounds))
-        else:
-            some = np.flatnonzero(pair >= 0)
-            some = some[(found.pair_kind[pair[some]] == ROD_ROD) == (kind == 2)]
-        if not len(some):
-            continue
-        if kind < 2:
-            own = number[some] % points
-            c, radius = in_world(bodies(found.body[own]), found.point[own], poses), found.radius[own]
-            parts = (plane_gaps(c, radius, found.planes[surface[some]]) if kind == 0
-                     else terrain_gaps(c, radius, found.terrain))  # fmt: skip
-        else:
-            i, j = found.pair[pair[some]].T
-            ends = in_world(bodies(found.rod_body[i]), found.rod_ends[i], poses)
-            if kind == 2:
-                others = in_world(bodies(found.rod_body[j]), found.rod_ends[j], poses)
-                x, y = closest_on_segments(ends[:, 0], ends[:, 1], others[:, 0], others[:, 1])
-                parts = ball_gaps(x, y, found.rod_radius[i], found.rod_radius[j])
-            else:
-                at = np.concatenate([poses, np.eye(3, 4)[None]])[bodies(found.box_body[j])]
-                parts = box_gaps(ends[:, 0], found.rod_radius[i], at, found.box_E[j], found.box_p[j], found.box_half[j])
-        for to, part in zip(out, parts, strict=True):
-            to[some] = part
+    kind = np.where(surface < planes, 0, 1)
+    kind[pair >= 0] = np.where(found.pair_kind[pair[pair >= 0]] == ROD_ROD, 2, 3)
+    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes)):
+        some = np.flatnonzero(kind == k)
+        if len(some):
+            for to, part in zip(out, gaps(some), strict=True):
+                to[some] = part
     return tuple(out)
 
 
