@@ -108,6 +108,12 @@ def test_options_that_do_nothing_are_refused(runs):
         (["convert", "human", "a.sexpr", "--lossy"], "--lossy"),
         (["plot", "energy", "car.npz", "--of", "v"], "--of"),
         (["plot", "phase", "car.npz", "--coordinate", "x", "--coordinate", "y"], "--coordinate"),
+        (["plot", "energy", "car.npz", "--frame", "x"], "--frame"),
+        (["plot", "gap", "car.npz", "--frame", "x"], "--frame"),
+        (["plot", "contact-forces", "car.npz", "--coordinate", "x"], "--coordinate"),
+        (["convert", "human", "a.sexpr", "--contacts"], "--contacts"),
+        (["convert", "midpoint.npz", "a.json", "--contacts"], "--contacts"),
+        (["convert", "midpoint.npz", "a.csv", "--contacts"], "may touch"),
     ]:
         status, out, err = runs(*arguments)
         assert status == 2 and out == "" and err.count("\n") == 1 and word in err, err
@@ -230,6 +236,27 @@ def test_a_run_is_known_by_its_first_bytes(runs, tmp_path):
     for start in (b"", b"\xef\xbb\xbf", b"\n "):  # robots of other endings
         pathlib.Path("human.txt").write_bytes(start + human.partition(b"?>")[2].lstrip() if start else human)
         assert runs("convert", "human.txt", "a.sexpr")[0] == 0
+
+
+def test_contacts_are_drawn_and_written(run, tmp_path):
+    plot = pytest.importorskip("vitree.plot")
+    pytest.importorskip("matplotlib")
+    tree = vt.Tree("ball")
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.004,) * 3))
+    tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)), vt.Ground())
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    traj = vt.simulate(model, q, [0, 0, 0, 1.0, 0, 0], duration=0.1, dt=0.01, monitors="gap")
+    traj.save("ball.npz")
+    for what, more in (("contact-forces", []), ("contact_forces", ["--frame", "ball"]), ("gap", []),
+                       ("center-of-pressure", ["--frame", "ball"])):  # fmt: skip
+        assert run("plot", what, "ball.npz", *more, "-o", f"{what}.png")[0] == 0
+        assert plot.settings_of(f"{what}.png")["plots"] == [what.replace("-", "_")]
+    status, _, err = run("plot", "contact-forces", "ball.npz", "--frame", "bal")
+    assert status == 2 and 'did you mean "ball"' in err
+    assert run("convert", "ball.npz", "a.csv", "--contacts")[1] == "wrote a.csv; left out: all but contacts\n"
+    rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
+    assert rows[0][2:4] == ["a", "b"] and rows[1][2:4] == ["ball", "ground"] and len(rows) == 11
 
 
 # ---- convert --------------------------------------------------------------------------------------

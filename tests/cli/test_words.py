@@ -56,6 +56,8 @@ WRONG = {
     "--port": "view pendulum --port 0 --no-browser",
     "--spread": "view pendulum --spread nan --html page.html",
     "--robot": "view pendulum --robot pendulum",
+    "--frame": "plot contact-forces run.npz --frame x",
+    "--contacts": "convert run.npz a.json --contacts",
     "--coordinate": "plot coordinates run.npz --coordinate elbo",
     "--of": "plot coordinates run.npz --of a",
     "--lossy": "convert pendulum pendulum.sexpr --lossy",
