@@ -100,7 +100,7 @@ def bouncing(quick: bool) -> Stage:
                  every=1 if quick else 5)  # fmt: skip
 
 
-@scene("bouncing ball", "textbooks", "a ball with restitution 0.8 falls from 1 m: heights of its bounces, closed form")
+@scene("bouncing-ball", "textbooks", "a ball with restitution 0.8 falls from 1 m: heights of its bounces, closed form")
 def bouncing_ball(quick: bool) -> Stage:
     radius, drop, e, count = 0.1, 1.0, 0.8, 5
     model = balls(1, radius, 1.0, ground=Ground(friction=0.0, restitution=e), friction=0.0, restitution=e)
@@ -122,7 +122,7 @@ def bouncing_ball(quick: bool) -> Stage:
                  dt=1e-3, measure=measure)  # fmt: skip
 
 
-@scene("Newton's cradle", "textbooks", "two of five equal elastic balls come in: two leave")
+@scene("cradle", "textbooks", "two of five equal elastic balls come in: two leave")
 def cradle(quick: bool) -> Stage:
     model = balls(5, 0.1, 1.0, gravity=0.0, friction=0.0, restitution=1.0)
     q, v = model.neutral(), model.zero_velocity()
@@ -140,7 +140,7 @@ def cradle(quick: bool) -> Stage:
     return Stage(model=model, q=q, v=v, duration=0.6, dt=1e-2, measure=measure)
 
 
-@scene("tippe top", "Or 1994; MuJoCo's tutorial", "a top that spins on its round side stands up; Jellett's integral stays")
+@scene("tippe-top", "Or 1994; MuJoCo's tutorial", "a top that spins on its round side stands up; Jellett's integral stays")
 def tippe_top(quick: bool) -> Stage:
     # a ball whose centre of mass is 0.2 R below its middle
     mass, R, low = 0.02, 0.02, 0.004

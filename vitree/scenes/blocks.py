@@ -64,7 +64,7 @@ def _cube(friction: float, v: tuple, duration: float, exact, quick: bool, limite
                  measure=measure, limited=limited)  # fmt: skip
 
 
-@scene("sliding cube", "ContactBench", "a cube slides at 1 m/s and stops; closed form, and residuals of the laws")
+@scene("sliding-cube", "ContactBench", "a cube slides at 1 m/s and stops; closed form, and residuals of the laws")
 def sliding_cube(quick: bool) -> Stage:
     mu, speed = 0.4, 1.0
 
@@ -78,7 +78,7 @@ def sliding_cube(quick: bool) -> Stage:
     return _cube(mu, (speed, 0, 0, 0, 0, 0), 0.5, exact, quick)
 
 
-@scene("spinning cube", "ContactBench", "a cube slides and spins: residuals of the laws")
+@scene("spinning-cube", "ContactBench", "a cube slides and spins: residuals of the laws")
 def spinning_cube(quick: bool) -> Stage:
     def exact(model, motion: Motion) -> dict[str, float]:
         total = energy(model, motion).sum(axis=1)
@@ -88,7 +88,7 @@ def spinning_cube(quick: bool) -> Stage:
                  "four corners are one patch: its friction is that of their mean")  # fmt: skip
 
 
-@scene("mass ratio 1e6", "ContactBench", "1000 kg rest on 1 g: nothing moves, and the ground carries both")
+@scene("mass-ratio", "ContactBench", "1000 kg rest on 1 g: nothing moves, and the ground carries both")
 def mass_ratio(quick: bool) -> Stage:
     heavy, light, radius, size = 1e3, 1e-3, 0.1, (0.3, 0.3, 0.1)
     tree = Tree("heavy on light", gravity=(0, 0, -G))
@@ -112,7 +112,7 @@ def mass_ratio(quick: bool) -> Stage:
                  limited="a ball on a box: a box does not touch a box")  # fmt: skip
 
 
-@scene("rocking block", "Housner 1963",
+@scene("rocking-block", "Housner 1963",
        "a tilted block falls back on its base: the share of the rate that the impact leaves")  # fmt: skip
 def rocking_block(quick: bool) -> Stage:
     size, mass = (0.2, 0.3, 0.8), 10.0
@@ -143,7 +143,7 @@ def rocking_block(quick: bool) -> Stage:
                  measure=measure)  # fmt: skip
 
 
-@scene("Painleve's rod", "Painleve 1895; Genot & Brogliato 1999",
+@scene("painleve-rod", "Painleve 1895; Genot & Brogliato 1999",
        "a rod whose tip slides too fast for any force: an impact without collision")  # fmt: skip
 def painleve(quick: bool) -> Stage:
     tree = Tree("rod", gravity=(0, 0, -G))

@@ -44,12 +44,12 @@ def _box(v: tuple, w: tuple, quick: bool) -> Stage:
                  measure=measure, every=10)  # fmt: skip
 
 
-@scene("boxes simple", "Peters & Hsu 2014", "a box thrown with a spin about one axis; closed form")
+@scene("boxes-simple", "Peters & Hsu 2014", "a box thrown with a spin about one axis; closed form")
 def boxes_simple(quick: bool) -> Stage:
     return _box((-0.9, 0.4, 0.1), (0.5, 0.0, 0.0), quick)
 
 
-@scene("boxes complex", "Peters & Hsu 2014", "a box that tumbles about its middle axis in flight; closed form")
+@scene("boxes-complex", "Peters & Hsu 2014", "a box that tumbles about its middle axis in flight; closed form")
 def boxes_complex(quick: bool) -> Stage:
     return _box((-2.0, 2.0, 8.0), (0.1, 5.0, 0.1), quick)
 
@@ -62,7 +62,7 @@ def _solid(name: str, kind: str, size: tuple, axis: str, middle: tuple):
     return body(name, mass, inertia, com=tuple(com))
 
 
-@scene("pendulum of the manual", "MuJoCo's manual: energy conserving pendulum",
+@scene("pendulum", "MuJoCo's manual: energy conserving pendulum",
        "hinge, slide on a spring, ball, hinge; energy stays")  # fmt: skip
 def manual_pendulum(quick: bool) -> Stage:
     tree = Tree("pendulum", gravity=DOWN)
@@ -86,14 +86,15 @@ def manual_pendulum(quick: bool) -> Stage:
                  limited="MuJoCo with RK4, as its manual has it")  # fmt: skip
 
 
-@scene("floating humanoid", "Howell et al. 2022 (Dojo)",
+@scene("floating-humanoid", "Howell et al. 2022 (Dojo)",
        "no gravity; joint torques for 1 s, then nothing: momentum stays zero")  # fmt: skip
 def floating_humanoid(quick: bool) -> Stage:
     whole = robot("human", base="free")
-    model = Model(replace(whole.full.flat, gravity=np.zeros(3)))
+    damping = np.concatenate([np.zeros(6), np.full(whole.nv - 6, 0.5)])
+    model = Model(replace(whole.full.flat, gravity=np.zeros(3), damping=damping))
     rng = np.random.default_rng(0)
-    # torques that would turn each joint alone by 10 rad/s^2
-    size = 10.0 * rng.uniform(-1, 1, model.nv) * np.diag(model.crba(model.neutral()))
+    # torques that would turn each joint alone by 1 rad/s^2
+    size = rng.uniform(-1, 1, model.nv) * np.diag(model.crba(model.neutral()))
     size[:6], rate = 0.0, rng.uniform(3, 8, model.nv)
     nothing = np.zeros(model.nv)
 
@@ -111,7 +112,7 @@ def floating_humanoid(quick: bool) -> Stage:
                  measure=measure, torque=lambda t: size * np.sin(rate * t) if t < 1.0 else nothing)  # fmt: skip
 
 
-@scene("G1 in flight", "servos, 50 to 100 Hz control of humanoids",
+@scene("g1-flight", "servos, 50 to 100 Hz control of humanoids",
        "servos of kp 100, kd 2 on 29 joints follow sines; angular momentum stays")  # fmt: skip
 def g1_in_flight(quick: bool) -> Stage:
     driven = robot("g1", base="free").with_drives({"*": (100.0, 2.0)})

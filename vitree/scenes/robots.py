@@ -59,7 +59,7 @@ def _anymal_posture(model: Model) -> np.ndarray:
     return q
 
 
-@scene("ANYmal falls", "SimBenchmark", "ANYmal turns in free fall with moving legs; energy and momentum stay")
+@scene("anymal-falls", "SimBenchmark", "ANYmal turns in free fall with moving legs; energy and momentum stay")
 def anymal_falls(quick: bool) -> Stage:
     model = robot("anymal", base="free")
     q, rng = _anymal_posture(model), np.random.default_rng(0)
@@ -81,7 +81,7 @@ def anymal_falls(quick: bool) -> Stage:
                  limited="a start of our own")  # fmt: skip
 
 
-@scene("ANYmal is hit", "SimBenchmark", "without gravity a ball of 10 kg hits ANYmal at 5 m/s; momentum stays")
+@scene("anymal-hit", "SimBenchmark", "without gravity a ball of 10 kg hits ANYmal at 5 m/s; momentum stays")
 def anymal_is_hit(quick: bool) -> Stage:
     mass, radius, speed = 10.0, 0.2, 5.0
     tree = read_urdf(_path("anymal"), base="free", gravity=(0, 0, 0))
@@ -134,7 +134,7 @@ def _standing(model: Model, q: np.ndarray, feet: tuple[str, ...], dt: float, qui
                  targets=np.tile(targets, (steps, 1)), limited=limited)  # fmt: skip
 
 
-@scene("ANYmal stands", "SimBenchmark", "servos of kp 400, kd 1 hold ANYmal on its feet at dt = 5 ms")
+@scene("anymal-stands", "SimBenchmark", "servos of kp 400, kd 1 hold ANYmal on its feet at dt = 5 ms")
 def anymal_stands(quick: bool) -> Stage:
     whole = robot("anymal", base="free", ground=Ground(friction=0.8))
     feet = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -146,7 +146,7 @@ def anymal_stands(quick: bool) -> Stage:
     return _standing(model, q, feet, 5e-3, quick, "contacts of the feet alone")
 
 
-@scene("Talos, high gains", "SimBenchmark (Atlas)", "servos of kp 1e5, kd 1e3 on 32 joints, dropped by 2 cm; dt = 5 ms")
+@scene("talos-stiff", "SimBenchmark (Atlas)", "servos of kp 1e5, kd 1e3 on 32 joints, dropped by 2 cm; dt = 5 ms")
 def talos_high_gains(quick: bool) -> Stage:
     whole = robot("talos", base="free")
     feet = ("leg_left_6_link", "leg_right_6_link")
