@@ -66,6 +66,8 @@ class Stage:
         Of the drives.
     torque : callable of t, optional
         Joint forces (nv,) [N or N m], asked in the middle of each step.
+    options : mapping
+        Of vitree's method, such as order.
     limited : str
         How the scene differs from that of the literature, if it does.
     peer : mapping
@@ -82,6 +84,7 @@ class Stage:
     wrenches: Mapping[str, Any] = field(default_factory=dict)
     targets: np.ndarray | None = None
     torque: Callable[[float], np.ndarray] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     limited: str = ""
     peer: Mapping[str, Any] = field(default_factory=dict)
 

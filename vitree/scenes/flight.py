@@ -83,7 +83,7 @@ def manual_pendulum(quick: bool) -> Stage:
 
     return Stage(model=model, q=model.neutral(), v=model.zero_velocity(), duration=1.0 if quick else 100.0, dt=2e-3,
                  measure=measure, every=10, peer={"integrator": "RK4"},
-                 limited="MuJoCo with RK4, as its manual has it")  # fmt: skip
+                 options={"order": 4}, limited="both of order 4: MuJoCo with RK4, as its manual has it")  # fmt: skip
 
 
 @scene("floating-humanoid", "Howell et al. 2022 (Dojo)",

@@ -216,7 +216,7 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
     options = {} if stage.targets is None else {"targets": stage.targets}
     run = simulate(
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, every=stage.every,
-        wrenches=dict(stage.wrenches) or None, torque=torque, **options,
+        wrenches=dict(stage.wrenches) or None, torque=torque, **options, **stage.options,
     )  # fmt: skip
     log, impulse = run.contacts, np.zeros((len(run), 3))
     if log is not None and len(log):
