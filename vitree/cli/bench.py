@@ -17,7 +17,7 @@ SCENES = "scenes"
 
 
 def _scenes(incomplete: str) -> list[str]:
-    from vitree.scenes.running import SCENES as known
+    from vitree.scenes import SCENES as known
 
     return [name for name in known if name.startswith(incomplete)]
 
@@ -73,7 +73,7 @@ def bench(
     progress: Progress = None,
     as_json: Json = False,
 ) -> None:
-    """Time steps of the methods and calls of the kernels; 'bench scenes' runs scenes, each with its errors."""
+    """Time steps and kernels; 'bench scenes' runs scenes and their errors."""
     if robot.robot == SCENES and not Path(SCENES).is_file():
         if scenes.as_csv and as_json:
             raise InputError("--csv and --json exclude each other; give one")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.cli.base import Json, Progress, option
+from vitree.cli.base import Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import Robot, Run, Start, methods_of, numbers

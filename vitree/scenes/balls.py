@@ -33,7 +33,7 @@ def balls(count: int, radius: float, mass: float, gravity: float = G, ground: Gr
     tree = Tree("balls", gravity=(0, 0, -gravity))
     for k in range(count):
         tree.world.add(free(f"base{k}"), body(f"ball{k}", mass, ball_inertia(mass, radius)))
-        tree.contact(Contact(f"ball{k}", shapes=Sphere(radius), **surface))
+        tree.contact(Contact(f"ball{k}", shapes=(Sphere(radius),), **surface))
     if ground is not None:
         tree.contact(ground)
     return tree.compile()
@@ -53,11 +53,11 @@ def rolling(quick: bool) -> Stage:
     tree = Tree("rolling", gravity=(0, 0, -G))
     size = (edge, edge, height)
     tree.world.add(free("slab"), body("box", M, box_inertia(M, size)))
-    tree.contact(Ground(friction=below), Contact("box", shapes=Box(size), friction=below))
+    tree.contact(Ground(friction=below), Contact("box", shapes=(Box(size),), friction=below))
     q = [0.0, 0.0, height / 2, 0, 0, 0, 1]
     for k, (x, y) in enumerate(_grid(5, 2.0)):
         tree.world.add(free(f"base{k}"), body(f"ball{k}", m, ball_inertia(m, radius)))
-        tree.contact(Contact(f"ball{k}", shapes=Sphere(radius), friction=above))
+        tree.contact(Contact(f"ball{k}", shapes=(Sphere(radius),), friction=above))
         q += [x, y, height + radius, 0, 0, 0, 1]
     model, along = tree.compile(), np.array((1.0, 1.0, 0.0)) / math.sqrt(2)
     # the box slides, the balls roll on it without slip: contact points of a ball accelerate by 3.5 f/m
@@ -140,14 +140,15 @@ def cradle(quick: bool) -> Stage:
     return Stage(model=model, q=q, v=v, duration=0.6, dt=1e-2, measure=measure)
 
 
-@scene("tippe-top", "Or 1994; MuJoCo's tutorial", "a top that spins on its round side stands up; Jellett's integral stays")
+@scene("tippe-top", "Or 1994; MuJoCo's tutorial",
+       "a top that spins on its round side stands up; Jellett's integral stays")  # fmt: skip
 def tippe_top(quick: bool) -> Stage:
     # a ball whose centre of mass is 0.2 R below its middle
     mass, R, low = 0.02, 0.02, 0.004
     moments = np.array((0.41, 0.41, 0.4)) * mass * R**2
     tree = Tree("tippe top", gravity=(0, 0, -G))
     tree.world.add(free("base"), body("top", mass, tuple(moments)))
-    tree.contact(Contact("top", shapes=Sphere(R, position=(0, 0, low))), Ground(friction=0.3))
+    tree.contact(Contact("top", shapes=(Sphere(R, position=(0, 0, low)),)), Ground(friction=0.3))
     model = tree.compile()
     q, v = model.neutral(), model.zero_velocity()
     lean = 0.1

@@ -137,7 +137,7 @@ def largest(x: Any) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
-def share(x: np.ndarray, of: float) -> float:
+def share(x: np.ndarray, of: Any) -> float:
     """Return the largest distance of x from its first entry, or first row, over a size."""
     away = x - x[0]
     return float((np.linalg.norm(away, axis=1) if away.ndim > 1 else np.abs(away)).max() / of)

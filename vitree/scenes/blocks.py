@@ -52,7 +52,7 @@ def _cube(friction: float, v: tuple, duration: float, exact, quick: bool, limite
     edge = 0.2
     tree = Tree("cube", gravity=(0, 0, -G))
     tree.world.add(free("base"), body("cube", 1.0, box_inertia(1.0, (edge,) * 3)))
-    tree.contact(Contact("cube", shapes=Box((edge,) * 3)), Ground(friction=friction))
+    tree.contact(Contact("cube", shapes=(Box((edge,) * 3),)), Ground(friction=friction))
     model = tree.compile()
     q = model.neutral()
     q[2] = edge / 2
@@ -94,7 +94,7 @@ def mass_ratio(quick: bool) -> Stage:
     tree = Tree("heavy on light", gravity=(0, 0, -G))
     tree.world.add(free("slab"), body("box", light, box_inertia(light, size)))
     tree.world.add(free("top"), body("ball", heavy, ball_inertia(heavy, radius)))
-    tree.contact(Ground(friction=0.8), Contact("box", shapes=Box(size)), Contact("ball", shapes=Sphere(radius)))
+    tree.contact(Ground(friction=0.8), Contact("box", shapes=(Box(size),)), Contact("ball", shapes=(Sphere(radius),)))
     model = tree.compile()
     q = model.neutral()
     q[2], q[9] = size[2] / 2, size[2] + radius
@@ -119,7 +119,7 @@ def rocking_block(quick: bool) -> Stage:
     lean, arm = math.atan(size[0] / size[2]), math.hypot(size[0], size[2]) / 2
     tree = Tree("block", gravity=(0, 0, -G))
     tree.world.add(free("base"), body("block", mass, box_inertia(mass, size)))
-    tree.contact(Contact("block", shapes=Box(size)), Ground(friction=2.0))
+    tree.contact(Contact("block", shapes=(Box(size),)), Ground(friction=2.0))
     model = tree.compile()
     tilt = 0.4 * lean
     q = model.neutral()
@@ -148,7 +148,7 @@ def rocking_block(quick: bool) -> Stage:
 def painleve(quick: bool) -> Stage:
     tree = Tree("rod", gravity=(0, 0, -G))
     tree.world.add(tx("x"), tz("z"), ry("a"), body("rod", 1.0, (1 / 12, 1 / 12, 1e-6)))
-    tree.contact(Contact("rod", points=[(0, 0, -0.5), (0, 0, 0.5)]), Ground(friction=2.0))
+    tree.contact(Contact("rod", points=((0, 0, -0.5), (0, 0, 0.5))), Ground(friction=2.0))
     model = tree.compile()
     q, v = np.array((0.0, 0.5 * math.cos(0.55), 0.55)), np.array((-3.0, 0.0, 0.0))
     fine_dt = 1e-4 if quick else 2e-5

@@ -12,9 +12,8 @@ from vitree.model.model import Model
 from vitree.run.simulate import simulate
 from vitree.scenes.base import Motion, Stage, center, energy, largest, momentum, scene, share
 from vitree.scenes.robots import robot
-from vitree.tree.elements import body, free, ry, tx
 from vitree.tree.elements import ball as ball_joint
-from vitree.tree.elements import rx, ty
+from vitree.tree.elements import body, free, rx, ry, tx, ty
 from vitree.tree.tree import Tree
 from vitree.urdf.inertia import shapes_inertia
 
@@ -54,11 +53,17 @@ def boxes_complex(quick: bool) -> Stage:
     return _box((-2.0, 2.0, 8.0), (0.1, 5.0, 0.1), quick)
 
 
-def _solid(name: str, kind: str, size: tuple, axis: str, middle: tuple):
-    """A body of density 1000 kg/m^3 that is one shape along an axis."""
-    turns = {"x": [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], "y": [[1, 0, 0], [0, 0, 1], [0, -1, 0]]}
-    shape = Geometry(name, kind, size, np.array(turns[axis], dtype=float), np.array(middle, dtype=float))
-    mass, com, inertia = shapes_inertia([shape], density=1000.0)
+#: Rotations of shapes that lie along an axis.
+ALONG = {"x": np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]]), "y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])}
+
+
+def _solid(name: str, *shapes: tuple[str, tuple, str, tuple]):
+    """A body of density 1000 kg/m^3, of shapes: kind, size, axis, middle. Masses of shapes that overlap add up."""
+    made = [Geometry(name, kind, size, ALONG[axis], np.array(middle, dtype=float))
+            for kind, size, axis, middle in shapes]  # fmt: skip
+    found = shapes_inertia(made, density=1000.0)
+    assert found is not None
+    mass, com, inertia = found
     return body(name, mass, inertia, com=tuple(com))
 
 
@@ -66,14 +71,11 @@ def _solid(name: str, kind: str, size: tuple, axis: str, middle: tuple):
        "hinge, slide on a spring, ball, hinge; energy stays")  # fmt: skip
 def manual_pendulum(quick: bool) -> Stage:
     tree = Tree("pendulum", gravity=DOWN)
-    arm = Geometry("a", "capsule", (0.02, 0.1), np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]]), np.array((0.05, 0, 0)))
-    hub = Geometry("a", "cylinder", (0.02, 0.04), np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]), np.zeros(3))
-    # MuJoCo adds masses of solids that overlap
-    mass, com, inertia = shapes_inertia([arm, hub], density=1000.0)
-    first = tree.world.add(ry("hinge"), body("arm", mass, inertia, com=tuple(com)))
-    second = first.add(tx(0.1), tx("slide"), _solid("rod", "capsule", (0.015, 0.2), "x", (0, 0, 0)))
-    third = second.add(tx(0.1), ball_joint("ball"), _solid("box", "box", (0.04, 0.04, 0.1), "y", (0, 0.05, 0)))
-    third.add(ty(0.1), rx("last"), _solid("end", "capsule", (0.02, 0.1), "y", (0, 0.05, 0)))
+    arm, hub = ("capsule", (0.02, 0.1), "x", (0.05, 0, 0)), ("cylinder", (0.02, 0.04), "y", (0, 0, 0))
+    first = tree.world.add(ry("hinge"), _solid("arm", arm, hub))
+    second = first.add(tx(0.1), tx("slide"), _solid("rod", ("capsule", (0.015, 0.2), "x", (0, 0, 0))))
+    third = second.add(tx(0.1), ball_joint("ball"), _solid("box", ("box", (0.04, 0.04, 0.1), "y", (0, 0.05, 0))))
+    third.add(ty(0.1), rx("last"), _solid("end", ("capsule", (0.02, 0.1), "y", (0, 0.05, 0))))
     tree.load(JointSpring("slide", 200.0))
     model = tree.compile()
 

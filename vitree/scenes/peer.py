@@ -64,10 +64,10 @@ def compiled(stage: Stage) -> Any:
     for i, kind in enumerate(flat.kind.tolist()):
         parent = spec.worldbody if flat.parent[i] < 0 else bodies[flat.parent[i]]
         body = parent.add_body(name=f"body{i}", pos=flat.p[i], quat=_quaternion(flat.E[i]))
-        I = flat.inertia[i]
+        inertia = flat.inertia[i]
         body.explicitinertial = True
         body.mass, body.ipos = max(flat.mass[i], LIGHT), flat.com[i]
-        body.fullinertia = [*np.maximum(np.diag(I), LIGHT), I[0, 1], I[0, 2], I[1, 2]]
+        body.fullinertia = [*np.maximum(np.diag(inertia), LIGHT), *inertia[(0, 0, 1), (1, 2, 2)]]
         v = index.iv[i]
         if kind == HELICAL:
             raise NotImplementedError("it has no helical joints")

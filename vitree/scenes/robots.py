@@ -86,7 +86,7 @@ def anymal_is_hit(quick: bool) -> Stage:
     mass, radius, speed = 10.0, 0.2, 5.0
     tree = read_urdf(_path("anymal"), base="free", gravity=(0, 0, 0))
     tree.world.add(free("flight"), body("hitting ball", mass, ball_inertia(mass, radius)))
-    tree.contact(Contact("hitting ball", shapes=Sphere(radius)), Contact("base", shapes=Box((0.531, 0.27, 0.24))))
+    tree.contact(Contact("hitting ball", shapes=(Sphere(radius),)), Contact("base", shapes=(Box((0.531, 0.27, 0.24)),)))
     model = tree.compile()
     flat = model.full.flat
     model = Model(replace(flat, damping=np.zeros(model.nv), friction=np.zeros(model.nv)))
@@ -152,7 +152,7 @@ def talos_high_gains(quick: bool) -> Stage:
     feet = ("leg_left_6_link", "leg_right_6_link")
     # the soles of its feet
     corners = [(x, y, -0.107) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
-    contacts = tuple(Contact(foot, points=corners) for foot in feet)
+    contacts = tuple(Contact(foot, points=tuple(corners)) for foot in feet)
     bare = np.zeros(whole.nv)
     model = Model(replace(whole.flat, contacts=contacts, ground=Ground(friction=0.8), damping=bare, friction=bare))
     model = model.with_drives({"*": (1e5, 1e3)})

@@ -128,11 +128,11 @@ def scenes(
         If there is no such scene or method.
     """
     chosen = list(SCENES) if names is None else list(names)
-    methods = METHODS[:1] if methods is None else list(methods)
-    for kind, given, known in (("scene", chosen, list(SCENES)), ("method", methods, METHODS)):
+    ways = list(METHODS[:1] if methods is None else methods)
+    for kind, given, there in (("scene", chosen, list(SCENES)), ("method", ways, list(METHODS))):
         for name in given:
-            if name not in known:
-                raise UnknownNameError(kind, name, known, about=Argument(f"{kind}s", name))
+            if name not in there:
+                raise UnknownNameError(kind, name, there, about=Argument(f"{kind}s", name))
     notes: list[str] = []
     if peers and not _installed():
         peers = False
@@ -142,7 +142,7 @@ def scenes(
     for k, name in enumerate(chosen):
         if progress is not None:
             progress(k, len(chosen), name)
-        shown = _run(SCENES[name], methods, quick, peers, table, notes)
+        shown = _run(SCENES[name], ways, quick, peers, table, notes)
         if shown is not None:
             done.append(shown)
     if progress is not None:
@@ -213,10 +213,12 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
         def torque(t, q, v):
             return asked(t)
 
-    options = {} if stage.targets is None else {"targets": stage.targets}
+    options: dict[str, Any] = dict(stage.options)
+    if stage.targets is not None:
+        options["targets"] = stage.targets
     run = simulate(
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, every=stage.every,
-        wrenches=dict(stage.wrenches) or None, torque=torque, **options, **stage.options,
+        wrenches=dict(stage.wrenches) or None, torque=torque, **options,
     )  # fmt: skip
     log, impulse = run.contacts, np.zeros((len(run), 3))
     if log is not None and len(log):
