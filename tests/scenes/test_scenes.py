@@ -20,7 +20,7 @@ CLAIMS = {
     "bouncing": {"energy error": 1e-12, "penetration": 0.1},
     "bouncing-ball": {"error of the heights": 2e-3},
     "cradle": {"velocity error": 1e-12, "momentum": 1e-12, "energy": 1e-12},
-    "tippe-top": {"Jellett": 1e-8, "energy gained": 1e-9, "penetration": 1e-9},
+    "tippe-top": {"Jellett": 1e-8, "error of the axis": 1e-4, "energy gained": 1e-9, "penetration": 1e-9},
     "sliding-cube": {"position": 1e-9, "drift": 1e-9, "Signorini": 1e-9, "maximum dissipation": 1e-9, "dual": 1e-8,
                      "friction beyond": 1e-12, "penetration": 1e-10},
     "spinning-cube": {"Signorini": 1e-9, "maximum dissipation": 1e-6, "dual": 1e-8, "friction beyond": 1e-12,
@@ -71,6 +71,13 @@ def test_scenes_keep_their_claims(name, method):
         values = [value for key, value in found.items() if key.startswith(begins)]
         assert values, f"no number begins with {begins}"
         assert all(0 <= value <= bound for value in values), (begins, values)
+
+
+@pytest.mark.xfail(strict=True, reason="friction acts at points that are a gap apart, before the gap closes")
+def test_a_blow_keeps_the_angular_momentum():
+    stage = stage_of("anymal-hit")
+    found = stage.measure(own_run(stage, "linear-time")[0])
+    assert found["angular momentum error [1]"] < 1e-9
 
 
 @pytest.mark.parametrize("name", SCENES)

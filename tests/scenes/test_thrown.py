@@ -72,6 +72,12 @@ def test_boxes_tumble(method):
     assert 1000 * halved < steps
 
 
+@pytest.mark.xfail(strict=True, raises=vt.ConvergenceError, reason="a step near rest, from the impulses that it kept")
+@pytest.mark.parametrize(("method", "seed"), [("linear-time", 29), ("midpoint", 6)])
+def test_figures_come_to_rest(figure, method, seed):
+    vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=1500, method=method)
+
+
 @pytest.mark.slow
 def test_figures_are_thrown(figure):
     halved = steps = 0

@@ -73,7 +73,7 @@ def bench(
     progress: Progress = None,
     as_json: Json = False,
 ) -> None:
-    """Time steps and kernels; 'bench scenes' runs scenes and their errors."""
+    """Time steps and kernels; 'bench scenes' measures scenes."""
     if robot.robot == SCENES and not Path(SCENES).is_file():
         if scenes.as_csv and as_json:
             raise InputError("--csv and --json exclude each other; give one")
