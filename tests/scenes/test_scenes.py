@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 
@@ -48,11 +49,17 @@ OF_MIDPOINT = {
 }  # fmt: skip
 
 
+@functools.cache
 def stage_of(name: str) -> Stage:
     try:
         return SCENES[name].prepare(True)
     except SkippedError as error:
         pytest.skip(str(error))
+
+
+@functools.cache
+def run_of(name: str, method: str):
+    return own_run(stage_of(name), method)
 
 
 def test_every_scene_has_claims():
@@ -63,7 +70,7 @@ def test_every_scene_has_claims():
 @pytest.mark.parametrize("name", SCENES)
 def test_scenes_keep_their_claims(name, method):
     stage = stage_of(name)
-    motion, halved = own_run(stage, method)
+    motion, halved = run_of(name, method)
     found = stage.measure(motion)
     assert halved == 0 and all(key.endswith("]") and " [" in key for key in found)
     for begins, bound in CLAIMS[name].items():
@@ -76,7 +83,7 @@ def test_scenes_keep_their_claims(name, method):
 @pytest.mark.xfail(strict=True, reason="friction acts at points that are a gap apart, before the gap closes")
 def test_a_blow_keeps_the_angular_momentum():
     stage = stage_of("anymal-hit")
-    found = stage.measure(own_run(stage, "linear-time")[0])
+    found = stage.measure(run_of("anymal-hit", "linear-time")[0])
     assert found["angular momentum error [1]"] < 1e-9
 
 
@@ -84,7 +91,7 @@ def test_a_blow_keeps_the_angular_momentum():
 def test_measures_see_what_is_wrong(name):
     """A run that is spoiled by 1 mm or mrad in q and 1 mm/s or mrad/s in v breaks claims."""
     stage = stage_of(name)
-    motion, _ = own_run(stage, "linear-time")
+    motion, _ = run_of(name, "linear-time")
     rng = np.random.default_rng(0)
     spoiled = base.Motion(
         t=motion.t, seconds=0.0, log=motion.log, impulse=motion.impulse,

@@ -60,18 +60,18 @@ def require_sound(model, run):
     assert (np.diff(run.energy) <= 1e-4 * np.ptp(run.energy)).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_boxes_tumble(method):
+def test_boxes_tumble():
     halved = steps = 0
     for seed in range(48):
         model, q, v = tumbling(seed)
-        run = vt.simulate(model, q, v, duration=1.5, dt=DT, every=5, method=method)
+        run = vt.simulate(model, q, v, duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
         require_sound(model, run)
         assert run.contacts is not None and len(run.contacts)
     assert 1000 * halved < steps
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(strict=True, raises=vt.ConvergenceError, reason="a step near rest, from the impulses that it kept")
 @pytest.mark.parametrize(("method", "seed"), [("linear-time", 29), ("midpoint", 6)])
 def test_figures_come_to_rest(figure, method, seed):

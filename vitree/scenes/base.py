@@ -145,18 +145,17 @@ def share(x: np.ndarray, of: Any) -> float:
 
 def energy(model: Model, motion: Motion) -> np.ndarray:
     """Return kinetic and potential energy (n, 2) [J]."""
-    return np.array([(model.kinetic_energy(q, v), model.potential_energy(q))
-                     for q, v in zip(motion.q, motion.v, strict=True)])  # fmt: skip
+    return model.energies(motion.q, motion.v)[:, :2]
 
 
 def momentum(model: Model, motion: Motion) -> np.ndarray:
     """Return angular momentum about the world's origin and linear momentum, (n, 6)."""
-    return np.array([model.momentum(q, v) for q, v in zip(motion.q, motion.v, strict=True)])
+    return model.energies(motion.q, motion.v)[:, 2:8]
 
 
 def center(model: Model, motion: Motion) -> np.ndarray:
     """Return the centre of mass (n, 3) [m]."""
-    return np.array([model.center_of_mass(q) for q in motion.q])
+    return model.energies(motion.q, motion.v)[:, 8:]
 
 
 def free_velocity(motion: Motion, body: int) -> np.ndarray:

@@ -108,7 +108,7 @@ def mass_ratio(quick: bool) -> Stage:
             "error of the weight carried [1]": largest(carried / ((heavy + light) * G) - 1),
         }
 
-    return Stage(model=model, q=q, v=model.zero_velocity(), duration=0.1 if quick else 2.0, dt=dt, measure=measure,
+    return Stage(model=model, q=q, v=model.zero_velocity(), duration=0.03 if quick else 2.0, dt=dt, measure=measure,
                  limited="a ball on a box: a box does not touch a box")  # fmt: skip
 
 
