@@ -13,15 +13,15 @@ METHODS = "linear-time", "midpoint"
 
 
 def tables(smoke: bool) -> str:
-    """A table for each scene: a row for each number, a column for each program."""
+    """A table for each scene: a row for each number but times, a column for each program."""
     found = scenes(None, METHODS, quick=smoke)
     lines = []
     for scene in found.scenes:
-        rows = [row for row in found.table if row["scene"] == scene["name"]]
+        rows = [row for row in found.table if row["scene"] == scene["name"] and row["metric"] != "time of a step"]
         programs = [name for name in found.programs if any(row["program"] == name for row in rows)]
         lines += [
             f"### {scene['name']}", "",
-            f"{scene['source']}. {scene['about'][0].upper()}{scene['about'][1:]}. dt = {scene['dt']:g} s, "
+            f"{scene['source'][0].upper()}{scene['source'][1:]}. {scene['about'][0].upper()}{scene['about'][1:]}. dt = {scene['dt']:g} s, "
             f"{scene['duration']:g} s.", "",
             f"| | {' | '.join(programs)} |", "|---" * (1 + len(programs)) + "|",
         ]  # fmt: skip
