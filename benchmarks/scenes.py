@@ -20,8 +20,8 @@ def tables(smoke: bool) -> str:
         rows = [row for row in found.table if row["scene"] == scene["name"] and row["metric"] != "time of a step"]
         programs = [name for name in found.programs if any(row["program"] == name for row in rows)]
         lines += [
-            f"### {scene['name']}", "",
-            f"{scene['source'][0].upper()}{scene['source'][1:]}. {scene['about'][0].upper()}{scene['about'][1:]}. dt = {scene['dt']:g} s, "
+            f"### {scene['name']}", "", f"{scene['source'][0].upper()}{scene['source'][1:]}. "
+            f"{scene['about'][0].upper()}{scene['about'][1:]}. dt = {scene['dt']:g} s, "
             f"{scene['duration']:g} s.", "",
             f"| | {' | '.join(programs)} |", "|---" * (1 + len(programs)) + "|",
         ]  # fmt: skip

@@ -187,7 +187,16 @@ def run(stage: Stage) -> Motion:
     """
     import mujoco
 
-    mujoco.set_mju_user_warning(lambda text: None)
+    mujoco.set_mju_user_warning(lambda text: None)  # a state that blows up is told by an error
+    try:
+        return _run(stage)
+    finally:
+        mujoco.set_mju_user_warning(None)
+
+
+def _run(stage: Stage) -> Motion:
+    import mujoco
+
     model, way = compiled(stage), Coordinates(stage.model)
     data = mujoco.MjData(model)
     data.qpos[:] = stage.q[way.order]

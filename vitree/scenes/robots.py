@@ -134,7 +134,7 @@ def _standing(model: Model, q: np.ndarray, feet: tuple[str, ...], dt: float, qui
                  targets=np.tile(targets, (steps, 1)), limited=limited)  # fmt: skip
 
 
-@scene("anymal-stands", "SimBenchmark", "servos of kp 400, kd 1 hold ANYmal on its feet at dt = 5 ms")
+@scene("anymal-stands", "SimBenchmark", "servos of kp 400, kd 1 hold ANYmal on its feet")
 def anymal_stands(quick: bool) -> Stage:
     whole = robot("anymal", base="free", ground=Ground(friction=0.8))
     feet = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
@@ -146,7 +146,7 @@ def anymal_stands(quick: bool) -> Stage:
     return _standing(model, q, feet, 5e-3, quick, "contacts of the feet alone")
 
 
-@scene("talos-stiff", "SimBenchmark (Atlas)", "servos of kp 1e5, kd 1e3 on 32 joints, dropped by 2 cm; dt = 5 ms")
+@scene("talos-stiff", "SimBenchmark (Atlas)", "servos of kp 1e5, kd 1e3 on 32 joints; dropped by 2 cm")
 def talos_high_gains(quick: bool) -> Stage:
     whole = robot("talos", base="free")
     feet = ("leg_left_6_link", "leg_right_6_link")
