@@ -51,6 +51,7 @@ WRONG = {
     "--repeats": f"compare pendulum {SHORT} --repeats 0",
     "--plot": f"compare pendulum {SHORT} --plot absent/a.png",
     "--steps": "bench pendulum --steps 0",
+    "--scene": "bench scenes --scene rollin",
     "--html": "view pendulum --html page.txt",
     "--host": "view pendulum --host 256.0.0.1 --no-browser",
     "--port": "view pendulum --port 0 --no-browser",
@@ -76,6 +77,13 @@ MORE = [
     ("--dt", "compare pendulum --dt 0.003 -T 0.01"),
     ("--dt", "bench pendulum --dt -1"),
     ("--methods", "bench pendulum --methods rk44"),
+    ("--methods", "bench scenes --methods rk4"),
+    ("--dt", "bench scenes --dt 0.1"),
+    ("--damping", "bench scenes --no-damping"),
+    ("--base", "bench scenes --base free"),
+    ("--scene", "bench pendulum --scene rolling"),
+    ("--quick", "bench pendulum --quick"),
+    ("--csv", "bench scenes --csv --json"),
     ("--every", f"compare pendulum {SHORT} --every 9"),
     ("--monitor", f"simulate pendulum {SHORT} -m scipy-rk45 --monitor energy"),
     ("--speed", "view pendulum --speed 0"),
@@ -86,7 +94,7 @@ MORE = [
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
-    "--trust", "--version", "--help", "--install-completion", "--show-completion",
+    "--trust", "--quick", "--csv", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip
 
 

@@ -333,3 +333,12 @@ def folders(texts: list[str]) -> dict[str, str] | list[str] | None:
     if named and len(named) < len(texts):
         raise InputError("--package is given as NAME=FOLDER or as FOLDER, not as both")
     return _pairs("--package", named) if named else texts or None
+
+
+def methods_of(methods: str | None, system, usual=()) -> list[str]:
+    """Return the methods of an option, or the default ones of a system."""
+    if methods is not None:
+        return [part for part in (part.strip() for part in methods.split(",")) if part]
+    if usual and set(usual) <= set(system.methods):
+        return list(usual)
+    return [name for name in system.methods if not name.startswith("scipy-")]

@@ -9,7 +9,8 @@ from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.wording import Argument, pieces_of, reworded
 
 #: Options of the command line by the arguments that they give, where the names differ.
-_OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate"}
+_OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
+           "scenes": "scene"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
