@@ -33,8 +33,6 @@ ARM = 0.1
 OTHERS = 1e-3
 #: More friction than this holds nothing in the world, and gaps up to NEARLY [m] may be those of soles that are not flat.
 STICKY, NEARLY = 10.0, 5e-3
-#: Least changes that make a stance possible are found to this share.
-FOUND = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,15 +233,15 @@ class _Posture:
 
     # ---- is there a way --------------------------------------------------------------------------------
 
-    def solve(
+    def problem(
         self, friction: np.ndarray, efforts: float = np.inf, passive: np.ndarray | None = None,
         shifts: np.ndarray | None = None, far: float = 0.0,
-    ) -> np.ndarray | None:  # fmt: skip
-        """Return the unknowns (n,) of the best stance, shifts behind them; None if there is none.
+    ) -> tuple[Problem, np.ndarray]:  # fmt: skip
+        """Return the problem of the best stance, and which of the unknowns (n,) it has, shifts behind them.
 
-        ``friction`` are coefficients; ``efforts`` is how many times the effort limits
-        there are; ``passive`` are coordinates without motors; and ``shifts`` (nv, 2 k) joint forces of k weights that
-        move along two directions, by at most ``far`` [m].
+        ``friction`` are coefficients; ``efforts`` is how many times the effort limits there are; ``passive`` are
+        coordinates without motors; and ``shifts`` (nv, 2 k) joint forces of k weights that move along two directions,
+        by at most ``far`` [m].
         """
         passive = self.passive if passive is None else passive
         S = self.S if shifts is None else np.concatenate([self.S, shifts], axis=1)
@@ -252,6 +250,8 @@ class _Posture:
         kept[: 3 * count] = np.repeat(friction > 0, 3)
         kept[: 3 * count : 3] = True
         driven, static = self.driven & ~passive, self.static
+        weak = driven & (self.effort <= 0) if efforts < np.inf else np.zeros_like(driven)
+        driven, passive = driven & ~weak, passive | weak
         weight = np.full(n, OTHERS)
         weight[: 3 * count] = ARM
         one = np.eye(n)
@@ -269,16 +269,33 @@ class _Posture:
             A.append(np.stack([one[first], one[first + 1]], axis=1))
             c.append(np.zeros((len(first), n)))
             e.append(np.full(len(first), far))
-        found = Problem(
+        return Problem(
             M=np.concatenate([S[driven], np.diag(weight)])[:, kept], d=np.append(-static[driven], np.zeros(n)),
             U=S[passive][:, kept], b=-static[passive], G=np.concatenate(G)[:, kept], h=np.concatenate(h),
             A=np.concatenate(A)[:, :, kept], c=np.concatenate(c)[:, kept], e=np.concatenate(e),
-        ).solve()  # fmt: skip
-        if found is None:
-            return None
-        x = np.zeros(n)
-        x[kept] = found
-        return x
+        ), kept  # fmt: skip
+
+    def solve(self, *args, **more) -> np.ndarray | None:
+        """Return the unknowns (n,) of the best stance of :meth:`problem`; None if there is none."""
+        problem, kept = self.problem(*args, **more)
+        found = problem.solve()
+        return None if found is None else _spread(found, kept)
+
+    def least(self, of: Callable[[float], tuple[Problem, np.ndarray]], start: float) -> tuple[float, np.ndarray] | None:
+        """Return the least number above zero at which a problem has a solution, and that; None if there is none."""
+        from scipy.optimize import brentq
+
+        def excess(c: float) -> float:
+            return min(of(c)[0].excess()[0], 1e3)
+
+        high = start
+        while excess(high) > 0:
+            high *= 2
+            if high > 1e6 * start:
+                return None
+        c = float(brentq(excess, 0.0, high, xtol=1e-12, rtol=1e-9)) if excess(0.0) > 0 else 0.0
+        problem, kept = of(c)
+        return c, _spread(problem.excess()[1], kept)
 
     def stance(self, effort_limits: bool) -> Stance:
         x = self.solve(self.coefficient, 1.0 if effort_limits else np.inf)
@@ -318,7 +335,7 @@ class _Posture:
 
     def _effort(self) -> tuple[np.ndarray, str, str]:
         """More effort is needed: of which joint."""
-        found = _least(lambda c: self.solve(self.coefficient, c), 1.0)
+        found = self.least(lambda c: self.problem(self.coefficient, c), 1.0)
         x = self.solve(self.coefficient) if found is None else found[1]
         assert x is not None
         torque = self.size * np.abs(self.static + self.S @ x) * self.driven
@@ -334,7 +351,7 @@ class _Posture:
     def _friction(self) -> tuple[np.ndarray, str, str]:
         """More friction is needed: how much."""
         least = float(self.coefficient.min())
-        found = _least(lambda c: self.solve(np.maximum(self.coefficient, c)), max(least, 0.1))
+        found = self.least(lambda c: self.problem(np.maximum(self.coefficient, c)), max(least, 0.1))
         assert found is not None
         c, x = found
         used = np.linalg.norm(x[: 3 * len(self.friction)].reshape(-1, 3)[:, 1:], axis=1)
@@ -351,7 +368,7 @@ class _Posture:
         base = self.passive & self.base
         found = None
         if len(roots):
-            found = _least(lambda c: self.solve(sticky, passive=base, shifts=shifts, far=c), 1e-3)
+            found = self.least(lambda c: self.problem(sticky, passive=base, shifts=shifts, far=c), 1e-3)
         if found is None:
             return nothing, "contact", "no contact forces that push balance it: what touches cannot carry it"
         moved = np.linalg.norm(found[1][len(nothing) :].reshape(-1, 2), axis=1)
@@ -463,21 +480,10 @@ def _of_motors(model: Model, motors: Iterable[str]) -> np.ndarray:
     return found
 
 
-def _least(solved: Callable[[float], np.ndarray | None], start: float) -> tuple[float, np.ndarray] | None:
-    """The least c above zero for which there is an x, and that; None if there is none."""
-    low, high = 0.0, start
-    while (x := solved(high)) is None:
-        low, high = high, 2 * high
-        if high > 1e6 * start:
-            return None
-    while high - low > FOUND * high:
-        middle = 0.5 * (low + high)
-        better = solved(middle)
-        if better is None:
-            low = middle
-        else:
-            high, x = middle, better
-    return high, x
+def _spread(x: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    out = np.zeros(len(kept))
+    out[kept] = x
+    return out
 
 
 def _axes(n: np.ndarray) -> np.ndarray:
