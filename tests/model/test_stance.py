@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -43,7 +44,8 @@ def figure(rng, legs=2, motors=True, **ground):
     feet = []
     for k in range(legs):
         side = 0.1 * (2 * k - legs + 1)
-        hip = trunk.add(vt.tx(0.05 * (k % 2)), vt.ty(side), vt.ry(f"hip{k}"), vt.tz(-0.3), vt.body(f"thigh{k}", 0.5, (0.01,) * 3))
+        hip = trunk.add(vt.fixed(xyz=(0.05 * (k % 2), side, 0)), vt.ry(f"hip{k}"), vt.tz(-0.3))
+        hip = hip.add(vt.body(f"thigh{k}", 0.5, (0.01,) * 3))
         shin = hip.add(vt.ry(f"knee{k}"), vt.tz(-0.3), vt.body(f"shin{k}", 0.4, (0.01,) * 3))
         shin.add(vt.ry(f"ankle{k}"), vt.body(f"foot{k}", 0.2, (0.002,) * 3))
         feet.append(vt.Contact(f"foot{k}", points=[(x, y, -0.05) for x in (-0.08, 0.12) for y in (-0.04, 0.04)]))
@@ -118,7 +120,7 @@ def test_no_nearby_forces_are_better(seed):
     cost = lambda torques, forces: torques @ torques + 0.01 * (forces**2).sum()  # noqa: E731
     tighter = [vt.stance(model, q, friction_share=share) for share in (0.95, 0.9, 0.8)]
     costs = [cost(x.torques, x.forces) for x in (found, *tighter) if x.possible]
-    assert len(costs) > 1 and all(one <= other * (1 + 1e-9) for one, other in zip(costs, costs[1:], strict=False))
+    assert len(costs) > 1 and all(one <= other * (1 + 1e-9) for one, other in pairwise(costs))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -334,7 +336,8 @@ def test_effort_beyond_the_limit_names_joint_and_need():
     for effort in (1.001 * most, 0.5 * most, 0.0):
         model, q = leg(effort)
         found = vt.stance(model, q)
-        least = bisect(lambda x: float(vt.stance(leg(x)[0], q).possible) - 0.5, 0.0, 2 * most, xtol=1e-7 * most)
+        stands = lambda x, q=q: float(vt.stance(leg(x)[0], q).possible) - 0.5  # noqa: E731
+        least = bisect(stands, 0.0, 2 * most, xtol=1e-7 * most)
         assert found.possible == (effort > least)
         assert vt.stance(model, q, effort_limits=False).possible
         if not found.possible:
@@ -362,7 +365,8 @@ def test_nothing_touches_and_no_motor():
 
 def test_without_gravity_everything_rests():
     tree = vt.Tree("drifts", gravity=(0, 0, 0))
-    tree.world.add(vt.free("base"), vt.body("bob", 1.0, (0.1,) * 3)).add(vt.ry("a"), vt.tx(1.0), vt.body("b", 1.0, (0.1,) * 3))
+    bob = tree.world.add(vt.free("base"), vt.body("bob", 1.0, (0.1,) * 3))
+    bob.add(vt.ry("a"), vt.tx(1.0), vt.body("b", 1.0, (0.1,) * 3))
     found = vt.stance(tree.compile(), tree.compile().neutral())
     assert found.possible and not found.torques.any()
 

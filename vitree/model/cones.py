@@ -9,8 +9,8 @@ import numpy as np
 
 #: Singular values below this share of the largest are zero; equations hold to HELD, in the units of x.
 RANK, HELD = 1e-11, 1e-10
-#: There is a solution where inequalities hold up to TAKEN. Where they can hold with more than ROOM to spare, the best is
-#: looked for; else there is hardly a choice.
+#: There is a solution where inequalities hold up to TAKEN. Where they can hold with more than ROOM to spare, the best
+#: is looked for; else there is hardly a choice.
 TAKEN, ROOM = 1e-10, 1e-7
 #: Weight of |x|^2 where the room is looked for, which is to choose where nothing else does.
 SLIGHT = 1e-12
@@ -120,7 +120,7 @@ def _least(F: np.ndarray, g: np.ndarray, H: np.ndarray, h: np.ndarray, flat: int
     one = np.ones(len(h))
     one[flat + 1 :: 3] = one[flat + 2 :: 3] = 0.0
     count = flat + (len(h) - flat) // 3
-    R = np.linalg.qr(np.concatenate([F, H]), mode="r")
+    R = _factor(F, H)
     x = _solved(R, H.T @ h - g)
     s = _inside(h - H @ x, one, flat)
     z = _inside(H @ x - h, one, flat)
@@ -131,22 +131,18 @@ def _least(F: np.ndarray, g: np.ndarray, H: np.ndarray, h: np.ndarray, flat: int
             break
         W = _Scaling(s, z, flat)
         HW = W.back(H)
-        R = np.linalg.qr(np.concatenate([F, HW]), mode="r")
+        R = _factor(F, HW)
         size = W.on(z)
 
-        def toward(right: np.ndarray, share: float) -> tuple:
-            """The step that takes the scaled products to ``right``, and a share of the residuals away."""
-            u = _quotient(size, right, flat)
-            dx = _solved(R, -share * rx - HW.T @ (share * W.back(rz) + u))
-            dz = W.back(HW @ dx + share * W.back(rz) + u)
-            return dx, -share * rz - H @ dx, dz
-
-        square = _product(size, size, flat)
-        dx, ds, dz = toward(-square, 1.0)
-        most = min(1.0, _reach(s, ds, flat), _reach(z, dz, flat))
-        center = (1.0 - most) ** 3
-        cross = _product(W.back(ds), W.on(dz), flat)
-        dx, ds, dz = toward(center * gap * one - square - cross, 1.0 - center)
+        right, share = -_product(size, size, flat), 1.0  # of the scaled products, and of the residuals
+        for last in (False, True):
+            u = share * W.back(rz) + _quotient(size, right, flat)
+            dx = _solved(R, -share * rx - HW.T @ u)
+            ds, dz = -share * rz - H @ dx, W.back(HW @ dx + u)
+            if not last:  # Mehrotra's: what the first leaves over, toward the middle of the cones
+                center = (1.0 - min(1.0, _reach(s, ds, flat), _reach(z, dz, flat))) ** 3
+                right = right + center * gap * one - _product(W.back(ds), W.on(dz), flat)
+                share = 1.0 - center
         way = min(1.0, WAY * _reach(s, ds, flat), WAY * _reach(z, dz, flat))
         if not (way > 1e-10 and np.isfinite(dx).all()):
             break
@@ -188,6 +184,12 @@ class _Scaling:
         cones = columns[self.flat :].reshape(-1, 3, columns.shape[1])
         return np.concatenate([w[:, None] * columns[: self.flat],
                                (blocks @ cones).reshape(-1, columns.shape[1])]).reshape(x.shape)  # fmt: skip
+
+
+def _factor(*rows: np.ndarray) -> np.ndarray:
+    """The triangle R with R^T R the sum of the products of rows."""
+    R: np.ndarray = np.linalg.qr(np.concatenate(rows), mode="r")  # type: ignore[assignment]
+    return R
 
 
 def _solved(R: np.ndarray, right: np.ndarray) -> np.ndarray:

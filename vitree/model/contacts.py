@@ -331,7 +331,7 @@ def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: n
 
 
 def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
-    """Rows of two rods, their closest points (n, 3) of the axes, and pairs; parallel rods beside each other have two."""
+    """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
     one, other = found.pair[found.pair_kind == ROD_ROD].T
     ends = _world(found.rod_body, found.rod_ends, poses)
     x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])

@@ -31,7 +31,7 @@ TOUCHING = 1e-6
 ARM = 0.1
 #: The same of forces in loops and at limits, which is to choose where nothing else does.
 OTHERS = 1e-3
-#: More friction than this holds nothing in the world, and gaps up to NEARLY [m] may be those of soles that are not flat.
+#: Nothing in the world has more friction than this. Gaps up to NEARLY [m] may be those of soles that are not flat.
 STICKY, NEARLY = 10.0, 5e-3
 
 
@@ -187,7 +187,7 @@ class _Posture:
     # ---- what there is ---------------------------------------------------------------------------------
 
     def _touch(self, share: float) -> None:
-        """Find what touches, its axes (n, 3, 3), rows normal and tangents, and the joint forces (nv, 3 n) along them."""
+        """Find what touches, its axes (n, 3, 3), rows normal and tangents, and joint forces (nv, 3 n) along them."""
         model, q = self.model, self.q
         self.gaps = gaps = model.contact_gaps(q)
         numbers = gap_numbers(model.contact_candidates, model.pose_rows(q[None])[0])
@@ -316,8 +316,8 @@ class _Posture:
             left = (self.static + self.S @ x) * (self.passive & ~self.base)
             k = int(np.abs(left).argmax())
             return nothing, "motor", (
-                f'"{self.model.v_names[k]}" has no motor and is not in balance: it needs {self.size * abs(left[k]):.4g} '
-                f"{_unit(self.model, k)}"
+                f'"{self.model.v_names[k]}" has no motor and is not in balance: it needs '
+                f"{self.size * abs(left[k]):.4g} {_unit(self.model, k)}"
             )  # fmt: skip
         if not len(self.friction):
             return nothing, "contact", self._apart()
@@ -326,7 +326,7 @@ class _Posture:
     def _apart(self) -> str:
         gap = self.gaps.gap
         if not len(gap):
-            return f'"{self.model.name}" has nothing that touches: it needs contacts, such as load_urdf(..., ground=...)'
+            return f'"{self.model.name}" has nothing that touches; give it contacts, such as load_urdf(..., ground=...)'
         k = int(gap.argmin())
         return (
             f'nothing touches: "{self.gaps.a[k]}" is nearest, {gap[k]:.3g} m from {_named(self.gaps.b[k])}; '
@@ -344,8 +344,8 @@ class _Posture:
         k = int(ratio.argmax())
         unit = _unit(self.model, k)
         return x, "effort", (
-            f'"{self.model.v_names[k]}" needs {_above(torque[k], self.effort[k])} {unit} and has {self.effort[k]:.4g} {unit}; '
-            "take another posture, or effort_limits=False"
+            f'"{self.model.v_names[k]}" needs {_above(torque[k], self.effort[k])} {unit} and has '
+            f"{self.effort[k]:.4g} {unit}; take another posture, or effort_limits=False"
         )  # fmt: skip
 
     def _friction(self) -> tuple[np.ndarray, str, str]:
@@ -471,8 +471,8 @@ def _of_motors(model: Model, motors: Iterable[str]) -> np.ndarray:
     """Which entries of v (nv,) are of joints that names or patterns say."""
     found = np.zeros(model.nv, dtype=bool)
     for pattern in several(motors, "motors", "a sequence of names or patterns of joints"):
-        fits = [joint for joint in model.joints
-                if isinstance(pattern, str) and (joint.name == pattern or fnmatchcase(joint.name, pattern))]  # fmt: skip
+        name = pattern if isinstance(pattern, str) else ""
+        fits = [joint for joint in model.joints if joint.name == name or fnmatchcase(joint.name, name)]
         if not fits:
             raise UnknownNameError("joint", pattern, model.joint_names)
         for joint in fits:
