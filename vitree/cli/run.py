@@ -16,6 +16,7 @@ from vitree.cli.names import METHOD_NAMES, methods, runs
 from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.model.model import Model
 from vitree.wording import Argument
 
 try:
@@ -23,7 +24,8 @@ try:
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-#: Methods that ``compare`` runs for a mechanism by default.
+#: The reference of ``compare``, and the methods that it runs for a mechanism, by default.
+REFERENCE = "scipy-dop853"
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
@@ -73,7 +75,7 @@ def simulate(
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
-                system, *start.of(system), duration=run.duration, dt=dt, method=method, every=run.every,
+                system, *start.of(system, robot.ground), duration=run.duration, dt=dt, method=method, every=run.every,
                 inputs=inputs, monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt:g} s"), **options,
             )  # fmt: skip
@@ -140,9 +142,9 @@ def compare(
         option(
             "--reference",
             text="SciPy method for the solution that errors are measured against, run at a "
-            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none.",
+            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none, as always with --ground.",
         ),
-    ] = "scipy-dop853",
+    ] = REFERENCE,
     repeats: Annotated[
         int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
     ] = 3,
@@ -170,10 +172,10 @@ def compare(
             result = compare(
                 system,
                 _jobs(methods, system, run),
-                *start.of(system),
+                *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
-                reference=False if reference == "none" else reference,
+                reference=False if reference == "none" or (reference == REFERENCE and _touches(system)) else reference,
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,
@@ -219,9 +221,15 @@ def _split(methods: str | None, system, usual=()) -> list[str]:
     """Return the methods of an option, or the default ones of a system."""
     if methods is not None:
         return [part for part in (part.strip() for part in methods.split(",")) if part]
+    able = [name for name, kind in system.methods.items() if kind.touches or not _touches(system)]
     if usual and set(usual) <= set(system.methods):
-        return list(usual)
-    return [name for name in system.methods if not name.startswith("scipy-")]
+        return [name for name in usual if name in able]
+    return [name for name in able if not name.startswith("scipy-")]
+
+
+def _touches(system: Any) -> bool:
+    """Say whether forces of contact or of limits may act, which some methods do not know."""
+    return isinstance(system, Model) and system.touches
 
 
 def _own(label: str, part: str) -> tuple[str, Any]:
@@ -286,7 +294,7 @@ def bench(
     system = world.system(robot)
     with Bar(progress) as bar:
         found = bench(
-            system, _split(methods, system), *start.of(system), dt=dt, steps=steps, repeats=repeats, peers=peers,
-            progress=bar,
+            system, _split(methods, system), *start.of(system, robot.ground), dt=dt, steps=steps, repeats=repeats,
+            peers=peers, progress=bar,
         )  # fmt: skip
     out(found.to_json() if as_json else found)

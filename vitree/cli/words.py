@@ -14,7 +14,7 @@ _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coo
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
     "solver", "order", "every", "method", "methods", "dt", "halvings", "reference", "repeats", "steps", "host", "port",
-    "speed", "spread", "lossy",
+    "speed", "spread", "lossy", "limits", "friction", "restitution",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: Options of methods that have an option of their own.
