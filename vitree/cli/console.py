@@ -226,8 +226,10 @@ def _lines_of_contacts(model) -> list[str]:
         count = sum(each["points"] for each in facts["contacts"])
         names = [f"{each['frame']} ({each['points']})" for each in facts["contacts"]]
         more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-        lines.append(f"contacts: {counted(count, 'point')} that may touch the ground, of {', '.join(names[:MOST_SHOWN])}"
-                     f"{more}; {counted(facts['pairs'], 'pair')} of round shapes")  # fmt: skip
+        lines.append(
+            f"contacts: {counted(count, 'point')} for the ground, of {', '.join(names[:MOST_SHOWN])}{more}; "
+            f"{counted(facts['pairs'], 'pair')} of round shapes"
+        )
     if model.limits != LIMITS[0]:
         lines.append(f"limits of joints: {model.limits}")
     return lines

@@ -319,7 +319,7 @@ class Model(System):
 
     @functools.cached_property
     def limited(self) -> Limited | None:
-        """Coordinates of ``full`` with limits that a run reports; None if there are none, or ``limits`` says another."""
+        """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
         if self.full is not self:
             return self.full.limited
         rows = []

@@ -47,7 +47,7 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str
 
 
 def beyond_limits(model: Any, q: np.ndarray) -> np.ndarray | None:
-    """Return how far rows of configurations (n, nq) are beyond ``model.limited``, (n, k) [m or rad]; None if none is."""
+    """Return how far configurations (n, nq) are beyond ``model.limited``, (n, k) [m or rad]; None if none is."""
     limited = model.limited if isinstance(model, Model) else None
     if limited is None:
         return None
