@@ -580,7 +580,7 @@ def test_orders_and_steps_that_do_not_serve(method, order):
     q = vt.place_on_ground(model, model.neutral())
     with pytest.raises(vt.InputError, match=rf"order={order} is not for contacts and limits.*take order=2"):
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, order=order)
-    with pytest.raises(vt.InputError, match="adapt= is not for contacts and limits.*leave it out"):
+    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts and limits.*leave it out"):
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, adapt="hamiltonian")
 
 
