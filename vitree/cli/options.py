@@ -14,6 +14,7 @@ import numpy as np
 from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
+from vitree.cli.words import blaming
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
@@ -115,6 +116,9 @@ class Reading:
         surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
         if surface and not self.ground:
             raise InputError(f"{', '.join(f'--{name}' for name in surface)}: this is of the ground; give --ground, too")
+        for name, value in surface.items():
+            with blaming(f"--{name}"):
+                Ground(**{name: value})
         return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits}
 
     def options(self, path: Any) -> dict[str, Any]:
