@@ -152,6 +152,17 @@ def test_a_held_run_and_pairs_of_several_coordinates():
     assert told.startswith("2 joints pass their limits") and "0.1" in told and "-0.1" in told
 
 
+def test_a_comparison_tells_limits_once():
+    model = bounded()
+    found = vt.compare(model, ["linear-time", "rk4"], np.zeros(3), [2.0, 0, 0], duration=0.4, dt=[2e-3, 4e-3],
+                       reference=False)  # fmt: skip
+    (note,) = (note for note in found.notes if "limit" in note)
+    first = found.trajectories["linear-time", 2e-3].warnings[0]
+    assert note == f"In linear-time, dt = 0.002 s and 3 more runs: {first}"
+    found = vt.compare(bounded("ignore"), ["rk4"], np.zeros(3), [2.0, 0, 0], duration=0.4, dt=2e-3, reference=False)
+    assert not [note for note in found.notes if "limit" in note]
+
+
 def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6)]) == 0

@@ -11,6 +11,8 @@ from vitree.model.model import Model
 
 #: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
 BEYOND, NAMED = 1e-9, 6
+#: What a warning of limits says in the end.
+OF_LIMITS = 'Limits hold with limits="enforce" of load_urdf or of a tree; with limits="ignore" a run says nothing.'
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 
@@ -71,7 +73,5 @@ def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray) -> list[str]:
         when = f"first at t = {t[first[k]]:.6g} s" if first[k] else "from the start"
         parts.append(f'"{limited.names[k]}" passes {bound:.6g} {unit} by {most[k]:.3g} {unit}, {when}')
     count, more = len(worst), f"; and {len(worst) - NAMED} more" if len(worst) > NAMED else ""
-    return [
-        f"{count} joint{' passes its limit' if count == 1 else 's pass their limits'}: {'; '.join(parts)}{more}. "
-        'Limits hold with limits="enforce" of load_urdf or of a tree; with limits="ignore" a run says nothing.'
-    ]
+    return [f"{count} joint{' passes its limit' if count == 1 else 's pass their limits'}: {'; '.join(parts)}{more}. "
+            + OF_LIMITS]  # fmt: skip
