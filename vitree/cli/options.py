@@ -96,11 +96,14 @@ class Reading:
     ] = False
     friction: Annotated[
         Optional[float],  # noqa: UP045
-        option("--friction", text=f"Coefficient of friction of --ground, a number; {FRICTION} if not given."),
+        option("--friction", text=f"Coefficient of friction of --ground, without unit; {FRICTION} if not given."),
     ] = None
     restitution: Annotated[
         Optional[float],  # noqa: UP045
-        option("--restitution", text=f"Restitution of --ground, from 0 to 1; {RESTITUTION:g} if not given."),
+        option(
+            "--restitution",
+            text=f"Restitution of --ground, without unit, from 0 to 1; {RESTITUTION:g} if not given.",
+        ),
     ] = None
     limits: Annotated[
         str,
