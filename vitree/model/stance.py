@@ -121,12 +121,12 @@ def stance(
         the first mass. What is prescribed is held by what prescribes it.
     effort_limits : bool
         Whether torques are within the effort limits of the joints.
-    friction_share : float
+    friction_share : float [-]
         How much of the friction may be used; below 1 a margin is left.
     tolerance : float [m]
         What has a gap up to this touches.
-    inputs : (nu,) array or mapping of names to numbers, optional
-        Values of ``model.input_names`` for loads, zero if not given. Drives are left out: the torques are in their
+    inputs : (nu,) array or mapping of names to numbers, optional [units as the loads take them]
+        Values of ``model.input_names``, zero if not given. Drives are left out: the torques are in their
         place, and ``targets`` of the result are theirs.
 
     Returns

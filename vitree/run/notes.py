@@ -86,10 +86,10 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
     notes: list[str] = []
     for others, firsts in told.items():
         if others == OF_LIMITS:
-            first, (run, *_) = next(iter(firsts.items()))
+            first, (label, *_) = next(iter(firsts.items()))
             alike = sum(map(len, firsts.values())) - 1
             more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
-            notes.append(f"In {run}{more}: {first} {others}")
+            notes.append(f"In {label}{more}: {first} {others}")
             continue
         notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
         notes += [others] if others else []
