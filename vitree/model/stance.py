@@ -53,7 +53,7 @@ class Stance:
         Names of frames of what touches; b is "ground" against the ground.
     points : (n, 3) array [m]
         Where it touches, in the world.
-    normals : (n, 3) array
+    normals : (n, 3) array [-]
         Unit vectors from b to a.
     forces : (n, 3) array [N]
         On a, in the world.
