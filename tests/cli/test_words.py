@@ -29,6 +29,10 @@ WRONG = {
     "--density": "info pendulum --density -1",
     "--package": "info pendulum --package /nowhere",
     "--xacro": "info pendulum --xacro novalue",
+    "--ground": f"simulate car {SHORT} --ground",
+    "--friction": f"simulate human {SHORT} --ground --friction -1",
+    "--restitution": f"simulate human {SHORT} --ground --restitution 1.5",
+    "--limits": f"simulate pendulum {SHORT} --limits hold",
     "--gravity": f"simulate pendulum {SHORT} --gravity 0,0",
     "--damping": f"simulate car {SHORT} --no-damping",
     "--duration": "simulate pendulum --duration -1",
@@ -65,6 +69,10 @@ WRONG = {
 }
 #: The same of options that other commands have, too.
 MORE = [
+    ("--friction", f"simulate human {SHORT} --friction 0.5"),
+    ("--restitution", "check human --restitution 0"),
+    ("--limits", "convert run.npz run.csv --limits ignore"),
+    ("--ground", "info car --ground"),
     ("--option rtol=", f"simulate pendulum {SHORT} -m scipy-rk45 --option rtol=-1"),
     ("--option adapt=", f"simulate pendulum {SHORT} --option adapt=fast"),
     ("--option rate=", f"simulate pendulum {SHORT} --option rate=1"),

@@ -13,7 +13,7 @@ import numpy as np
 from vitree.cli.base import Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Robot, Run, Start, methods_of, numbers
+from vitree.cli.options import Robot, Run, Start, has_touches, methods_of, numbers
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.wording import Argument
@@ -23,7 +23,8 @@ try:
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-#: Methods that ``compare`` runs for a mechanism by default.
+#: The reference of ``compare``, and the methods that it runs for a mechanism, by default.
+REFERENCE = "scipy-dop853"
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
@@ -73,7 +74,7 @@ def simulate(
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
-                system, *start.of(system), duration=run.duration, dt=dt, method=method, every=run.every,
+                system, *start.of(system, robot.ground), duration=run.duration, dt=dt, method=method, every=run.every,
                 inputs=inputs, monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt:g} s"), **options,
             )  # fmt: skip
@@ -140,9 +141,9 @@ def compare(
         option(
             "--reference",
             text="SciPy method for the solution that errors are measured against, run at a "
-            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none.",
+            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none, as always with --ground.",
         ),
-    ] = "scipy-dop853",
+    ] = REFERENCE,
     repeats: Annotated[
         int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
     ] = 3,
@@ -170,10 +171,10 @@ def compare(
             result = compare(
                 system,
                 _jobs(methods, system, run),
-                *start.of(system),
+                *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
-                reference=False if reference == "none" else reference,
+                reference=False if reference == "none" or (reference == REFERENCE and has_touches(system)) else reference,
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,

@@ -356,7 +356,7 @@ def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> tup
 
 
 def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
-    """Rows of two rods and their closest points (n, 3) of the axes; parallel rods beside each other have two each."""
+    """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
     one, other = found.pair[found.pair_kind == ROD_ROD].T
     ends = in_world(found.rod_body, found.rod_ends, poses)
     x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])
@@ -367,7 +367,7 @@ def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
             rows.append(k)
             xs.append(p)
             ys.append(r)
-    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3)
+    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3), np.array(rows, int)
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
@@ -391,7 +391,7 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     for _ in parts:
         a += [name[k] for k in found.source]
         b += ["ground"] * len(c)
-    one, other, x, y = _rod_places(found, poses)
+    one, other, x, y, _ = _rod_places(found, poses)
     a += [name[k] for k in found.rod_source[one]]
     b += [name[k] for k in found.rod_source[other]]
     parts.append(ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
@@ -400,3 +400,10 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     b += [name[k] for k in found.box_source[box]]
     parts.append(_box_gaps(found, poses, ball, box))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
+
+
+def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
+    """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
+    grounds = len(found.planes) + (found.terrain is not None)
+    rods = found.pair_numbers[found.pair_kind == ROD_ROD][_rod_places(found, poses)[-1]]
+    return np.concatenate([np.tile(found.numbers, (grounds, 1)), rods, found.pair_numbers[found.pair_kind == ROD_BOX]])

@@ -20,7 +20,7 @@ from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import energy_warnings, halving_warnings
+from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings
 from vitree.run.trajectory import Trajectory
 
 core = scalar()
@@ -225,7 +225,8 @@ class Outcome:
     def _warnings(self) -> list[str]:
         odd = halving_warnings(self.halved, self.between, self.steps)
         keeps = self._keeps_energy and self.system.conservative
-        return odd + (energy_warnings(self.energies, self._has_stiff_springs) if keeps else [])
+        odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
+        return odd + limit_warnings(self.system, self.records.t, self.records.q)
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""

@@ -75,8 +75,13 @@ class Trajectory(Recording):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd about the run, in sentences: steps taken in halves, energy that changes too much."""
+        """What was odd about the run, in sentences: steps taken in halves, too much energy, limits of joints passed."""
         return tuple(self.settings.get("warnings", ()))
+
+    def __repr__(self) -> str:
+        count = len(self.warnings)
+        told = f", {count} warning{'s' * (count > 1)}: .warnings>" if count else ">"
+        return super().__repr__().removesuffix(">") + told
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes; for a system that cannot be pickled, the facts that a file keeps about it."""
