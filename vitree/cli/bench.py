@@ -92,8 +92,8 @@ def bench(
     system = world.system(robot)
     with Bar(progress) as bar:
         found = bench(
-            system, methods_of(methods, system), *start.of(system, robot.ground), dt=dt, steps=steps, repeats=repeats, peers=peers,
-            progress=bar,
+            system, methods_of(methods, system), *start.of(system, robot.ground), dt=dt, steps=steps, repeats=repeats,
+            peers=peers, progress=bar,
         )  # fmt: skip
     out(found.to_json() if as_json else found)
 

@@ -174,7 +174,7 @@ def compare(
                 *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
-                reference=False if reference == "none" or (reference == REFERENCE and has_touches(system)) else reference,
+                reference=reference != "none" and not (reference == REFERENCE and has_touches(system)) and reference,
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,
