@@ -6,7 +6,8 @@ masses, centres of mass and radii of gyration are the paper's, and so is the hei
 no segment is split. Ours: where hips and shoulders sit to the side, how far the heel is behind the
 ankle, the height of the ankle (what the segments leave of the stature: 32 mm, where a man's ankle is
 at about twice that), the joints' kinds, limits and efforts (round numbers near the usual ranges of
-motion; what is usual for the whole trunk is shared by its two joints), the shapes.
+motion; what is usual for the whole trunk is shared by its two joints), the shapes, and those that touch:
+boxes at the feet, and balls at head, thorax, pelvis, elbows, hands and knees.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Robot:
     about: str
     parts: list[str] = field(default_factory=list)
 
-    def link(self, name: str, mass: float = 0.0, com=(0, 0, 0), moments=(0, 0, 0), shapes=()) -> None:
-        """Add a link; a shape is (kind, sizes, centre, rpy)."""
+    def link(self, name: str, mass: float = 0.0, com=(0, 0, 0), moments=(0, 0, 0), shapes=(), touches=()) -> None:
+        """Add a link; a shape is (kind, sizes, centre, rpy), and those of ``touches`` are for contact."""
         body = []
         if mass:
             ixx, iyy, izz = map(number, moments)
@@ -48,15 +49,17 @@ class Robot:
                 f'    <inertial>\n      <origin xyz="{triple(com)}"/>\n      <mass value="{number(mass)}"/>\n'
                 f'      <inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>\n    </inertial>\n'
             )
-        for kind, sizes, centre, rpy in shapes:
+        for tag, (kind, sizes, centre, rpy) in (
+            *(("visual", shape) for shape in shapes), *(("collision", shape) for shape in touches)
+        ):  # fmt: skip
             attributes = {
                 "box": f'size="{triple(sizes)}"',
                 "cylinder": f'radius="{number(sizes[0])}" length="{number(sizes[-1])}"',
                 "sphere": f'radius="{number(sizes[0])}"',
             }[kind]
             body.append(
-                f'    <visual>\n      <origin xyz="{triple(centre)}" rpy="{triple(rpy)}"/>\n'
-                f"      <geometry><{kind} {attributes}/></geometry>\n    </visual>\n"
+                f'    <{tag}>\n      <origin xyz="{triple(centre)}" rpy="{triple(rpy)}"/>\n'
+                f"      <geometry><{kind} {attributes}/></geometry>\n    </{tag}>\n"
             )
         text = f'  <link name="{name}">\n{"".join(body)}  </link>\n' if body else f'  <link name="{name}"/>\n'
         self.parts.append(text)
@@ -77,6 +80,11 @@ class Robot:
         return HEADER.format(about=self.about) + f'<robot name="{self.name}">\n' + "".join(self.parts) + "</robot>\n"
 
 
+def ball(radius: float, x: float, y: float, z: float) -> tuple:
+    """A sphere for contact."""
+    return "sphere", (radius,), (x, y, z), NONE
+
+
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 NONE = (0, 0, 0)
 
@@ -95,7 +103,10 @@ def pendulum(name: str, count: int) -> Robot:
     for i in range(count):
         link = f"rod{i + 1}"
         robot.joint(f"hinge{i + 1}", above, link, Y, (0, 0, -1.0 if i else 0))
-        robot.link(link, 1.0, (0, 0, -0.5), rod(1.0, 1.0, 0.02), [("cylinder", (0.02, 1.0), (0, 0, -0.5), NONE)])
+        robot.link(
+            link, 1.0, (0, 0, -0.5), rod(1.0, 1.0, 0.02), [("cylinder", (0.02, 1.0), (0, 0, -0.5), NONE)],
+            [ball(0.02, 0, 0, -0.98)],
+        )  # fmt: skip
         above = link
     return robot
 
@@ -111,7 +122,10 @@ def chain10() -> Robot:
     for i in range(10):
         link = f"link{i + 1}"
         robot.joint(f"joint{i + 1}", above, link, X, (0, 0, 1.5 if i else 0))
-        robot.link(link, 1.0, (0, 0, 0.75), (1, 1, 1), [("cylinder", (0.05, 1.5), (0, 0, 0.75), NONE)])
+        robot.link(
+            link, 1.0, (0, 0, 0.75), (1, 1, 1), [("cylinder", (0.05, 1.5), (0, 0, 0.75), NONE)],
+            [ball(0.05, 0, 0, 1.45)],
+        )  # fmt: skip
         above = link
     return robot
 
@@ -129,11 +143,15 @@ def arm6() -> Robot:
         ("wrist", Y, (0, 0, 0.36), 2.5, 0.10, 0.05, (-120, 120), 40, 5.2),
         ("flange", Z, (0, 0, 0.10), 0.6, 0.03, 0.04, (-360, 360), 20, 7.0),
     )
+    # elbow and wrist touch as balls, the flange as it is drawn
+    balls = {"shoulder": [ball(0.08, 0, 0, 0.60)], "wrist": [ball(0.05, 0, 0, 0.05)]}
     above = "base"
     for name, axis, place, mass, length, radius, limits, effort, speed in table:
         robot.joint(f"{name}_joint", above, name, axis, place, [math.radians(a) for a in limits], effort, speed)
         middle = (0, 0, length / 2)
-        robot.link(name, mass, middle, rod(mass, length, radius), [("cylinder", (radius, length), middle, NONE)])
+        shape = ("cylinder", (radius, length), middle, NONE)
+        touches = [shape] if name == "flange" else balls.get(name, [])
+        robot.link(name, mass, middle, rod(mass, length, radius), [shape], touches)
         above = name
     return robot
 
@@ -184,12 +202,12 @@ HIP_ASIDE, SHOULDER_ASIDE, HEEL_BEHIND = 0.085, 0.18, 0.06  # [m], ours
 ANKLE_HEIGHT = STATURE - (HEAD.metres + THORAX.metres + ABDOMEN.metres + PELVIS.metres + THIGH.metres + SHANK.metres)
 
 
-def segment(robot: Robot, name: str, part: Segment, up: bool = False) -> None:
+def segment(robot: Robot, name: str, part: Segment, up: bool = False, touches=()) -> None:
     """A link whose frame is at its joint: the segment goes down from there, or up."""
     share = 1 - part.centre / 100 if up else part.centre / 100
     sign = 1 if up else -1
     shape = ("cylinder", (part.thickness, part.metres), (0, 0, sign * part.metres / 2), NONE)
-    robot.link(name, part.kilograms, (0, 0, sign * share * part.metres), part.moments(), [shape])
+    robot.link(name, part.kilograms, (0, 0, sign * share * part.metres), part.moments(), [shape], touches)
 
 
 def turns(robot: Robot, name: str, parent: str, child: str, place, axes) -> None:
@@ -213,16 +231,16 @@ def human() -> Robot:
         "     stands, arms hanging.",
     )
     trunk = (("flexion", Y, (-15, 40), 200), ("side", X, (-18, 18), 150), ("twist", Z, (-22, 22), 100))
-    segment(robot, "pelvis", PELVIS, up=True)
+    segment(robot, "pelvis", PELVIS, True, [ball(PELVIS.thickness, 0, 0, PELVIS.metres / 2)])
     turns(robot, "lumbar", "pelvis", "abdomen", (0, 0, PELVIS.metres), trunk)
     segment(robot, "abdomen", ABDOMEN, up=True)
     turns(robot, "thoracic", "abdomen", "thorax", (0, 0, ABDOMEN.metres), trunk)
-    segment(robot, "thorax", THORAX, up=True)
+    segment(robot, "thorax", THORAX, True, [ball(THORAX.thickness, 0, 0, THORAX.metres / 2)])
     turns(
         robot, "neck", "thorax", "head", (0, 0, THORAX.metres),
         (("flexion", Y, (-60, 50), 30), ("side", X, (-45, 45), 30), ("twist", Z, (-80, 80), 20)),
     )  # fmt: skip
-    segment(robot, "head", HEAD, up=True)
+    segment(robot, "head", HEAD, True, [ball(0.1, 0, 0, HEAD.metres - 0.1)])
     for side, s in (("left", 1), ("right", -1)):
 
         def mirrored(limits, s=s):
@@ -235,7 +253,7 @@ def human() -> Robot:
             (("flexion", Y, (-180, 60), 90), ("abduction", X, mirrored((-30, 180)), 90),
              ("rotation", Z, mirrored((-90, 90)), 60)),
         )  # fmt: skip
-        segment(robot, f"{side}_upper_arm", UPPER_ARM)
+        segment(robot, f"{side}_upper_arm", UPPER_ARM, False, [ball(UPPER_ARM.thickness, 0, 0, -UPPER_ARM.metres)])
         turns(
             robot, f"{side}_elbow", f"{side}_upper_arm", f"{side}_forearm", (0, 0, -UPPER_ARM.metres),
             (("flexion", Y, (-150, 0), 80), ("pronation", Z, mirrored((-80, 80)), 15)),
@@ -251,13 +269,14 @@ def human() -> Robot:
             f"{side}_hand", HAND.kilograms, (0, 0, -HAND.centre / 100 * HAND.metres),
             (transverse, sagittal, longitudinal),
             [("box", (0.08, HAND.thickness, HAND_DRAWN), (0, 0, -HAND_DRAWN / 2), NONE)],
+            [ball(0.04, 0, 0, -HAND_DRAWN / 2)],
         )  # fmt: skip
         turns(
             robot, f"{side}_hip", "pelvis", f"{side}_thigh", (0, s * HIP_ASIDE, 0),
             (("flexion", Y, (-120, 30), 220), ("abduction", X, mirrored((-30, 45)), 160),
              ("rotation", Z, mirrored((-45, 45)), 80)),
         )  # fmt: skip
-        segment(robot, f"{side}_thigh", THIGH)
+        segment(robot, f"{side}_thigh", THIGH, False, [ball(0.06, 0, 0, -THIGH.metres)])
         knee = (("flexion", Y, (0, 140), 220),)
         turns(robot, f"{side}_knee", f"{side}_thigh", f"{side}_shank", (0, 0, -THIGH.metres), knee)
         segment(robot, f"{side}_shank", SHANK)
@@ -267,11 +286,11 @@ def human() -> Robot:
         )  # fmt: skip
         # the foot lies along x: its longitudinal axis is x, its sagittal one z
         sagittal, transverse, longitudinal = FOOT.moments()
-        middle = FOOT.metres / 2 - HEEL_BEHIND
+        foot = ("box", (FOOT.metres, 0.09, ANKLE_HEIGHT), (FOOT.metres / 2 - HEEL_BEHIND, 0, -ANKLE_HEIGHT / 2), NONE)
         robot.link(
             f"{side}_foot", FOOT.kilograms, (FOOT.centre / 100 * FOOT.metres - HEEL_BEHIND, 0, -ANKLE_HEIGHT / 2),
             (longitudinal, transverse, sagittal),
-            [("box", (FOOT.metres, 0.09, ANKLE_HEIGHT), (middle, 0, -ANKLE_HEIGHT / 2), NONE)],
+            [foot], [foot],
         )  # fmt: skip
     return robot
 

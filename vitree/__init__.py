@@ -39,6 +39,7 @@ from vitree.model.euler import EulerModel
 from vitree.model.model import Model
 from vitree.model.placing import place_on_ground
 from vitree.model.reduced import ReducedModel
+from vitree.model.stance import Stance, stance
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
 from vitree.moved import know_old_names as _know_old_names
 from vitree.run.compare import compare
@@ -115,6 +116,7 @@ __all__ = [
     "Simulation",
     "Sphere",
     "Spring",
+    "Stance",
     "Trajectory",
     "Tree",
     "UnknownNameError",
@@ -156,6 +158,7 @@ __all__ = [
     "screw_pair",
     "simulate",
     "spherical",
+    "stance",
     "tx",
     "ty",
     "tz",

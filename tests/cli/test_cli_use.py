@@ -108,6 +108,12 @@ def test_options_that_do_nothing_are_refused(runs):
         (["convert", "human", "a.sexpr", "--lossy"], "--lossy"),
         (["plot", "energy", "car.npz", "--of", "v"], "--of"),
         (["plot", "phase", "car.npz", "--coordinate", "x", "--coordinate", "y"], "--coordinate"),
+        (["plot", "energy", "car.npz", "--frame", "x"], "--frame"),
+        (["plot", "gap", "car.npz", "--frame", "x"], "--frame"),
+        (["plot", "contact-forces", "car.npz", "--coordinate", "x"], "--coordinate"),
+        (["convert", "human", "a.sexpr", "--contacts"], "--contacts"),
+        (["convert", "midpoint.npz", "a.json", "--contacts"], "--contacts"),
+        (["convert", "midpoint.npz", "a.csv", "--contacts"], "may touch"),
     ]:
         status, out, err = runs(*arguments)
         assert status == 2 and out == "" and err.count("\n") == 1 and word in err, err
@@ -230,6 +236,27 @@ def test_a_run_is_known_by_its_first_bytes(runs, tmp_path):
     for start in (b"", b"\xef\xbb\xbf", b"\n "):  # robots of other endings
         pathlib.Path("human.txt").write_bytes(start + human.partition(b"?>")[2].lstrip() if start else human)
         assert runs("convert", "human.txt", "a.sexpr")[0] == 0
+
+
+def test_contacts_are_drawn_and_written(run, tmp_path):
+    plot = pytest.importorskip("vitree.plot")
+    pytest.importorskip("matplotlib")
+    tree = vt.Tree("ball")
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.004,) * 3))
+    tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)), vt.Ground())
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    traj = vt.simulate(model, q, [0, 0, 0, 1.0, 0, 0], duration=0.1, dt=0.01, monitors="gap")
+    traj.save("ball.npz")
+    for what, more in (("contact-forces", []), ("contact_forces", ["--frame", "ball"]), ("gap", []),
+                       ("center-of-pressure", ["--frame", "ball"])):  # fmt: skip
+        assert run("plot", what, "ball.npz", *more, "-o", f"{what}.png")[0] == 0
+        assert plot.settings_of(f"{what}.png")["plots"] == [what.replace("-", "_")]
+    status, _, err = run("plot", "contact-forces", "ball.npz", "--frame", "bal")
+    assert status == 2 and 'did you mean "ball"' in err
+    assert run("convert", "ball.npz", "a.csv", "--contacts")[1] == "wrote a.csv; left out: all but contacts\n"
+    rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
+    assert rows[0][2:4] == ["a", "b"] and rows[1][2:4] == ["ball", "ground"] and len(rows) == 11
 
 
 # ---- convert --------------------------------------------------------------------------------------
@@ -422,3 +449,59 @@ def test_a_long_command_says_to_a_pipe_what_it_does(run, monkeypatch):
     assert status == 0 and len(lines) == len(set(lines)) > 0
     assert all(line.startswith("vitree: [") and line.endswith(", dt = 1e-06 s ...") for line in lines)
     assert run(*arguments, "--no-progress")[2] == ""
+
+
+# ---- ground and limits --------------------------------------------------------------------------------------
+
+
+def test_robots_start_on_the_ground(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = ["--ground", "--friction", "0.5", "--restitution", "0.25", "-T", "0.05"]
+    for more in ([], ["--v0", "zero"], ["--q0", "random", "--seed", "1", "-m", "midpoint", "--base", "euler"]):
+        assert cli.main(["simulate", "human", *given, *more, "--no-damping"]) == 0
+        capsys.readouterr()
+        traj = vt.Trajectory.load("run.npz")
+        base = "euler" if "euler" in more else "free"
+        model = vt.load_urdf(vt.find_robot("human"), base=base, ground=vt.Ground(friction=0.5, restitution=0.25))
+        ground = [gap for gap, b in zip(model.contact_gaps(traj.q[0]).gap, model.contact_gaps(traj.q[0]).b, strict=True)
+                  if b == "ground"]  # fmt: skip
+        assert min(ground) == pytest.approx(0.0, abs=1e-12)
+        assert traj.contacts is not None and traj.settings["model_digest"]
+    # numbers stay as they are, and a base that is fixed stays where it is
+    high = ",".join(map(str, [0, 0, 2.0, 0, 0, 0, 1] + [0] * 35))
+    assert cli.main(["simulate", "human", "--ground", "-T", "0.05", "--q0", high]) == 0
+    assert vt.Trajectory.load("run.npz").q[0, 2] == 2.0
+    assert cli.main(["simulate", "arm6", "--ground", "-T", "0.05"]) == 0
+    capsys.readouterr()
+    assert cli.main(["simulate", "pendulum", "--ground", "-T", "0.05"]) == 2
+    assert '"rod1" and the ground overlap by 1 m' in capsys.readouterr().err
+
+
+def test_what_touches_is_told(capsys, tmp_path):
+    assert cli.main(["info", "human", "--ground", "--friction", "0.5", "--limits", "enforce"]) == 0
+    told = capsys.readouterr().out
+    assert "ground: friction 0.5, restitution 0" in told and "left_foot (8)" in told
+    assert "limits of joints: enforce" in told
+    assert cli.main(["info", "human", "--ground", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["ground"]["friction"], facts["ground"]["restitution"]) == (0.8, 0.0)
+    assert {"frame": "left_foot", "points": 8, "shapes": ["Box"], "lost": 0.0} in facts["contacts"]
+    assert cli.main(["info", "human", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["ground"] is None and facts["contacts"] == [] and facts["limits"] == "report"
+
+
+def test_check_finds_meshes_that_cannot_touch(capsys):
+    name = str(ROOT / "tests" / "urdf_faults" / "collision_mesh_missing.urdf")
+    assert cli.main(["check", name]) == 0
+    assert cli.main(["check", name, "--ground"]) == 2
+    assert "error contact-mesh" in (told := capsys.readouterr().out) and "--package" in told
+
+
+def test_methods_that_know_no_contacts_are_left_out(capsys):
+    given = ["human", "--ground", "--v0", "zero"]
+    assert cli.main(["compare", *given, "-T", "0.02", "--repeats", "1", "--no-plot", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["settings"]["methods"]) == ["linear-time", "midpoint"]
+    assert cli.main(["bench", *given, "--steps", "5", "--repeats", "1", "--no-peers"]) == 0
+    assert cli.main(["compare", *given, "-T", "0.02", "--no-plot", "-m", "rk4"]) == 2
+    assert "take linear-time or midpoint" in capsys.readouterr().err

@@ -29,6 +29,10 @@ WRONG = {
     "--density": "info pendulum --density -1",
     "--package": "info pendulum --package /nowhere",
     "--xacro": "info pendulum --xacro novalue",
+    "--ground": f"simulate car {SHORT} --ground",
+    "--friction": f"simulate human {SHORT} --ground --friction -1",
+    "--restitution": f"simulate human {SHORT} --ground --restitution 1.5",
+    "--limits": f"simulate pendulum {SHORT} --limits hold",
     "--gravity": f"simulate pendulum {SHORT} --gravity 0,0",
     "--damping": f"simulate car {SHORT} --no-damping",
     "--duration": "simulate pendulum --duration -1",
@@ -51,17 +55,24 @@ WRONG = {
     "--repeats": f"compare pendulum {SHORT} --repeats 0",
     "--plot": f"compare pendulum {SHORT} --plot absent/a.png",
     "--steps": "bench pendulum --steps 0",
+    "--scene": "bench scenes --scene rollin",
     "--html": "view pendulum --html page.txt",
     "--host": "view pendulum --host 256.0.0.1 --no-browser",
     "--port": "view pendulum --port 0 --no-browser",
     "--spread": "view pendulum --spread nan --html page.html",
     "--robot": "view pendulum --robot pendulum",
+    "--frame": "plot contact-forces run.npz --frame x",
+    "--contacts": "convert run.npz a.json --contacts",
     "--coordinate": "plot coordinates run.npz --coordinate elbo",
     "--of": "plot coordinates run.npz --of a",
     "--lossy": "convert pendulum pendulum.sexpr --lossy",
 }
 #: The same of options that other commands have, too.
 MORE = [
+    ("--friction", f"simulate human {SHORT} --friction 0.5"),
+    ("--restitution", "check human --restitution 0"),
+    ("--limits", "convert run.npz run.csv --limits ignore"),
+    ("--ground", "info car --ground"),
     ("--option rtol=", f"simulate pendulum {SHORT} -m scipy-rk45 --option rtol=-1"),
     ("--option adapt=", f"simulate pendulum {SHORT} --option adapt=fast"),
     ("--option rate=", f"simulate pendulum {SHORT} --option rate=1"),
@@ -74,6 +85,13 @@ MORE = [
     ("--dt", "compare pendulum --dt 0.003 -T 0.01"),
     ("--dt", "bench pendulum --dt -1"),
     ("--methods", "bench pendulum --methods rk44"),
+    ("--methods", "bench scenes --methods rk4"),
+    ("--dt", "bench scenes --dt 0.1"),
+    ("--damping", "bench scenes --no-damping"),
+    ("--base", "bench scenes --base free"),
+    ("--scene", "bench pendulum --scene rolling"),
+    ("--quick", "bench pendulum --quick"),
+    ("--csv", "bench scenes --csv --json"),
     ("--every", f"compare pendulum {SHORT} --every 9"),
     ("--monitor", f"simulate pendulum {SHORT} -m scipy-rk45 --monitor energy"),
     ("--speed", "view pendulum --speed 0"),
@@ -84,7 +102,7 @@ MORE = [
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
-    "--trust", "--version", "--help", "--install-completion", "--show-completion",
+    "--trust", "--quick", "--csv", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip
 
 

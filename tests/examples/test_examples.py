@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 from places import EXAMPLES
+from scipy.integrate import solve_ivp
+from scipy.optimize import fsolve
 
 import vitree as vt
 
@@ -141,6 +143,99 @@ def balancing(run, text):
     assert run.steps == 6000 and len(run) == 301
 
 
+def standing_humanoid(run, text):
+    """It stands on its soles: they stay, nothing is in the ground, and the ground carries the weight."""
+    robot = run.system
+    found = np.array(re.findall(r"move (\S+) m .* carries (\S+) of .* gap (\S+) m", text), float)
+    assert found.shape == (3, 3) and (found[:, 0] < 1e-9).all() and (abs(found[:, 1] - 1) < 2e-3).all()
+    assert min(robot.contact_gaps(q).gap.min() for q in run.q) > -1e-9 and run.settings["dt"] == 5e-3
+    assert run.q[0, 2] - 0.03 < run.q[-1, 2] < run.q[0, 2] - 0.019 and np.abs(run.v[-1]).max() < 0.05
+    assert not run.warnings
+
+
+def walking_quadruped(run, text):
+    """The walks of all dt are as long; the trunk stays upright, and no foot is in the ground."""
+    walked = np.array(re.findall(r"walks (\S+) m", text), float)
+    assert walked.shape == (4,) and 2.5 < walked.min() and np.ptp(walked) < 0.01 * walked.min()
+    assert run.settings["dt"] == 0.01 and not run.warnings
+    assert np.abs(run.q[:, 3:5]).max() < 0.1 and (run.q[:, 2] > 0.25).all()
+    assert min(run.system.contact_gaps(q).gap.min() for q in run.q) > -1e-9
+
+
+def quadruped_on_hills(run, text):
+    """Feet on ice slide further; a foot that stays leans less than friction allows, and all carry the weight."""
+    found = np.array(re.findall(r"friction (\S+),.* slid +(\S+) cm.* by +(\S+) N, leans by (\S+)", text), float)
+    ice, grip = found[:4], found[4:]
+    assert found.shape == (8, 4) and (found[:, 3] <= found[:, 0] + 5e-4).all() and (found[:, 2] > 1).all()
+    assert (ice[:, 1] > 10).all() and (grip[:, 1] < 10).all() and (ice[:, 1] > 5 * grip[:, 1]).all()
+    force = run.contacts.total(len(run))[-1] / run.settings["dt"]
+    assert force == pytest.approx([0, 0, run.system.total_mass * 9.81], abs=1e-3)
+    assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 1e-9 and not run.warnings
+
+
+def strides_of_the_paper(slope):
+    """Fixed point and eigenvalue of the stride map of Garcia et al. 1998, eqs. 1 to 4, by SciPy."""
+
+    def rate(t, y):
+        angle, turn, between, opening = y
+        fall = np.sin(angle - slope)
+        return turn, fall, opening, fall + turn**2 * np.sin(between) - np.cos(angle - slope) * np.sin(between)
+
+    def landing(t, y):
+        return y[2] - 2 * y[0]
+
+    landing.terminal, landing.direction = True, 1
+
+    def stride(s):
+        start = [s[0], s[1], 2 * s[0], (1 - np.cos(2 * s[0])) * s[1]]
+        halfway = solve_ivp(rate, (0, 2.5), start, rtol=1e-12, atol=1e-13).y[:, -1]
+        (end,) = solve_ivp(rate, (2.5, 9), halfway, rtol=1e-12, atol=1e-13, events=landing).y_events[0]
+        return np.array([-end[0], np.cos(2 * end[0]) * end[1]])
+
+    at = fsolve(lambda s: stride(s) - s, [0.2, -0.2], xtol=1e-12)
+    J = np.transpose([stride(at + e) - stride(at - e) for e in 1e-5 * np.eye(2)]) / 2e-5
+    return at[0], max(np.linalg.eigvals(J), key=np.imag)
+
+
+def passive_walker(run, text):
+    """The walk and its eigenvalue are those of the equations of the paper, and Newton's method ends."""
+    angle, factor = strides_of_the_paper(importlib.import_module("19_passive_walker").SLOPE)
+    found = np.array(re.findall(r"landing (\S+) rad.* by (\S+) rad", text), float)
+    assert found[-1] == pytest.approx([angle, 0.0], abs=3e-6) and abs(found[-1, 1]) < 1e-10
+    assert complex(re.search(r"eigenvalue (\S+);", text)[1]) == pytest.approx(factor, abs=1e-3)
+    told = re.search(r"paper: (\S+) rad, (\S+)", text)
+    assert float(told[1]) == pytest.approx(angle, abs=1e-7) and complex(told[2]) == pytest.approx(factor, abs=1e-4)
+    assert run.t[-1] == pytest.approx(3.88, abs=0.02) and energy_error(run) < 1e-2
+
+
+def pushing_a_box(run, text):
+    """The box goes with the hand, flat on the floor; the push is the friction, and beside the middle turns the box."""
+    words = r"goes (\S+) m ahead and +(\S+) m aside, turns by +(\S+) rad\n +push +(\S+) N; .* (\S+) N"
+    (ahead, aside, turn, push, rub), beside = np.array(re.findall(words, text), float)
+    assert rub == 15.696 and push == pytest.approx(rub, rel=1e-3) and abs(aside) < 1e-9 and abs(turn) < 1e-9
+    assert ahead == pytest.approx(0.3 - 0.02, abs=0.02)  # as far as the hand, which was 0.02 m behind, and lags
+    assert beside[2] < -0.2 and beside[1] < -0.01 and 0.9 * rub < beside[3] < rub
+    gaps = np.array([run.system.contact_gaps(q).gap.min() for q in run.q[::10]])
+    assert gaps.min() > -1e-9 and np.abs(run.q[:, 8] - 0.15).max() < 1e-9 and not run.warnings
+
+
+def falling_figure(run, text):
+    """It falls from its feet and lies still; nothing is in the floor, limits hold, impulses are the momentum's."""
+    over = float(re.search(r"beyond limits by (\S+) rad", text)[1])
+    missing, most = map(float, re.search(r"each step to (\S+) N s, of (\S+)", text).groups())
+    assert over < 1e-11 and missing < 1e-12 * most and most > 100
+    assert min(run.system.contact_gaps(q).gap.min() for q in run.q) > -1e-9
+    assert run.q[0, 2] > 0.8 and run.q[-1, 2] < 0.2 and not run.warnings
+    assert run.energy[-1] < 0.2 * run.energy[0] and np.diff(run.energy).max() < 0.1
+    assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 0.05 * run.settings["dt"]
+
+
+def beyond_limits(run):
+    """How far joints of a run are beyond their limits [rad]."""
+    hinges = [joint for joint in run.system.joints if joint.kind != "free"]
+    return max(np.maximum(run.q[:, j.q_slice] - j.upper, j.lower - run.q[:, j.q_slice]).max() for j in hinges)
+
+
 @pytest.fixture
 def examples(monkeypatch):
     """The scripts can be imported, and what they register is forgotten."""
@@ -157,6 +252,18 @@ def test_example(script, examples, capsys):
     printed = capsys.readouterr()
     assert printed.out and not printed.err
     globals()[script.stem[3:]](found, printed.out)
+    if 16 <= int(script.stem[:2]) and isinstance(found, vt.Trajectory):
+        assert beyond_limits(found) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["16_standing_humanoid", "17_walking_quadruped", "18_quadruped_on_hills"])
+def test_robots_of_our_own_stand_in(name, examples, capsys, monkeypatch):
+    """Without the package example-robot-data the same holds for the robots that take the place of its own."""
+    ours = vt.find_robot
+    monkeypatch.setattr(vt, "find_robot", lambda robot: ours(robot if robot in ("human", "arm6") else "not installed"))
+    found = importlib.import_module(name).main()
+    assert found.system.name in ("human", "quadruped")
+    globals()[name[3:]](found, capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -172,7 +279,8 @@ def test_numbers_are_in_order_and_the_list_is_complete():
     assert listed == [path.name for path in SCRIPTS]
 
 
-@pytest.mark.parametrize("name", ["01_quickstart.py", "05_comparing_integrators.py", "09_vehicle.py"])
+@pytest.mark.parametrize("name", ["01_quickstart.py", "05_comparing_integrators.py", "09_vehicle.py",
+                                  "18_quadruped_on_hills.py", "20_pushing_a_box.py"])  # fmt: skip
 def test_what_is_asked_for_is_written(name, examples, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     made = tmp_path / "run.npz", tmp_path / "run.png"

@@ -421,7 +421,7 @@ def test_figures_thrown_on_the_floor_are_solved():
     damping = flat.damping.copy()
     damping[6:] = 1.0
     contacts = []
-    for shape in flat.geometry:
+    for shape in (each for each in flat.geometry if each.role == "visual"):
         size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
         made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
                 vt.Cylinder(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else

@@ -563,6 +563,36 @@ def test_bad_trees():
             replace(flat, **{field: value})
 
 
+@pytest.mark.parametrize("limits", ["report", "enforce", "ignore"])
+@pytest.mark.parametrize("low, high", [(1.0, -1.0), (np.nan, 1.0), (0.0, np.nan), (np.inf, -np.inf)])
+def test_contradictory_limits(limits, low, high):
+    tree = vt.Tree("bounded")
+    tree.world.add(vt.ry("elbow", lower=low, upper=high), vt.body("arm", 1.0, (0.1,) * 3))
+    tree.limits = limits
+    with pytest.raises(vt.ModelError, match=r'the (limits|lower|upper) of "elbow" (are inverted.*swap them|is nan)'):
+        tree.compile()
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("order", [4, 6, 8])
+def test_orders_and_steps_that_do_not_serve(method, order):
+    model = robot().compile()
+    q = vt.place_on_ground(model, model.neutral())
+    with pytest.raises(vt.InputError, match=rf"order={order} is not for contacts and limits.*take order=2"):
+        vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, order=order)
+    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts and limits.*leave it out"):
+        vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, adapt="hamiltonian")
+
+
+def test_other_methods_say_which_serve():
+    model = robot().compile()
+    q = vt.place_on_ground(model, model.neutral())
+    for name, kind in model.methods.items():
+        if not kind.touches:
+            with pytest.raises(vt.ModelError, match=f"the method {name} knows none: take linear-time or midpoint"):
+                vt.simulate(model, q, duration=0.01, dt=1e-3, method=name)
+
+
 def test_a_tree_prints_its_contacts():
     text = str(robot())
     assert 'contact of "foot1"' in text

@@ -16,7 +16,9 @@ from recorded import make
 
 from vitree import plot
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
+from vitree.mechanism.contacts import Contact, Ground
 from vitree.model.model import Model
+from vitree.model.placing import place_on_ground
 from vitree.plot import parts as plot_parts
 from vitree.results.plain import versions
 from vitree.results.series import momentum_departure
@@ -34,6 +36,7 @@ Q0 = np.array([2.1, 0.4])
 MODEL = Model(chain_flat(2))
 #: What only a Comparison can show.
 OF_COMPARISONS = ("error", "order", "work_precision", "comparison")
+OF_CONTACTS = ("contact_forces", "gap", "center_of_pressure")
 LOGARITHMIC = ("energy_error", "constraint", "residual", "error", "order", "work_precision")
 
 
@@ -45,6 +48,23 @@ def found():
 @pytest.fixture(scope="module")
 def run():
     return simulate(MODEL, Q0, duration=0.4, dt=5e-3)
+
+
+@pytest.fixture(scope="module")
+def touching():
+    """A box that slides on the ground."""
+    model = sliding_box()
+    q = place_on_ground(model, model.neutral())
+    return {method: simulate(model, q, [1.0, 0.5, 0, 0, 0, 2.0], duration=0.4, dt=2e-3, method=method, monitors="gap")
+            for method in METHODS[:2]}  # fmt: skip
+
+
+def sliding_box(**surface):
+    tree = Tree("box")
+    tree.world.add(free("base"), body("box", 2.0, (0.03, 0.04, 0.05)))
+    corners = [(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
+    tree.contact(Contact("box", points=corners), Ground(friction=0.5, **surface))
+    return tree.compile()
 
 
 def constrained(n=11, names=("rod", "gear")):
@@ -60,9 +80,10 @@ def lines_of(axes) -> dict:
 
 
 @pytest.mark.parametrize("what", sorted(set(plot.PLOTS) - {"comparison"}))
-def test_axes_in_axes_out(what, found, run):
+def test_axes_in_axes_out(what, found, run, touching):
     draw = plot.PLOTS[what]
     source = found if what in OF_COMPARISONS else constrained() if what == "constraint" else run
+    source = touching["midpoint"] if what in OF_CONTACTS else source
     axes = Figure().subplots()
     assert draw(source, axes=axes) is axes
     own = draw(source)
@@ -77,7 +98,7 @@ def test_axes_in_axes_out(what, found, run):
             assert what not in LOGARITHMIC or (y > 0).all(), line.get_label()
 
 
-@pytest.mark.parametrize("what", sorted(set(plot.PLOTS) - set(OF_COMPARISONS) - {"constraint"}))
+@pytest.mark.parametrize("what", sorted(set(plot.PLOTS) - {*OF_COMPARISONS, *OF_CONTACTS, "constraint"}))
 def test_one_run_several_or_a_comparison(what, found, run):
     several = {label: found.trajectories[label, 5e-3] for label in METHODS}
     for source in (several, found):
@@ -103,12 +124,81 @@ def test_what_needs_a_comparison_says_so(what, run):
 def test_figures_by_name(found, run):
     assert set(plot.PLOTS) < set(plot.__all__)
     for what in plot.PLOTS:
-        if what != "constraint":
+        if what not in ("constraint", *OF_CONTACTS):
             figure = plot.figure_of(what, found if what in OF_COMPARISONS else run)
             assert isinstance(figure, Figure) and figure.get_suptitle().startswith(MODEL.name)
     assert run.plot("phase", name="joint1").axes[0].get_xlabel().startswith("q, joint1")
     with pytest.raises(UnknownNameError, match='did you mean "energy"'):
         plot.figure_of("energie", run)
+
+
+# ---- contacts -------------------------------------------------------------------------------------
+
+
+def test_forces_of_contacts_are_normal_and_tangential(touching):
+    run = touching["linear-time"]
+    lines = lines_of(axes := plot.contact_forces(run))
+    assert set(lines) == {"box, normal", "box, tangential"} and axes.get_ylabel() == "force of contacts (N)"
+    x, y = lines["box, normal"].get_data()
+    np.testing.assert_allclose(x, run.t[1:] - 2e-3)
+    np.testing.assert_allclose(y, run.contact_wrench("box")[1:, 5], atol=1e-9)
+    across = lines["box, tangential"].get_ydata()
+    np.testing.assert_allclose(across, np.linalg.norm(run.contact_wrench("box")[1:, 3:5], axis=1), atol=1e-9)
+    assert across[3] > 0.3 * y[3] and (across <= 0.5 * y + 1e-6).all()
+    assert set(lines_of(plot.contact_forces(touching))) == {
+        f"box, {part}, {method}" for part in ("normal", "tangential") for method in touching}  # fmt: skip
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(lines_of(plot.contact_forces(again, "box"))["box, normal"].get_ydata(), y)
+    assert plot.figure_of("contact_forces", run, names=["box"]).get_suptitle() == "box, linear-time"
+    with pytest.raises(UnknownNameError, match='did you mean "box"'):
+        plot.contact_forces(run, "boxes")
+
+
+def test_blows_do_not_hide_forces():
+    model = sliding_box()
+    q = model.neutral()
+    q[2] = 0.4
+    run = simulate(model, q, duration=1.0, dt=1e-3)
+    axes = plot.contact_forces(run)
+    most = run.contact_wrench("box")[:, 5].max()
+    assert axes.get_ylim()[1] < 50 < 1000 < most and axes.get_title() == f"blows up to {most:.2g} N"
+    several = [f"joint{k}" for k in range(9)]
+    tree = Tree("many")
+    for k in range(9):
+        tree.world.add(free(several[k]), body(f"part{k}", 1.0 + k, (0.1, 0.1, 0.1)))
+        tree.contact(Contact(f"part{k}"))
+    tree.contact(Ground())
+    axes = plot.contact_forces(simulate(tree.compile(), duration=0.01, dt=1e-3))
+    assert axes.get_title() == "7 of 9, those that are pushed most"
+    assert {label.split(",")[0] for label in lines_of(axes)} == {f"part{k}" for k in range(2, 9)}
+
+
+def test_gaps_are_those_of_the_monitor(touching):
+    (line,) = lines_of(axes := plot.gap(touching["midpoint"])).values()
+    np.testing.assert_array_equal(line.get_ydata(), touching["midpoint"].monitors["gap"])
+    assert axes.get_title() == f"deepest: {touching['midpoint'].monitors['gap'].min():.2g} m"
+    assert set(lines_of(plot.gap(touching))) == set(touching)
+
+
+def test_the_path_of_the_centre_of_pressure(touching):
+    run = touching["linear-time"]
+    (line,) = lines_of(axes := plot.center_of_pressure(run)).values()
+    np.testing.assert_array_equal(np.transpose(line.get_data()), run.center_of_pressure()[1:, :2])
+    assert axes.get_aspect() == 1.0 and any(len(mark.get_xdata()) == 1 for mark in axes.lines)
+    assert set(lines_of(plot.center_of_pressure(touching, "box"))) == {f"box, {method}" for method in touching}
+    flight = sliding_box()
+    q = flight.neutral()
+    q[2] = 9.0
+    axes = plot.center_of_pressure(simulate(flight, q, duration=0.1, dt=0.01))
+    assert not np.isfinite(axes.lines[0].get_xdata()).any()
+
+
+@pytest.mark.parametrize("what", OF_CONTACTS)
+def test_runs_without_contacts_say_so(what, run):
+    with pytest.raises(InputError, match="contacts"):
+        plot.PLOTS[what](run)
+    with pytest.raises(InputError, match=r"leave it out"):
+        plot.PLOTS[what](run, dt=0.1)
 
 
 # ---- what they show -------------------------------------------------------------------------------
@@ -278,7 +368,7 @@ def test_a_run_that_blows_up_does_not_empty_the_picture(blown_up):
     run = blown_up.trajectories["explicit-euler", 0.05]
     assert row["status"] != "ok" and run.energy.max() > 1e30
     scale = blown_up.trajectories["rk4", 0.05].kinetic.max()
-    for what in set(plot.PLOTS) - {"constraint", "order", "work_precision", "comparison", "residual"}:
+    for what in set(plot.PLOTS) - {"constraint", "order", "work_precision", "comparison", "residual", *OF_CONTACTS}:
         axes = plot.PLOTS[what](blown_up, dt=0.05)
         assert np.abs(axes.get_ylim()).max() < 100 * scale, what
         low, high = axes.get_ylim()

@@ -86,3 +86,87 @@ def test_the_command_tells(tmp_path, capsys):
     assert "warning: " in told.err and "steps could not be solved whole" in told.err
     assert main([*arguments, "--json"]) == 0
     assert "in halves" in json.loads(capsys.readouterr().out)["warnings"][0]
+
+
+# ---- limits of joints --------------------------------------------------------------------------------------
+
+
+def bounded(limits="report", **more):
+    """A cart on a rail with stops at 0.3 m, and a hinge with one at 0.2 rad."""
+    tree = vt.Tree("bounded")
+    cart = tree.world.add(vt.tx("rail", lower=-0.3, upper=0.3), vt.body("cart", 1.0, (0.1,) * 3))
+    arm = cart.add(vt.ry("hinge", upper=0.2), vt.tz(-0.5), vt.body("arm", 1.0, (0.1,) * 3))
+    arm.add(vt.ry("free"), vt.tz(-0.5), vt.body("hand", 1.0, (0.1,) * 3))
+    tree.limits = limits
+    return tree.compile()
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4", "semi-implicit-euler", "scipy-dop853"])
+@pytest.mark.parametrize("every", [1, 7])
+def test_limits_that_a_run_passes_are_told(method, every, tmp_path):
+    model = bounded()
+    run = vt.simulate(model, v0=[2.0, 0.0, 0.0], duration=0.42, dt=2e-3, method=method, every=every)
+    (told,) = run.warnings
+    most, first = run.q[:, 0].max() - 0.3, run.t[np.flatnonzero(run.q[:, 0] > 0.3 + 1e-9)[0]]
+    assert f'"rail" passes 0.3 m by {most:.3g} m, first at t = {first:.6g} s' in told
+    high = run.q[:, 1].max() - 0.2
+    assert ('"hinge"' in told) == (high > 0) and '"free"' not in told and 'limits="enforce"' in told
+    assert ", 1 warning: .warnings>" in repr(run)
+    assert vt.Trajectory.load(run.save(tmp_path / "run.npz")).warnings == run.warnings
+    assert vt.simulate(bounded("ignore"), v0=[2.0, 0.0, 0.0], duration=0.42, dt=2e-3, method=method).warnings == ()
+    assert vt.simulate(model, v0=[2.0, 0.0, 0.0], duration=0.042, dt=2e-3, method=method).warnings == ()
+
+
+def test_enforced_limits_hold_and_are_not_told():
+    run = vt.simulate(bounded("enforce"), v0=[2.0, 0.0, 0.0], duration=0.6, dt=2e-3)
+    assert run.q[:, 0].max() <= 0.3 + 1e-11 and run.q[:, 1].max() <= 0.2 + 1e-11 and run.warnings == ()
+    assert "warning" not in repr(run)
+
+
+@pytest.mark.parametrize("at, told", [(0.3, ""), (0.3 + 1e-12, ""), (-0.31, "passes -0.3 m by 0.01 m, from the start")])
+def test_a_start_beyond_a_limit_is_told(at, told):
+    run = vt.simulate(bounded(), [at, 0.0, 0.0], duration=0.01, dt=1e-3)
+    assert told in "".join(run.warnings) and bool(run.warnings) == bool(told)
+
+
+def test_the_joints_farthest_beyond_their_range_are_named_first():
+    """A finger of 4 cm that slides by metres comes before a joint that turns by more radians."""
+    model = vt.load_urdf(vt.find_robot("panda"))
+    run = vt.simulate(model, duration=2.0, dt=1e-3, torque=np.append(np.zeros(model.nv - 1), 2.0))
+    (told,) = run.warnings
+    assert told.split(": ")[1].startswith('"panda_finger_joint1" passes 0.04 m by')
+    assert "finger_joint2" not in told and "; and 1 more. " in told and told.startswith("7 joints pass their limits")
+    full = vt.simulate(model.full, duration=2.0, dt=1e-3, torque=np.append(np.zeros(model.nv - 1), [2.0, 0.0]))
+    assert full.warnings == run.warnings
+
+
+def test_a_held_run_and_pairs_of_several_coordinates():
+    tree = vt.Tree("table")
+    tree.world.add(vt.cylindrical("slide", (0, 0, 1)), vt.body("cup", 1.0, (0.1,) * 3))
+    model = tree.compile()
+    joints = tuple(dataclasses.replace(joint, lower=(-0.1, -0.2), upper=(0.1, 0.2)) for joint in model.joints)
+    model = vt.Model(dataclasses.replace(model.flat, joints=joints))
+    sim = vt.Simulation(model, v0=[1.0, 1.0], dt=1e-2, every=1)
+    sim.step(50)
+    (told,) = sim.trajectory.warnings
+    assert told.startswith("2 joints pass their limits") and "0.1" in told and "-0.1" in told
+
+
+def test_a_comparison_tells_limits_once():
+    model = bounded()
+    found = vt.compare(model, ["linear-time", "rk4"], np.zeros(3), [2.0, 0, 0], duration=0.4, dt=[2e-3, 4e-3],
+                       reference=False)  # fmt: skip
+    (note,) = (note for note in found.notes if "limit" in note)
+    first = found.trajectories["linear-time", 2e-3].warnings[0]
+    assert note == f"In linear-time, dt = 0.002 s and 3 more runs: {first}"
+    found = vt.compare(bounded("ignore"), ["rk4"], np.zeros(3), [2.0, 0, 0], duration=0.4, dt=2e-3, reference=False)
+    assert not [note for note in found.notes if "limit" in note]
+
+
+def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6)]) == 0
+    assert "vitree: warning: " in (err := capsys.readouterr().err) and "pass their limits" in err
+    for word in ("ignore", "enforce"):
+        assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--limits", word]) == 0
+        assert "limits" not in capsys.readouterr().err

@@ -153,3 +153,24 @@ def test_links_that_are_left_out_or_still():
     assert plain.digest != free.digest
     run = vt.simulate(plain, duration=0.01, dt=1e-3)
     assert run.q.shape == (11, 8)
+
+
+def test_contacts_that_a_file_cannot_hold_are_named():
+    path = vt.find_robot("human")
+    model = vt.load_urdf(path, base="free", ground=vt.Ground())
+    again = vt.load_urdf(vt.write_urdf(model), base="free", ground=vt.Ground())
+    assert again.contact_candidates.point.tobytes() == model.contact_candidates.point.tobytes()
+    tree = vt.read_urdf(path)
+    tree.contact(vt.Ground(), vt.Contact("head", points=[(0, 0, 0)]), vt.NoContact("head", "thorax"))
+    with pytest.raises(vt.ModelError, match=r'contacts: "?contact of "head".*no contact of "head" and "thorax".*lossy'):
+        vt.write_urdf(tree)
+    assert "<collision>" in vt.write_urdf(tree, lossy=True)
+
+
+@pytest.mark.parametrize("limits, text", [("report", "says so"), ("enforce", "enforced"), ("ignore", "kept as data")])
+def test_the_report_says_how_limits_are_treated(limits, text):
+    report = vt.load_urdf(vt.find_robot("arm6"), limits=limits).report
+    assert [text in finding.text for finding in report if finding.id == "limits"] == [True]
+    inverted = vt.find_robot("arm6").read_text().replace('lower="-1.745329252"', 'lower="5"')
+    found = vt.check_urdf(inverted, limits=limits).of("warning")
+    assert [finding.id for finding in found] == ["limit-inverted"] and "swap them" in found[0].text

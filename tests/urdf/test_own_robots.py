@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 
 import mujoco
@@ -195,3 +196,40 @@ def test_the_chain_is_that_of_the_paper():
     assert all(joint.axis == (1, 0, 0) for joint in model.joints) and not model.flat.damping.any()
     for k, (mass, com, inertia) in enumerate(list(standing(model).values())[1:]):
         assert mass == 1 and np.allclose(com, [0, 0, 0.75 + 1.5 * k]) and np.allclose(inertia, np.eye(3))
+
+
+# ---- shapes that touch -----------------------------------------------------------------------------------
+
+
+def test_shapes_for_contact_change_no_mass_and_no_picture(robot):
+    _, path = robot
+    text = path.read_text()
+    bare = re.sub(r"    <collision>.*?</collision>\n", "", text, flags=re.DOTALL)
+    assert "<collision>" in text and "<collision>" not in bare
+    model, other = vt.load_urdf(text), vt.load_urdf(bare)
+    assert model.digest == other.digest
+    assert [str(x) for x in model.geometry if x.role == "visual"] == [str(x) for x in other.geometry]
+    assert vt.load_urdf(path, ground=vt.Ground(height=-30.0)).contact_gaps(model.neutral()).gap.min() > 0
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("bend, height", [(0.0, 0.0), (0.3, 0.0), (0.3, 0.01)])
+@pytest.mark.parametrize("limits", ["report", "enforce"])
+def test_the_human_stands_on_its_drives(method, bend, height, limits):
+    model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground(), limits=limits)
+    model = model.with_drives({"*": (1500, 60)})
+    q = model.neutral()
+    for side in ("left", "right"):
+        for joint, share in (("hip", -1), ("knee", 2), ("ankle", -1)):
+            q[model.joint(f"{side}_{joint}_flexion").q_slice] = bend * share
+    q = vt.place_on_ground(model, q)
+    found = vt.stance(model, q)
+    assert found.possible and set(found.a) == {"left_foot", "right_foot"} and len(found.forces) == 8
+    q[2] += height
+    run = vt.simulate(model, q, duration=3.0, dt=2e-3, targets=found.targets, method=method, every=10)
+    assert min(model.contact_gaps(x).gap.min() for x in run.q) > -1e-9
+    assert np.abs(model.center_of_mass(run.q[-1]) - model.center_of_mass(q) + (0, 0, height)).max() < 0.02
+    force = run.contacts.total(len(run), "left_foot") + run.contacts.total(len(run), "right_foot")
+    assert force[-1, 2] / 2e-3 == pytest.approx(model.total_mass * 9.81, rel=1e-3)
+    if not height:
+        assert np.abs(model.difference(q, run.q[-1])).max() < 1e-9

@@ -179,6 +179,56 @@ def test_a_live_run_plays_stops_and_follows_its_slider(page):
         viewer.stop()
 
 
+def arrows(pixels: np.ndarray) -> int:
+    """Pixels in the colour of forces of contacts."""
+    red, green, blue = np.moveaxis(pixels, 2, 0)
+    return int(((red > 120) & (blue < 90) & (red > 1.2 * green)).sum())
+
+
+def fallen():
+    """A plate, out of which arrows look."""
+    tree = vt.Tree("plate")
+    tree.world.add(vt.free("base"), vt.body("plate", 2.0, (0.02, 0.02, 0.04)))
+    corners = [(x, y, -0.01) for x in (-0.15, 0.15) for y in (-0.15, 0.15)]
+    tree.contact(vt.Contact("plate", points=corners), vt.Ground(friction=0.5, normal=(0.1, 0, 1.0)))
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    q[2] += 0.3
+    return vt.simulate(model, q, duration=1.0, dt=2e-3)
+
+
+def test_forces_of_contacts_on_a_live_page_are_hidden_and_shown(page):
+    viewer = vt.view(fallen(), browser=False, block=False, port=8420)
+    try:
+        page.goto(viewer.url)
+        wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+        page.get_by_text("Pause").click()
+        wait_until(lambda: not viewer._page.playing, "the run to stop")
+        give(page, "time [s]", "0", lambda: viewer._page.time == 0.0)
+        assert arrows(settled(page)) < 5
+        give(page, "time [s]", "0.99", lambda: viewer._page.time == pytest.approx(0.99))
+        wait_until(lambda: arrows(picture(page)) > 30, "an arrow")
+        page.screenshot(path=SHOTS / "live contact.png")
+        page.get_by_text("contact forces", exact=True).click()
+        wait_until(lambda: arrows(picture(page)) < 5, "the arrow to go")
+    finally:
+        viewer.stop()
+
+
+def test_forces_of_contacts_on_an_exported_page(page, tmp_path):
+    path = vt.view(fallen(), html=tmp_path / "page.html")
+    page.context.set_offline(True)
+    page.goto(path.as_uri())
+    wait_until(lambda: drawn(picture(page)) > 300, "a picture")
+    field = page.locator("input[inputmode=decimal]").first
+    for t, happened in (("0.990", lambda: arrows(picture(page)) > 30), ("0.000", lambda: arrows(picture(page)) < 5)):
+        field.fill(t)
+        field.press("Enter")
+        wait_until(happened, f"the picture at {t} s")
+        page.screenshot(path=SHOTS / f"exported contact at {t}.png")
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in page.asked), page.asked
+
+
 @pytest.mark.parametrize("kind", ["run", "robot"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_an_exported_page_moves_and_asks_for_nothing(name, kind, page, tmp_path):

@@ -18,14 +18,17 @@ import numpy as np
 import pytest
 import viser
 from random_models import random_flat
+from scipy.spatial.transform import Rotation
+from touching_models import GROUNDS, crawler, thrown
 
 import vitree as vt
 from vitree import vehicles
 from vitree.errors import InputError
-from vitree.results.drawing import drawing_of, poses
+from vitree.results.drawing import MOST_HEIGHTS, Drawing, Surface, drawing_of, poses
 from vitree.viewer import show, view, write_html
 from vitree.viewer.dials import Dials
 from vitree.viewer.page import page_of
+from vitree.viewer.pushes import LENGTH, pushes_of
 from vitree.viewer.source import energies_of, goes_far, travel_of, view_of_runs, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, set_scene
 
@@ -417,3 +420,140 @@ def test_meshes_of_installed_robots_are_opened_for_a_run_anywhere(tmp_path, monk
     assert [x.problem is None for x in what_to_show(path)[0].meshes.values()] == [True]
     (file.parent.parent / "meshes" / "box.stl").unlink()
     assert [x.problem for x in what_to_show(path)[0].meshes.values()] == ["missing"]
+
+
+# ---- grounds and contacts ----------------------------------------------------------------------------
+
+
+def fallen(ground="plane", duration=1.0, **more):
+    model = crawler(GROUNDS[ground])
+    return vt.simulate(model, *thrown(model, 1), duration=duration, dt=2e-3, **more)
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_the_ground_is_drawn_where_it_is(server, ground):
+    """At its height and tilt; heights as triangles through the surface; walls beside it."""
+    run = what_to_show(fallen(ground, 0.1))[0]
+    surface = GROUNDS[ground]
+    nodes = Cast(server, [run], 0.0, False).ground.nodes
+    drawn = run.film.drawing.ground
+    assert drawn.planes == surface.half_spaces
+    for node, plane in zip(nodes, surface.half_spaces, strict=False):
+        up = Rotation.from_quat(np.array(node.wxyz)[[1, 2, 3, 0]]).apply((0, 0, 1.0))
+        np.testing.assert_allclose(up, plane[:3], atol=1e-12)
+        assert np.array(node.position) @ up == pytest.approx(plane[3], abs=1e-12)
+    if surface.terrain is None:
+        assert len(nodes) == len(surface.half_spaces) and nodes[0].infinite_grid
+        return
+    (mesh,) = nodes
+    for x, y, z in mesh.vertices[::37].astype(float):
+        assert z == pytest.approx(surface.terrain.height(x, y), abs=2e-6)
+    assert mesh.vertices[:, :2].min() == -5 and mesh.vertices[:, :2].max() == pytest.approx(4.75)
+    corners = mesh.vertices[mesh.faces].astype(float)
+    turned = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    assert (turned[:, 2] > 0).all() and 0.5 * turned[:, 2].sum() == pytest.approx(9.75**2)
+
+
+def test_grounds_of_many_heights_are_thinned_and_kept_in_files(tmp_path):
+    field = vt.HeightField(lambda x, y: 0.3 * np.sin(x) + 0.1 * y, (0.1, 0.4), (-3, -2, 0.5), (200, 9))
+    model = crawler(vt.Ground(terrain=field))
+    drawing = drawing_of(model)
+    ground = drawing.ground
+    assert (len(ground.heights), len(ground.heights[0])) == (MOST_HEIGHTS, 9)
+    assert ground.origin[0] + 59 * ground.spacing[0] == pytest.approx(-3 + 19.9)
+    for i, j in ((0, 0), (17, 3), (59, 8)):
+        x, y = ground.origin[0] + i * ground.spacing[0], ground.origin[1] + j * ground.spacing[1]
+        assert ground.heights[i][j] == pytest.approx(field.height(x, y), abs=1e-6)
+    assert Drawing.from_plain(json.loads(json.dumps(drawing.plain()))) == drawing
+    older = {key: value for key, value in drawing.plain().items() if key != "ground"}
+    assert Drawing.from_plain(older).ground is None
+    for wrong in (Surface(((0, 0, 0, 1.0),)), Surface(heights=((1.0, 2.0), (1.0,))), Surface(spacing=(0.0, 1.0)),
+                  Surface(((0, 0, 1.0, np.nan),)), Surface(heights=((1.0, 2.0),))):  # fmt: skip
+        with pytest.raises(InputError, match="drawing"):
+            Drawing.from_plain(replace(drawing, ground=wrong).plain())
+    path = fallen("hills", 0.05).save(tmp_path / "run.npz")
+    assert what_to_show(path)[0].film.drawing.ground == what_to_show(fallen("hills", 0.05))[0].film.drawing.ground
+
+
+def test_a_tilted_ground_goes_by_in_whole_sections(server):
+    run = what_to_show(fallen("slope", 0.5))[0]
+    cast = Cast(server, [run], 0.0, True)
+    node, at = cast.ground.nodes[0], cast.ground.places[0]
+    for t in (0.1, 0.5):
+        cast.show(t)
+        left = np.array(node.position) - at + travel_of(run, t)
+        normal = np.array(GROUNDS["slope"].half_spaces[0][:3])
+        assert left @ normal == pytest.approx(0.0, abs=1e-12)
+        along = Rotation.from_quat(np.array(node.wxyz)[[1, 2, 3, 0]]).inv().apply(left) / (10 * cast.ground.cell)
+        np.testing.assert_allclose(along, np.round(along), atol=1e-9)
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_arrows_are_the_forces_of_contacts(every, tmp_path):
+    traj = fallen(every=every)
+    run = what_to_show(traj)[0]
+    found, log = pushes_of(run), traj.contacts
+    # impulses of all pictures are those of all records; points are centres of pressure
+    counts = np.bincount(np.searchsorted(run.film.t, traj.t - 1e-12), minlength=len(found.t))
+    total = (found.force * np.maximum(counts, 1)[:, None, None]).sum(axis=(0, 1))
+    np.testing.assert_allclose(total, log.force.sum(axis=0), rtol=1e-9)
+    assert found.unit == pytest.approx(traj.system.total_mass * 9.81)
+    for t in np.linspace(0.0, 1.0, 41):
+        arrows = found.arrows(t, 2.0)
+        length = np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=1)
+        assert (length > 0.01).all() and (length <= 2.0 * LENGTH * 2.0 + 1e-9).all()
+    # a picture for each record
+    alone = traj[300 // every : 420 // every]
+    film = replace(run.film, t=alone.t, poses=np.array([run.film.at(t) for t in alone.t]))
+    exact = pushes_of(replace(run, trajectory=alone, film=film))
+    for k in range(1, len(alone), 7):
+        one = alone.contacts.of(k)
+        np.testing.assert_allclose(exact.force[k].sum(axis=0), one.force.sum(axis=0), rtol=1e-12, atol=1e-12)
+        for a in {one.names[i][0] for i in one.number if one.names[i][1] == "ground"}:
+            if sum(a in pair for pair in {one.names[i] for i in one.number}) == 1:
+                center = alone.center_of_pressure(a)[k]
+                assert np.abs(exact.point[k] - center).max(axis=1).min() < 1e-12
+    # and the same of a file
+    again = pushes_of(what_to_show(traj.save(tmp_path / "run.npz"))[0])
+    np.testing.assert_array_equal(again.force, found.force)
+    np.testing.assert_array_equal(again.arrows(0.7, 1.0), found.arrows(0.7, 1.0))
+
+
+def test_without_gravity_arrows_have_the_scale_of_the_run():
+    tree = vt.Tree("ball", gravity=(0, 0, 0))
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.004,) * 3))
+    tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)), vt.Ground())
+    model = tree.compile()
+    q = vt.place_on_ground(model, model.neutral())
+    run = vt.simulate(model, q, duration=0.3, dt=1e-3, wrenches={"ball": (0, 0, 0, 0, 0, -7.0)})
+    assert pushes_of(what_to_show(run)[0]).unit == pytest.approx(7.0, rel=1e-6)
+    free = vt.simulate(model, q, [0, 0, 1.0, 0, 0, 0], duration=0.3, dt=1e-3)
+    assert pushes_of(what_to_show(free)[0]) is None and pushes_of(what_to_show(swing())[0]) is None
+
+
+def test_arrows_come_go_and_are_hidden(server):
+    run = what_to_show(fallen())[0]
+    cast = Cast(server, [run], 0.0, False)
+    (stage,) = cast.stages
+    cast.show(0.0)
+    assert stage.forces is None or not stage.forces.visible  # in flight
+    cast.show(0.9)
+    np.testing.assert_allclose(stage.forces.points, cast.pushes[0].arrows(0.9, run.film.drawing.extent), rtol=1e-6)
+    assert stage.forces.visible and len(stage.forces.points) >= 2
+    stage.show(forces=False)
+    cast.show(0.95)
+    assert not stage.forces.visible
+    stage.show(forces=True)
+    cast.show(0.0)
+    assert not stage.forces.visible
+    cast.show(0.9)
+    assert stage.forces.visible
+
+
+def test_pages_of_contacts_stay_small(tmp_path):
+    bare = replace(fallen("hills"), contacts=None)
+    sizes = [len(page_of(what_to_show(run))) for run in (fallen("hills"), bare)]
+    assert sizes[0] - sizes[1] < 60_000, sizes
+    text = page_of(what_to_show(fallen()))
+    assert "forces of contacts" in text and "N a metre" in text
+    assert "forces of contacts" not in page_of(what_to_show(bare))

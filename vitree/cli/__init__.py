@@ -6,10 +6,11 @@ import warnings
 from typing import Annotated
 
 from vitree.cli.base import grouped, option
+from vitree.cli.bench import bench
 from vitree.cli.console import out, say
 from vitree.cli.convert import convert
 from vitree.cli.robot import check, fix, info, robots
-from vitree.cli.run import bench, compare, simulate
+from vitree.cli.run import compare, simulate
 from vitree.cli.view import plot, view
 from vitree.cli.words import message_of
 from vitree.errors import MissingExtraError, VitreeError

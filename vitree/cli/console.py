@@ -18,6 +18,7 @@ import numpy as np
 from vitree.cli.words import in_options
 from vitree.errors import InputError
 from vitree.findings import SEVERITIES, Finding
+from vitree.mechanism.contacts import LIMITS, Contact
 from vitree.model.model import Model
 from vitree.model.system import freedom_of
 from vitree.results.plain import no_nan, plain
@@ -193,7 +194,45 @@ def _facts_of_model(model) -> dict[str, Any]:
             model.link_names, flat.link_parent, flat.link_mass, strict=True
         )
     ]
-    return {"links": links, "joints": joints, "notes": [finding.text for finding in _gravest_first(model)]}
+    return {
+        "links": links, "joints": joints, "limits": model.limits, **_facts_of_contacts(model),
+        "notes": [finding.text for finding in _gravest_first(model)],
+    }  # fmt: skip
+
+
+def _facts_of_contacts(model) -> dict[str, Any]:
+    """Return the ground, None if there is none, and the number of points and shapes that touch, by frames."""
+    ground, contacts = model.ground, [each for each in model.contacts if isinstance(each, Contact)]
+    surface = ("friction", "restitution", "stiffness", "damping")
+    frames = [
+        {"frame": each.frame, "points": sum(len(points) for points, *_ in each.parts()),
+         "shapes": [type(shape).__name__ for shape in each.shapes], "lost": each.lost}
+        for each in contacts
+    ]  # fmt: skip
+    return {
+        "ground": None if ground is None else {name: getattr(ground, name) for name in surface},
+        "contacts": frames, "pairs": len(model.contact_candidates.pair) if contacts else 0,
+    }  # fmt: skip
+
+
+def _lines_of_contacts(model) -> list[str]:
+    facts = _facts_of_contacts(model)
+    lines = []
+    if facts["ground"] is not None:
+        given = (f"{name} {value:g}" for name, value in facts["ground"].items() if np.isfinite(value) and
+                 (value or name in ("friction", "restitution")))  # fmt: skip
+        lines.append("ground: " + ", ".join(given))
+    if facts["contacts"]:
+        count = sum(each["points"] for each in facts["contacts"])
+        names = [f"{each['frame']} ({each['points']})" for each in facts["contacts"]]
+        more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+        lines.append(
+            f"contacts: {counted(count, 'point')} for the ground, of {', '.join(names[:MOST_SHOWN])}{more}; "
+            f"{counted(facts['pairs'], 'pair')} of round shapes"
+        )
+    if model.limits != LIMITS[0]:
+        lines.append(f"limits of joints: {model.limits}")
+    return lines
 
 
 def _gravest_first(model) -> list[Finding]:
@@ -237,7 +276,7 @@ def print_tree(system) -> None:
     for what, names in (("inputs", system.input_names), ("prescribed", system.kinematic_names)):
         if names:
             tree.add(_line(f"{what}: {', '.join(names)}"))
-    lines = _lines_of_findings(system) if isinstance(system, Model) else []
+    lines = _lines_of_contacts(system) + _lines_of_findings(system) if isinstance(system, Model) else []
     for line in lines[:MOST_SHOWN]:
         tree.add(_line(in_options(line)))
     if len(lines) > MOST_SHOWN:

@@ -33,6 +33,9 @@ def convert(
     lossy: Annotated[
         bool, option("--lossy", text="Leave out parts that URDF cannot say, such as loads, instead of refusing.")
     ] = False,
+    contacts: Annotated[
+        bool, option("--contacts", text="Of a run, write its contacts to a .csv file, one row each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a run or a robot in another format.
@@ -43,8 +46,10 @@ def convert(
     if is_run(source):
         reading.refuse("the source is a run, which has no such options; leave it out", lossy=(lossy, False))
         with Busy(f"writing {target}"):
-            convert_run(Trajectory.load(source), target)
-        lost = LEFT_OUT[target.suffix.lower()]
+            convert_run(Trajectory.load(source), target, contacts)
+        lost = "all but contacts" if contacts else LEFT_OUT[target.suffix.lower()]
+    elif contacts:
+        raise InputError("--contacts is for runs, and the source is a robot; leave it out")
     else:
         lost = _write_robot(_tree(reading, source), target, lossy)
     if as_json:

@@ -17,7 +17,10 @@ METHOD_NAMES = (
     f"scipy-radau, scipy-bdf, scipy-lsoda; of vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
 )
 #: Pictures of runs, as ``vitree.plot.PLOTS`` has them.
-PLOTS = ("energy", "energy-error", "momentum", "coordinates", "phase", "constraint", "iterations", "residual")
+PLOTS = (
+    "energy", "energy-error", "momentum", "coordinates", "phase", "constraint", "iterations", "residual",
+    "contact-forces", "gap", "center-of-pressure",
+)  # fmt: skip
 #: Pictures of comparisons.
 OF_COMPARISONS = ("comparison", "error", "order", "work-precision")
 #: Options of methods that are given by --option.

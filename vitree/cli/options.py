@@ -14,7 +14,9 @@ import numpy as np
 from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
-from vitree.errors import InputError, UnknownNameError
+from vitree.cli.words import blaming
+from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
 
 ROBOT = (
@@ -84,6 +86,44 @@ class Reading:
         option("--trust", text="Let a xacro file run any Python and read any file; only if you know who wrote it."),
     ] = False
 
+    ground: Annotated[
+        bool,
+        option(
+            "--ground/--no-ground",
+            text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other. A robot "
+            "whose base is free starts on the ground, unless --q0 is numbers.",
+        ),
+    ] = False
+    friction: Annotated[
+        Optional[float],  # noqa: UP045
+        option("--friction", text=f"Coefficient of friction of --ground, without unit; {FRICTION} if not given."),
+    ] = None
+    restitution: Annotated[
+        Optional[float],  # noqa: UP045
+        option(
+            "--restitution",
+            text=f"Restitution of --ground, without unit, from 0 to 1; {RESTITUTION:g} if not given.",
+        ),
+    ] = None
+    limits: Annotated[
+        str,
+        option(
+            "--limits",
+            text="Limits of joints in a URDF file: report (a run that passes one says so), enforce, or ignore.",
+            complete=one_of(*LIMITS),
+        ),
+    ] = LIMITS[0]
+
+    def touching(self) -> dict[str, Any]:
+        """Return the options ``ground`` and ``limits`` of ``load_urdf``."""
+        surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
+        if surface and not self.ground:
+            raise InputError(f"{', '.join(f'--{name}' for name in surface)}: this is of the ground; give --ground, too")
+        for name, value in surface.items():
+            with blaming(f"--{name}"):
+                Ground(**{name: value})
+        return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits}
+
     def options(self, path: Any) -> dict[str, Any]:
         """Return the options of ``load_urdf`` for a file."""
         from vitree.urdf.robots import suggest_base
@@ -95,12 +135,14 @@ class Reading:
             "mimic": self.mimic, "loops": self.loops, "root": self.root,
             "inertia": self.inertia, "density": self.density,
             "packages": folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
-            "trust": self.trust,
+            "trust": self.trust, **self.touching(),
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as a person writes them."""
-        values = {field: getattr(self, field.name) or field.default for field in fields(Reading)}
+        empty: tuple = (None, [], "")
+        values = {field: field.default if (value := getattr(self, field.name)) in empty else value
+                  for field in fields(Reading)}  # fmt: skip
         return {
             f"--{'package' if field.name == 'packages' else field.name}": value
             for field, value in values.items() if value != field.default
@@ -189,12 +231,12 @@ class Start:
     speed: Annotated[float, option("--speed", text="Deviation of the random velocity, in rad/s and m/s.")] = 1.0
     seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
-    def of(self, system) -> tuple[np.ndarray, np.ndarray]:
+    def of(self, system, on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return q and v, drawn from separate streams: the one does not depend on the other.
 
-        A start without numbers is moved to satisfy the constraints of the system.
+        A start without numbers is moved to satisfy the constraints of the system, and ``on_ground`` onto its ground.
         """
-        q = self.configuration(system)
+        q = self.configuration(system, on_ground)
         if self.v0 == "zero":
             return q, system.zero_velocity()
         if self.v0 != "random":
@@ -206,9 +248,10 @@ class Start:
             v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
         return q, v if system.degrees_of_freedom == system.nv else system.project_velocity(q, v)
 
-    def configuration(self, system) -> np.ndarray:
+    def configuration(self, system, on_ground: bool = False) -> np.ndarray:
         """Return q (nq,)."""
         from vitree.model.closure import satisfy_constraints
+        from vitree.model.placing import place_on_ground
 
         if self.seed < 0:
             raise InputError(f"--seed {self.seed} must be zero or above")
@@ -220,7 +263,11 @@ class Start:
             q = system.neutral()
         else:
             return system.validate_configuration(numbers("--q0", self.q0), "q0")
-        return satisfy_constraints(system, q) if system.constraints else q
+        q = satisfy_constraints(system, q) if system.constraints else q
+        if on_ground and isinstance(system, Model):
+            with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is
+                q = place_on_ground(system, q)
+        return q
 
 
 @dataclass(kw_only=True)
@@ -333,3 +380,18 @@ def folders(texts: list[str]) -> dict[str, str] | list[str] | None:
     if named and len(named) < len(texts):
         raise InputError("--package is given as NAME=FOLDER or as FOLDER, not as both")
     return _pairs("--package", named) if named else texts or None
+
+
+def methods_of(methods: str | None, system, usual=()) -> list[str]:
+    """Return the methods of an option, or the default ones of a system."""
+    if methods is not None:
+        return [part for part in (part.strip() for part in methods.split(",")) if part]
+    able = [name for name, kind in system.methods.items() if kind.touches or not has_touches(system)]
+    if usual and set(usual) <= set(system.methods):
+        return [name for name in usual if name in able]
+    return [name for name in able if not name.startswith("scipy-")]
+
+
+def has_touches(system: Any) -> bool:
+    """Say whether forces of contact or of limits may act, which some methods do not know."""
+    return isinstance(system, Model) and system.touches

@@ -1,4 +1,4 @@
-"""Commands that run integrators: simulate, compare, bench."""
+"""Commands that run integrators: simulate, compare."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Annotated, Any, Optional
 
 import numpy as np
 
-from vitree.cli.base import Json, Progress, option
+from vitree.cli.base import Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import OptionalRobot, Robot, Run, Start, World, numbers
+from vitree.cli.options import Robot, Run, Start, has_touches, methods_of, numbers
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.wording import Argument
@@ -23,7 +23,8 @@ try:
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-#: Methods that ``compare`` runs for a mechanism by default.
+#: The reference of ``compare``, and the methods that it runs for a mechanism, by default.
+REFERENCE = "scipy-dop853"
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
@@ -73,7 +74,7 @@ def simulate(
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
-                system, *start.of(system), duration=run.duration, dt=dt, method=method, every=run.every,
+                system, *start.of(system, robot.ground), duration=run.duration, dt=dt, method=method, every=run.every,
                 inputs=inputs, monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
                 progress=lambda done, total: bar(done, total, f"{method}, dt = {dt:g} s"), **options,
             )  # fmt: skip
@@ -140,9 +141,9 @@ def compare(
         option(
             "--reference",
             text="SciPy method for the solution that errors are measured against, run at a "
-            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none.",
+            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none, as always with --ground.",
         ),
-    ] = "scipy-dop853",
+    ] = REFERENCE,
     repeats: Annotated[
         int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
     ] = 3,
@@ -170,10 +171,10 @@ def compare(
             result = compare(
                 system,
                 _jobs(methods, system, run),
-                *start.of(system),
+                *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
-                reference=False if reference == "none" else reference,
+                reference=reference != "none" and not (reference == REFERENCE and has_touches(system)) and reference,
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,
@@ -199,7 +200,7 @@ def _jobs(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, di
     """Return the method and its options, by labels such as linear-time:riqn:order=4."""
     jobs: dict[str, tuple[str, dict[str, Any]]] = {}
     known: set[str] = set()
-    for label in _split(methods, system, COMPARED):
+    for label in methods_of(methods, system, COMPARED):
         name, *own = label.split(":")
         if label in jobs:
             raise InputError(f'--methods has "{label}" twice; name each once')
@@ -213,15 +214,6 @@ def _jobs(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, di
         given = f"--{key}" if key in ("solver", "order") else f"--option {key}="
         raise InputError(f"{given}: none of these methods takes it; they take {', '.join(sorted(known)) or 'none'}")
     return jobs
-
-
-def _split(methods: str | None, system, usual=()) -> list[str]:
-    """Return the methods of an option, or the default ones of a system."""
-    if methods is not None:
-        return [part for part in (part.strip() for part in methods.split(",")) if part]
-    if usual and set(usual) <= set(system.methods):
-        return list(usual)
-    return [name for name in system.methods if not name.startswith("scipy-")]
 
 
 def _own(label: str, part: str) -> tuple[str, Any]:
@@ -250,43 +242,3 @@ def _picture(plot: str | None, robot: str) -> Path | None:
         say(f"no picture: {missing}")
         return None
     return path
-
-
-def bench(
-    robot: OptionalRobot,
-    world: World,
-    start: Start,
-    methods: Annotated[
-        Optional[str],  # noqa: UP045
-        option(
-            "--methods",
-            "-m",
-            text=f"Methods separated by commas, each one of {METHOD_NAMES}. By default all but SciPy's.",
-            complete=methods,
-        ),
-    ] = None,
-    dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
-    steps: Annotated[int, option("--steps", text="Steps of a run, a number.")] = 200,
-    repeats: Annotated[
-        int, option("--repeats", text="Runs of each, a number; the smallest time in us counts.")
-    ] = 20,
-    peers: Annotated[
-        bool,
-        option(
-            "--peers/--no-peers",
-            text="Time Pinocchio and MuJoCo beside, if installed; all without damping and friction, then.",
-        ),
-    ] = True,
-    progress: Progress = None,
-    as_json: Json = False,
-) -> None:
-    """Time steps of the methods and calls of the kernels."""
-    from vitree.run.bench import bench
-
-    system = world.system(robot)
-    with Bar(progress) as bar:
-        found = bench(
-            system, _split(methods, system), *start.of(system), dt=dt, steps=steps, repeats=repeats, peers=peers,
-            progress=bar,
-        )  # fmt: skip
-    out(found.to_json() if as_json else found)

@@ -145,6 +145,11 @@ def plot(
             complete=one_of("q", "v", "p"),
         ),
     ] = None,
+    frames: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        option("--frame", text="NAME of a frame that may touch, for contact-forces and center-of-pressure (may be "
+               "repeated)."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Draw runs into a picture.
@@ -160,11 +165,12 @@ def plot(
     check_writable("--output", path)
     with blaming("--output"):
         check_format(path)
-    options = _plot_options(name, coordinates, of)
+    options = _plot_options(name, coordinates, of, frames)
     found = load_runs(run)
     source = found if len(run) > 1 else next(iter(found.values()))
     text = wrote(path)
-    with Busy(f"drawing {path}"), blaming("--coordinate") if coordinates else contextlib.nullcontext():
+    named = "--coordinate" if coordinates else "--frame" if frames else None
+    with Busy(f"drawing {path}"), blaming(named) if named else contextlib.nullcontext():
         save(figure_of(name.replace("-", "_"), source, **options), path)
     if as_json:
         print_json({"file": str(path), "plot": name, "runs": run})
@@ -191,7 +197,15 @@ def _not_a_plot(what: str, run: list[str]) -> VitreeError:
     return InputError(f"the plot's name comes first: {shlex.join(['vitree', 'plot', named[0], *runs])}")
 
 
-def _plot_options(name: str, coordinates: list[str] | None, of: str | None) -> dict[str, Any]:
+def _plot_options(
+    name: str, coordinates: list[str] | None, of: str | None, frames: list[str] | None
+) -> dict[str, Any]:
+    if frames is not None:
+        if name not in ("contact-forces", "center-of-pressure"):
+            raise InputError(f"--frame is for contact-forces and center-of-pressure; leave it out of {name}")
+        if coordinates or of:
+            raise InputError(f"--coordinate and --of are for coordinates and phase; leave them out of {name}")
+        return {"names": frames}
     known = {"coordinates": ("q", "v", "p"), "phase": ("v", "p")}.get(name)
     if known is None:
         if coordinates or of:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from vitree.errors import InputError, UnknownNameError, VitreeError
+from vitree.errors import VitreeError
 from vitree.wording import Argument, pieces_of, reworded
 
 #: Options of the command line by the arguments that they give, where the names differ.
-_OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate"}
+_OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
+           "scenes": "scene"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
     "solver", "order", "every", "method", "methods", "dt", "halvings", "reference", "repeats", "steps", "host", "port",
-    "speed", "spread", "lossy",
+    "speed", "spread", "lossy", "contacts", "limits",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: Options of methods that have an option of their own.
@@ -42,7 +43,7 @@ def blaming(option: str) -> Iterator[None]:
     """Name an option in an error that does not know which option gave the wrong thing."""
     try:
         yield
-    except (InputError, UnknownNameError) as error:
+    except VitreeError as error:
         error.args = (f"{option}: " + error.args[0],)
         raise
 

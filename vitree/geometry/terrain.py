@@ -102,29 +102,31 @@ class HeightField:
 
     def height_and_slope(self, x: float, y: float) -> tuple[float, float, float]:
         """Return H(x, y) [m] and its derivatives by x and y [-] at a place ``x``, ``y`` [m] of the world."""
-        (i, wx, dx), (j, wy, dy) = (
-            weights((at - o) / d, n) for at, o, d, n in zip((x, y), self.origin, self.spacing, self.shape, strict=False)
-        )
-        C = self.coefficients[i : i + 4, j : j + 4]
-        return (
-            float(wx @ C @ wy) + self.origin[2],
-            float(dx @ C @ wy) / self.spacing[0],
-            float(wx @ C @ dy) / self.spacing[1],
-        )
+        z, by_x, by_y = self.heights_and_slopes(np.array([[x, y]], dtype=float))[0].tolist()
+        return z, by_x, by_y
+
+    def heights_and_slopes(self, at: np.ndarray) -> np.ndarray:
+        """Return H [m] and its derivatives by x and y [-], (n, 3), ``at`` places (n, 2) [m] of the world."""
+        u = (np.asarray(at, dtype=float) - self.origin[:2]) / self.spacing
+        (i, wx, dx), (j, wy, dy) = (weights(u[:, k], self.shape[k]) for k in (0, 1))
+        four = np.arange(4)
+        C = self.coefficients[(i[:, None] + four)[:, :, None], (j[:, None] + four)[:, None]]
+        rows = [np.einsum("kn,nkl,ln->n", a, C, b) for a, b in ((wx, wy), (dx, wy), (wx, dy))]
+        return np.column_stack([rows[0] + self.origin[2], rows[1] / self.spacing[0], rows[2] / self.spacing[1]])
 
 
-def weights(u: float, count: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Return the first coefficient, the weights of four (4,), and the weights' derivatives by u.
+def weights(u: Any, count: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return the first coefficient, the weights of four (4,), and the weights' derivatives by u; of n places (4, n).
 
     Parameters
     ----------
-    u : float
+    u : float or (n,) array
         Place in units of the spacing, from 0 to count - 1 within the grid.
     count : int
         Heights along the axis.
     """
-    inner = min(max(u, 0.0), count - 1.0)
-    i = min(int(inner), count - 2)
+    inner = np.clip(u, 0.0, count - 1.0)
+    i = np.minimum(inner.astype(int), count - 2)
     t = inner - i
     s = 1.0 - t
     w = np.array([s**3, 3 * t**3 - 6 * t**2 + 4, 3 * s**3 - 6 * s**2 + 4, t**3]) / 6

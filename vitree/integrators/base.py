@@ -58,6 +58,9 @@ class Records:
     seconds: float = 0.0
     #: contacts of the rows, as the steppers' ``take_contacts`` has them
     touched: list[np.ndarray] = field(default_factory=list)
+    #: where the steps to the rows began, if not at the rows before: rows, q there, and row and number of what pushed
+    #: in the steps that ended there
+    starts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
 
     def __post_init__(self):
         for name in COLUMNS:
@@ -74,7 +77,7 @@ class Records:
         else:
             parts = list(_blank.__wrapped__(count, nq, nv, m))
         made.t, made.q, made.x, made.iterations, made.residual, made.multipliers = parts
-        made.rows, made.seconds, made.touched = 1, 0.0, []
+        made.rows, made.seconds, made.touched, made.starts = 1, 0.0, [], []
         return made
 
     def grow(self, rows: int) -> None:
@@ -88,14 +91,15 @@ class Records:
     def copied(self) -> Records:
         """Return a copy of the rows written."""
         columns = {name: getattr(self, name)[: self.rows].copy() for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=list(self.touched))
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=list(self.touched),
+                       starts=list(self.starts))  # fmt: skip
 
     def trimmed(self) -> Records:
         """Return only the rows written."""
         if self.rows == len(self.t):
             return self
         columns = {name: getattr(self, name)[: self.rows] for name in COLUMNS}
-        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched)
+        return Records(**columns, rows=self.rows, seconds=self.seconds, touched=self.touched, starts=self.starts)
 
     @property
     def contacts(self) -> np.ndarray:

@@ -209,7 +209,7 @@ class CompiledIntegrator(Integrator):
         adaptive = self.adaptive
         if type(steps) is type(every) is int and 0 < steps <= FIRST_CHUNK and every > 0 and not adaptive:
             plain = self.uses_momentum or not self.model.constraints
-            if progress is None and monitors is None and plain and not self._touching:
+            if progress is None and monitors is None and plain and not self.touches_here:
                 began = time.perf_counter()
                 status = self.stepper.run(steps, every, records)
                 records.seconds += time.perf_counter() - began
@@ -228,8 +228,8 @@ class CompiledIntegrator(Integrator):
         if asked and not self.uses_momentum and self.model.constraints and self._pushes is None:
             self._pushes = np.full_like(records.multipliers, np.nan)
             self.stepper.keep_pushes(self._pushes, every)
-        every_state = records if monitors is None else monitors.rows_for(records, CHUNK_STEPS)
-        if self._touching:
+        every_state = records if monitors is None else monitors.rows_for(self, records, CHUNK_STEPS)
+        if self.touches_here:
             self.stepper.log_contacts(True)
         while done < steps:
             count = min(chunk, steps - done, CHUNK_STEPS if monitors else steps)
@@ -242,7 +242,7 @@ class CompiledIntegrator(Integrator):
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
             took = time.perf_counter() - began
             records.seconds += took
-            if self._touching:
+            if self.touches_here:
                 every_state.touched.append(self.stepper.take_contacts())
             if monitors:
                 monitors.take(self, every_state, records, every)
@@ -258,7 +258,7 @@ class CompiledIntegrator(Integrator):
                 progress(done, steps)
 
     @property
-    def _touching(self) -> bool:
+    def touches_here(self) -> bool:
         """Whether there is anything that may touch."""
         contacts = getattr(self.stepper, "contacts", None)
         return contacts is not None and contacts.count > 0

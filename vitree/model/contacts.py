@@ -295,7 +295,7 @@ def _apart(index: Index, flat: Flat) -> Iterator[tuple[int, int]]:
 # ---- gaps ------------------------------------------------------------------------------------------------------
 
 
-def _world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
+def in_world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     """Points (n, ..., 3) [m] of bodies in the world."""
     at = np.concatenate([poses, np.eye(3, 4)[None]])[body]
     return np.einsum("nij,n...j->n...i", at[:, :, :3], x) + at[:, :, 3].reshape(len(x), *(1,) * (x.ndim - 2), 3)
@@ -307,12 +307,12 @@ def _of(columns: dict[str, Any] | Candidates, name: str) -> np.ndarray:
 
 def _rod_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
     """Gaps (n,), normals, points of a and of b (n, 3) of rods i against rods j, at their closest points."""
-    ends = _world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses)
+    ends = in_world(_of(columns, "rod_body"), _of(columns, "rod_ends"), poses)
     x, y = closest_on_segments(ends[i, 0], ends[i, 1], ends[j, 0], ends[j, 1])
-    return _ball_gaps(x, y, _of(columns, "rod_radius")[i], _of(columns, "rod_radius")[j])
+    return ball_gaps(x, y, _of(columns, "rod_radius")[i], _of(columns, "rod_radius")[j])
 
 
-def _ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> tuple:
+def ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> tuple:
     away = np.linalg.norm(x - y, axis=1)
     n = np.where(away[:, None] > 0, (x - y) / np.where(away, away, 1.0)[:, None], (0.0, 0.0, 1.0))
     return away - ra - rb, n, x - ra[:, None] * n, y + rb[:, None] * n
@@ -320,20 +320,45 @@ def _ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> 
 
 def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
     """The same of balls i against boxes j."""
-    c = _world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i, 0], poses)
-    radius, half = _of(columns, "rod_radius")[i], _of(columns, "box_half")[j]
-    at = np.concatenate([poses, np.eye(3, 4)[None]])[_of(columns, "box_body")[j]]
-    R = at[:, :, :3] @ _of(columns, "box_E")[j]
-    middle = _world(_of(columns, "box_body")[j], _of(columns, "box_p")[j], poses)
+    c = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i, 0], poses)
+    bodies, *box = (_of(columns, name)[j] for name in ("box_body", "box_E", "box_p", "box_half"))
+    return box_gaps(c, _of(columns, "rod_radius")[i], np.concatenate([poses, np.eye(3, 4)[None]])[bodies], *box)
+
+
+def box_gaps(
+    c: np.ndarray, radius: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray, half: np.ndarray
+) -> tuple:
+    """The same of balls about c (n, 3) against boxes (E, p, half) of bodies at poses (n, 3, 4)."""
+    R = at[:, :, :3] @ E
+    middle = np.einsum("nij,nj->ni", at[:, :, :3], p) + at[:, :, 3]
     away, n, y = nearest_of_box(np.einsum("nji,nj->ni", R, c - middle), half)
     n, y = (np.einsum("nij,nj->ni", R, x) for x in (n, y))
     return away - radius, n, c - radius[:, None] * n, y + middle
 
 
+def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> tuple:
+    """The same of balls about c (n, 3) against planes (n, 4)."""
+    n = plane[:, :3]
+    gap = (c * n).sum(axis=1) - plane[:, 3] - radius
+    x = c - radius[:, None] * n
+    return gap, n, x, x - gap[:, None] * n
+
+
+def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> tuple:
+    """The same of balls about c (n, 3) against a height field."""
+    z = terrain.heights_and_slopes(c[:, :2])
+    n = np.column_stack([-z[:, 1:], np.ones(len(c))])
+    steep = np.linalg.norm(n, axis=1)
+    n = n / steep[:, None]
+    gap = (c[:, 2] - z[:, 0]) / steep - radius
+    x = c - radius[:, None] * n
+    return gap, n, x, x - gap[:, None] * n
+
+
 def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
-    """Rows of two rods and their closest points (n, 3) of the axes; parallel rods beside each other have two each."""
+    """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
     one, other = found.pair[found.pair_kind == ROD_ROD].T
-    ends = _world(found.rod_body, found.rod_ends, poses)
+    ends = in_world(found.rod_body, found.rod_ends, poses)
     x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])
     rows, xs, ys = [], [], []
     for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
@@ -342,7 +367,7 @@ def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
             rows.append(k)
             xs.append(p)
             ys.append(r)
-    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3)
+    return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3), np.array(rows, int)
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
@@ -359,29 +384,26 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a: list[str] = []
     b: list[str] = []
     parts: list[tuple] = []
-    c = _world(found.body, found.point, poses)
-    for plane in found.planes:
-        n = np.broadcast_to(plane[:3], c.shape)
-        gap = c @ plane[:3] - plane[3] - found.radius
-        x = c - found.radius[:, None] * n
-        parts.append((gap, n, x, x - gap[:, None] * n))
+    c = in_world(found.body, found.point, poses)
+    parts += [plane_gaps(c, found.radius, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
     if found.terrain is not None:
-        z = np.array([found.terrain.height_and_slope(*at[:2]) for at in c.tolist()]).reshape(-1, 3)
-        n = np.column_stack([-z[:, 1:], np.ones(len(c))])
-        steep = np.linalg.norm(n, axis=1)
-        n = n / steep[:, None]
-        gap = (c[:, 2] - z[:, 0]) / steep - found.radius
-        x = c - found.radius[:, None] * n
-        parts.append((gap, n, x, x - gap[:, None] * n))
+        parts.append(terrain_gaps(c, found.radius, found.terrain))
     for _ in parts:
         a += [name[k] for k in found.source]
         b += ["ground"] * len(c)
-    one, other, x, y = _rod_places(found, poses)
+    one, other, x, y, _ = _rod_places(found, poses)
     a += [name[k] for k in found.rod_source[one]]
     b += [name[k] for k in found.rod_source[other]]
-    parts.append(_ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
+    parts.append(ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
     ball, box = found.pair[found.pair_kind == ROD_BOX].T
     a += [name[k] for k in found.rod_source[ball]]
     b += [name[k] for k in found.box_source[box]]
     parts.append(_box_gaps(found, poses, ball, box))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
+
+
+def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
+    """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
+    grounds = len(found.planes) + (found.terrain is not None)
+    rods = found.pair_numbers[found.pair_kind == ROD_ROD][_rod_places(found, poses)[-1]]
+    return np.concatenate([np.tile(found.numbers, (grounds, 1)), rods, found.pair_numbers[found.pair_kind == ROD_BOX]])

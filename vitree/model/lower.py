@@ -295,7 +295,7 @@ def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
             row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
-    return ContactList(rows + (_limits(flat) if flat.limits == "enforce" else []), found.terrain)
+    return ContactList(rows + limit_rows(flat), found.terrain)
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
@@ -308,8 +308,7 @@ def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
         names.append((frame[found.rod_source[one]], frame[source[other]]))
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
-    limits = _limits(flat) if flat.limits == "enforce" else []
-    return names + [(at[row["iv"]], "limit") for row in limits]
+    return names + [(at[row["iv"]], "limit") for row in limit_rows(flat)]
 
 
 def _surface(numbers: np.ndarray) -> dict:
@@ -318,9 +317,10 @@ def _surface(numbers: np.ndarray) -> dict:
             "damping": damping}  # fmt: skip
 
 
-def _limits(flat: Flat) -> list[dict]:
+def limit_rows(flat: Flat) -> list[dict]:
+    """Return the enforced limits of joints, which are behind all other contacts."""
     rows = []
-    for joint in flat.joints:
+    for joint in flat.joints if flat.limits == "enforce" else ():
         sizes = {joint.q_slice.stop - joint.q_slice.start, joint.v_slice.stop - joint.v_slice.start, len(joint.lower)}
         if joint.mimic is not None or len(sizes) > 1 or flat.kinematic[joint.v_slice].any():
             continue

@@ -57,6 +57,24 @@ class Accelerations(NamedTuple):
     multipliers: np.ndarray
 
 
+class Limited(NamedTuple):
+    """Coordinates that have limits.
+
+    Attributes
+    ----------
+    names, units : tuples of str
+    place : (k,) array of int
+        In q.
+    lower, upper : (k,) arrays [m or rad]
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    place: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
 class LagrangianDerivatives(NamedTuple):
     """A Lagrangian [J] and its derivatives: by_q, by_v (nv,); by_qq, by_vq (first index v), by_vv (nv, nv)."""
 
@@ -298,6 +316,25 @@ class Model(System):
     def limits(self) -> str:
         """How limits of joints are treated: "report", "enforce" or "ignore"."""
         return self.flat.limits
+
+    @functools.cached_property
+    def limited(self) -> Limited | None:
+        """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
+        if self.full is not self:
+            return self.full.limited
+        rows = []
+        for joint in self.joints if self.limits == "report" else ():
+            start = joint.q_slice.start
+            if joint.mimic is None and joint.q_slice.stop - start == len(joint.lower):
+                for k, bounds in enumerate(zip(joint.lower, joint.upper, strict=True)):
+                    if np.isfinite(bounds).any():
+                        rows.append((start + k, *bounds))
+        if not rows:
+            return None
+        place, lower, upper = (np.array(column) for column in zip(*rows, strict=True))
+        slides = self.flat.kind[np.searchsorted(self._iq, place)] == PRISMATIC
+        units = tuple(np.where(slides, "m", "rad").tolist())
+        return Limited(tuple(self.q_names[k] for k in place), units, place, lower, upper)
 
     @property
     def touches(self) -> bool:

@@ -57,7 +57,7 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     up = np.array((0.0, 0.0, 1.0)) if ground.terrain is not None else found.planes[0, :3]
     root = roots_of(flat.parent)
     moved = dict.fromkeys(root[found.body].tolist())
-    ways = {tree: way for tree in moved if (way := _way(full, tree, up)) is not None}
+    ways = {tree: way for tree in moved if (way := way_of(full, tree, up)) is not None}
     if not ways:
         raise ModelError(
             f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; load it with '
@@ -81,8 +81,8 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
     return model.contract(at) if isinstance(model, ReducedModel) else at
 
 
-def _way(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
-    """The change (nq,) of q that moves a tree by 1 m along a direction of the world; None if it cannot."""
+def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
+    """Return the change (nq,) of q that moves a tree by 1 m along a direction (3,) of the world; None if it cannot."""
     flat, way = model.flat, np.zeros(model.nq)
     kind, parent = flat.kind, flat.parent
     if kind[root] == FREE:
@@ -107,22 +107,22 @@ def _way(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
     return way
 
 
-def require_clear(model: Model, q: np.ndarray) -> None:
+def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most: float = OVERLAP) -> None:
     """Raise an InputError if bodies overlap at q (nq,) of ``model.full``, or a limit that is enforced is passed."""
     full = model.full
     gaps = full.contact_gaps(q)
-    if len(gaps.gap) and gaps.gap.min() < -OVERLAP:
+    if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
         pair, depth = f'"{gaps.a[k]}" and {_named(gaps.b[k])}', -float(gaps.gap[k])
         remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if gaps.b[k] == "ground" else (
             "move them apart, or leave the pair out by vt.NoContact")  # fmt: skip
-        raise InputError(f"{pair} overlap by {depth:.3g} m at the start; {remedy}")
+        raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
     for joint in full.joints if full.limits == "enforce" else ():
         at = q[joint.q_slice]
         for x, low, high in zip(at.tolist(), joint.lower, joint.upper, strict=False):
-            if joint.mimic is None and not low - OVERLAP <= x <= high + OVERLAP:
+            if joint.mimic is None and not low - most <= x <= high + most:
                 raise InputError(
-                    f'the joint "{joint.name}" is at {x:.6g} at the start, beyond its limits {low:g} to {high:g}; '
+                    f'the joint "{joint.name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}; '
                     'start within them, or take limits="report"'
                 )
 

@@ -20,9 +20,9 @@ from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct
 
-__all__ = ["PLOTS", "check_format", "comparison", "constraint", "coordinates", "energy", "energy_error", "error",
-           "figure_of", "iterations", "line_style", "momentum", "order", "phase", "residual", "save", "settings_of",
-           "work_precision"]  # fmt: skip
+__all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces", "coordinates",
+           "energy", "energy_error", "error", "figure_of", "gap", "iterations", "line_style", "momentum", "order",
+           "phase", "residual", "save", "settings_of", "work_precision"]  # fmt: skip
 
 #: Numbers of a run that are too large to draw are left to the axes.
 _quiet = np.errstate(all="ignore")
@@ -250,6 +250,82 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
 
 
 @_quiet
+def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, *, dt: float | None = None):
+    """Draw the forces of contacts on frames over time: the sum of their normal parts, and the size of the tangential.
+
+    Blows that are many times larger than most forces go beyond the picture, whose title says how large they are. Other
+    arguments, result and errors as for :func:`energy`; a run in which nothing may touch is an InputError.
+
+    Parameters
+    ----------
+    names : names of frames that may touch, or one, optional
+        Those that are pushed most if not given: seven of one run, fewer of several.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such frame, or it may not touch.
+    """
+    runs = parts.runs_of(source, dt)
+    touching = {label: parts.contact_parts(run) for label, run in runs}
+    chosen, every = parts.pushed(touching, names, max(parts.SHOWN // len(runs), 1))
+    lines: dict[str, tuple] = {}
+    for name in chosen:
+        for label, run in runs:
+            t = run.t[1:] - run.settings.get("dt", 0.0)
+            for what, values in zip(("normal", "tangential"), touching[label].get(name, ()), strict=False):
+                lines[f"{name}, {what}" + (f", {label}" if len(runs) > 1 else "")] = label, t, values[1:]
+    axes = parts.over_time("contact_forces", runs, axes, lines, "force of contacts (N)")
+    told = [f"{len(chosen)} of {every}, those that are pushed most"] if len(chosen) < every else []
+    forces = np.concatenate([np.zeros(1), *(y[y > 0] for _, _, y in lines.values())])
+    usual = 1.3 * float(np.percentile(forces, 98))
+    if forces.max() > parts.BLOW * usual > 0:
+        axes.set_ylim(-0.03 * usual, usual)
+        told.append(f"blows up to {forces.max():.2g} N")
+    axes.set_title("; ".join(told), fontsize="small")
+    return axes
+
+
+@_quiet
+def gap(source, axes=None, *, dt: float | None = None):
+    """Draw the least gap of all that may touch over time; below zero is penetration.
+
+    The runs have the monitor "gap". Arguments, result and errors as for :func:`energy`.
+    """
+    runs = parts.runs_of(source, dt)
+    for label, run in runs:
+        if not np.isfinite(run.monitors.get("gap", np.nan)).any():
+            raise InputError(f'the run "{label}" has no gaps to draw; simulate a model with contacts, monitors="gap"')
+    lines = {label: (label, run.monitors["t"], run.monitors["gap"]) for label, run in runs}
+    axes = parts.over_time("gap", runs, axes, lines, "least gap (m)")
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set_title(f"deepest: {min(np.nanmin(y) for _, _, y in lines.values()):.2g} m", fontsize="small")
+    return axes
+
+
+@_quiet
+def center_of_pressure(source, names: str | Iterable[str] | None = None, axes=None, *, dt: float | None = None):
+    """Draw the path of the centre of pressure as seen from above, of all on the ground, or of frames by ``names``.
+
+    A marker is where it is first. Other arguments, result and errors as for :func:`contact_forces`.
+    """
+    runs = parts.runs_of(source, dt)
+    given = [names] if isinstance(names, str) else () if names is None else several(names, "names", "names of frames")
+    axes = parts.begin(axes)
+    index = 0
+    for label, run in runs:
+        for name in given or (None,):
+            path = run.center_of_pressure(*(() if name is None else (name,)))[1:, :2]
+            text = ", ".join([*(() if name is None else (name,)), *((label,) if name is None or len(runs) > 1 else ())])
+            first = path[np.isfinite(path[:, 0])][:1]
+            parts.draw(axes, index, runs, label, text, *path.T)
+            axes.plot(*first.T, color=line_style(index)["color"], linestyle="", **parts.marker_style(index))
+            index += 1
+    axes.set_aspect("equal", adjustable="datalim")
+    return parts.finish(axes, "center_of_pressure", source, xlabel="x (m)", ylabel="y (m)")
+
+
+@_quiet
 def order(source, axes=None):
     """Draw the largest error against the time step, both logarithmic, with the fitted order of each label.
 
@@ -325,8 +401,8 @@ def comparison(source):
 #: The plots that :func:`figure_of` makes, by name.
 PLOTS: dict[str, Callable] = {
     draw.__name__: draw
-    for draw in (energy, energy_error, momentum, coordinates, phase, constraint, iterations, residual, error, order,
-                 work_precision, comparison)
+    for draw in (energy, energy_error, momentum, coordinates, phase, constraint, iterations, residual, contact_forces,
+                 gap, center_of_pressure, error, order, work_precision, comparison)
 }  # fmt: skip
 
 

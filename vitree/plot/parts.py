@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import real, shown, whole
+from vitree.arguments import real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
@@ -30,6 +30,8 @@ STRETCHES = 400
 Lines = Mapping[str, tuple[str, np.ndarray, np.ndarray]]
 #: The number of coordinates that are drawn if none is named.
 SHOWN = len(DASHES)
+#: Forces of contacts that are BLOW times larger than most go beyond the picture.
+BLOW = 3.0
 #: A run has failed where a velocity is above FASTEST [m/s or rad/s]. It has failed above FAST, too, if its kinetic
 #: energy is ABSURD times that of another run of the same motion.
 FASTEST, FAST, ABSURD = 1e9, 1e3, 1e6
@@ -230,6 +232,37 @@ def moving(run: Recording, names: Iterable[str], of: str, count: int) -> list[st
     spans = [largest(x - x[0]) for x in (entry(run, of, name) for name in names)]
     most = np.argsort(-np.array(spans), kind="stable")[:count]
     return [names[k] for k in sorted(most)]
+
+
+def contact_parts(run: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return normal and tangential forces (n,) [N] on each frame that may touch: sums of numbers, and of vectors."""
+    log = run._contact_log()
+    push = (log.impulse * log.normal).sum(axis=1) / log.dt
+    across = log.force - push[:, None] * log.normal
+    found = {}
+    for name in log.touching:
+        ours = np.array([name in (a, b) and b != "limit" for a, b in log.names])[log.number]
+        sign = np.array([float(a == name) - float(b == name) for a, b in log.names])[log.number][ours]
+        sums = np.zeros((len(run), 4))
+        np.add.at(sums, log.record[ours], np.column_stack([push[ours], sign[:, None] * across[ours]]))
+        found[name] = sums[:, 0], np.linalg.norm(sums[:, 1:], axis=1)
+    return found
+
+
+def pushed(runs: Mapping[str, Mapping[str, tuple]], names: Any, count: int) -> tuple[list[str], int]:
+    """Return frames to draw by the names, or the ``count`` that are pushed most, and the number of all that are."""
+    most: dict[str, float] = {}
+    for found in runs.values():
+        for name, (push, _) in found.items():
+            most[name] = max(most.get(name, 0.0), largest(push))
+    if names is not None:
+        chosen = [names] if isinstance(names, str) else list(several(names, "names", "names of frames"))
+        for name in chosen:
+            if not isinstance(name, str) or name not in most:
+                raise UnknownNameError("frame that may touch", name, most)
+        return chosen, len(chosen)
+    ranked = sorted((name for name, size in most.items() if size > 0), key=lambda name: -most[name])
+    return [name for name in most if name in ranked[:count]], len(ranked)
 
 
 def unit_label(run: Recording, of: str, names: Iterable[str]) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from vitree.arguments import numbers_of, several
-from vitree.errors import InputError
+from vitree.arguments import entries, numbers_of, several
+from vitree.errors import InputError, UnknownNameError
+from vitree.model.pushed import Nodes
 from vitree.results.plain import read_only
 
 #: Columns of the contacts as steppers have them: record, number, impulse, slip velocity, gap.
 WIDTH = 9
+#: Columns of places: point, normal, gap.
+PLACES = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,12 @@ class ContactLog:
         Record, number of the contact, impulse, slip velocity and gap.
     names : sequence of (str, str)
         The two that each number stands for; "ground" and limits of joints by name.
+    places : (n, 7) array, or function that returns it, optional
+        Point, normal and gap where the impulse acts; NaN if not given.
+    dt : float or (n,) array, optional [s]
+        Lengths of the steps; NaN if not given.
+    nodes : Nodes, optional
+        The configurations where the impulses act.
 
     Attributes
     ----------
@@ -35,6 +45,14 @@ class ContactLog:
     impulse : (n, 3) array [N s]
         On the first of the two, in world axes, at the step's start: the momentum jumped by it there. Of a limit the
         first entry, with the sign of the push [N s or N m s].
+    force : (n, 3) array [N]
+        Impulse over dt: the mean from the middle of the step before to that of this one; in the first step of a run
+        that starts in contact half of that.
+    point_a, point_b : (n, 3) arrays [m]
+        Where the impulse acts on the first, and its opposite on the second; in the world, at the step's start. NaN for
+        limits, and where the step's start is not known.
+    normal : (n, 3) array
+        Unit vector from the second to the first, at the step's start.
     slip : (n, 3) array [m/s]
         Mean velocity of the first against the second across the normal.
     gap : (n,) array [m]
@@ -43,16 +61,21 @@ class ContactLog:
     Raises
     ------
     InputError
-        If the rows have another shape, or numbers without names.
+        If an array has another shape, or numbers have no names.
 
     Notes
     -----
-    Points of one body on one plane slide as one: their friction acts at the mean of the points. Where more points push
-    than a body needs, impulses are one of many ways to push it; their sum is the only one.
+    Points of one body on one plane slide as one: their friction acts at their mean height, and so do their impulses
+    here; those that push with gap zero are where they touch. Where more points push than a body needs, impulses are one
+    of many ways to push it; their sum, the wrench, is the only one.
     """
 
     rows: np.ndarray
     names: tuple[tuple[str, str], ...]
+    # by a factory, which leaves no attribute of the class: places not there yet are asked of the function
+    places: Any = field(default_factory=lambda: None)
+    dt: Any = np.nan
+    nodes: Nodes | None = None
 
     def __post_init__(self) -> None:
         rows = numbers_of(self.rows, "rows of contacts")
@@ -63,12 +86,35 @@ class ContactLog:
             raise InputError(f"contacts have numbers up to {rows[:, 1].max():g} and {len(names)} names")
         object.__setattr__(self, "rows", read_only(rows))
         object.__setattr__(self, "names", names)
+        dt = numbers_of(self.dt, "dt of contacts")
+        if dt.shape not in ((), (len(rows),)):
+            raise InputError(f"dt of contacts has shape {dt.shape}; it must be () or ({len(rows)},)")
+        object.__setattr__(self, "dt", read_only(dt) if dt.ndim else float(dt))
+        given: Any = vars(self).pop("places")
+        if callable(given):
+            vars(self)["_places"] = given
+            return
+        places = np.full((len(rows), PLACES), np.nan) if given is None else numbers_of(given, "places of contacts")
+        if places.shape != (len(rows), PLACES):
+            raise InputError(f"places of contacts have shape {places.shape}; it must be {(len(rows), PLACES)}")
+        vars(self)["places"] = read_only(places)
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __getattr__(self, name: str) -> Any:
+        ask: Callable[[], np.ndarray] | None = vars(self).get("_places")
+        if name != "places" or ask is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        found = vars(self).setdefault("places", read_only(ask()))
+        vars(self).pop("_places", None)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("rows", "names", "places", "dt", "nodes")}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, rows=read_only(state["rows"]))
+        vars(self).update({name: read_only(value) for name, value in state.items()})
 
     @property
     def record(self) -> np.ndarray:
@@ -86,6 +132,26 @@ class ContactLog:
         return self.rows[:, 2:5]
 
     @property
+    def force(self) -> np.ndarray:
+        """Impulses over the lengths of their steps, (n, 3) [N]."""
+        return self.impulse / np.reshape(self.dt, (-1, 1))
+
+    @property
+    def point_a(self) -> np.ndarray:
+        """Where impulses act on the first, (n, 3) [m]."""
+        return self.places[:, :3]
+
+    @property
+    def point_b(self) -> np.ndarray:
+        """Where their opposites act on the second, (n, 3) [m]."""
+        return self.places[:, :3] - self.places[:, 6:] * self.places[:, 3:6]
+
+    @property
+    def normal(self) -> np.ndarray:
+        """Unit vectors from the second to the first, (n, 3)."""
+        return self.places[:, 3:6]
+
+    @property
     def slip(self) -> np.ndarray:
         """Slip velocities (n, 3) [m/s]."""
         return self.rows[:, 5:8]
@@ -97,25 +163,100 @@ class ContactLog:
 
     def of(self, record: int) -> ContactLog:
         """Return the contacts of the step that led to a ``record``."""
-        return ContactLog(self.rows[self.rows[:, 0] == record], self.names)
+        return self._rows(np.flatnonzero(self.rows[:, 0] == record))
+
+    @property
+    def touching(self) -> tuple[str, ...]:
+        """The frames that may touch, each once."""
+        return tuple(dict.fromkeys(x for a, b in self.names if b != "limit" for x in (a, b) if x != "ground"))
 
     def total(self, count: int, *names: str) -> np.ndarray:
         """Return the impulses (count, 3) [N s] of the steps to each of ``count`` records, summed over contacts.
 
-        ``names`` choose first bodies; all count without them. Limits of joints do not count.
+        They act on the frames of the ``names``; without names on all, and then only those of the ground are summed.
+
+        Raises
+        ------
+        UnknownNameError
+            If a name is of no frame that may touch.
         """
-        chosen = np.array([(not names or a in names) and b != "limit" for a, b in self.names], dtype=bool)
-        rows = self.rows[chosen[self.number]] if len(self.names) else self.rows
+        sign = self._signs(names)
         out = np.zeros((count, 3))
-        np.add.at(out, rows[:, 0].astype(int), rows[:, 2:5])
+        np.add.at(out, self.record, sign[:, None] * np.where(sign[:, None] == 0, 0.0, self.impulse))
         return out
+
+    def wrench(self, count: int, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
+        """Return the wrenches (torque, force), (count, 6) [N m, N], of contacts in the steps to ``count`` records.
+
+        Impulses over dt: times dt it is the change of the spatial momentum at the step's start that contacts make.
+
+        Parameters
+        ----------
+        count : int
+        names : str
+            Frames on which they act; without names all, and then only contacts with the ground count.
+        about : (3,) or (count, 3) array [m]
+            Point in the world for the torque.
+
+        Raises
+        ------
+        UnknownNameError
+            If a name is of no frame that may touch.
+        InputError
+            If ``about`` is no point.
+        """
+        sign = self._signs(names)
+        some = np.flatnonzero(sign)
+        shape = (count, 3) if np.ndim(about) == 2 else (3,)
+        about = np.broadcast_to(entries(about, shape, "about"), (count, 3))[self.record[some]]
+        at = np.where(sign[some, None] > 0, self.point_a[some], self.point_b[some]) - about
+        force = sign[some, None] * self.force[some]
+        out = np.zeros((count, 6))
+        np.add.at(out, self.record[some], np.hstack([np.cross(at, force), force]))
+        return out
+
+    def center_of_pressure(self, count: int, *names: str) -> np.ndarray:
+        """Return where contacts push in the steps to each of ``count`` records, (count, 3) [m]; NaN if none pushes.
+
+        It is the mean of their points, weighted by the normal parts of the impulses. ``names`` and errors as for
+        :meth:`wrench`.
+        """
+        sign = self._signs(names)
+        some = np.flatnonzero(sign)
+        push = (self.impulse[some] * self.normal[some]).sum(axis=1)
+        at = np.where(sign[some, None] > 0, self.point_a[some], self.point_b[some])
+        sums = np.zeros((count, 4))
+        np.add.at(sums, self.record[some], np.column_stack([push[:, None] * at, push]))
+        with np.errstate(invalid="ignore"):
+            return sums[:, :3] / np.where(sums[:, 3:] > 0, sums[:, 3:], np.nan)
+
+    def _signs(self, names: tuple[str, ...]) -> np.ndarray:
+        """How the impulse of each row acts on the frames of the names: 1, -1, or 0."""
+        for name in names:
+            if not isinstance(name, str) or name not in self.touching:
+                raise UnknownNameError("frame that may touch", name, self.touching)
+        if not names:
+            sign = [float(b == "ground") for _, b in self.names]
+        else:
+            sign = [float(a in names) - float(b in names) if b != "limit" else 0.0 for a, b in self.names]
+        return np.array(sign)[self.number] if len(self.names) else np.zeros(len(self))
+
+    def _rows(self, chosen: np.ndarray, record: np.ndarray | None = None) -> ContactLog:
+        """The contacts of some rows, of other records."""
+        rows = self.rows[chosen]
+        if record is not None:
+            rows = np.column_stack([record, rows[:, 1:]])
+        nodes = None if self.nodes is None else self.nodes.of(chosen)
+        dt = self.dt[chosen] if np.ndim(self.dt) else self.dt
+        return ContactLog(rows, self.names, self.places[chosen], dt, nodes)
 
     def taken(self, kept: np.ndarray) -> ContactLog:
         """Return the contacts of the records ``kept`` (m,), which are counted anew."""
         order = np.argsort(kept, kind="stable")
-        at = np.searchsorted(kept[order], self.rows[:, 0])
-        there = (at < len(kept)) & (kept[order][np.minimum(at, max(len(kept) - 1, 0))] == self.rows[:, 0]) if len(
-            kept) else np.zeros(len(self.rows), dtype=bool)  # fmt: skip
-        rows = self.rows[there].copy()
-        rows[:, 0] = order[at[there]]
-        return ContactLog(rows[np.argsort(rows[:, 0], kind="stable")], self.names)
+        first = np.searchsorted(kept[order], self.rows[:, 0], "left")
+        times = np.searchsorted(kept[order], self.rows[:, 0], "right") - first  # a record may be taken several times
+        chosen = np.repeat(np.arange(len(self)), times)
+        step = np.arange(len(chosen)) - np.repeat(np.cumsum(times) - times, times)
+        record = order[np.repeat(first, times) + step] if len(order) else np.zeros(0, int)
+        by = np.argsort(record, kind="stable")
+        return self._rows(chosen[by], record[by])

@@ -10,6 +10,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.mechanism.constraints import Distance
+from vitree.mechanism.contacts import Ground
 from vitree.mechanism.flat import BALL, HELICAL, KIND_NV, PRISMATIC, REVOLUTE, Flat, Geometry
 from vitree.mechanism.loads import Damper, Spring
 from vitree.model.model import Model
@@ -25,6 +26,8 @@ PALETTE = (
 PLAIN, DARK = (0.72, 0.73, 0.75, 1.0), (0.25, 0.26, 0.28, 1.0)
 #: The number of lengths of each kind of shape.
 SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "mesh": 3}
+#: The most heights of a ground along each axis.
+MOST_HEIGHTS = 60
 #: The pose of a part that is where its body is.
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -112,6 +115,25 @@ class Mass:
 
 
 @dataclass(frozen=True)
+class Surface:
+    """The ground.
+
+    Attributes
+    ----------
+    planes : tuple of (nx, ny, nz, d)
+        Half-spaces n . x = d [m], n out of the ground.
+    heights : tuple of tuples of float [m]
+        Heights ``heights[i][j]`` of a surface at x = origin[0] + i spacing[0], y = origin[1] + j spacing[1]; or none.
+    origin, spacing : (2,) tuples [m]
+    """
+
+    planes: tuple[tuple[float, ...], ...] = ()
+    heights: tuple[tuple[float, ...], ...] = ()
+    origin: tuple[float, ...] = (0.0, 0.0)
+    spacing: tuple[float, ...] = (1.0, 1.0)
+
+
+@dataclass(frozen=True)
 class Drawing:
     """The parts of a system that a viewer shows; plain data that files can hold.
 
@@ -123,6 +145,8 @@ class Drawing:
     shapes, lines, frames, masses : tuples of Shape, Line, Mark, Mass
     extent : float
         Size of the system [m].
+    ground : Surface, optional
+        If there is one that bodies may touch.
     """
 
     name: str
@@ -132,6 +156,7 @@ class Drawing:
     frames: tuple[Mark, ...]
     masses: tuple[Mass, ...]
     extent: float
+    ground: Surface | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the drawing in types that JSON knows."""
@@ -143,7 +168,8 @@ class Drawing:
         kinds = {"shapes": Shape, "lines": Line, "frames": Mark, "masses": Mass}
         parts = {key: tuple(kind(**_tuples(part)) for part in content[key]) for key, kind in kinds.items()}
         bodies, extent = tuple(content["bodies"]), float(content["extent"])
-        drawing = cls(name=str(content["name"]), bodies=bodies, extent=extent, **parts)
+        ground = None if content.get("ground") is None else Surface(**_tuples(content["ground"]))
+        drawing = cls(name=str(content["name"]), bodies=bodies, extent=extent, ground=ground, **parts)
         drawing._check()
         return drawing
 
@@ -165,6 +191,12 @@ class Drawing:
         for mass in self.masses:
             known &= len(mass.com) == 3 and mass.mass > 0
             numbers.append((*mass.com, mass.mass))
+        if (ground := self.ground) is not None:
+            known &= all(len(plane) == 4 and np.linalg.norm(plane[:3]) > 0.5 for plane in ground.planes)
+            known &= len(ground.origin) == len(ground.spacing) == 2 and min(ground.spacing) > 0
+            known &= len({len(row) for row in ground.heights}) <= 1 and len(ground.heights) != 1
+            known &= all(len(row) > 1 for row in ground.heights)
+            numbers += [*ground.planes, *ground.heights, ground.origin, ground.spacing]
         known &= all(isinstance(name, str) for name in self.bodies) and self.extent > 0
         known &= all(isinstance(place, int) and WORLD <= place < len(self.bodies) for place in places)
         if not (known and np.isfinite([x for part in numbers for x in part]).all()):
@@ -172,7 +204,10 @@ class Drawing:
 
 
 def _tuples(part: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in part.items()}
+    def tuples(value: Any) -> Any:
+        return tuple(map(tuples, value)) if isinstance(value, list) else value
+
+    return {key: tuples(value) for key, value in part.items()}
 
 
 def poses(system: System, q: Any) -> np.ndarray:
@@ -248,7 +283,21 @@ def _of_model(model: Model) -> Drawing:
     simple = _simple(flat, frames, masses, bare, extent) if bare else []
     lines = [*_lines(flat, frames), *(_slides(flat) if bare else ())]
     marks = tuple(Mark(name, place.body, _pose(place.rotation, place.position)) for name, place in frames.items())
-    return Drawing(model.name, _body_names(flat), (*shapes, *simple), tuple(lines), marks, masses, extent)
+    ground = None if flat.ground is None else _surface(flat.ground)
+    return Drawing(model.name, _body_names(flat), (*shapes, *simple), tuple(lines), marks, masses, extent, ground)
+
+
+def _surface(ground: Ground) -> Surface:
+    """Return a ground; of a height field so many points that a page stays small."""
+    field, planes = ground.terrain, tuple(_floats(plane) for plane in ground.half_spaces)
+    if field is None:
+        return Surface(planes)
+    counts = [min(n, MOST_HEIGHTS) for n in field.shape]
+    x, y = (o + d * (n - 1) * np.linspace(0.0, 1.0, k)
+            for o, d, n, k in zip(field.origin, field.spacing, field.shape, counts, strict=False))  # fmt: skip
+    z = field.heights_and_slopes(np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2))[:, 0]
+    rows = tuple(_floats(row) for row in z.round(6).reshape(counts))
+    return Surface(planes, rows, _floats((x[0], y[0])), _floats((x[1] - x[0], y[1] - y[0])))
 
 
 def _body_names(flat: Flat) -> tuple[str, ...]:

@@ -9,11 +9,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, versions
 from vitree.results.recording import Recording
-from vitree.results.units import CERTIFICATE, PARTS, UNITS, columns, distinct, made, units_of
+from vitree.results.units import CERTIFICATE, CONTACT, PARTS, UNITS, columns, contact_columns, distinct, made, units_of
 from vitree.writing import replacing, write_text
 
 if TYPE_CHECKING:
@@ -21,29 +23,34 @@ if TYPE_CHECKING:
     import xarray
 
 
-def to_pandas(traj: Recording) -> pandas.DataFrame:
+def to_pandas(traj: Recording, contacts: bool = False) -> pandas.DataFrame:
     """Return the records of a run ``traj`` as one table, with the columns of :func:`columns` and the index ``t`` [s].
 
-    The ``attrs`` of the table hold units and settings. Monitors have rows of their own, and are left out.
+    With ``contacts`` the table is that of the contacts, with the columns of :func:`contact_columns`. The ``attrs`` of
+    the table hold units and settings. Monitors have rows of their own, and are left out.
 
     Raises
     ------
     MissingExtraError
         If pandas is not installed.
+    InputError
+        If contacts are asked for and nothing may touch.
     """
     try:
         import pandas
     except ImportError:
         raise MissingExtraError("pandas", "data", "a table") from None
-    found = columns(traj)
+    found = contact_columns(traj) if contacts else columns(traj)
     t, _ = found.pop("t")
     table = pandas.DataFrame({name: x for name, (x, _) in found.items()}, index=pandas.Index(t, name="t"))
     table.attrs = made(traj) | {"units": {"t": "s"} | {name: unit for name, (_, unit) in found.items()}}
     return table
 
 
-def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
+def to_csv(traj: Recording, path: str | os.PathLike, contacts: bool = False) -> Path:
     """Write the records of a run ``traj`` to the text file ``path``, at once or not at all, and return the path.
+
+    With ``contacts`` the rows are the contacts, with the columns of :func:`contact_columns`.
 
     Each column has a heading such as "q.shoulder [rad]". Numbers have as many digits as they need to be read back
     exactly. Settings and monitors are left out.
@@ -51,13 +58,13 @@ def to_csv(traj: Recording, path: str | os.PathLike) -> Path:
     Raises
     ------
     InputError
-        If the file cannot be written.
+        If the file cannot be written, or contacts are asked for and nothing may touch.
     """
-    path, found = path_of(path), columns(traj)
+    path, found = path_of(path), contact_columns(traj) if contacts else columns(traj)
     with replacing(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(f"{name} [{unit}]" for name, (_, unit) in found.items())
+        writer.writerow(f"{name} [{unit}]" if unit else name for name, (_, unit) in found.items())
         writer.writerows(zip(*(x.tolist() for x, _ in found.values()), strict=True))
         text.detach()
     return path
@@ -74,7 +81,9 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
     -------
     xarray.Dataset
         Its dimensions are ``t``, ``q_name``, ``v_name``, ``part`` (of momentum) and ``constraint_name``. Monitors have
-        the dimension ``step`` and the times ``step_end``. Settings and versions are JSON text among the attributes.
+        the dimension ``step`` and the times ``step_end``. The columns of :func:`contact_columns` have the dimensions
+        ``contact`` and ``axis``, as ``contact_force`` and so on. Settings and versions are JSON text among the
+        attributes.
 
     Raises
     ------
@@ -109,6 +118,15 @@ def to_xarray(traj: Recording) -> xarray.Dataset:
     if "certificate" in traj.monitors:
         given["certificate_part"] = list(CERTIFICATE)
         given["certificate_unit"] = "certificate_part", list(CERTIFICATE.values())
+    if traj.contacts is not None and len(traj.contacts):
+        found = contact_columns(traj)
+        for name, (values, unit) in found.items():
+            if "." not in name:
+                rows[f"contact_{name}"] = "contact", values, {"units": unit} if unit else {}
+        for name, unit in CONTACT.items():
+            values = np.column_stack([found[f"{name}.{axis}"][0] for axis in "xyz"])
+            rows[f"contact_{name}"] = ("contact", "axis"), values, {"units": unit}
+        given["axis"] = list("xyz")
     # the arrays of a trajectory are read-only, and a dataset is the caller's own
     return xarray.Dataset(rows, coords=given, attrs=made(traj)).copy(deep=True)
 
@@ -136,12 +154,15 @@ def to_netcdf(traj: Recording, path: str | os.PathLike) -> Path:
 def to_json(traj: Recording, path: str | os.PathLike) -> Path:
     """Write a trajectory as strict JSON, at once or not at all; null stands for NaN.
 
-    The file holds how the run was made, the columns with their units, and the monitors. Arguments, result and errors
-    as for :func:`to_csv`.
+    The file holds how the run was made, the columns with their units, the monitors and the contacts. Arguments, result
+    and errors as for :func:`to_csv`.
     """
     names = ("model_name", "method", "steps", "seconds", "settings", "monitors")
     content = {name: getattr(traj, name) for name in names} | {"versions": versions()}
     content["columns"] = {name: {"unit": unit, "values": x} for name, (x, unit) in columns(traj).items()}
+    if traj.contacts is not None:
+        found = contact_columns(traj)
+        content["contacts"] = {name: {"unit": unit, "values": x} for name, (x, unit) in found.items()}
     path = path_of(path)
     write_text(path, json.dumps(no_nan(plain(content)), allow_nan=False))
     return path

@@ -44,6 +44,8 @@ UNITS = {
     "seconds": "s",
     "checkpoint": "bytes",
     "contacts: rows": "record, number, impulse [N s] (3), slip velocity [m/s] (3), gap [m]",
+    "contacts: places": "point [m] (3), normal (3), gap [m] where the impulse acts",
+    "contacts: dt": "s",
     "film: t": "s",
     "film: poses": "m, and quaternion (x, y, z, w); world axes",
 }
@@ -52,7 +54,7 @@ _SINCE_2 = ("constraint_names", "constraint", "multipliers")
 #: Prefix of the names of monitors in files.
 _MONITOR = "monitor: "
 #: The contacts in files.
-_CONTACTS = "contacts: rows"
+_CONTACTS = "contacts: "
 #: Prefix of the names of a film's arrays in files.
 _FILM = "film: "
 #: Files hold plain numbers; a file may be compressed by others to this share of the numbers' bytes.
@@ -77,7 +79,8 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
     arrays = {name: getattr(run, name) for name in (*shapes(), "checkpoint")}
     arrays |= {_MONITOR + name: rows for name, rows in run.monitors.items()}
     if run.contacts is not None:
-        header["contacts"], arrays[_CONTACTS] = run.contacts.names, run.contacts.rows
+        header["contacts"] = run.contacts.names
+        arrays |= {_CONTACTS + name: np.asarray(getattr(run.contacts, name)) for name in ("rows", "places", "dt")}
     with contextlib.suppress(InputError):  # a run that cannot be shown has no film
         film = film_of(run)
         header["drawing"] = film.drawing.plain()
@@ -118,7 +121,9 @@ def read(path: str | os.PathLike, kind: type[R]) -> R:
             if len({rows.shape[:1] for rows in arrays["monitors"].values()} | {()}) > 2:
                 raise ValueError("its monitors are not of the same steps")
             if "contacts" in header:
-                arrays["contacts"] = ContactLog(file[_CONTACTS], header["contacts"])
+                arrays["contacts"] = ContactLog(
+                    file[_CONTACTS + "rows"], header["contacts"], file[_CONTACTS + "places"], file[_CONTACTS + "dt"]
+                )
             if "about" in header:
                 units = {of: tuple(names) for of, names in header["about"]["units"].items()}
                 arrays["about"] = {**header["about"], "units": units}

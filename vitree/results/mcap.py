@@ -15,7 +15,7 @@ from vitree.arguments import path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.filming import film_of
 from vitree.results.recording import Recording
-from vitree.results.units import CERTIFICATE, distinct, made
+from vitree.results.units import CERTIFICATE, CONTACT, contact_columns, distinct, made
 from vitree.writing import replacing
 
 _NUMBER = {"type": "number"}
@@ -47,7 +47,9 @@ _CHANNELS = {
     "/monitors": ("vitree.Monitors", _object(
         timestamp=_TIME, energy=_NUMBER, momentum=_BOTH, constraint=_NUMBER, residual=_NUMBER, iterations=_NUMBER,
         contraction=_NUMBER, certificate=_object(**dict.fromkeys(CERTIFICATE, _NUMBER)),
-        drive_forces={"type": "array", "items": _NUMBER})),
+        drive_forces={"type": "array", "items": _NUMBER}, gap=_NUMBER, contact_work=_NUMBER, momentum_balance=_BOTH)),
+    "/contacts": ("vitree.Contacts", _object(timestamp=_TIME, contacts=_array(
+        a=_TEXT, b=_TEXT, **dict.fromkeys(CONTACT, _VECTOR), gap=_NUMBER))),
 }  # fmt: skip
 
 
@@ -56,8 +58,8 @@ def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
 
     The topics are ``/tf`` (foxglove.FrameTransforms), the poses of the bodies, if the trajectory knows its system or
     has a film; ``/joint_states`` (foxglove.JointStates), the joints with one coordinate; ``/state``, the rest of the
-    records; and ``/monitors``. The metadata hold the settings. Values that are not finite are left out. Arguments and
-    result as for :func:`vitree.results.export.to_csv`.
+    records; ``/monitors``; and ``/contacts``, those of the step to each record. The metadata hold the settings. Values
+    that are not finite are left out. Arguments and result as for :func:`vitree.results.export.to_csv`.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def to_mcap(traj: Recording, path: str | os.PathLike) -> Path:
         writer.start(library="vitree")
         writer.add_metadata("vitree", {key: str(value) for key, value in made(traj).items()})
         topics: dict[str, int] = {}
-        streams = (_transforms(traj), _joint_states(traj), _states(traj), _monitored(traj))
+        streams = (_transforms(traj), _joint_states(traj), _states(traj), _monitored(traj), _touching(traj))
         for sequence, (nanoseconds, topic, content) in enumerate(heapq.merge(*streams, key=lambda part: part[0])):
             if topic not in topics:
                 name, schema = _CHANNELS[topic]
@@ -157,10 +159,25 @@ def _monitored(traj: Recording) -> Iterator[tuple[int, str, dict]]:
     for k, t in enumerate(traj.monitors.get("t", ())):
         nanoseconds, timestamp = _timestamp(t)
         content = {"timestamp": timestamp, **_finite(scalars, (traj.monitors[name][k] for name in scalars))}
-        if "momentum" in traj.monitors:
-            content["momentum"] = _spatial(traj.monitors["momentum"][k])
+        for name in {"momentum", "momentum_balance"} & traj.monitors.keys():
+            content[name] = _spatial(traj.monitors[name][k])
         if "certificate" in traj.monitors:
             content["certificate"] = _finite(CERTIFICATE, traj.monitors["certificate"][k])
         if "drive_forces" in traj.monitors and np.isfinite(traj.monitors["drive_forces"][k]).all():
             content["drive_forces"] = traj.monitors["drive_forces"][k].tolist()
         yield nanoseconds, "/monitors", content
+
+
+def _touching(traj: Recording) -> Iterator[tuple[int, str, dict]]:
+    if traj.contacts is None:
+        return
+    found = {name: values for name, (values, _) in contact_columns(traj).items()}
+    ends = np.searchsorted(found["record"], np.arange(len(traj) + 1))
+    for k in range(len(traj)):
+        nanoseconds, timestamp = _timestamp(traj.t[k])
+        rows = [
+            {"a": str(found["a"][i]), "b": str(found["b"][i]), "gap": float(found["gap"][i])}
+            | {name: _finite("xyz", (found[f"{name}.{axis}"][i] for axis in "xyz")) for name in CONTACT}
+            for i in range(ends[k], ends[k + 1])
+        ]
+        yield nanoseconds, "/contacts", {"timestamp": timestamp, "contacts": rows}

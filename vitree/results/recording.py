@@ -11,9 +11,11 @@ import numpy as np
 
 from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
+from vitree.model.pushed import origins_of
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
 from vitree.results.plain import plain, read_only
+from vitree.wording import keyword
 
 if TYPE_CHECKING:
     from vitree.results.film import Film
@@ -158,6 +160,62 @@ class Recording:
     def energy(self) -> np.ndarray:
         """Kinetic plus potential energy, (n,) [J]."""
         return self.kinetic + self.potential
+
+    def contact_wrench(self, *names: str, about: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
+        """Return the wrench (torque, force) of contacts on frames in the step to each record, (n, 6) [N m, N].
+
+        World axes. It acts at the node where the step starts: times dt it is the jump of the spatial momentum there.
+        The first record has none.
+
+        Parameters
+        ----------
+        *names : str
+            Frames that may touch, as ``contacts.touching`` has them; forces between them cancel. Without names all,
+            and then only contacts with the ground count.
+        about : (3,) or (n, 3) array [m], or str
+            The point for the torque: in the world, the same always or one for each record, or the origin of a frame
+            where the step starts.
+
+        Raises
+        ------
+        InputError
+            If nothing may touch, or ``about`` is no point, or a frame and the system is not known, as of a run from a
+            file.
+        UnknownNameError
+            If a frame is not known, or may not touch.
+        """
+        log = self._contact_log()
+        if isinstance(about, str):
+            about = self._origins(log, about)
+        return log.wrench(len(self), *names, about=about)
+
+    def center_of_pressure(self, *names: str) -> np.ndarray:
+        """Return where contacts push on frames in the step to each record, (n, 3) [m]; NaN where none pushes.
+
+        The mean of the points of contact, weighted by the normal parts of the impulses. ``names`` and errors as for
+        :meth:`contact_wrench`.
+        """
+        return self._contact_log().center_of_pressure(len(self), *names)
+
+    def _contact_log(self) -> ContactLog:
+        if self.contacts is None:
+            raise InputError(f'nothing of "{self.model_name}" may touch: give it contacts and a ground')
+        return self.contacts
+
+    def _origins(self, log: ContactLog, frame: str) -> np.ndarray:
+        """The places (n, 3) [m] of a frame where the steps to the records start; zeros for steps without contacts."""
+        model: Any = self.system
+        if model is None or log.nodes is None:
+            raise InputError(
+                f'it is not known where "{frame}" was, since the run is from a file; give ' + keyword("about")
+                + " a point (3,), or points (n, 3) of the records"
+            )
+        out = np.zeros((len(self), 3))
+        record, first = np.unique(log.record, return_index=True)
+        at = log.nodes.at[first]
+        origins = origins_of(model.full, frame, log.nodes.q[at])
+        out[record] = np.where(at[:, None] < 0, np.nan, origins)
+        return out
 
     def __len__(self) -> int:
         return len(self.t)

@@ -28,7 +28,10 @@ CERTIFICATE = {"turn": "rad", "distance": "1"}
 UNITS = {
     "kinetic": "J", "potential": "J", "energy": "J", "iterations": "1", "residual": "kg m/s or kg m^2/s",
     "constraint": "m or rad", "multiplier": "N or N m", "contraction": "1", "drive_forces": "N or N m",
-}  # fmt: skip
+    "gap": "m", "contact_work": "J",
+}
+#: The columns of three numbers of the table of contacts, and their units.
+CONTACT = {"point": "m", "normal": "1", "impulse": "N s", "force": "N", "slip": "m/s"}  # fmt: skip
 
 
 def units_of(traj: Recording) -> dict[str, tuple[str, ...]]:
@@ -121,7 +124,9 @@ def columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
     -------
     dict of str to ((n,) array, str)
         ``t``, ``q.NAME``, ``v.NAME``, ``p.NAME``, ``kinetic``, ``potential``, ``energy``, ``momentum.angular.x`` to
-        ``momentum.linear.z``, ``iterations``, ``residual``, ``constraint.NAME`` and ``multiplier.NAME``.
+        ``momentum.linear.z``, ``iterations``, ``residual``, ``constraint.NAME`` and ``multiplier.NAME``. Of frames that
+        may touch ``contact.NAME.force.x`` to ``.z``, the force in the step to the record, and ``contact.NAME.center.x``
+        to ``.z``, its centre of pressure, NaN where none pushes.
     """
     units, found = units_of(traj), {"t": (traj.t, "s")}
     for of, names in (("q", traj.q_names), ("v", traj.v_names), ("p", traj.v_names)):
@@ -132,7 +137,40 @@ def columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
     for k, name in enumerate(distinct(traj.constraint_names)):
         found[f"constraint.{name}"] = traj.constraint[:, k], UNITS["constraint"]
         found[f"multiplier.{name}"] = traj.multipliers[:, k], UNITS["multiplier"]
+    for name in () if traj.contacts is None else traj.contacts.touching:
+        for what, rows, unit in (("force", traj.contact_wrench(name)[:, 3:], "N"),
+                                 ("center", traj.center_of_pressure(name), "m")):  # fmt: skip
+            found |= {f"contact.{name}.{what}.{axis}": (x, unit) for axis, x in zip("xyz", rows.T, strict=True)}
     return found
+
+
+def contact_columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:
+    """Return the columns of the contacts, one row each, with their units; "" for texts.
+
+    Parameters
+    ----------
+    traj : Trajectory
+
+    Returns
+    -------
+    dict of str to ((n,) array, str)
+        ``t``, when the impulse acts, ``record``, ``a`` and ``b``, the two that touch, ``point.x`` to ``.z``, where it
+        acts on a, ``normal.x``, ``impulse.x``, ``force.x``, ``slip.x`` and so on, and ``gap``, where the step ended. Of
+        limits of joints impulse and force are of the joint and have one number.
+
+    Raises
+    ------
+    InputError
+        If nothing may touch.
+    """
+    log = traj._contact_log()
+    found: dict[str, tuple[np.ndarray, str]] = {"t": (traj.t[log.record] - log.dt, "s"), "record": (log.record, "1")}
+    for name, k in (("a", 0), ("b", 1)):
+        found[name] = np.array([pair[k] for pair in log.names], dtype=str)[log.number], ""
+    rows = {name: getattr(log, name) for name in CONTACT if name != "point"} | {"point": log.point_a}
+    for name, unit in CONTACT.items():
+        found |= {f"{name}.{axis}": (rows[name][:, k], unit) for k, axis in enumerate("xyz")}
+    return found | {"gap": (log.gap, "m")}
 
 
 def made(traj: Recording) -> dict[str, Any]:

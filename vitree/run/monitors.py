@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,10 @@ import numpy as np
 from vitree.arguments import several
 from vitree.errors import UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
-from vitree.model.system import System
+from vitree.model.lower import contact_names
+from vitree.model.model import Model
+from vitree.model.pushed import Nodes, kicks_of, least_gaps, places_of, signed
+from vitree.results.contacts import ContactLog
 from vitree.results.units import CERTIFICATE
 from vitree.wording import Argument
 
@@ -26,6 +31,10 @@ MONITORS = {
                                       "share of the most that is certified; NaN where it is not asked for"),
     "drive_forces": (None, "mean forces of the drives in the step, of `model.drives` [N or N m]; NaN with methods that "
                            "take forces at their stages: `model.drive_forces` gives those"),
+    "gap": (0, "least gap of all that may touch, at the step's end [m]; negative in penetration, NaN if nothing may"),
+    "contact_work": (0, "work of the step's contacts and limits: the jump of the kinetic energy where it starts [J]"),
+    "momentum_balance": (6, "change of the momentum, angular about the world's origin and linear, less the impulses of "
+                            "gravity and of contacts with the ground: zero where nothing else acts on the whole"),
 }
 
 
@@ -54,7 +63,7 @@ class Monitors:
     Parameters
     ----------
     names : names of MONITORS, or one
-    model : System
+    integrator : Integrator
     steps : int
 
     Raises
@@ -62,18 +71,24 @@ class Monitors:
     UnknownNameError
     """
 
-    def __init__(self, names: str | Iterable[str], model: System, steps: int):
+    def __init__(self, names: str | Iterable[str], integrator: Integrator, steps: int):
         self.names = monitors_of(names)
-        self.model, self.done = model, 0
-        self.arrays = {"t": np.empty(steps)}
+        self.model: Any = integrator.model
+        self.done = 0
+        #: the state where the next step begins, and the contacts that pushed in the step before
+        self._start: tuple[np.ndarray, np.ndarray]
+        self._pushed = np.zeros(0, int)
+        self.arrays = {"t": np.empty(steps)} if self.names else {}
+        model = self.model
         drives = len(getattr(model, "drives", ()))
         for name in self.names:
             columns = MONITORS[name][0]
             self.arrays[name] = np.empty(steps if columns == 0 else (steps, drives if columns is None else columns))
         self.watched = np.empty((0, WATCHED + drives))
 
-    def rows_for(self, records: Records, count: int) -> Records:
-        """Room for ``count`` states, as ``records`` have them."""
+    def rows_for(self, integrator: Integrator, records: Records, count: int) -> Records:
+        """Room for ``count`` states, as ``records`` have them; the steps go on from the integrator's."""
+        self._start = integrator.state()
         self.watched = np.full((count, self.watched.shape[1]), np.nan)
         kept = {name: getattr(records, name) for name in COLUMNS}
         columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
@@ -83,7 +98,7 @@ class Monitors:
         """Keep the first ``every.rows`` states, and copy each ``stride``-th to ``records``."""
         n, model = every.rows, self.model
         here = slice(self.done, self.done + n)
-        if here.stop > len(self.arrays["t"]):
+        if self.names and here.stop > len(self.arrays["t"]):
             self._grow(max(here.stop, 3 * len(self.arrays["t"]) // 2))
         simple = {name: getattr(every, name) for name in ("t", "residual", "iterations")}
         simple["contraction"], simple["certificate"] = self.watched[:, 0], self.watched[:, 1:WATCHED]
@@ -100,6 +115,14 @@ class Monitors:
         if n and "constraint" in self.names:
             self.arrays["constraint"][here] = np.abs(model.constraint_errors(every.q[:n])).max(axis=1, initial=0.0)
         kept = np.arange(stride - 1 - self.done % stride, n, stride)
+        steps = _Steps(self, integrator, every) if n else None
+        if steps is not None:
+            for name in ("gap", "contact_work", "momentum_balance"):
+                if name in self.names:
+                    self.arrays[name][here] = getattr(steps, name)()
+            if steps.touches and stride > 1:
+                records.starts.append(steps.starts(kept, records.rows))
+            self._start, self._pushed = steps.end()
         self.done += n
         to = slice(records.rows, records.rows + len(kept))
         for name in COLUMNS:
@@ -120,3 +143,75 @@ class Monitors:
     def kept(self) -> dict[str, np.ndarray]:
         """Return the arrays of all steps so far, with the times."""
         return {name: rows[: self.done] for name, rows in self.arrays.items()}
+
+
+class _Steps:
+    """Steps from one state to the next, and their contacts.
+
+    Parameters
+    ----------
+    of : Monitors
+        Which know where the first begins.
+    integrator : Integrator
+    every : Records
+        The ends of the steps.
+    """
+
+    def __init__(self, of: Monitors, integrator: Integrator, every: Records):
+        n, self.model, self.integrator = every.rows, of.model, integrator
+        self.touches = isinstance(of.model, Model) and of.model.touches
+        self.q, self.x = (np.vstack([one, rows[:n]]) for one, rows in zip(of._start, (every.q, every.x), strict=True))
+        self.t = np.concatenate([every.t[:1] - integrator.dt, every.t[:n]])
+        self.rows = signed(of.model, every.contacts) if self.touches else every.contacts
+        at, self.number = self.rows[:, 0].astype(int), self.rows[:, 1].astype(int)
+        before = [np.column_stack([np.zeros(len(of._pushed), int), of._pushed]), np.column_stack([at + 1, self.number])]
+        self.nodes = Nodes(self.q, at, np.concatenate(before))
+
+    def end(self) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        """The last state, and the contacts that pushed in the last step."""
+        last = len(self.q) - 1
+        return (self.q[last].copy(), self.x[last].copy()), self.number[self.nodes.at == last - 1]
+
+    def starts(self, kept: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the steps ``kept`` begin, as ``Records.starts`` has it; they lead to rows from the ``first`` on."""
+        before = self.nodes.before[np.isin(self.nodes.before[:, 0], kept)]
+        row = first + np.searchsorted(kept, before[:, 0])
+        return first + np.arange(len(kept)), self.q[kept], np.column_stack([row, before[:, 1]])
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        return places_of(self.model, self.number, self.nodes)
+
+    @cached_property
+    def velocities(self) -> np.ndarray:
+        """Of the states' momenta, before contacts act."""
+        return self.integrator.velocities(self.t, self.q, self.x)
+
+    def gap(self) -> np.ndarray:
+        return least_gaps(self.model, self.q[1:]) if self.touches else np.full(len(self.q) - 1, np.nan)
+
+    def contact_work(self) -> np.ndarray:
+        """lam . J (v1 + v1+)/2."""
+        work, some = np.zeros(len(self.q) - 1), np.unique(self.nodes.at)
+        if len(some):
+            kicks = kicks_of(self.model, self.number, self.rows[:, 2:5], self.places, self.nodes)[some]
+            after = self.integrator.velocities(self.t[some], self.q[some], self.x[some] + kicks)
+            work[some] = 0.5 * ((self.velocities[some] + after) * kicks).sum(axis=1)
+        return work
+
+    def momentum_balance(self) -> np.ndarray:
+        """Gravity acts on the middle of the nodes' centres of mass, or on that of the middle configuration."""
+        model, midpoint = self.model, self.integrator.name == "midpoint"
+        found = model.energies(self.q, self.velocities)
+        c = 0.5 * (found[:-1, 8:] + found[1:, 8:])
+        if midpoint:
+            half = [model.integrate(a, 0.5 * model.difference(a, b)) for a, b in pairwise(self.q)]
+            c = model.energies(np.array(half), self.velocities[1:])[:, 8:]
+        h, dt = np.diff(self.t), self.integrator.dt
+        h = np.where(np.abs(h - dt) < 1e-6 * dt, dt, h)  # without the rounding of times
+        weight = float(model.total_mass) * h[:, None] * np.asarray(model.gravity)
+        change = np.diff(found[:, 2:8], axis=0) - np.hstack([np.cross(c, weight), weight])
+        if self.touches:
+            log = ContactLog(self.rows, tuple(contact_names(model.flat, model.contact_candidates)), self.places, 1.0)
+            change -= log.wrench(len(change))
+        return change

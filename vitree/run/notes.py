@@ -9,6 +9,7 @@ import numpy as np
 from vitree.model.model import Model
 from vitree.model.stiffness import spring_rate
 from vitree.model.system import System, freedom_of
+from vitree.run.oddities import OF_LIMITS
 from vitree.run.trajectory import Trajectory
 
 
@@ -73,7 +74,10 @@ def failure_notes(reasons: Iterable[str | None]) -> list[str]:
 
 
 def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
-    """Return the warnings of runs by (label, dt): their first sentences behind the runs, the others once below them."""
+    """Return the warnings of runs by (label, dt): their first sentences behind the runs, the others once below them.
+
+    Of limits of joints, which all runs of a motion pass alike, the first is one for all.
+    """
     told: dict[str, dict[str, list[str]]] = {}
     for (label, dt), run in runs.items():
         for text in run.warnings:
@@ -81,6 +85,12 @@ def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:
             told.setdefault(others, {}).setdefault(first + stop.strip(), []).append(f"{label}, dt = {dt:g} s")
     notes: list[str] = []
     for others, firsts in told.items():
+        if others == OF_LIMITS:
+            first, (label, *_) = next(iter(firsts.items()))
+            alike = sum(map(len, firsts.values())) - 1
+            more = f" and {alike} more run{'s' * (alike > 1)}" if alike else ""
+            notes.append(f"In {label}{more}: {first} {others}")
+            continue
         notes += ["; ".join(names) + ": " + first for first, names in firsts.items()]
         notes += [others] if others else []
     return notes

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from vitree.model.model import Model
+
+#: How far a joint may be beyond a limit without a word [m or rad], and how many joints are named.
+BEYOND, NAMED = 1e-9, 6
+#: What a warning of limits says in the end.
+OF_LIMITS = 'Limits hold with limits="enforce" of load_urdf or of a tree; with limits="ignore" a run says nothing.'
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 
@@ -39,3 +46,32 @@ def energy_warnings(energies: np.ndarray, stiff: Callable[[], bool]) -> list[str
         f"{kinetic.max():.3g} J, though nothing drives or damps the motion. The steps are too long for it: use a "
         "smaller dt" + (', or springs="averaged", which solves for the springs.' if stiff() else ".")
     ]
+
+
+def beyond_limits(model: Any, q: np.ndarray) -> np.ndarray | None:
+    """Return how far configurations (n, nq) are beyond ``model.limited``, (n, k) [m or rad]; None if none is."""
+    limited = model.limited if isinstance(model, Model) else None
+    if limited is None:
+        return None
+    x = q[:, limited.place]
+    beyond = np.maximum(x - limited.upper, limited.lower - x)
+    return beyond if (beyond > BEYOND).any() else None
+
+
+def limit_warnings(model: Any, t: np.ndarray, q: np.ndarray) -> list[str]:
+    """Say which joints are beyond their limits at the records: by how much at most, and when [s] for the first time."""
+    beyond = beyond_limits(model, q)
+    if beyond is None:
+        return []
+    limited, most, first = model.limited, beyond.max(axis=0), (beyond > BEYOND).argmax(axis=0)
+    share = most / np.maximum(limited.upper - limited.lower, BEYOND)  # of the way that it has, if that ends
+    worst = [k for k in np.lexsort((-most, -share)).tolist() if most[k] > BEYOND]
+    parts = []
+    for k in worst[:NAMED]:
+        high = q[beyond[:, k].argmax(), limited.place[k]] > limited.upper[k]
+        bound, unit = (limited.upper if high else limited.lower)[k], limited.units[k]
+        when = f"first at t = {t[first[k]]:.6g} s" if first[k] else "from the start"
+        parts.append(f'"{limited.names[k]}" passes {bound:.6g} {unit} by {most[k]:.3g} {unit}, {when}')
+    count, more = len(worst), f"; and {len(worst) - NAMED} more" if len(worst) > NAMED else ""
+    return [f"{count} joint{' passes its limit' if count == 1 else 's pass their limits'}: {'; '.join(parts)}{more}. "
+            + OF_LIMITS]  # fmt: skip

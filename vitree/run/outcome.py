@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,32 @@ from vitree.integrators.base import FEW_ROWS, Records
 from vitree.integrators.compiled import ORDINARY, checkpoint_of
 from vitree.model.lower import contact_names
 from vitree.model.model import Model
+from vitree.model.pushed import Nodes, places_of, signed
 from vitree.model.stiffness import spring_rate
 from vitree.results.contacts import ContactLog
 from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import energy_warnings, halving_warnings
+from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings
 from vitree.run.trajectory import Trajectory
 
 core = scalar()
+
+
+def nodes_of(records: Records, record: np.ndarray, number: np.ndarray, dt: float) -> Nodes:
+    """Return where the contacts of records act: at the rows before, if a step is between, or where ``starts`` say."""
+    if records.starts:
+        rows, q, before = (np.concatenate(x) for x in zip(*records.starts, strict=True))
+        order = np.argsort(rows, kind="stable")
+
+        def node(row: np.ndarray) -> np.ndarray:
+            at = np.minimum(np.searchsorted(rows[order], row), len(rows) - 1)
+            return np.where(rows[order[at]] == row, order[at], -1)
+
+        return Nodes(q, node(record), np.column_stack([node(before[:, 0]), before[:, 1]]))
+    one = records.t[record] - records.t[record - 1] < 1.5 * dt
+    return Nodes(records.q, np.where(one, record - 1, -1), np.column_stack([record, number]))
 
 
 class Outcome:
@@ -105,7 +122,14 @@ class Outcome:
         model: Any = self.system
         if not (isinstance(model, Model) and model.touches):
             return None
-        return ContactLog(self.records.contacts, tuple(contact_names(model.flat, model.contact_candidates)))
+        records, schedule = self.records, self._of_steps[0]
+        rows, dt = signed(model, records.contacts), schedule.dt
+        record, number = rows[:, 0].astype(int), rows[:, 1].astype(int)
+        nodes = nodes_of(records, record, number, dt if schedule.spans is None else float(schedule.spans.max()))
+        if schedule.spans is not None:
+            dt = schedule.spans[self._of_steps[1] * record - 1]
+        names = tuple(contact_names(model.flat, model.contact_candidates))
+        return ContactLog(rows, names, partial(places_of, model, number, nodes), dt, nodes)
 
     # ---- states -----------------------------------------------------------------------------------
 
@@ -201,7 +225,8 @@ class Outcome:
     def _warnings(self) -> list[str]:
         odd = halving_warnings(self.halved, self.between, self.steps)
         keeps = self._keeps_energy and self.system.conservative
-        return odd + (energy_warnings(self.energies, self._has_stiff_springs) if keeps else [])
+        odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
+        return odd + limit_warnings(self.system, self.records.t, self.records.q)
 
     def _has_stiff_springs(self) -> bool:
         """Whether springs that steps take at their nodes are too fast for them at the start."""

@@ -137,7 +137,9 @@ def _started(integrator: Integrator, given: RunArguments, schedule: Schedule) ->
     """Set the integrator's state, plan its steps, and return room for the records and monitors."""
     monitors = monitors_of(given.monitors)
     records = begun(integrator, given, schedule, schedule.steps // given.every)
-    return records, Monitors(monitors, integrator.model, schedule.steps) if monitors else None
+    # the steps that lead to records begin between them: what touches is known there
+    between = given.every > 1 and isinstance(integrator.model, Model) and integrator.model.touches
+    return records, Monitors(monitors, integrator, schedule.steps) if monitors or between else None
 
 
 def begun(integrator: Integrator, given: RunArguments, schedule: Schedule, rows: int) -> Records:

@@ -177,6 +177,12 @@ class Simulation:
         self._most, self._first_step = integrator.lasts(), integrator.steps
         self._windowed = bool(integrator.motion.names) and self._most is None
         self._between = Between(integrator, integrator.t0, self._held, tuple(given.pushes), given.resume)
+        self._touching = bool(getattr(integrator, "touches_here", False))
+        if self._touching:
+            integrator.stepper.log_contacts(True)
+        #: steps taken, configuration, and what pushed, where the last step began, if that is between records
+        self._node: tuple[int, np.ndarray, np.ndarray] | None = None
+        self._restored = integrator.steps
         self._views.forget()
         self._act_at_first()
         if self._every:
@@ -367,9 +373,22 @@ class Simulation:
             return
         while count > 0:
             many = min(count, self._every - (integrator.steps - self._first_step) % self._every)
-            integrator.advance(many)
+            if self._touching and self._every > 1 and (integrator.steps + many - self._first_step) % self._every == 0:
+                if many > 1:
+                    integrator.advance(many - 1)
+                self._node = self._here()
+                integrator.advance(1)
+            else:
+                integrator.advance(many)
             self._note()
             count -= many
+
+    def _here(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """Steps taken, the configuration (1, nq), and the numbers of the contacts that pushed in the last step."""
+        integrator: Any = self._integrator
+        row = Records.room(1, *(x.shape[1] for x in (self._records.q, self._records.x, self._records.multipliers)))
+        integrator.stepper.row(row, 0)
+        return integrator.steps, row.q, integrator.stepper.take_contacts()[:, 1].astype(int)
 
     def _note(self) -> None:
         """Record the state, if its step is to be recorded."""
@@ -473,6 +492,7 @@ class Simulation:
             self._integrator.go_back(before)
             raise InputError(f"the saved state is damaged: {told(error)}") from None
         views.torque[:], views.inputs[:] = torque, inputs
+        self._restored, self._node = self._integrator.steps, None
         self._views.forget()
 
     # ---- blows ------------------------------------------------------------------------------------------
@@ -507,6 +527,13 @@ class Simulation:
             records.grow(max(ROOM, 2 * k))
         records.rows = k
         write_row(integrator, records, 1, 0)
+        if self._touching:
+            touched = integrator.stepper.take_contacts()
+            # a state that was restored does not know the step that led to it
+            records.touched.append(touched if integrator.steps != self._restored else touched[:0])
+            if self._node is not None and self._node[0] == integrator.steps - 1:
+                _, q, pushed = self._node
+                records.starts.append((np.array([k]), q, np.column_stack([np.full_like(pushed, k), pushed])))
         if records.multipliers.shape[1] and not integrator.uses_momentum:
             t, q, v = integrator.look()
             records.multipliers[k] = integrator.multipliers_at(t, q, v)

@@ -75,8 +75,13 @@ class Trajectory(Recording):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was odd about the run, in sentences: steps taken in halves, energy that changes too much."""
+        """What was odd about the run, in sentences: steps taken in halves, too much energy, limits of joints passed."""
         return tuple(self.settings.get("warnings", ()))
+
+    def __repr__(self) -> str:
+        count = len(self.warnings)
+        told = f", {count} warning{'s' * (count > 1)}: .warnings>" if count else ">"
+        return super().__repr__().removesuffix(">") + told
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all attributes; for a system that cannot be pickled, the facts that a file keeps about it."""
@@ -119,11 +124,11 @@ class Trajectory(Recording):
 
     # ---- for other programs, and pictures ---------------------------------------------------------
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the records as one table; see :func:`vitree.results.export.to_pandas`."""
+    def to_pandas(self, contacts: bool = False) -> pandas.DataFrame:
+        """Return the records, or the contacts, as one table; see :func:`vitree.results.export.to_pandas`."""
         from vitree.results import export
 
-        return export.to_pandas(self)
+        return export.to_pandas(self, contacts)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset with named dimensions and units; see :func:`vitree.results.export.to_xarray`."""
@@ -137,11 +142,11 @@ class Trajectory(Recording):
 
         return export.to_netcdf(self, path)
 
-    def to_csv(self, path: str | os.PathLike) -> Path:
-        """Write the records as text in columns; see :func:`vitree.results.export.to_csv`."""
+    def to_csv(self, path: str | os.PathLike, contacts: bool = False) -> Path:
+        """Write the records, or the contacts, as text in columns; see :func:`vitree.results.export.to_csv`."""
         from vitree.results import export
 
-        return export.to_csv(self, path)
+        return export.to_csv(self, path, contacts)
 
     def to_mcap(self, path: str | os.PathLike) -> Path:
         """Write an MCAP file for Foxglove; see :func:`vitree.results.mcap.to_mcap`."""
@@ -156,7 +161,7 @@ class Trajectory(Recording):
         ----------
         what : str
             A name of ``vitree.plot.PLOTS``: energy, energy_error, momentum, coordinates, phase, constraint, iterations,
-            residual.
+            residual, contact_forces, gap, center_of_pressure.
         path : path, optional
             File to write (.png, .pdf, .svg ...); see :func:`vitree.plot.save`.
         **options

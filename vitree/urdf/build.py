@@ -240,7 +240,7 @@ class Builder:
         found = ((name, self._mimic(joint)) for name, joint in self._of(*ONE_COORDINATE).items())
         return [(name, mimic) for name, mimic in found if mimic is not None and mimic[0] in self.joints]
 
-    def note(self, mimic: str, rotors: Collection[str]) -> None:
+    def note(self, mimic: str, rotors: Collection[str], limits: str) -> None:
         """Note in the report how joints and limits were read; ``rotors`` are joints with rotors in the file."""
         follow = {
             "reduced": "mimic joints follow, without a coordinate of their own",
@@ -258,7 +258,11 @@ class Builder:
             if names:
                 self.file.say(rule, f"{text}: {listed(names)}")
         if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
-            self.file.say("limits", "joint limits are kept as data, not enforced")
+            self.file.say("limits", {
+                "report": "joint limits: a run that passes one says so, and nothing holds them",
+                "enforce": "joint limits are enforced",
+                "ignore": "joint limits are kept as data",
+            }[limits])  # fmt: skip
         read = {"transmission"} if rotors else set()
         others = {node.tag for node in self.file.root if node.tag in EXTENSIONS} - read
         if others:

@@ -163,7 +163,7 @@ def load_urdf(
         boxes, points on the rims of cylinders, and corners of the convex hulls of meshes. A mesh that cannot be read is
         then an error. Without a ground nothing touches.
     limits : {"report", "enforce", "ignore"}
-        How to treat limits of joints: a run that passes one says so, they hold, or nothing.
+        How to treat limits of joints: a run that passes one says so in ``traj.warnings``; they hold; or nothing.
     hull_points : int
         Points of the convex hull of a mesh that touch, at most. The note "contact-points" of the report says how far
         the others are outside of their hull.
@@ -196,7 +196,7 @@ def load_urdf(
     Notes
     -----
     A file in which a joint moves no mass loads for its kinematics; functions that need accelerations raise. Joint
-    damping, friction and armature are simulated. Limits are kept as data (``model.joints``), and limits of effort cut
+    damping, friction and armature are simulated. All limits are data, too (``model.joints``). Limits of effort cut
     torques on request (``simulate(effort_limits=True)``). A joint that mimics a joint that is not in the file moves on
     its own. Coordinates are in the order of the joints, depth first and in the order of the file.
 
@@ -359,7 +359,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
         file.stop()
         tree.contact(options.ground, contacts)
     tree.limits = options.limits
-    builder.note(options.mimic, rotors)
+    builder.note(options.mimic, rotors, options.limits)
     tree.report = file.report()
     return file, tree, joints
 

@@ -182,7 +182,7 @@ RULES: dict[str, Rule] = {
     "mimic-joints": Rule("note", "Joints with <mimic> follow, or move on their own: the note says which.", ""),
     "rotors": Rule("note", "Rotor inertias of transmissions, times reduction^2, are armature of joints.", ""),
     "contact-points": Rule("note", "With ground=: <collision> shapes touch the ground by points.", ""),
-    "limits": Rule("note", "Limits are kept as data.", ""),
+    "limits": Rule("note", "How limits of joints are treated, as `limits=` says.", ""),
     "mesh-missing": Rule("note", "A mesh is not found; its name is kept as it is.", ""),
     "extension": Rule("note", "Elements of other tools are ignored.", ""),
     "more-findings": Rule("note", "There are more findings than are listed.", ""),

@@ -14,6 +14,7 @@ import numpy as np
 from vitree.arguments import path_of, plain_scalar
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
+from vitree.mechanism.contacts import NoContact
 from vitree.mechanism.flat import Flat, Geometry
 from vitree.model.model import Model
 from vitree.spatial.rotations import rotation_about
@@ -38,7 +39,7 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
 
     The file reads back to the same dynamics, links, frames, limits and shapes. Poses of links and
     joints are rounded to 14 decimals; masses, inertias, limits and sizes are exact. A model that was
-    read from such a file is written as the same text.
+    read from such a file is written as the same text. A ground is no part of a file.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
     path : path, optional
         The file is replaced only when the whole text is written.
     lossy : bool
-        Whether to leave out the parts that URDF cannot express, instead of refusing: loads, constraints
-        other than couplings of two joints, prescribed motion, and damping, friction and limits of
-        free joints.
+        Whether to leave out the parts that URDF cannot express, instead of refusing: contacts that are no
+        <collision> shapes, loads, constraints other than couplings of two joints, prescribed motion, and
+        damping, friction and limits of free joints.
 
     Returns
     -------
@@ -127,7 +128,13 @@ def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> Non
             resisted[joint.v_slice].any() or np.isfinite((joint.lower, joint.upper, joint.velocity, joint.effort)).any()
         )
     ]
+    shaped = {shape.frame for shape in flat.geometry if shape.role == "collision"}
+    contacts = [
+        each.name for each in flat.contacts
+        if isinstance(each, NoContact) or each.points is not None or each.frame not in shaped
+    ]  # fmt: skip
     losses = {
+        "contacts": contacts,
         "loads": [load.name for load in flat.loads],
         "constraints": constraints,
         "prescribed motion": [joint.name for joint in flat.joints if flat.kinematic[joint.v_slice].any()],

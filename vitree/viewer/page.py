@@ -14,6 +14,7 @@ from vitree.model.system import System, freedom_of
 from vitree.plot.parts import COLOURS
 from vitree.results.drawing import poses
 from vitree.viewer.dials import Dials
+from vitree.viewer.pushes import LENGTH
 from vitree.viewer.source import Run, check_playing, energies_of, range_of, span_of, title_of, what_to_show
 from vitree.viewer.stage import Cast, Stage, open_server, quiet, robot_on
 from vitree.wording import visible
@@ -71,7 +72,7 @@ def page_of(
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
             _record(recording, cast, speed)
-            panel = _panel_of_runs(shown, speed)
+            panel = _panel_of_runs(shown, speed, cast)
             lost = cast.missing
         with quiet():
             text = recording.as_html()
@@ -179,7 +180,7 @@ def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) 
     return _panel(title_of(system), html.escape(lines), {"begins": begins, "seconds": SWEEP * max(len(begins), 1)})
 
 
-def _panel_of_runs(runs: list[Run], speed: float) -> str:
+def _panel_of_runs(runs: list[Run], speed: float, cast: Cast) -> str:
     t0, t1 = span_of(runs)
     t, curves = energies_of(runs)
     low, high = range_of(curves)
@@ -201,5 +202,8 @@ def _panel_of_runs(runs: list[Run], speed: float) -> str:
         f'<svg viewBox="0 0 1000 410" preserveAspectRatio="none">{"".join(paths)}<line id="vitree-now" y1="0" y2="410" '
         f'stroke="#888" vector-effect="non-scaling-stroke"/></svg>{names}'
     )
+    if cast.pushes[0] is not None:
+        scale = cast.pushes[0].unit / (LENGTH * runs[0].film.drawing.extent)
+        plot += f"<div>arrows: forces of contacts, {scale:.3g} N a metre; the list of the scene hides them</div>"
     data = {"t0": t0, "speed": speed, "seconds": max((t1 - t0) / speed, 1e-3)}
     return _panel(title_of(runs), plot, data)

@@ -292,6 +292,9 @@ class _RunPage:
             stay = gui.add_checkbox("follow the first" if len(self.runs) > 1 else "follow", self.cast.follow)
             stay.on_update(lambda _: self._set(follow=bool(stay.value)))
             _toggles(gui, self.stages)
+            if any(pushes is not None for pushes in self.cast.pushes):
+                box = gui.add_checkbox("contact forces", True)
+                box.on_update(lambda _: self._set_forces(bool(box.value)))
         gui.add_markdown("  \n".join(_facts(run) for run in self.runs))
         _list_missing(gui, self.missing)
 
@@ -307,6 +310,11 @@ class _RunPage:
     def _set(self, **options) -> None:
         with self.lock:
             vars(self.cast).update(options)
+            self._show(self.time)
+
+    def _set_forces(self, shown: bool) -> None:
+        with self.lock:
+            _show_all(self.stages, "forces", shown)
             self._show(self.time)
 
     def _dragged(self, event) -> None:

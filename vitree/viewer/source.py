@@ -12,7 +12,7 @@ import numpy as np
 
 from vitree.errors import InputError
 from vitree.model.system import System
-from vitree.results.drawing import Drawing
+from vitree.results.drawing import Drawing, Surface
 from vitree.results.film import Film
 from vitree.results.filming import film_of
 from vitree.run.comparison import Comparison
@@ -203,12 +203,13 @@ def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float
 
 @dataclass(frozen=True)
 class View:
-    """Position and target of the camera, height of the ground, and size of the scene [m]."""
+    """Position and target of the camera, height of a ground that is drawn only, size of the scene [m], the ground."""
 
     position: tuple[float, ...]
     look_at: tuple[float, ...]
     ground: float
     size: float
+    surface: Surface
 
 
 def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
@@ -224,7 +225,8 @@ def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
     place = centre + 1.25 * reach * np.array([0.8, -1.0, 0.35])
     lowest = float(clouds[nearest][0, :, 2].min())
     ground = 0.0 if lowest > -1e-6 else lowest - 0.06 * extent
-    return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent)
+    surface = drawings[nearest].ground or Surface(((0.0, 0.0, 1.0, ground),))
+    return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent, surface)
 
 
 def view_of_runs(runs: list[Run], follow: bool) -> View:

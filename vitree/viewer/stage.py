@@ -16,19 +16,24 @@ from unittest import mock
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from vitree.errors import InputError, MissingExtraError
 from vitree.model.system import System
-from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, drawing_of, poses
+from vitree.results.drawing import DARK, PALETTE, PLAIN, WORLD, Drawing, Line, Shape, Surface, drawing_of, poses
+from vitree.spatial.rotations import turn_z_to
 from vitree.urdf.meshes import load_scene
 from vitree.urdf.paths import Resolved
 from vitree.viewer.dials import Dials
 from vitree.viewer.door import closed_to_strangers
+from vitree.viewer.pushes import pushes_of
 from vitree.viewer.source import Run, View, goes_far, span_of, travel_of, view_of, view_of_runs
 from vitree.wording import named, visible
 
 #: Colours (r, g, b) of lines.
 LINES = {"wire": (30, 30, 30), "spring": (0, 140, 100), "damper": (150, 80, 140), "slide": (160, 160, 160)}
+#: Colour (r, g, b) of forces of contacts.
+FORCE = (213, 94, 0)
 #: Turns of a spring, and straight segments of a turn.
 COILS, SEGMENTS = 8, 10
 #: Opacity of ghosts.
@@ -110,15 +115,74 @@ def quiet():
         yield
 
 
-def set_scene(server: Any, view: View) -> Any:
+def set_scene(server: Any, view: View) -> Floor:
     """Place the camera and the ground; return the ground."""
     server.initial_camera.position = view.position
     server.initial_camera.look_at = view.look_at
-    cell = cell_of(view)
-    return server.scene.add_grid(
-        "/ ground", position=(0.0, 0.0, view.ground), infinite_grid=True, cell_size=cell, section_size=10 * cell,
-        cell_color=(228, 228, 228), section_color=(205, 205, 205), fade_distance=30 * view.size,
-    )  # fmt: skip
+    return Floor(server.scene, view)
+
+
+class Floor:
+    """The ground in the scene: an endless grid, squares for further half-spaces, a mesh for heights."""
+
+    def __init__(self, scene: Any, view: View):
+        self.cell, surface = cell_of(view), view.surface
+        lines = {"cell_size": self.cell, "section_size": 10 * self.cell, "cell_color": (228, 228, 228),
+                 "section_color": (205, 205, 205), "fade_distance": 30 * view.size}  # fmt: skip
+        self.nodes: list[Any] = []
+        self.places: list[np.ndarray] = []
+        self.axes: list[np.ndarray | None] = []
+        for k, (*normal, d) in enumerate(surface.planes):
+            R = turn_z_to(np.array(normal))
+            at, endless = d * R[:, 2], k == 0 and not surface.heights
+            wide: dict[str, Any] = {"infinite_grid": True}
+            if not endless:  # the part of it that is nearest to the scene
+                near = np.array(view.look_at)
+                at = near + (d - near @ R[:, 2]) * R[:, 2]
+                wide = {"width": 6 * view.size, "height": 6 * view.size, "plane_opacity": 0.3}
+            turn = Rotation.from_matrix(R).as_quat()[[3, 0, 1, 2]]
+            node = scene.add_grid(f"/ ground{k or ''}", position=at, wxyz=turn, **lines, **wide)
+            self._add(node, at, R if endless else None)
+        if surface.heights:
+            vertices, faces = _mesh_of(surface)
+            mesh = scene.add_mesh_simple("/ ground of heights", vertices, faces, color=(214, 212, 205), side="double",
+                                         flat_shading=False, cast_shadow=False)  # fmt: skip
+            self._add(mesh, np.zeros(3), None)
+
+    def _add(self, node: Any, at: np.ndarray, axes: np.ndarray | None) -> None:
+        self.nodes.append(node)
+        self.places.append(at)
+        self.axes.append(axes)
+
+    @property
+    def position(self) -> tuple[float, ...]:
+        """Where the first part is (3,) [m]."""
+        return tuple(self.nodes[0].position)
+
+    def move(self, to: np.ndarray) -> None:
+        """Move the ground by (3,) [m]; an endless grid looks the same after each section."""
+        section = 10 * self.cell
+        for node, at, R in zip(self.nodes, self.places, self.axes, strict=True):
+            shift = to
+            if R is not None:
+                along = R.T @ to
+                shift = R @ (*np.fmod(along[:2], section), along[2])
+            x, y, z = (float(value) for value in at + shift)
+            if tuple(node.position) != (x, y, z):
+                node.position = (x, y, z)
+
+
+def _mesh_of(surface: Surface) -> tuple[np.ndarray, np.ndarray]:
+    """The vertices (n, 3) [m] and triangles (m, 3) of heights."""
+    z = np.array(surface.heights)
+    i, j = np.indices(z.shape)
+    (x0, y0), (dx, dy) = surface.origin, surface.spacing
+    vertices = np.stack([x0 + dx * i, y0 + dy * j, z], axis=-1).reshape(-1, 3)
+    corner = (i * z.shape[1] + j)[:-1, :-1].ravel()
+    right, up = z.shape[1], 1
+    faces = np.concatenate([np.column_stack([corner, corner + right, corner + right + up]),
+                            np.column_stack([corner, corner + right + up, corner + up])])  # fmt: skip
+    return vertices.astype(np.float32), faces
 
 
 def cell_of(view: View) -> float:
@@ -149,20 +213,19 @@ class Cast:
             ghost = (*PALETTE[(k - 1) % len(PALETTE)][:3], GHOST) if k else None
             name = f"{k + 1} {run.label}" if len(runs) > 1 else run.trajectory.model_name
             self.stages.append(Stage(server.scene, name, run.film.drawing, ghost, run.meshes))
+        self.pushes = [pushes_of(run) for run in runs]
         self.missing = sorted({line for stage in self.stages for line in stage.missing})
         self.show(span_of(runs)[0])
 
     def show(self, t: float) -> None:
         """Show a time [s]."""
         travel = travel_of(self.runs[0], t) if self.follow else np.zeros(3)
-        # An endless grid looks the same after each section.
-        section = 10 * cell_of(self.view)
-        x, y, z = (float(value) for value in (*-np.fmod(travel[:2], section), self.view.ground - travel[2]))
-        if tuple(self.ground.position) != (x, y, z):
-            self.ground.position = (x, y, z)
-        for k, (run, stage) in enumerate(zip(self.runs, self.stages, strict=True)):
+        self.ground.move(-travel)
+        for k, (run, stage, pushes) in enumerate(zip(self.runs, self.stages, self.pushes, strict=True)):
             stage.move(np.array([0.0, k * self.spread, 0.0]) - travel)
             stage.place(run.film.at(t))
+            if pushes is not None:
+                stage.push(pushes.arrows(t, run.film.drawing.extent))
 
 
 class Stage:
@@ -213,6 +276,7 @@ class Stage:
             )  # fmt: skip
         self.axes = self._add_frames(scene)
         self.masses = self._add_masses(scene)
+        self._scene, self.forces, self.forces_shown = scene, None, True
         self._last: np.ndarray | None = None
 
     def move(self, to: np.ndarray) -> None:
@@ -232,10 +296,32 @@ class Stage:
             self.lines.points = self._segments(poses)
         self._last = np.array(poses)
 
-    def show(self, *, visible: bool | None = None, frames: bool | None = None, masses: bool | None = None) -> None:
-        """Show or hide the whole drawing, its frames or its centres of mass."""
+    def push(self, arrows: np.ndarray) -> None:
+        """Show forces as arrows (k, 2, 3) [m] from their points to their heads."""
+        arrows = np.asarray(arrows, dtype=np.float32)
+        size = self.drawing.extent
+        if self.forces is None:
+            if not len(arrows):
+                return
+            self.forces = self._scene.add_arrows(
+                f"{self.path}/contact forces", arrows, FORCE, shaft_radius=0.006 * size, head_radius=0.015 * size,
+                head_length=0.04 * size, visible=self.forces_shown,
+            )  # fmt: skip
+            return
+        if len(arrows) and not np.array_equal(self.forces.points, arrows):
+            self.forces.points = arrows
+        if self.forces.visible != (shown := self.forces_shown and len(arrows) > 0):
+            self.forces.visible = shown
+
+    def show(self, *, visible: bool | None = None, frames: bool | None = None, masses: bool | None = None,
+             forces: bool | None = None) -> None:  # fmt: skip
+        """Show or hide the whole drawing, its frames, its centres of mass or forces of contacts."""
         if visible is not None:
             self.root.visible = visible
+        if forces is not None:
+            self.forces_shown = forces
+            if self.forces is not None:
+                self.forces.visible = forces
         for nodes, wanted in ((self.axes, frames), (self.masses, masses)):
             if wanted is not None:
                 for node in nodes:

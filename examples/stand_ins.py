@@ -1,0 +1,77 @@
+"""Robots on the ground: of the package example-robot-data, simpler ones for where it is not installed, and a walker."""
+
+from pathlib import Path
+
+import numpy as np
+
+import vitree as vt
+
+#: Talos with its knees bent [rad].
+HALF_SITTING = {f"leg_{side}_{k}_joint": angle for side in ("left", "right")
+                for k, angle in ((3, -0.411), (4, 0.859), (5, -0.448))}  # fmt: skip
+HALF_SITTING |= {"arm_left_2_joint": 0.173, "arm_right_2_joint": -0.173, "arm_left_4_joint": -0.525,
+                 "arm_right_4_joint": -0.525}  # fmt: skip
+STRONG, WEAK = (1500, 60), (200, 10)  # kp [N m/rad], kd [N m s/rad]
+#: Hips, thighs and legs of the Go2: where they begin, and how long they are [m].
+REACH, WIDTH, OFFSET, LEG, BALL = 0.193, 0.0465, 0.0955, 0.213, 0.022
+
+
+def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, float]]:
+    """Return Talos on its soles, or the human figure, with drives; the names of the soles; a posture [rad]."""
+    try:
+        tree = vt.read_urdf(vt.find_robot("talos_full_v2_box"), base="free")
+        soles, strong, posture = ("left_sole_link", "right_sole_link"), ("leg_*", "torso_*"), HALF_SITTING
+        corners = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
+    except vt.UnknownNameError:
+        tree = vt.read_urdf(vt.find_robot("human"), base="free")
+        soles, strong, posture = ("left_foot", "right_foot"), ("*_hip_*", "*_knee_*", "*_ankle_*", "lumbar_*"), {}
+        corners = [(x, y, -0.032) for x in (-0.06, 0.198) for y in (-0.045, 0.045)]
+    tree.contact(ground, [vt.Contact(sole, points=corners) for sole in soles])
+    return tree.compile().with_drives(dict.fromkeys(strong, STRONG) | {"*": WEAK}), soles, posture
+
+
+def figure(ground: vt.Ground) -> vt.Model:
+    """Return the human figure, all of which touches the ground, with joints that stop at their limits."""
+    text = Path(vt.find_robot("human")).read_text()
+    if "<collision" not in text:
+        text = text.replace("visual>", "collision>")
+    return vt.load_urdf(text, base="free", ground=ground, limits="enforce")
+
+
+def quadruped(ground: vt.Ground) -> vt.Model:
+    """Return the Go2 on the balls of its feet, or a robot of its size, with joints of the same names."""
+    try:
+        tree = vt.read_urdf(vt.find_robot("go2"), base="free")
+    except vt.UnknownNameError:
+        tree = vt.Tree("quadruped")
+        trunk = tree.world.add(vt.free("root_joint"), vt.body("base", 7.0, (0.025, 0.1, 0.11)))
+        for name, x, y in (("FL", 1, 1), ("FR", 1, -1), ("RL", -1, 1), ("RR", -1, -1)):
+            hip = trunk.add(vt.tx(x * REACH), vt.ty(y * WIDTH), vt.rx(f"{name}_hip_joint"),
+                            vt.body(f"{name}_hip", 0.7, (5e-4, 9e-4, 6e-4)))  # fmt: skip
+            thigh = hip.add(vt.ty(y * OFFSET), vt.ry(f"{name}_thigh_joint"), vt.tz(-0.03),
+                            vt.body(f"{name}_thigh", 1.2, (6e-3, 6e-3, 1e-3)))  # fmt: skip
+            calf = thigh.add(vt.tz(0.03 - LEG), vt.ry(f"{name}_calf_joint"), vt.tz(-0.1),
+                             vt.body(f"{name}_calf", 0.2, (1.5e-3, 1.5e-3, 4e-5)))  # fmt: skip
+            calf.add(vt.tz(0.1 - LEG), vt.frame(f"{name}_foot"))
+    feet = [f"{end}{side}_foot" for end in "FR" for side in "LR"]
+    tree.contact(ground, [vt.Contact(foot, shapes=[vt.Sphere(BALL)]) for foot in feet])
+    return tree.compile()
+
+
+def passive_walker(slope: float, foot: float, touching: str) -> vt.Model:
+    """Return two legs of length 1 under a hip of mass 1, with ``foot`` of mass each, on a slope along x [rad].
+
+    Feet are "a" and "b"; those of ``touching`` touch the ground. Gravity is 1. Coordinates are x and z of the hip and
+    the angles of the legs.
+    """
+    tree = vt.Tree("walker", gravity=(np.sin(slope), 0.0, -np.cos(slope)))
+    hip = tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("hip", 1.0))
+    for name in "ab":
+        hip.add(vt.ry(f"leg {name}"), vt.tz(-1.0), vt.body(name, foot))
+    tree.contact(vt.Ground(friction=2.0), [vt.Contact(name) for name in touching])
+    return tree.compile()
+
+
+def pivot(angle: float) -> np.ndarray:
+    """Velocities (2, 4) of the walker: leg a, at an ``angle``, turns about its foot; leg b turns about the hip."""
+    return np.array([(np.cos(angle), -np.sin(angle), 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)])

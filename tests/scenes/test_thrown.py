@@ -1,0 +1,90 @@
+"""Boxes and human figures thrown on the floor: every step is solved, hardly any in halves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import vitree as vt
+
+METHODS = ("linear-time", "midpoint")
+DT = 1e-3
+
+
+def tumbling(seed: int):
+    """A box of any size, mass and friction, with eight corners, at any pose and spin."""
+    rng = np.random.default_rng(seed)
+    size, mass = rng.uniform(0.1, 0.6, 3), float(rng.uniform(0.5, 5.0))
+    a, b, c = size**2
+    tree = vt.Tree("box")
+    tree.world.add(vt.free("base"), vt.body("box", mass, tuple(mass / 12 * np.array((b + c, a + c, a + b)))))
+    tree.contact(vt.Contact("box", shapes=vt.Box(tuple(size))), vt.Ground(friction=float(rng.uniform(0.2, 1.0))))
+    model = tree.compile()
+    q = model.integrate(model.neutral(), np.concatenate([np.zeros(3), rng.uniform(-3, 3, 3)]))
+    q = vt.place_on_ground(model, q)
+    q[2] += rng.uniform(0, 0.5)
+    return model, q, np.concatenate([rng.standard_normal(3), 5 * rng.standard_normal(3)])
+
+
+@pytest.fixture(scope="module")
+def figure():
+    """The human figure, with contacts at its boxes' corners and in its cylinders' ends, and damped joints."""
+    flat = vt.load_urdf(vt.find_robot("human"), base="free").full.flat
+    damping = flat.damping.copy()
+    damping[6:] = 1.0
+    contacts = []
+    for shape in flat.geometry:
+        if shape.role != "visual":
+            continue
+        size, place = np.atleast_1d(shape.size), {"rotation": shape.rotation, "position": shape.position}
+        made = (vt.Box(tuple(size), **place) if shape.kind == "box" else
+                vt.Cylinder(size[0], size[1], **place) if shape.kind in ("cylinder", "capsule") else
+                vt.Sphere(size[0], position=shape.position))  # fmt: skip
+        contacts.append(vt.Contact(shape.frame, shapes=made))
+    return vt.Model(replace(flat, damping=damping, contacts=tuple(contacts), ground=vt.Ground(friction=0.7)))
+
+
+def thrown(model, seed: int):
+    rng = np.random.default_rng(seed)
+    turn = np.concatenate([np.zeros(3), rng.standard_normal(3), 0.3 * rng.standard_normal(model.nv - 6)])
+    q = vt.place_on_ground(model, model.integrate(model.neutral(), turn))
+    q[2] += 0.3
+    return q, np.concatenate([rng.standard_normal(3), 3 * rng.standard_normal(3), np.zeros(model.nv - 6)])
+
+
+def require_sound(model, run):
+    """No penetration, and no energy from contacts: what is kinetic and potential never grows beyond the band."""
+    assert min(model.contact_gaps(q).gap.min() for q in run.q[::10]) > -1e-9
+    assert (np.diff(run.energy) <= 1e-4 * np.ptp(run.energy)).all()
+
+
+def test_boxes_tumble():
+    halved = steps = 0
+    for seed in range(48):
+        model, q, v = tumbling(seed)
+        run = vt.simulate(model, q, v, duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
+        halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
+        require_sound(model, run)
+        assert run.contacts is not None and len(run.contacts)
+    assert 1000 * halved < steps
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, raises=vt.ConvergenceError, reason="a step near rest, from the impulses that it kept")
+@pytest.mark.parametrize(("method", "seed"), [("linear-time", 29), ("midpoint", 6)])
+def test_figures_come_to_rest(figure, method, seed):
+    vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=1500, method=method)
+
+
+@pytest.mark.slow
+def test_figures_are_thrown(figure):
+    halved = steps = 0
+    for seed in range(48):
+        run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
+        halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
+        assert min(figure.contact_gaps(q).gap.min() for q in run.q[::10]) > -1e-9
+        # at rest, the ground carries the figure
+        assert np.abs(np.diff(run.q[-2:, :3], axis=0)).max() < 0.05
+    assert 1000 * halved < steps

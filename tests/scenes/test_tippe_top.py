@@ -1,0 +1,55 @@
+"""A tippe top against the equations of a sliding top, solved by SciPy: nothing of the contact's code is in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import vitree as vt
+from vitree.scenes.base import SCENES
+
+MASS, R, LOW, FRICTION, G = 0.02, 0.02, 0.004, 0.3, 9.81
+MOMENTS = np.array((0.41, 0.41, 0.4)) * MASS * R**2
+UP = np.array((0.0, 0.0, 1.0))
+
+
+def rotation(x: np.ndarray) -> np.ndarray:
+    """The matrix of a quaternion (x, y, z, w)."""
+    v, w = x[:3] / np.linalg.norm(x), x[3] / np.linalg.norm(x)
+    K = np.array(((0, -v[2], v[1]), (v[2], 0, -v[0]), (-v[1], v[0], 0)))
+    return np.eye(3) + 2 * w * K + 2 * K @ K
+
+
+def rates(_: float, y: np.ndarray) -> np.ndarray:
+    """Of position, quaternion, velocity in the world, and angular velocity in the body.
+
+    The point of contact slides. Its normal force N keeps the height R - LOW cos(angle). Friction is mu N, against slip.
+    """
+    x, u, w = y[3:7], y[7:10], y[10:]
+    A = rotation(x)
+    axis, turn = A[:, 2], A @ w
+    arm = LOW * axis - R * UP
+    slip = (u + np.cross(turn, arm)) * (1, 1, 0)
+    force = UP - FRICTION * slip / np.linalg.norm(slip)
+    # of N: angular acceleration own + N * more, in the body
+    own, more = np.cross(MOMENTS * w, w) / MOMENTS, A.T @ np.cross(arm, force) / MOMENTS
+    lift = -LOW * (np.cross(A @ own, axis) + np.cross(turn, np.cross(turn, axis)))[2]
+    N = (lift + G) / (1 / MASS + LOW * np.cross(A @ more, axis)[2])
+    half = 0.5 * np.append(x[3] * w + np.cross(x[:3], w), -x[:3] @ w)
+    return np.concatenate([u, half, N / MASS * force - G * UP, own + N * more])
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_top_that_slides_is_of_second_order(method):
+    stage = SCENES["tippe-top"].prepare(True)
+    start = np.concatenate([stage.q, np.zeros(3), stage.v[3:]])
+    times = np.linspace(0, 0.4, 5)
+    exact = solve_ivp(rates, (0, 0.4), start, t_eval=times, method="DOP853", rtol=1e-10, atol=1e-12).y[:7].T
+    errors = []
+    for dt in (8e-4, 4e-4, 2e-4):
+        run = vt.simulate(stage.model, stage.q, stage.v, duration=0.4, dt=dt, every=round(0.1 / dt), method=method)
+        errors.append(max(np.abs(rotation(a[3:])[:, 2] - rotation(b[3:])[:, 2]).max()
+                          for a, b in zip(run.q, exact, strict=True)))  # fmt: skip
+    assert rotation(exact[-1, 3:])[2, 2] < 0.7  # it has begun to stand up
+    assert abs(np.log2(errors[0] / errors[2]) / 2 - 2) < 0.1

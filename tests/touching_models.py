@@ -1,0 +1,54 @@
+"""Mechanisms that touch the ground and themselves, for tests: several joints, points, balls, boxes, patches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import vitree as vt
+
+GROUNDS = {
+    "plane": vt.Ground(friction=0.6),
+    "slope": vt.Ground(height=0.1, normal=(0.2, -0.1, 1.0), friction=0.4),
+    "corner": vt.Ground(friction=0.5, planes=[((1.0, 0.0, 0.3), -0.6)]),
+    "hills": vt.Ground(friction=0.5, terrain=vt.HeightField(
+        lambda x, y: 0.05 * np.sin(2 * x) * np.cos(3 * y), 0.25, (-5, -5, 0), (40, 40))),
+    "ice": vt.Ground(friction=0.0),
+}  # fmt: skip
+
+
+def crawler(ground: vt.Ground, limits: bool = False) -> vt.Model:
+    """A trunk with two legs of two joints, on points; a ball at one foot, a capsule at the other; a loose ball."""
+    tree = vt.Tree("crawler")
+    trunk = tree.world.add(vt.free("base"), vt.body("trunk", 3.0, (0.05, 0.06, 0.04)))
+    tree.contact(ground, vt.Contact("trunk", points=[(s * 0.2, r * 0.15, -0.1) for s in (-1, 1) for r in (-1, 1)]))
+    tree.contact(vt.Contact("trunk", shapes=vt.Box((0.4, 0.3, 0.2))))
+    bound = {"lower": -0.5, "upper": 0.6} if limits else {}
+    for side, x in (("left", 0.25), ("right", -0.25)):
+        thigh = trunk.add(vt.tx(x), vt.ry(f"{side}_hip", **bound), vt.tz(-0.3),
+                          vt.body(f"{side}_thigh", 1.0, (0.02, 0.02, 0.005)))  # fmt: skip
+        thigh.add(vt.tz(-0.1), vt.rx(f"{side}_knee", **bound), vt.tz(-0.25),
+                  vt.body(f"{side}_foot", 0.7, (0.01, 0.01, 0.01)))  # fmt: skip
+        tree.contact(vt.Contact(f"{side}_thigh", points=[(0.05, 0.02, -0.1), (-0.05, 0.03, -0.12), (0, -0.04, -0.1)]))
+    tree.contact(vt.Contact("left_foot", shapes=vt.Sphere(0.08)))
+    tree.contact(vt.Contact("right_foot", shapes=vt.Capsule(0.06, 0.2)))
+    tree.world.add(vt.free("loose"), vt.body("ball", 0.5, (0.002,) * 3))
+    tree.contact(vt.Contact("ball", shapes=vt.Sphere(0.1)))
+    tree.limits = "enforce" if limits else "report"
+    return tree.compile()
+
+
+def thrown(model: vt.Model, seed: int, lift: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    """A state (q, v) above the ground, turned and moving."""
+    rng = np.random.default_rng(seed)
+    joints = model.nv - 12
+    q = model.neutral()
+    turns = [0, 0, 0, *rng.normal(size=3), *rng.uniform(-0.4, 0.4, joints), 0, 0, 0, *rng.normal(size=3)]
+    q = model.integrate(q, np.array(turns))
+    base, loose = (model.joint(name).q_slice.start for name in ("base", "loose"))
+    q[base + 2], q[loose : loose + 3] = 2.0, (0.1, 0.05, 4.6)
+    q = vt.place_on_ground(model, q)
+    q[base + 2] += lift
+    q[loose + 2] = q[base + 2] + 0.7
+    v = 1.5 * rng.normal(size=model.nv)
+    v[model.joint("loose").v_slice.start + 2] = -3.0
+    return q, v

@@ -1,0 +1,263 @@
+"""Where contacts of a run pushed: points and normals at the configurations where their impulses act."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree._core import scalar
+from vitree.geometry.distances import closest_on_segments
+from vitree.model.contacts import ROD_BOX, ROD_ROD, Candidates, ball_gaps, box_gaps, in_world, plane_gaps, terrain_gaps
+from vitree.model.lower import limit_rows
+
+core = scalar()
+#: Poses of bodies that are worked out at once, at most.
+MOST_POSES = 200_000
+
+
+class Nodes(NamedTuple):
+    """The configurations where steps begin, and which of them is that of each contact.
+
+    Attributes
+    ----------
+    q : (m, nq) array [m or rad]
+        Of the full model.
+    at : (n,) int array
+        Row of q of each contact; -1 where it is not known.
+    before : (k, 2) int array
+        Row of q, and number of a contact that pushed in the step that ended there.
+    """
+
+    q: np.ndarray
+    at: np.ndarray
+    before: np.ndarray
+
+    def of(self, rows: np.ndarray) -> Nodes:
+        """Return the nodes of some contacts, by their rows."""
+        return self._replace(at=self.at[rows])
+
+
+def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
+    """Return where the impulses of contacts act on the first of the two, their normals, and their gaps there.
+
+    An impulse on a point of a patch acts there, and its friction on the patch as a whole: with the mean gap of the
+    points that are in touch. One point has both effects: that of the contact, moved along the normal to the mean gap.
+
+    Parameters
+    ----------
+    model : Model
+        Not a reduced one.
+    number : (n,) int array
+        Of contacts, as ``model.contact_list`` has them.
+    nodes : Nodes
+
+    Returns
+    -------
+    (n, 7) array
+        Points (3) [m] and normals (3) in the world, and gaps [m]. NaN for limits of joints, and where a node is not
+        known.
+    """
+    found: Candidates = model.contact_candidates
+    out = np.full((len(number), 7), np.nan)
+    there = np.flatnonzero((nodes.at >= 0) & (number < count_of(found)))
+    if not len(there):
+        return out
+    gap, n, x, _ = gaps_at(model, number[there], nodes.at[there], nodes.q)
+    out[there] = np.column_stack([x, n, gap])
+    # of the points of each patch at each node, those that push and those that pushed in the step before
+    own = np.column_stack([nodes.at[there], number[there]])
+    members = np.unique(np.concatenate([own, nodes.before[np.isin(nodes.before[:, 0], own[:, 0])]]), axis=0)
+    patch = patches_of(found)
+    members = members[members[:, 1] < len(patch)]
+    members = members[patch[members[:, 1]] >= 0]
+    keys, group, count = np.unique(_key(members, patch), return_inverse=True, return_counts=True)
+    mean = np.bincount(group, gaps_at(model, members[:, 1], members[:, 0], nodes.q)[0], len(keys)) / count
+    on = number[there] < len(patch)
+    on[on] = patch[number[there[on]]] >= 0
+    group = np.searchsorted(keys, _key(own[on], patch))
+    rows = there[on]
+    out[rows, :3] += np.where(count[group] > 1, mean[group] - out[rows, 6], 0.0)[:, None] * out[rows, 3:6]
+    return out
+
+
+def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
+    """One number for node and patch."""
+    return pairs[:, 0] * (int(patch.max(initial=0)) + 1) + patch[pairs[:, 1]]
+
+
+def count_of(found: Candidates) -> int:
+    """Return how many contacts there are without limits of joints."""
+    return len(found.body) * grounds_of(found) + len(found.pair)
+
+
+def grounds_of(found: Candidates) -> int:
+    """Return how many surfaces the ground has."""
+    return len(found.planes) + (found.terrain is not None)
+
+
+def patches_of(found: Candidates) -> np.ndarray:
+    """Return the patch of each point on each plane, (planes * points,); -1: none."""
+    count = int(found.patch.max(initial=-1)) + 1
+    rows = [np.where(found.patch >= 0, found.patch + k * count, -1) for k in range(len(found.planes))]
+    return np.concatenate([*rows, np.empty(0, int)])
+
+
+def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> tuple:
+    """Return gaps (n,) [m], normals and points of both (n, 3) of contacts at rows of configurations.
+
+    Parameters
+    ----------
+    model : Model
+        Not a reduced one.
+    number, row : (n,) int arrays
+        Which contact, no limit of a joint, at which row of q.
+    q : (m, nq) array [m or rad]
+    """
+    found, nbody = model.contact_candidates, model.nbody
+    used, row = np.unique(row, return_inverse=True)
+    most = max(MOST_POSES // max(nbody, 1), 1)
+    if len(used) > most:
+        out: list[np.ndarray] = [np.empty(len(row)), *(np.empty((len(row), 3)) for _ in range(3))]
+        for k in range(0, len(used), most):
+            chosen = np.flatnonzero((row >= k) & (row < k + most))
+            for to, part in zip(out, gaps_at(model, number[chosen], used[row[chosen]], q), strict=True):
+                to[chosen] = part
+        return tuple(out)
+    poses = np.concatenate([model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
+    points, planes = len(found.body), len(found.planes)
+    surface = number // points if points else np.full(len(number), grounds_of(found))
+    pair = number - points * grounds_of(found)
+
+    def bodies(of: np.ndarray, some: np.ndarray) -> np.ndarray:
+        # rows of the poses; the world is the last
+        return np.where(of < 0, len(poses) - 1, of + nbody * row[some])
+
+    def balls(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        own = number[some] % points
+        return in_world(bodies(found.body[own], some), found.point[own], poses), found.radius[own]
+
+    def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
+        return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
+
+    def on_planes(some: np.ndarray) -> tuple:
+        return plane_gaps(*balls(some), found.planes[surface[some]])
+
+    def on_terrain(some: np.ndarray) -> tuple:
+        return terrain_gaps(*balls(some), found.terrain)
+
+    def on_rods(some: np.ndarray) -> tuple:
+        i, j = found.pair[pair[some]].T
+        x, y = closest_on_segments(*rods(i, some).swapaxes(0, 1), *rods(j, some).swapaxes(0, 1))
+        return ball_gaps(x, y, found.rod_radius[i], found.rod_radius[j])
+
+    def on_boxes(some: np.ndarray) -> tuple:
+        i, j = found.pair[pair[some]].T
+        at = poses[bodies(found.box_body[j], some)]
+        return box_gaps(rods(i, some)[:, 0], found.rod_radius[i], at, found.box_E[j], found.box_p[j], found.box_half[j])
+
+    out = [np.empty(len(number)), *(np.empty((len(number), 3)) for _ in range(3))]
+    kind = np.where(surface < planes, 0, 1)
+    kind[pair >= 0] = np.where(found.pair_kind[pair[pair >= 0]] == ROD_ROD, 2, 3)
+    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes)):
+        some = np.flatnonzero(kind == k)
+        if len(some):
+            for to, part in zip(out, gaps(some), strict=True):
+                to[some] = part
+    return tuple(out)
+
+
+def origins_of(model: Any, frame: str, q: np.ndarray) -> np.ndarray:
+    """Return the origin of a ``frame`` in the world (n, 3) [m] at rows q (n, nq) of the full model.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such frame.
+    """
+    body, _, p = model.index.place(frame)
+    if body < 0:
+        return np.tile(p, (len(q), 1))
+    X = model.pose_rows(np.ascontiguousarray(q))[:, body]
+    return X[:, :, :3] @ p + X[:, :, 3]
+
+
+def least_gaps(model: Any, q: np.ndarray) -> np.ndarray:
+    """Return the least gap (m,) [m] of all that may touch at rows q (m, nq) of the full model; NaN if nothing may."""
+    count, m = count_of(model.contact_candidates), len(q)
+    if not count or not m:
+        return np.full(m, np.nan)
+    out, most = np.empty(m), max(MOST_POSES // count, 1)
+    for k in range(0, m, most):
+        rows = q[k : k + most]
+        number, row = (x.ravel() for x in np.meshgrid(np.arange(count), np.arange(len(rows))))
+        out[k : k + most] = gaps_at(model, number, row, rows)[0].reshape(len(rows), count).min(axis=1)
+    return out
+
+
+def ends_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bodies of the two that each contact is of, and the entry of v that a limit is of; -1: none.
+
+    Parameters
+    ----------
+    model : Model
+        Not a reduced one.
+
+    Returns
+    -------
+    first, second, coordinate : (n,) int arrays
+    """
+    found: Candidates = model.contact_candidates
+    one, other = found.pair.T
+    box = found.pair_kind == ROD_BOX
+    second = np.where(box, -1, 0)
+    second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
+    limits = [row["iv"] for row in limit_rows(model.flat)]
+    ground, none = grounds_of(found) * len(found.body), [-1] * len(limits)
+    return (np.concatenate([np.tile(found.body, grounds_of(found)), found.rod_body[one], none]).astype(int),
+            np.concatenate([np.full(ground, -1), second, none]).astype(int),
+            np.concatenate([np.full(ground + len(second), -1), limits]).astype(int))  # fmt: skip
+
+
+def signed(model: Any, rows: np.ndarray) -> np.ndarray:
+    """Return contacts (n, 9) as steppers have them, with the signs of the pushes of limits."""
+    signs = np.array([row["sign"] for row in limit_rows(model.flat)])
+    limit = rows[:, 1].astype(int) - count_of(model.contact_candidates)
+    if len(signs) and (limit >= 0).any():
+        rows = rows.copy()
+        rows[limit >= 0, 2] *= signs[limit[limit >= 0]]
+    return rows
+
+
+def kicks_of(model: Any, number: np.ndarray, impulse: np.ndarray, places: np.ndarray, nodes: Nodes) -> np.ndarray:
+    """Return what contacts give to the momenta of the coordinates at each node, (m, nv) [kg m/s or kg m^2/s].
+
+    Parameters
+    ----------
+    model : Model
+        Not a reduced one.
+    number : (n,) int array
+    impulse : (n, 3) array [N s]
+        On the first of the two, in world axes; of a limit the first entry.
+    places : (n, 7) array
+        As of :func:`places_of`.
+    nodes : Nodes
+    """
+    first, second, coordinate = ends_of(model)
+    kicks = np.zeros((len(nodes.q), model.nv))
+    limit = coordinate[number] >= 0
+    np.add.at(kicks, (nodes.at[limit], coordinate[number[limit]]), impulse[limit, 0])
+    x, n, gap = places[:, :3], places[:, 3:6], places[:, 6]
+    for body, at, sign in ((first[number], x, 1.0), (second[number], x - gap[:, None] * n, -1.0)):
+        for i in np.unique(body[(body >= 0) & ~limit]):
+            some = np.flatnonzero((body == i) & ~limit)
+            used, row = np.unique(nodes.at[some], return_inverse=True)
+            q = np.ascontiguousarray(nodes.q[used])
+            arm = at[some] - model.pose_rows(q)[row, i, :, 3]
+            f = sign * impulse[some]
+            wrench = np.zeros((len(used), 6))
+            np.add.at(wrench, row, np.hstack([np.cross(arm, f), f]))
+            J = np.empty((len(used), 6 * model.nv))
+            core.batch_jacobian(model.core, q, int(i), np.zeros(3), J)
+            kicks[used] += np.einsum("nk,nkj->nj", wrench, J.reshape(len(used), 6, model.nv))
+    return kicks
