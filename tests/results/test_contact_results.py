@@ -83,14 +83,8 @@ def test_momentum_changes_by_impulses_and_gravity(method, ground):
     dt = 1e-3
     model, run = crawl(ground, 6, method=method, dt=dt, monitors=("momentum_balance", "momentum"), **EXACT)
     log, found = run.contacts, run.monitors["momentum_balance"]
-    # friction of two bodies that meet acts on each at its own surface, a gap apart: a couple is left
-    pairs = np.array([b != "ground" for _, b in log.names])[log.number]
-    couple = np.zeros((len(run), 3))
-    np.add.at(couple, log.record[pairs], np.cross(log.point_a - log.point_b, log.impulse)[pairs])
-    assert np.abs(couple[:, :]).max() < 1e-3 and np.abs(log.gap[pairs]).max(initial=0.0) < 1e-12
-    left = found - np.hstack([couple[1:], np.zeros((len(found), 3))])
     size = np.abs(run.momentum).max() + np.abs(log.impulse).max()
-    assert np.abs(left).max() < 1e-12 * size
+    assert np.abs(found).max() < 1e-12 * size
     # and said anew: momenta of the states before the kick
     before = [model.momentum(q, model.velocity_from_momentum(q, p)) for q, p in zip(run.q, run.p, strict=True)]
     weight = model.total_mass * dt * np.array(model.gravity)
@@ -99,7 +93,6 @@ def test_momentum_changes_by_impulses_and_gravity(method, ground):
     assert np.abs(change - found[:, 3:]).max() < 1e-13 * size
 
 
-@pytest.mark.xfail(strict=True, reason="steppers do not tell the blows of impacts")
 def test_blows_are_among_the_impulses():
     tree = vt.Tree("ball")
     tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.004,) * 3))
@@ -123,7 +116,8 @@ def test_the_balance_shows_what_else_acts():
 def test_energy_changes_by_the_work_of_contacts(method, ground):
     """E(p) - E0 = sum of W at all nodes, to the band of the method, which is of second order.
 
-    So is E(p^), but where a contact has just closed: p^ has lost already that which the next kick takes.
+    So is E(p^) with half of the next kick's work, which friction owes at the node, but where a contact has just closed:
+    there p^ has lost already that which the next kick takes.
     """
     bands, settled = [], []
     for dt in (2e-3, 1e-3, 5e-4):
@@ -133,10 +127,12 @@ def test_energy_changes_by_the_work_of_contacts(method, ground):
         before = model.energies(run.q, model.velocities(run.q, run.p))[:, :2].sum(axis=1)
         assert work.min() < -5.0
         bands.append(np.abs(before - before[0] - work).max())
-        settled.append(np.median(np.abs(run.energy - run.energy[0] - work)))
+        half = 0.5 * run.monitors["contact_work"]
+        settled.append(np.median(np.abs((run.energy - run.energy[0] - work)[:-1] - half)))
         assert (run.energy <= before + 1e-9).all()
-    for band in (bands, settled):
-        assert band[0] < 2e-3 and band[2] < band[0] / 10, (bands, settled)
+    assert bands[0] < 2e-3 and bands[2] < bands[0] / 10, bands
+    # on hills the half of the next kick has another normal and place: a part of first order, and small
+    assert settled[0] < 2e-4 and settled[2] < settled[0] / 6, settled
     free = vt.simulate(crawler(GROUNDS[ground]), *thrown(crawler(GROUNDS[ground]), 7, lift=50.0), duration=0.1, dt=1e-3,
                        method=method, monitors=("contact_work", "gap"))  # fmt: skip
     assert not free.monitors["contact_work"].any() and (free.monitors["gap"] > 0.1).all()

@@ -80,7 +80,6 @@ def test_scenes_keep_their_claims(name, method):
         assert all(0 <= value <= bound for value in values), (begins, values)
 
 
-@pytest.mark.xfail(strict=True, reason="friction acts at points that are a gap apart, before the gap closes")
 def test_a_blow_keeps_the_angular_momentum():
     stage = stage_of("anymal-hit")
     found = stage.measure(run_of("anymal-hit", "linear-time")[0])

@@ -72,7 +72,6 @@ def test_boxes_tumble():
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, raises=vt.ConvergenceError, reason="a step near rest, from the impulses that it kept")
 @pytest.mark.parametrize(("method", "seed"), [("linear-time", 29), ("midpoint", 6)])
 def test_figures_come_to_rest(figure, method, seed):
     vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=1500, method=method)

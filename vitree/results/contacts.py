@@ -137,13 +137,19 @@ class ContactLog:
         return self.impulse / np.reshape(self.dt, (-1, 1))
 
     @property
+    def point(self) -> np.ndarray:
+        """Where impulses act on both, (n, 3) [m]: at the first on the ground, halfway between two that touch."""
+        pair = np.array([b != "ground" for _, b in self.names], dtype=bool)
+        return self.point_a - np.where(pair[self.number], 0.5 * self.places[:, 6], 0.0)[:, None] * self.normal
+
+    @property
     def point_a(self) -> np.ndarray:
-        """Where impulses act on the first, (n, 3) [m]."""
+        """The point of the first that is nearest to the second, (n, 3) [m]."""
         return self.places[:, :3]
 
     @property
     def point_b(self) -> np.ndarray:
-        """Where their opposites act on the second, (n, 3) [m]."""
+        """The point of the second that is nearest to the first, (n, 3) [m]."""
         return self.places[:, :3] - self.places[:, 6:] * self.places[:, 3:6]
 
     @property
@@ -209,7 +215,7 @@ class ContactLog:
         some = np.flatnonzero(sign)
         shape = (count, 3) if np.ndim(about) == 2 else (3,)
         about = np.broadcast_to(entries(about, shape, "about"), (count, 3))[self.record[some]]
-        at = np.where(sign[some, None] > 0, self.point_a[some], self.point_b[some]) - about
+        at = self.point[some] - about
         force = sign[some, None] * self.force[some]
         out = np.zeros((count, 6))
         np.add.at(out, self.record[some], np.hstack([np.cross(at, force), force]))
@@ -224,7 +230,7 @@ class ContactLog:
         sign = self._signs(names)
         some = np.flatnonzero(sign)
         push = (self.impulse[some] * self.normal[some]).sum(axis=1)
-        at = np.where(sign[some, None] > 0, self.point_a[some], self.point_b[some])
+        at = self.point[some]
         sums = np.zeros((count, 4))
         np.add.at(sums, self.record[some], np.column_stack([push[:, None] * at, push]))
         with np.errstate(invalid="ignore"):

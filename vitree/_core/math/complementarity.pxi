@@ -7,13 +7,18 @@
 
 cdef enum:
     CONE_PASSES = 200       # most corrections
+    CONE_PATIENCE = 15      # so many corrections must halve |F|^2
     CONE_TRIALS = 25        # most dampings of a correction
     CONE_SWEEPS = 100       # most sweeps
-    CONE_STARTS = 100       # most guesses from anywhere
+    CONE_STARTS = 30        # most guesses from anywhere
+    CONE_YIELDS = 6         # problems with contacts that yield, on the way to one without
 
 #: Sizes of guesses from anywhere, in units of the largest impulse
 cdef double CONE_SPREAD[3]
 CONE_SPREAD[:] = [1.0, 0.3, 3.0]
+#: How much the first of them yield, as a share of G's diagonal, and the next less
+cdef double CONE_YIELD = 1e-2
+cdef double CONE_STIFFER = 1e-2
 #: Least descent of |F|^2, as a share
 cdef double CONE_DESCENT = 1e-4
 #: An undamped correction that leaves less than this share of |F|^2 is taken
@@ -238,22 +243,26 @@ cdef void cone_take(Cones* x) noexcept nogil:
 
 
 cdef double cone_solve(Cones* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess, else from sweeps, else from anywhere; returns the largest |F|
+    # lam with |F| <= goal from the guess, else by way of contacts that yield, from sweeps, from anywhere; returns the
+    # largest |F|
     cdef int k, i
     cdef unsigned int seed = 1
     cdef double e = cone_descend(x, goal), best, size
     if e <= goal or not isfinite(e):
         return e
-    e = cone_sweep(x, goal, e)
-    if e <= goal:
-        return e
     best, size = e, largest(x.lam, x.n)
     memcpy(x.kept, x.lam, x.n * sizeof(double))
-    for k in range(CONE_STARTS):
-        for i in range(x.n):
-            seed = seed * 1664525 + 1013904223
-            x.lam[i] = size * CONE_SPREAD[k % 3] * (<double>(seed >> 8) / 8388608.0 - 1.0)
-        e = cone_descend(x, goal)
+    for k in range(CONE_STARTS + 2):
+        if k == 0:
+            e = cone_relax(x, goal)
+        elif k == 1:
+            memcpy(x.lam, x.kept, x.n * sizeof(double))
+            e = cone_sweep(x, goal)
+        else:
+            for i in range(x.n):
+                seed = seed * 1664525 + 1013904223
+                x.lam[i] = size * CONE_SPREAD[k % 3] * (<double>(seed >> 8) / 8388608.0 - 1.0)
+            e = cone_descend(x, goal)
         if e < best:
             best = e
             memcpy(x.kept, x.lam, x.n * sizeof(double))
@@ -263,11 +272,31 @@ cdef double cone_solve(Cones* x, double goal) noexcept nogil:
     return cone_map(x, x.lam, x.w, x.F, NULL)
 
 
+cdef double cone_relax(Cones* x, double goal) noexcept nogil:
+    # contacts that yield less and less, w + yield lam: where bodies cannot stick without a contradiction their impulses
+    # grow along what G does not see until one slides, which from rigid contacts no direction shows
+    cdef double give = CONE_YIELD, before = 0.0
+    cdef int i, k, n = x.n
+    for k in range(CONE_YIELDS):
+        for i in range(n):
+            x.G[i * n + i] *= (1.0 + give) / (1.0 + before)
+        cone_descend(x, goal)
+        before = give
+        give *= CONE_STIFFER
+    for i in range(n):
+        x.G[i * n + i] /= 1.0 + before
+    return cone_descend(x, goal)
+
+
 cdef double cone_descend(Cones* x, double goal) noexcept nogil:
     # damped corrections
     cdef int k
-    cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, x.J), square = inner(x.F, x.F, x.n)
+    cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, x.J), square = inner(x.F, x.F, x.n), behind = INFINITY
     for k in range(CONE_PASSES):
+        if k % CONE_PATIENCE == 0:
+            if square > 0.5 * behind:
+                break
+            behind = square
         if e <= goal or not isfinite(e) or not (cone_plain(x, &square) or cone_correct(x, &nu, &square)):
             break
         cone_take(x)
@@ -278,22 +307,18 @@ cdef double cone_descend(Cones* x, double goal) noexcept nogil:
 
 # ---- sweeps ------------------------------------------------------------------------------------------
 
-cdef double cone_sweep(Cones* x, double goal, double e) noexcept nogil:
-    # each contact solved exactly in turn, the others held; keeps the better end
-    cdef int sweep, i, k
-    cdef double found
-    memcpy(x.trial, x.lam, x.n * sizeof(double))
+cdef double cone_sweep(Cones* x, double goal) noexcept nogil:
+    # each contact solved exactly in turn, the others held
+    cdef int sweep, i
+    cdef double found = INFINITY
     for sweep in range(CONE_SWEEPS):
         x.sweeps += 1
         for i in range(x.count):
-            cone_alone(x, i, x.trial)
-        found = cone_map(x, x.trial, x.trial_w, x.trial_F, NULL)
+            cone_alone(x, i, x.lam)
+        found = cone_map(x, x.lam, x.w, x.F, NULL)
         if found <= goal:
             break
-    if found < e:
-        cone_take(x)
-        return found
-    return e
+    return found
 
 
 cdef void cone_alone(const Cones* x, int i, double* lam) noexcept nogil:

@@ -176,25 +176,33 @@ cdef inline Vec3 turn_between(const Mat3* A, const Mat3* B) noexcept nogil:
     return scale(atan2(sine, cosine) / sine, s)
 
 
-cdef Vec3 slid_end(const Touch* x, const Pose* before, const Pose* after, int body, Vec3 at, double radius,
-                   double sense) noexcept nogil:
-    # displacement of the end of a contact on a body: of a point, that of the material point; of a sphere, that of its
-    # centre and what it rolls, rotation x (arm from the centre), the arm being -sense radius n
+cdef inline double halfway(const vt_contact* e, const Touch* x) noexcept nogil:
+    # [m] from the surfaces of two bodies to the point at which friction acts on both; on the ground, it acts on the body
+    return 0.5 * x.gap if e.kind == SEGMENTS or e.kind == ON_BOX else 0.0
+
+
+cdef inline double rolling_lever(const vt_contact* e, double radius, double more) noexcept nogil:
+    # [m] from the centre of a ball that rolls to that point; zero of a point, and of small balls of a patch
+    return radius + more if radius > 0.0 and e.patch < 0 else 0.0
+
+
+cdef Vec3 slid_end(const Pose* before, const Pose* after, int body, Vec3 at, Vec3 lever) noexcept nogil:
+    # displacement of the material point of a body at a point; of a ball that rolls, that of its centre and
+    # rotation x (lever from the centre)
     cdef Mat3 R1, R2
-    cdef Vec3 arm, c, moved
+    cdef Vec3 arm, moved
     if body < 0:
         return zero3()
     R1, R2 = before[body].R, after[body].R
-    if radius == 0.0:
-        arm = sub(at, before[body].o)
-        return sub(add(after[body].o, mul(R2, tmul(R1, arm))), at)
-    arm = scale(-sense * radius, x.n)
-    c = sub(at, arm)
-    moved = sub(add(after[body].o, mul(R2, tmul(R1, sub(c, before[body].o)))), c)
-    return add(moved, cross(turn_between(&R1, &R2), arm))
+    arm = sub(sub(at, lever), before[body].o)
+    moved = sub(sub(add(after[body].o, mul(R2, tmul(R1, arm))), before[body].o), arm)
+    if lever.x == 0.0 and lever.y == 0.0 and lever.z == 0.0:
+        return moved
+    return add(moved, cross(turn_between(&R1, &R2), lever))
 
 
-cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Pose* after, bint rolls) noexcept nogil:
-    # displacement of a against b in a step; rolls: spheres roll, else they are points
-    return sub(slid_end(x, before, after, e.body_a, x.a, e.radius_a if rolls else 0.0, 1.0),
-               slid_end(x, before, after, e.body_b, x.b, e.radius_b if rolls else 0.0, -1.0))
+cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Pose* after) noexcept nogil:
+    # displacement of a against b in a step
+    cdef double more = halfway(e, x)
+    return sub(slid_end(before, after, e.body_a, axpy(-more, x.n, x.a), scale(-rolling_lever(e, e.radius_a, more), x.n)),
+               slid_end(before, after, e.body_b, axpy(more, x.n, x.b), scale(rolling_lever(e, e.radius_b, more), x.n)))

@@ -25,6 +25,10 @@ cdef enum:
 #: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
 cdef double TOUCH_TOLERANCE = 5e-11
 cdef double TOUCH_ROUNDING = 1e-14
+#: Contacts that stay owe half of the last impulse at a node; those that owe this share or more close anew
+cdef double OWED = 0.6
+#: and where friction makes the normal impulses so many times as large
+cdef double JAMMED = 1.25
 #: [m/s] slower than this it does not slide
 cdef double SLIDING = 1e-7
 #: The complementarity problem of a pass is solved to this share of what the pass began with
@@ -54,6 +58,7 @@ cdef struct Touching:
     double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
     double* hold            # (contacts,) [m] the gap that those that pushed keep to: zero, or that of a bad start
     int* active             # (contacts,) it pushed in the last step
+    double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     int* have_ports         # P is of a step behind, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
     double* P               # (most_ports, most_ports) or more: -(rows2 (-dr/dy)^-1 rows^T)/h
@@ -72,7 +77,6 @@ cdef struct Touching:
     int placed1
     int placed2
     double* target          # (contacts,) [m] least gap at the step's end
-    double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     double* guess           # (contacts, 3) impulses to begin with, world axes
     int* member             # (contacts,) those in the solve
     int* within             # (contacts,) whether it is one of them
@@ -80,6 +84,8 @@ cdef struct Touching:
     int solved              # the step was solved with these contacts
     int opened              # the step begins with an impact: `blow` acts
     double* blow            # (nv,) the impulse of an impact
+    double* struck          # (contacts, 3) and those of its contacts, world axes
+    int leading             # this part of a step is its first
     double* v               # (nv,) the velocity before and after it
     int* bad                # (contacts,) members that an impact still closes
     double* total           # (rows of the cones,) their impulses
@@ -133,7 +139,8 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
     x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
-    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.scratch_reals(TOLD * contacts)
+    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.kept_reals(TOLD * contacts)
+    x.struck = memory.scratch_reals(3 * contacts)
     x.member = <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
@@ -340,6 +347,7 @@ cdef class TouchingStepper(VariationalStepper):
             memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
             memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
             memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
+            memset(self.own_touch.told, 0, TOLD * self.ntouch * sizeof(double))
             self.own_touch.past.seen.count = 0
             self.own_touch.passes = 0
 
@@ -355,6 +363,10 @@ cdef class TouchingStepper(VariationalStepper):
         memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
         memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
 
+    cdef int substep(self, bint leading) noexcept nogil:
+        self.own_touch.leading = leading
+        return VariationalStepper.substep(self, leading)
+
     cdef void accept(self) noexcept nogil:
         VariationalStepper.accept(self)
         if self.ntouch:
@@ -366,7 +378,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef double* to
         cdef int c
         for c in range(self.ntouch):
-            if not x.active[c]:
+            if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0:
                 continue
             if log.count == log.room:
                 to = <double*>realloc(log.at, (2 * log.room + 64) * TOUCHED * sizeof(double))
@@ -384,7 +396,7 @@ cdef class TouchingStepper(VariationalStepper):
     def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
-        p^ = p + Jn^T nu, 0 <= nu _|_ Jn M^-1 p^ >= 0. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows.
+        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows.
         The stepper forgets its state.
         """
         cdef Touching* x = &self.own_touch
@@ -403,23 +415,26 @@ cdef class TouchingStepper(VariationalStepper):
             while k < end and <Py_ssize_t>log[k, 0] == row:
                 if not 0 <= log[k, 1] < self.ntouch:
                     raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
-                x.within[<int>log[k, 1]] = INSIDE
+                c = <int>log[k, 1]
+                x.within[c] = INSIDE
+                x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
                 k += 1
             if self.settle(&q[row, 0], &v[row, 0]) != OK:
                 raise MemoryError
 
     cdef int settle(self, const double* q, double* v) noexcept nogil:
-        # v of the contacts within: those that close are held by what they owe along their normals
+        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, half of an
+        # impulse, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef Cones* z = &x.hit
-        cdef double size
+        cdef double gave, owes
         cdef int k, j, status
         self.place_start(q)
         for k in range(self.ntouch):
             if x.within[k] == INSIDE:
                 across(&x.here[k])
-        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         status = self.gather()
         if status == OK:
             status = cones_room(z, y.count, y.count)
@@ -427,33 +442,56 @@ cdef class TouchingStepper(VariationalStepper):
             return status
         self.answer_at_rest(q)
         z.count = z.n = y.count
+        for k in range(y.n):
+            self.along_ports(&x.W1[k], v, &y.b[k])
         for k in range(y.count):
-            self.along_ports(&x.W1[y.row[k]], v, &z.b[k])
-            z.dim[k], z.row[k], z.mu[k], z.lam[k] = 1, k, 0.0, 0.0
+            z.b[k], z.dim[k], z.row[k], z.mu[k], z.lam[k] = y.b[y.row[k]], 1, k, 0.0, 0.0
             for j in range(y.count):
                 z.G[k * z.n + j] = y.G[y.row[k] * y.n + y.row[j]]
-        size = largest(z.b, z.n)
-        cone_solve(z, 1e-13 * size)
+        cone_solve(z, 1e-13 * largest(z.b, z.n))
+        gave = owes = 0.0
+        for k in range(y.count):
+            gave += y.lam[y.row[k]]
+            owes += z.lam[k]
+        if owes < OWED * gave:
+            for k in range(y.count):
+                for j in range(y.dim[k]):
+                    y.lam[y.row[k] + j] = 0.0 if j else z.lam[k]
+            cone_solve(y, 1e-13 * largest(y.b, y.n))
+            # friction changes no normal impulse by much, unless bodies jam
+            gave = 0.0
+            for k in range(y.count):
+                gave += y.lam[y.row[k]]
+            owes = owes if gave < JAMMED * owes else INFINITY
+        else:
+            owes = INFINITY
+        if owes == INFINITY:
+            memset(y.lam, 0, y.n * sizeof(double))
+            for k in range(y.count):
+                y.lam[y.row[k]] = z.lam[k]
         memset(x.u, 0, x.ports * sizeof(double))
-        for k in range(z.n):
-            add_touch_row(&x.W1[y.row[k]], z.lam[k], x.u)
+        for k in range(y.n):
+            add_touch_row(&x.W1[k], y.lam[k], x.u)
         for k in range(x.ports):
             vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
         return OK
 
     cdef void keep_touch(self) noexcept nogil:
-        # the impulses, and which way each contact slid
+        # the impulses, and which way each contact slid; what is told of a step taken in parts is their sum, and the last slip
         cdef Touching* x = &self.own_touch
-        cdef const Touch* at
+        cdef double* told
         cdef Vec3 lam, way
         cdef double size
-        cdef int k, c, o
+        cdef int k, j, c, o
         memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         memset(x.active, 0, self.ntouch * sizeof(int))
-        memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+        if x.leading:
+            memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
             x.told[TOLD * c + 6] = x.there[c].gap
+            for j in range(3 if x.opened else 0):
+                x.told[TOLD * c + j] += x.struck[3 * c + j]
         if not x.solved:
             x.have_ports[0] = False
             x.past.seen.count = 0
@@ -464,20 +502,28 @@ cdef class TouchingStepper(VariationalStepper):
             if not x.cones.lam[o] > 0.0:
                 continue
             x.active[c], x.hold[c] = True, x.target[c]
-            if self.touch[c].kind == AT_LIMIT:
-                x.lam[3 * c] = x.told[TOLD * c] = x.cones.lam[o]
-                continue
-            at = &x.here[c]
-            lam = scale(x.cones.lam[o], at.n)
-            if x.cones.dim[k] == 3:
-                lam = axpy(x.cones.lam[o + 1], at.t1, axpy(x.cones.lam[o + 2], at.t2, lam))
-                size = vt_sqrt(x.w[o + 1] * x.w[o + 1] + x.w[o + 2] * x.w[o + 2])
-                if size > SLIDING:
-                    way = axpy(x.w[o + 1] / size, at.t1, scale(x.w[o + 2] / size, at.t2))
-                    store3(x.way + 3 * c, way)
-                store3(x.told + TOLD * c + 3, axpy(x.w[o + 1], at.t1, scale(x.w[o + 2], at.t2)))
+            told = x.told + TOLD * c
+            lam = self.world_impulse(k, x.cones.lam + o)
             store3(x.lam + 3 * c, lam)
-            store3(x.told + TOLD * c, lam)
+            for j in range(3):
+                told[j] += x.lam[3 * c + j]
+            if x.cones.dim[k] == 3:
+                way = axpy(x.w[o + 1], x.here[c].t1, scale(x.w[o + 2], x.here[c].t2))
+                store3(told + 3, way)
+                size = vt_sqrt(dot(way, way))
+                if size > SLIDING:
+                    store3(x.way + 3 * c, scale(1.0 / size, way))
+
+    cdef Vec3 world_impulse(self, int k, const double* lam) noexcept nogil:
+        # of a member, in world axes; of a limit its one number
+        cdef const Touch* at = &self.own_touch.here[self.own_touch.member[k]]
+        cdef Vec3 f
+        if self.touch[self.own_touch.member[k]].kind == AT_LIMIT:
+            return vec3(lam[0], 0.0, 0.0)
+        f = scale(lam[0], at.n)
+        if self.own_touch.cones.dim[k] == 3:
+            f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
+        return f
 
     cdef void learn_push(self) noexcept nogil:
         # u, for the guesses of steps to come
@@ -636,19 +682,9 @@ cdef class TouchingStepper(VariationalStepper):
     cdef void remember(self) noexcept nogil:
         # the impulses, as a guess
         cdef Touching* x = &self.own_touch
-        cdef const Touch* at
-        cdef Vec3 lam
-        cdef int k, c, o
+        cdef int k
         for k in range(x.count):
-            c, o = x.member[k], x.cones.row[k]
-            at = &x.here[c]
-            if self.touch[c].kind == AT_LIMIT:
-                x.guess[3 * c] = x.cones.lam[o]
-                continue
-            lam = scale(x.cones.lam[o], at.n)
-            if x.cones.dim[k] == 3:
-                lam = axpy(x.cones.lam[o + 1], at.t1, axpy(x.cones.lam[o + 2], at.t2, lam))
-            store3(x.guess + 3 * c, lam)
+            store3(x.guess + 3 * x.member[k], self.world_impulse(k, x.cones.lam + x.cones.row[k]))
 
     # ---- impacts ---------------------------------------------------------------------------------------
 
@@ -754,6 +790,9 @@ cdef class TouchingStepper(VariationalStepper):
                     x.total[o + j] += share * x.hit.lam[x.hit.row[k] + j]
                     add_column(y.n, share * x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
         # the blow, and the velocity after it
+        memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
+        for k in range(y.count):
+            store3(x.struck + 3 * x.member[k], self.world_impulse(k, x.total + y.row[k]))
         memset(x.u, 0, x.ports * sizeof(double))
         for k in range(y.n):
             add_touch_row(&x.W1[k], x.total[k], x.u)
@@ -931,6 +970,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef const Touch* before
         cdef TouchRow* to
         cdef Vec3 arm_a, arm_b, centre, d, t
+        cdef double more
         cdef int k, c, j, limit = x.ports
         for k in range(x.count):
             if self.touch[x.member[k]].kind == AT_LIMIT:
@@ -961,11 +1001,12 @@ cdef class TouchingStepper(VariationalStepper):
                     to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
                     put_wrench(to[1 + j].on_a, centre, t, scale(dot(d, t), before.n))
                 continue
-            arm_a, arm_b = before.arm_a, before.arm_b
+            more = halfway(e, before)
+            arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
             if end and e.body_a >= 0:
-                arm_a = self.carried_arm(e.body_a, pose, before.arm_a, before.n, e.radius_a)
+                arm_a = self.carried_arm(e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more))
             if end and e.body_b >= 0:
-                arm_b = self.carried_arm(e.body_b, pose, before.arm_b, before.n, -e.radius_b)
+                arm_b = self.carried_arm(e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more))
             for j in range(2):
                 t = before.t2 if j else before.t1
                 to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
@@ -1008,7 +1049,7 @@ cdef class TouchingStepper(VariationalStepper):
                 s = add(s, mul(x.pose2[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch])))
                 s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
             else:
-                s = slid(e, at, x.pose1, x.pose2, e.patch < 0)
+                s = slid(e, at, x.pose1, x.pose2)
             x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
 
     cdef void slide_patches(self) noexcept nogil:
