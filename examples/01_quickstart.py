@@ -3,15 +3,15 @@
     python 01_quickstart.py [--save FILE] [--plot FILE] [--view]
 
 An industrial arm with its motors off swings for ten seconds. Nothing drives or brakes it, so its energy must stay
-constant. The script prints the largest error of the energy beside the largest kinetic energy. "arm6" comes with
-vitree; the path of any URDF file works the same way.
+constant. Joints turn freely here, beyond the limits of the file. The script prints the largest error of the energy
+beside the largest kinetic energy. "arm6" comes with vitree; the path of any URDF file works the same way.
 """
 
 import vitree as vt
 
 
 def main() -> vt.Trajectory:
-    model = vt.load_urdf(vt.find_robot("arm6"))
+    model = vt.load_urdf(vt.find_robot("arm6"), limits="ignore")
     q0 = model.neutral()
     q0[model.joint("shoulder_joint").q_slice] = 0.5  # [rad]
     q0[model.joint("wrist_joint").q_slice] = 1.0

@@ -3,8 +3,8 @@
     python 03_humanoid_swinging.py [--save FILE] [--plot FILE] [--view]
 
 Each grip holds a point of the hand at a point of the bar by three constraints. Bar, arms and trunk make a loop.
-Muscles keep the body nearly stretched. The multipliers of the constraints are the forces on the bar: more than twice
-the body's weight at the bottom of the swing. The hands stay on the bar to round-off.
+Muscles keep the body nearly stretched, and joints stop at their limits. The multipliers of the constraints are the
+forces on the bar: more than twice the body's weight at the bottom of the swing. The hands stay on the bar to round-off.
 """
 
 import numpy as np
@@ -18,6 +18,7 @@ def main() -> vt.Trajectory:
         tree.frame(f"{side}_hand").add(vt.tz(-0.08), vt.frame(f"{side} grip"))
         tree.world.add(vt.ty(y), vt.frame(f"{side} bar"))
         tree.constrain(vt.point_constraint(f"{side} grip", f"{side} bar"))
+    tree.limits = "enforce"
     model = tree.compile()
 
     q0 = model.neutral()

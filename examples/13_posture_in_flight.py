@@ -3,8 +3,8 @@
     python 13_posture_in_flight.py [--save FILE] [--plot FILE] [--view]
 
 The robot is the G1 of the package example-robot-data. A drive on each joint pulls it to its target, within the effort
-limits of the file. A step solves for the drives: dt = 0.01 s is as long as the policies of such robots wait between two
-answers. The same servos as torque= need dt = 2e-4 s, and are wrong above it.
+limits of the file; joints stop at their limits. A step solves for the drives: dt = 0.01 s is as long as the policies of
+such robots wait between two answers. The same servos as torque= need dt = 2e-4 s, and are wrong above it.
 """
 
 import numpy as np
@@ -17,7 +17,8 @@ GAINS = {"*_hip_*": (150, 3), "*_knee_*": (150, 3), "waist_*": (150, 3), "*": (4
 
 
 def main() -> vt.Trajectory:
-    model = vt.load_urdf(vt.find_robot("g1_29dof"), base="free").with_drives(GAINS, effort_limits=True)
+    model = vt.load_urdf(vt.find_robot("g1_29dof"), base="free", limits="enforce")
+    model = model.with_drives(GAINS, effort_limits=True)
     v0 = model.zero_velocity()
     v0[:6] = 0.5, 0.0, 4.0, 0.0, 4.0, 0.3  # linear [m/s], angular [rad/s]
 

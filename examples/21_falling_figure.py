@@ -28,9 +28,7 @@ def main() -> vt.Trajectory:
     hinges = [joint for joint in model.joints if joint.kind != "free"]
     over = [[run.q[:, joint.q_slice] - joint.upper, joint.lower - run.q[:, joint.q_slice]] for joint in hinges]
     momentum = [model.momentum(q, model.velocity_from_momentum(q, p))[3:] for q, p in zip(run.q, run.p, strict=True)]
-    given = np.tile(model.total_mass * np.array([0.0, 0.0, -9.81]) * DT, (len(run), 1))  # [N s]
-    floor = np.array([b == "ground" for _, b in names])[contacts.number]
-    np.add.at(given, contacts.record[floor], contacts.impulse[floor])
+    given = contacts.total(len(run)) + model.total_mass * np.array([0.0, 0.0, -9.81]) * DT  # by floor and gravity [N s]
     missing = np.diff(momentum, axis=0) - given[1:]
     depth = -min(model.contact_gaps(q).gap.min() for q in run.q[::10])
     print(f"deepest point {max(depth, 0.0):.0e} m, joints beyond limits by {np.max(over):.0e} rad")

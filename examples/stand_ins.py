@@ -1,7 +1,5 @@
 """Robots on the ground: of the package example-robot-data, simpler ones for where it is not installed, and a walker."""
 
-from pathlib import Path
-
 import numpy as np
 
 import vitree as vt
@@ -32,10 +30,7 @@ def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, fl
 
 def figure(ground: vt.Ground) -> vt.Model:
     """Return the human figure, all of which touches the ground, with joints that stop at their limits."""
-    text = Path(vt.find_robot("human")).read_text()
-    if "<collision" not in text:
-        text = text.replace("visual>", "collision>")
-    return vt.load_urdf(text, base="free", ground=ground, limits="enforce")
+    return vt.load_urdf(vt.find_robot("human"), base="free", ground=ground, limits="enforce")
 
 
 def quadruped(ground: vt.Ground) -> vt.Model:

@@ -18,6 +18,7 @@ import vitree as vt
 from vitree import cli
 from vitree.cli import names as cli_names
 from vitree.integrators.variational import SOLVERS
+from vitree.run.monitors import MONITORS
 
 PAGE = ROOT / "docs" / "command-line.md"
 #: The command ``vitree`` of this tree, installed or not.
@@ -51,6 +52,11 @@ def test_every_option_is_on_the_page(capsys):
         for name in set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text.split("Options:")[1])) - {"--help"}:
             assert re.search(rf"{name}(?![\w-])", page), f"{command.__name__} {name}"
         assert re.search(rf"^## {command.__name__}$", page, re.M)
+
+
+def test_every_monitor_is_told():
+    (row,) = re.findall(r"^\| `--monitor` \| .*: (.*)\. \|", PAGE.read_text(), re.M)
+    assert row.split(", ") == list(MONITORS)
 
 
 @pytest.mark.slow

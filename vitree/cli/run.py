@@ -57,7 +57,8 @@ def simulate(
         option(
             "--monitor",
             text="Quantities to keep for every step, recorded or not, separated by commas: energy, momentum, "
-            "constraint, residual, iterations, contraction, certificate.",
+            "constraint, residual, iterations, contraction, certificate, drive_forces, gap, contact_work, "
+            "momentum_balance.",
         ),
     ] = "",
     as_json: Json = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -65,6 +65,20 @@ class JointInfo:
     velocity: tuple = ()
     effort: tuple = ()
     mimic: tuple | None = None
+
+
+def limits_of(joints: Iterable[JointInfo]) -> Iterator[tuple[JointInfo, int, int, float, float]]:
+    """Yield joint, places in q and v, lower and upper limit [m or rad] of each coordinate that has one at least.
+
+    Joints that follow others have none of their own, nor have those whose coordinates are no numbers of their own, as
+    a quaternion's.
+    """
+    for joint in joints:
+        q, v = joint.q_slice, joint.v_slice
+        if joint.mimic is None and q.stop - q.start == v.stop - v.start == len(joint.lower):
+            for k, (low, high) in enumerate(zip(joint.lower, joint.upper, strict=True)):
+                if low > -np.inf or high < np.inf:
+                    yield joint, q.start + k, v.start + k, low, high
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,11 @@ class Candidates:
         for name, value in vars(self).items():
             object.__setattr__(self, name, frozen(value))
 
+    @property
+    def grounds(self) -> int:
+        """How many surfaces the ground has."""
+        return len(self.planes) + (self.terrain is not None)
+
 
 class ContactGaps(NamedTuple):
     """Gaps of all that may touch, one row each.
@@ -121,6 +126,11 @@ class ContactGaps(NamedTuple):
     normal: np.ndarray
     point_a: np.ndarray
     point_b: np.ndarray
+
+
+def named_side(name: str) -> str:
+    """Return one of the two that touch, as an error names it."""
+    return "the ground" if name == "ground" else f'"{name}"'
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------
@@ -404,6 +414,6 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
 
 def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
-    grounds = len(found.planes) + (found.terrain is not None)
     rods = found.pair_numbers[found.pair_kind == ROD_ROD][_rod_places(found, poses)[-1]]
-    return np.concatenate([np.tile(found.numbers, (grounds, 1)), rods, found.pair_numbers[found.pair_kind == ROD_BOX]])
+    boxes = found.pair_numbers[found.pair_kind == ROD_BOX]
+    return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes])

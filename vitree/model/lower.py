@@ -12,7 +12,7 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.constraints import AxisConstraint, Cam, Coupling, Distance, PointConstraint
 from vitree.mechanism.contacts import Contact
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.flat import Flat
+from vitree.mechanism.flat import Flat, limits_of
 from vitree.mechanism.index import Index
 from vitree.mechanism.loads import (
     Attraction,
@@ -301,8 +301,7 @@ def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
     """Return the names of the two that touch, in the order of :func:`lower_contacts`: frames, "ground", "limit"."""
     frame = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
-    names = [(frame[k], "ground") for _ in range(len(found.planes) + (found.terrain is not None))
-             for k in found.source]  # fmt: skip
+    names = [(frame[k], "ground") for _ in range(found.grounds) for k in found.source]
     for kind, (one, other) in zip(found.pair_kind, found.pair, strict=True):
         source = found.box_source if kind == ROD_BOX else found.rod_source
         names.append((frame[found.rod_source[one]], frame[source[other]]))
@@ -320,12 +319,8 @@ def _surface(numbers: np.ndarray) -> dict:
 def limit_rows(flat: Flat) -> list[dict]:
     """Return the enforced limits of joints, which are behind all other contacts."""
     rows = []
-    for joint in flat.joints if flat.limits == "enforce" else ():
-        sizes = {joint.q_slice.stop - joint.q_slice.start, joint.v_slice.stop - joint.v_slice.start, len(joint.lower)}
-        if joint.mimic is not None or len(sizes) > 1 or flat.kinematic[joint.v_slice].any():
-            continue
-        for k, bounds in enumerate(zip(joint.lower, joint.upper, strict=True)):
-            where = {"kind": _LIMIT, "dim": 1, "iq": joint.q_slice.start + k, "iv": joint.v_slice.start + k}
-            rows += [{**where, "sign": sign, "bound": bound}
+    for joint, iq, iv, *bounds in limits_of(flat.joints) if flat.limits == "enforce" else ():
+        if not flat.kinematic[joint.v_slice].any():
+            rows += [{"kind": _LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound}
                      for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
     return rows

@@ -19,7 +19,18 @@ from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameE
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.flat import BALL, FREE, KIND_NV, PRISMATIC, REVOLUTE, SEVERAL, Flat, Geometry, JointInfo
+from vitree.mechanism.flat import (
+    BALL,
+    FREE,
+    KIND_NV,
+    PRISMATIC,
+    REVOLUTE,
+    SEVERAL,
+    Flat,
+    Geometry,
+    JointInfo,
+    limits_of,
+)
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
@@ -322,14 +333,8 @@ class Model(System):
         """Coordinates of ``full`` with limits that a run reports; None if there are none, or none is to be reported."""
         if self.full is not self:
             return self.full.limited
-        rows = []
-        for joint in self.joints if self.limits == "report" else ():
-            start = joint.q_slice.start
-            if joint.mimic is None and joint.q_slice.stop - start == len(joint.lower):
-                for k, bounds in enumerate(zip(joint.lower, joint.upper, strict=True)):
-                    if np.isfinite(bounds).any():
-                        rows.append((start + k, *bounds))
-        if not rows:
+        rows = [(at, low, high) for _, at, _, low, high in limits_of(self.joints)]
+        if self.limits != "report" or not rows:
             return None
         place, lower, upper = (np.array(column) for column in zip(*rows, strict=True))
         slides = self.flat.kind[np.searchsorted(self._iq, place)] == PRISMATIC

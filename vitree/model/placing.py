@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from vitree.arguments import of_kind
 from vitree.errors import InputError, ModelError
-from vitree.mechanism.flat import FREE, PRISMATIC
-from vitree.model.contacts import roots_of
+from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
+from vitree.model.contacts import named_side, roots_of
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
 
@@ -63,8 +63,7 @@ def place_on_ground(model: Model, q: ArrayLike) -> np.ndarray:
             f'the base of "{model.name}" is fixed, or does not move along the ground\'s normal; load it with '
             'base="free", or place the ground by its height'
         )
-    surfaces = len(found.planes) + (found.terrain is not None)
-    trees = np.tile(root[found.body], surfaces)
+    trees = np.tile(root[found.body], found.grounds)
     for _ in range(MOST):
         gaps = full.contact_gaps(at)
         rate = gaps.normal[: len(trees)] @ up  # how fast each gap grows along the way
@@ -113,19 +112,13 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
     gaps = full.contact_gaps(q)
     if len(gaps.gap) and gaps.gap.min() < -most:
         k = int(gaps.gap.argmin())
-        pair, depth = f'"{gaps.a[k]}" and {_named(gaps.b[k])}', -float(gaps.gap[k])
+        pair, depth = f'"{gaps.a[k]}" and {named_side(gaps.b[k])}', -float(gaps.gap[k])
         remedy = "vt.place_on_ground(model, q) sets a robot on the ground" if gaps.b[k] == "ground" else (
             "move them apart, or leave the pair out by vt.NoContact")  # fmt: skip
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
-    for joint in full.joints if full.limits == "enforce" else ():
-        at = q[joint.q_slice]
-        for x, low, high in zip(at.tolist(), joint.lower, joint.upper, strict=False):
-            if joint.mimic is None and not low - most <= x <= high + most:
-                raise InputError(
-                    f'the joint "{joint.name}" is at {x:.6g} {when}, beyond its limits {low:g} to {high:g}; '
-                    'start within them, or take limits="report"'
-                )
-
-
-def _named(name: str) -> str:
-    return "the ground" if name == "ground" else f'"{name}"'
+    for joint, at, _, low, high in limits_of(full.joints) if full.limits == "enforce" else ():
+        if not low - most <= q[at] <= high + most:
+            raise InputError(
+                f'the joint "{joint.name}" is at {q[at]:.6g} {when}, beyond its limits {low:g} to {high:g}; '
+                'start within them, or take limits="report"'
+            )

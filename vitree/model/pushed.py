@@ -88,12 +88,7 @@ def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
 
 def count_of(found: Candidates) -> int:
     """Return how many contacts there are without limits of joints."""
-    return len(found.body) * grounds_of(found) + len(found.pair)
-
-
-def grounds_of(found: Candidates) -> int:
-    """Return how many surfaces the ground has."""
-    return len(found.planes) + (found.terrain is not None)
+    return len(found.body) * found.grounds + len(found.pair)
 
 
 def patches_of(found: Candidates) -> np.ndarray:
@@ -126,8 +121,8 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
         return tuple(out)
     poses = np.concatenate([model.pose_rows(np.ascontiguousarray(q[used])).reshape(-1, 3, 4), np.eye(3, 4)[None]])
     points, planes = len(found.body), len(found.planes)
-    surface = number // points if points else np.full(len(number), grounds_of(found))
-    pair = number - points * grounds_of(found)
+    surface = number // points if points else np.full(len(number), found.grounds)
+    pair = number - points * found.grounds
 
     def bodies(of: np.ndarray, some: np.ndarray) -> np.ndarray:
         # rows of the poses; the world is the last
@@ -213,8 +208,8 @@ def ends_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     second = np.where(box, -1, 0)
     second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
     limits = [row["iv"] for row in limit_rows(model.flat)]
-    ground, none = grounds_of(found) * len(found.body), [-1] * len(limits)
-    return (np.concatenate([np.tile(found.body, grounds_of(found)), found.rod_body[one], none]).astype(int),
+    ground, none = found.grounds * len(found.body), [-1] * len(limits)
+    return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], none]).astype(int),
             np.concatenate([np.full(ground, -1), second, none]).astype(int),
             np.concatenate([np.full(ground + len(second), -1), limits]).astype(int))  # fmt: skip
 

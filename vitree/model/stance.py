@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import of_kind, plain_scalar, real, several
 from vitree.errors import InputError, ModelError, UnknownNameError
-from vitree.mechanism.flat import FREE, KIND_NV
+from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.model.closure import require_consistent
 from vitree.model.cones import Problem
-from vitree.model.contacts import gap_numbers, roots_of
+from vitree.model.contacts import gap_numbers, named_side, roots_of
 from vitree.model.model import Model
 from vitree.model.placing import require_clear, way_of
 from vitree.model.reduced import ReducedModel
@@ -195,8 +195,8 @@ class _Posture:
         for k in rows:
             if np.isfinite(numbers[k, 2]):
                 raise ModelError(
-                    f'the contact of "{gaps.a[k]}" and {_named(gaps.b[k])} has stiffness={numbers[k, 2]:g}: its force '
-                    "follows from its depth; take a stance on rigid contacts"
+                    f'the contact of "{gaps.a[k]}" and {named_side(gaps.b[k])} has stiffness={numbers[k, 2]:g}: its '
+                    "force follows from its depth; take a stance on rigid contacts"
                 )
         self.a, self.b = (tuple(names[k] for k in rows) for names in (gaps.a, gaps.b))
         self.points, self.normals = gaps.point_a[rows], gaps.normal[rows]
@@ -220,15 +220,11 @@ class _Posture:
     def _limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Entries of v of limits that are enforced and met, and the signs of their forces."""
         where, signs = [], []
-        for joint in self.model.joints if self.model.limits == "enforce" else ():
-            if joint.mimic is not None or joint.q_slice.stop - joint.q_slice.start != len(joint.lower):
-                continue
-            at = self.q[joint.q_slice].tolist()
-            for k, (x, low, high) in enumerate(zip(at, joint.lower, joint.upper, strict=True)):
-                for gap, sign in ((x - low, 1.0), (high - x, -1.0)):
-                    if gap <= self.near:
-                        where.append(joint.v_slice.start + k)
-                        signs.append(sign)
+        for _, at, place, low, high in limits_of(self.model.joints) if self.model.limits == "enforce" else ():
+            for gap, sign in ((self.q[at] - low, 1.0), (high - self.q[at], -1.0)):
+                if gap <= self.near:
+                    where.append(place)
+                    signs.append(sign)
         return np.array(where, dtype=int), np.array(signs)
 
     # ---- is there a way --------------------------------------------------------------------------------
@@ -329,7 +325,7 @@ class _Posture:
             return f'"{self.model.name}" has nothing that touches; give it contacts, such as load_urdf(..., ground=...)'
         k = int(gap.argmin())
         return (
-            f'nothing touches: "{self.gaps.a[k]}" is nearest, {gap[k]:.3g} m from {_named(self.gaps.b[k])}; '
+            f'nothing touches: "{self.gaps.a[k]}" is nearest, {gap[k]:.3g} m from {named_side(self.gaps.b[k])}; '
             "vt.place_on_ground(model, q) sets a robot on the ground"
         )
 
@@ -358,7 +354,7 @@ class _Posture:
         k = int(np.where(self.coefficient < c, used, 0.0).argmax())
         share = "" if self.coefficient[k] == self.friction[k] else " that may be used"
         return x, "friction", (
-            f'friction of {_above(c, self.coefficient[k])} is needed, and "{self.a[k]}" on {_named(self.b[k])} has '
+            f'friction of {_above(c, self.coefficient[k])} is needed, and "{self.a[k]}" on {named_side(self.b[k])} has '
             f"{self.coefficient[k]:.4g}{share}"
         )
 
@@ -497,10 +493,6 @@ def _axes(n: np.ndarray) -> np.ndarray:
 def _above(needed: float, has: float) -> str:
     """A number that is more than another, with the digits that show it."""
     return next((text for digits in (4, 6, 9) if float(text := f"{needed:.{digits}g}") > has), f"{needed:.12g}")
-
-
-def _named(name: str) -> str:
-    return "the ground" if name == "ground" else f'"{name}"'
 
 
 def _unit(model: Model, k: int) -> str:

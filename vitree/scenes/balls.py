@@ -11,6 +11,7 @@ from vitree.mechanism.contacts import Contact, Ground
 from vitree.model.model import Model
 from vitree.run.simulate import simulate
 from vitree.scenes.base import (
+    G,
     Motion,
     Stage,
     ball_inertia,
@@ -25,8 +26,6 @@ from vitree.scenes.base import (
 from vitree.spatial.rotations import rotate
 from vitree.tree.elements import body, free
 from vitree.tree.tree import Tree
-
-G = 9.81
 
 
 def balls(count: int, radius: float, mass: float, gravity: float = G, ground: Ground | None = None, **surface) -> Model:

@@ -13,6 +13,8 @@ from vitree.model.model import Model
 from vitree.results.contacts import ContactLog
 from vitree.spatial.rotations import rotate
 
+#: Gravity [m/s^2].
+G = 9.81
 #: Rows of a run whose gaps are looked at, at most.
 LOOKED_AT = 400
 

@@ -10,6 +10,7 @@ from vitree.geometry.shapes import Box, Sphere
 from vitree.mechanism.contacts import Contact, Ground
 from vitree.run.simulate import simulate
 from vitree.scenes.base import (
+    G,
     Motion,
     Stage,
     ball_inertia,
@@ -21,8 +22,6 @@ from vitree.scenes.base import (
 )
 from vitree.tree.elements import body, free, ry, tx, tz
 from vitree.tree.tree import Tree
-
-G = 9.81
 
 
 def residuals(motion: Motion, friction: float, dt: float) -> dict[str, float]:

@@ -14,6 +14,7 @@ from vitree.mechanism.contacts import Contact, Ground
 from vitree.model.model import Model
 from vitree.model.placing import place_on_ground
 from vitree.scenes.base import (
+    G,
     Motion,
     SkippedError,
     Stage,
@@ -31,7 +32,6 @@ from vitree.tree.elements import body, free
 from vitree.urdf.reader import load_urdf, read_urdf
 from vitree.urdf.robots import find_robot
 
-G = 9.81
 #: ANYmal's joints where it stands.
 ANYMAL = {"HAA": (0.03, -0.03), "HFE": (0.4, -0.4), "KFE": (-0.8, 0.8)}
 

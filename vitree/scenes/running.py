@@ -220,9 +220,7 @@ def own_run(stage: Stage, method: str) -> tuple[Motion, int]:
         stage.model, stage.q, stage.v, duration=stage.duration, dt=stage.dt, method=method, every=stage.every,
         wrenches=dict(stage.wrenches) or None, torque=torque, **options,
     )  # fmt: skip
-    log, impulse = run.contacts, np.zeros((len(run), 3))
-    if log is not None and len(log):
-        grounded = np.array([b == "ground" for _, b in log.names])[log.number]
-        np.add.at(impulse, log.record[grounded], log.impulse[grounded])
+    log = run.contacts
+    impulse = np.zeros((len(run), 3)) if log is None else log.total(len(run))
     motion = Motion(t=run.t, q=run.q, v=run.v, seconds=run.seconds, impulse=impulse, log=log)
     return motion, int(run.settings.get("halved", 0))
