@@ -499,7 +499,8 @@ cdef class TouchingStepper(VariationalStepper):
         self.learn_push()
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
-            if not x.cones.lam[o] > 0.0:
+            # those that are open keep a rest of a guess
+            if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.G[o * (x.cones.n + 1)] * x.cones.lam[o]):
                 continue
             x.active[c], x.hold[c] = True, x.target[c]
             told = x.told + TOLD * c
