@@ -2,11 +2,11 @@
 
     python benchmarks/contact.py [--smoke]
 
-Talos half sitting and the human figure stand on the four corners of each foot, held by servos of kp 1500, kd 60 (legs and
-trunk) and 200, 10 (the others) about the start. MuJoCo has the same robot, servos as position actuators, small balls at
-the corners, a plane, and the same friction. After a second of standing the loops of the compiled cores take turns. "moved"
-is the largest displacement of a corner between 1 s and the end, "lowest" the least gap, "weight" the mean force of the
-ground over that of the weight, less one.
+Talos half sitting and the human figure stand on the four corners of each foot, held by servos of kp 1500, kd 60 (legs
+and trunk) and 200, 10 (the others) about the start. MuJoCo has the same robot, servos as position actuators, small
+balls at the corners, a plane, and the same friction. After a second of standing the loops of the compiled cores take
+turns. "moved" is the largest displacement of a corner between 1 s and the end, "lowest" the least gap, "weight" the
+mean force of the ground over that of the weight, less one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Vitree:
         frames, corners, _ = FEET[name]
         flat = vt.load_urdf(text, base="free").full.flat
         contacts = tuple(vt.Contact(frame, points=corners) for frame in frames)
-        model = vt.Model(replace(flat, contacts=contacts, ground=vt.Ground(friction=FRICTION), friction=0 * flat.friction))
+        ground = vt.Ground(friction=FRICTION)
+        model = vt.Model(replace(flat, contacts=contacts, ground=ground, friction=0 * flat.friction))
         q = model.neutral()
         for joint in model.joints:
             if joint.name in HALF_SITTING:
@@ -105,7 +106,8 @@ class MuJoCo:
         return model, data
 
     def corners(self, data) -> np.ndarray:
-        return np.array([data.geom_xpos[k] for k in range(self.model.ngeom) if self.model.geom(k).name.startswith("corner")])
+        chosen = [k for k in range(self.model.ngeom) if self.model.geom(k).name.startswith("corner")]
+        return data.geom_xpos[chosen]
 
     def stand(self, integrator: str, dt: float, duration: float) -> tuple[float, float, float]:
         model, data = self.started(integrator, dt)
@@ -146,8 +148,10 @@ def main() -> None:
                     least[k] = min(least[k], peers.best_of(loop, steps, repeats=1))
             for (side, way), us in zip(ways, least, strict=True):
                 moved, low, weight = side.stand(way, dt, duration)
-                print(f"{name:6} dt {1e3 * dt:g} ms {'vitree' if side is own else 'mujoco'} {way:13} {us:7.1f} us "
-                      f"({us / least[2]:.2f})  moved {moved:8.1e} m  lowest {low:8.1e} m  weight {weight:8.1e}")  # fmt: skip
+                engine = "vitree" if side is own else "mujoco"
+                print(f"{name:6} dt {1e3 * dt:g} ms {engine} {way:13} {us:7.1f} us "
+                      f"({us / least[2]:.2f})  moved {moved:8.1e} m  lowest {low:8.1e} m  "
+                      f"weight {weight:8.1e}")  # fmt: skip
 
 
 if __name__ == "__main__":

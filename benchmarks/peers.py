@@ -234,8 +234,8 @@ def mujoco_model(text: str, free: bool, dt: float = 1e-3, gains: tuple[float, fl
         spec.body(body).add_geom(name=f"corner{len(spec.geoms)}", type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=place, mass=0,
                                  size=[ball, 0, 0], friction=[friction, 0, 0], contype=1, conaffinity=0)  # fmt: skip
     if balls:
-        spec.worldbody.add_geom(name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=0, conaffinity=1,
-                                friction=[friction, 0, 0])  # fmt: skip
+        spec.worldbody.add_geom(name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], contype=0,
+                                conaffinity=1, friction=[friction, 0, 0])  # fmt: skip
     if gains is not None or servos is not None:
         for joint in spec.joints:
             if joint.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
