@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree._core import scalar
-from vitree.arguments import of_kind, plain_scalar, real, several
+from vitree.arguments import numbers_of, of_kind, plain_scalar, real, several
 from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.flat import FREE, KIND_NV, limits_of
 from vitree.model.closure import require_consistent
@@ -67,6 +67,11 @@ class Stance:
         At which the drives of the model alone give the torques.
     residual : float [N or N m]
         The largest force on a coordinate that is not balanced.
+
+    Raises
+    ------
+    InputError
+        If an array is none, or forces are not (n, 3).
     """
 
     possible: bool
@@ -87,6 +92,10 @@ class Stance:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             object.__setattr__(self, name, frozen(value))
+        for name in ("torques", "points", "normals", "forces", "friction", "limit_forces", "multipliers"):
+            numbers_of(getattr(self, name), name)
+        if np.ndim(self.forces) != 2:
+            raise InputError(f"forces have shape {np.shape(self.forces)}; they must be (n, 3)")
 
     def __repr__(self) -> str:
         if not self.possible:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitree.arguments import path_of
+from vitree.arguments import of_kind, path_of
 from vitree.errors import InputError, MissingExtraError
 from vitree.results.plain import no_nan, plain, versions
 from vitree.results.recording import Recording
@@ -40,7 +40,7 @@ def to_pandas(traj: Recording, contacts: bool = False) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise MissingExtraError("pandas", "data", "a table") from None
-    found = contact_columns(traj) if contacts else columns(traj)
+    found = contact_columns(traj) if of_kind(contacts, bool, "contacts", "True or False") else columns(traj)
     t, _ = found.pop("t")
     table = pandas.DataFrame({name: x for name, (x, _) in found.items()}, index=pandas.Index(t, name="t"))
     table.attrs = made(traj) | {"units": {"t": "s"} | {name: unit for name, (_, unit) in found.items()}}
@@ -60,6 +60,7 @@ def to_csv(traj: Recording, path: str | os.PathLike, contacts: bool = False) -> 
     InputError
         If the file cannot be written, or contacts are asked for and nothing may touch.
     """
+    of_kind(contacts, bool, "contacts", "True or False")
     path, found = path_of(path), contact_columns(traj) if contacts else columns(traj)
     with replacing(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
