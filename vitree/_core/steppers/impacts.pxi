@@ -1,0 +1,262 @@
+# Impacts: what bounces at a node, and the velocities at nodes, where contacts that stay still owe a part of an impulse.
+# One lane.
+
+cdef enum:
+    IMPACTS = 200           # most impulses of an impact, the last half of them inelastic
+
+#: An elastic contact is closed below this gap [m]
+cdef double CLOSED_GAP = 1e-12
+#: A pair closes if it does so faster than this share of the velocities
+cdef double CLOSING = 1e-12
+#: Contacts that stay owe half of the last impulse at a node; those that owe this share or more close anew
+cdef double OWED = 0.6
+#: and where friction makes the normal impulses so many times as large
+cdef double JAMMED = 1.25
+
+
+cdef class ImpactStepper(PortStepper):
+    """Blows, in the metric of M at a node."""
+
+    # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
+
+    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v):
+        """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
+
+        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows.
+        The stepper forgets its state.
+        """
+        cdef Touching* x = &self.own_touch
+        cdef Py_ssize_t k = 0, row, end = log.shape[0]
+        cdef int c
+        require_size(q.shape[1], self.nq, "columns of q")
+        require_size(v.shape[1], self.nv, "columns of v")
+        require_size(log.shape[1], TOUCHED, "columns of contacts")
+        require_size(v.shape[0], q.shape[0], "rows of v")
+        while k < end:
+            row = <Py_ssize_t>log[k, 0]
+            if not 0 <= row < q.shape[0]:
+                raise ValueError(f"a contact of row {row}; there are {q.shape[0]} rows")
+            for c in range(self.ntouch):
+                x.within[c] = OUTSIDE
+            while k < end and <Py_ssize_t>log[k, 0] == row:
+                if not 0 <= log[k, 1] < self.ntouch:
+                    raise ValueError(f"contact {log[k, 1]:g}; there are {self.ntouch}")
+                c = <int>log[k, 1]
+                x.within[c] = INSIDE
+                x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
+                k += 1
+            if self.settle(&q[row, 0], &v[row, 0]) != OK:
+                raise MemoryError
+
+    cdef int settle(self, const double* q, double* v) noexcept nogil:
+        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, half of an
+        # impulse, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef Cones* z = &x.hit
+        cdef double gave, owes
+        cdef int k, j, status
+        self.place_start(q)
+        for k in range(self.ntouch):
+            if x.within[k] == INSIDE:
+                across(&x.here[k])
+        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+        status = self.gather()
+        if status == OK:
+            status = cones_room(z, y.count, y.count)
+        if status != OK:
+            return status
+        self.answer_at_rest(q)
+        z.count = z.n = y.count
+        for k in range(y.n):
+            self.along_ports(&x.W1[k], v, &y.b[k])
+        for k in range(y.count):
+            z.b[k], z.dim[k], z.row[k], z.mu[k], z.lam[k] = y.b[y.row[k]], 1, k, 0.0, 0.0
+            for j in range(y.count):
+                z.G[k * z.n + j] = y.G[y.row[k] * y.n + y.row[j]]
+        cone_solve(z, 1e-13 * largest(z.b, z.n))
+        gave = owes = 0.0
+        for k in range(y.count):
+            gave += y.lam[y.row[k]]
+            owes += z.lam[k]
+        if owes < OWED * gave:
+            for k in range(y.count):
+                for j in range(y.dim[k]):
+                    y.lam[y.row[k] + j] = 0.0 if j else z.lam[k]
+            cone_solve(y, 1e-13 * largest(y.b, y.n))
+            # friction changes no normal impulse by much, unless bodies jam
+            gave = 0.0
+            for k in range(y.count):
+                gave += y.lam[y.row[k]]
+            owes = owes if gave < JAMMED * owes else INFINITY
+        else:
+            owes = INFINITY
+        if owes == INFINITY:
+            memset(y.lam, 0, y.n * sizeof(double))
+            for k in range(y.count):
+                y.lam[y.row[k]] = z.lam[k]
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(y.n):
+            add_touch_row(&x.W1[k], y.lam[k], x.u)
+        for k in range(x.ports):
+            vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
+        return OK
+
+    # ---- impacts -----------------------------------------------------------------------------------------
+
+    cdef double closing_speed(self, int c) noexcept nogil:
+        # d(gap)/dt where the bodies' twists are those of node 1
+        cdef const vt_contact* e = &self.touch[c]
+        cdef const Touch* at = &self.own_touch.here[c]
+        cdef double* twist = self.lane.bodies.twist
+        cdef double s = 0.0
+        if e.kind == AT_LIMIT:
+            return e.sign * self.own_touch.v[e.iv]
+        if e.body_a >= 0:
+            s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
+        if e.body_b >= 0:
+            s -= dot(at.n, add(load3(twist + 6 * e.body_b + 3), cross(load3(twist + 6 * e.body_b), at.arm_b)))
+        return s
+
+    cdef void move_bodies(self) noexcept nogil:
+        # the bodies' twists by v
+        cdef int i
+        for i in range(self.shared.m.nbody):
+            twist_of(self.shared.m, i, self.own_touch.v, self.own_touch.pose1, self.lane.bodies.twist)
+
+    cdef int free_step(self) noexcept nogil:
+        # the step without contacts
+        return OK
+
+    cdef int meet(self, bint* free) noexcept nogil:
+        # which contacts bounce at this node, with the blow that they give, and which at the next. A contact bounces if
+        # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef double h = fabs(self.lane.now.h), speed, fall
+        cdef bint near = False, hit = False
+        cdef int c, status
+        free[0] = False
+        self.velocity(self.lane.state.q, self.lane.state.x, x.v)
+        self.move_bodies()
+        for c in range(self.ntouch):
+            e = &self.touch[c]
+            speed = self.closing_speed(c)
+            near = near or (e.restitution > 0.0 and not x.active[c] and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
+        if not near:
+            return OK
+        status = self.free_step()
+        if status != OK:
+            return status
+        self.place_end(self.lane.state.q2)
+        free[0] = True
+        self.move_bodies()
+        for c in range(self.ntouch):
+            e = &self.touch[c]
+            speed = self.closing_speed(c)
+            if e.restitution == 0.0 or x.active[c] or speed >= 0.0:
+                continue
+            fall = 2.0 * (x.there[c].gap - x.here[c].gap - h * speed) / (h * h)
+            if e.restitution * -speed <= max(self.slowest, 2.0 * h * fabs(fall)):
+                continue
+            if x.here[c].gap <= CLOSED_GAP:
+                hit = True
+            elif x.there[c].gap < 0.0:
+                x.within[c] = REBOUNDS
+        if hit:
+            free[0] = False
+            return self.strike_node()
+        return OK
+
+    cdef int strike_node(self) noexcept nogil:
+        # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
+        # on these, with friction, and v += (1 + e)(v0 - v)
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int c, k, j, count, n = 0, sweep, status, o, nv = self.nv
+        cdef double size, share
+        for c in range(self.ntouch):
+            x.bad[c] = x.within[c]
+            x.within[c] = INSIDE if x.here[c].gap <= CLOSED_GAP else OUTSIDE
+            x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
+        status = self.gather()
+        if status == OK:
+            status = cones_room(&x.hit, y.count, y.n)
+        for c in range(self.ntouch):
+            x.within[c] = x.bad[c]
+        if status != OK:
+            return status
+        self.answer_at_rest(self.lane.state.q)
+        memset(x.total, 0, y.n * sizeof(double))
+        for k in range(y.n):
+            self.along_ports(&x.W1[k], x.v, &y.w[k])
+        size = largest(y.w, y.n)
+        for sweep in range(IMPACTS):
+            # u = J v
+            count, n = 0, 0
+            for k in range(y.count):
+                if y.w[y.row[k]] < -CLOSING * size:
+                    x.bad[count] = k
+                    count += 1
+            if count == 0:
+                break
+            self.choose_hit(count)
+            cone_solve(&x.hit, 1e-13 * size)
+            for k in range(count):
+                c = x.member[x.bad[k]]
+                share = 1.0 + (self.touch[c].restitution if 2 * sweep < IMPACTS else 0.0)
+                o = y.row[x.bad[k]]
+                for j in range(y.dim[x.bad[k]]):
+                    x.total[o + j] += share * x.hit.lam[x.hit.row[k] + j]
+                    add_column(y.n, share * x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
+        # the blow, and the velocity after it
+        memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
+        for k in range(y.count):
+            store3(x.struck + 3 * x.member[k], self.world_impulse(k, x.total + y.row[k]))
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(y.n):
+            add_touch_row(&x.W1[k], x.total[k], x.u)
+        memset(x.blow, 0, nv * sizeof(double))
+        for k in range(x.ports):
+            vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)
+            vt_add_row(nv, x.u[k], x.response + k * nv, x.v)
+        x.opened = True
+        x.count = 0
+        return OK
+
+    cdef void choose_hit(self, int count) noexcept nogil:
+        # the problem of the approaching contacts alone
+        cdef Touching* x = &self.own_touch
+        cdef const Cones* y = &x.cones
+        cdef Cones* z = &x.hit
+        cdef int k, j, i, l, a, b, n = 0
+        z.count = count
+        for k in range(count):
+            z.dim[k], z.row[k], z.mu[k] = y.dim[x.bad[k]], n, self.touch[x.member[x.bad[k]]].friction
+            z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+            n += z.dim[k]
+        z.n = n
+        for k in range(count):
+            for i in range(z.dim[k]):
+                a = y.row[x.bad[k]] + i
+                z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.w[a], 0.0
+                for l in range(count):
+                    for j in range(z.dim[l]):
+                        b = y.row[x.bad[l]] + j
+                        z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
+
+    cdef void answer_at_rest(self, const double* q) noexcept nogil:
+        # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
+        cdef Touching* x = &self.own_touch
+        cdef double* P = x.P_room
+        cdef int k, j, nv = self.nv
+        self.velocity(q, self.shared.zeros, x.still)
+        for k in range(x.ports):
+            # prescribed coordinates move as they must with any momentum
+            self.velocity(q, x.rows + k * nv, x.response + k * nv)
+            for j in range(nv):
+                x.response[k * nv + j] -= x.still[j]
+        for k in range(x.ports):
+            for j in range(x.ports):
+                P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
+        self.cone_matrix(P, x.W1)

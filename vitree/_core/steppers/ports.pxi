@@ -1,0 +1,564 @@
+# Contacts of a step: where they are at its ends, which are in its solve, their rows in the ports of the bodies that they
+# touch, and how fast they move over the step. One lane.
+
+#: How well contacts are solved: a share of the velocities, and of what rounding leaves of positions
+cdef double TOUCH_TOLERANCE = 5e-11
+cdef double TOUCH_ROUNDING = 1e-14
+#: [m/s] slower than this it does not slide
+cdef double SLIDING = 1e-7
+
+
+cdef class PortStepper(ModelStepper):
+    """Steps of a model whose bodies may touch; ``contacts`` is a ContactList."""
+
+    cdef readonly ContactList contacts
+    cdef const vt_contact* touch
+    cdef int ntouch
+    cdef bint elastic
+    cdef double slowest                 # [m/s] slower approaches do not rebound
+    cdef Touching own_touch
+    cdef double* lam_start              # the kept arrays where the step starts
+    cdef double* way_start
+    cdef double* hold_start
+    cdef int* active_start
+
+    def __cinit__(self, *args, **options):
+        cdef int k
+        self.contacts = options.get("contacts", ContactList())
+        self.touch, self.ntouch = self.contacts.list, self.contacts.count
+        self.slowest = options.get("slowest", 0.0)
+        for k in range(self.ntouch):
+            self.elastic = self.elastic or self.touch[k].restitution > 0.0
+        if self.ntouch:
+            touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
+                          self.shared.count, self.possible_ports())
+            self.lam_start, self.way_start = (self.memory.scratch_reals(3 * self.ntouch),
+                                              self.memory.scratch_reals(3 * self.ntouch))
+            self.hold_start = self.memory.scratch_reals(self.ntouch)
+            self.active_start = <int*>self.memory.scratch(self.ntouch * sizeof(int))
+            self.find_spans()
+
+    cdef int find_spans(self) except -1:
+        # points of one body on one plane, one after the other, and the ball about them
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const vt_contact* f
+        cdef TouchSpan* on
+        cdef double low, high, away
+        cdef int c = 0, k, j
+        x.span = <TouchSpan*>realloc(NULL, self.ntouch * sizeof(TouchSpan))
+        if x.span == NULL:
+            raise MemoryError
+        while c < self.ntouch:
+            e, on = &self.touch[c], &x.span[x.spans]
+            x.spans += 1
+            on.first, on.end, on.radius = c, c + 1, -1.0
+            while e.kind == ON_PLANE and on.end < self.ntouch:
+                f = &self.touch[on.end]
+                if f.kind != ON_PLANE or f.body_a != e.body_a or f.offset != e.offset or f.normal[0] != e.normal[0] or \
+                        f.normal[1] != e.normal[1] or f.normal[2] != e.normal[2]:
+                    break
+                on.end += 1
+            c = on.end
+            if self.elastic or on.end - on.first < 2:
+                continue        # where contacts may bounce it matters how fast each closes
+            for j in range(3):
+                low, high = INFINITY, -INFINITY
+                for k in range(on.first, on.end):
+                    low, high = min(low, self.touch[k].point_a[j]), max(high, self.touch[k].point_a[j])
+                on.center[j] = 0.5 * (low + high)
+            on.radius = 0.0
+            for k in range(on.first, on.end):
+                away = 0.0
+                for j in range(3):
+                    away += (self.touch[k].point_a[j] - on.center[j]) ** 2
+                on.radius = max(on.radius, (1.0 + 1e-12) * vt_sqrt(away) + self.touch[k].radius_a)
+        return 0
+
+    cdef int possible_ports(self):
+        # the rows of ports if all contacts close
+        cdef int k, limits = 0
+        touched = set()
+        for k in range(self.ntouch):
+            limits += self.touch[k].kind == AT_LIMIT
+            touched |= {self.touch[k].body_a, self.touch[k].body_b}
+        return 6 * len(touched - {-1}) + limits
+
+    def __dealloc__(self):
+        touching_free(&self.own_touch)
+
+    # ---- what lies behind --------------------------------------------------------------------------------
+
+    cdef void begin(self) noexcept nogil:
+        ModelStepper.begin(self)
+        if self.ntouch:
+            memset(self.own_touch.lam, 0, 3 * self.ntouch * sizeof(double))
+            memset(self.own_touch.way, 0, 3 * self.ntouch * sizeof(double))
+            memset(self.own_touch.hold, 0, self.ntouch * sizeof(double))
+            memset(self.own_touch.active, 0, self.ntouch * sizeof(int))
+            memset(self.own_touch.told, 0, TOLD * self.ntouch * sizeof(double))
+            self.own_touch.past.seen.count = 0
+            self.own_touch.passes = 0
+
+    cdef void note_touch(self) noexcept nogil:
+        memcpy(self.lam_start, self.own_touch.lam, 3 * self.ntouch * sizeof(double))
+        memcpy(self.way_start, self.own_touch.way, 3 * self.ntouch * sizeof(double))
+        memcpy(self.hold_start, self.own_touch.hold, self.ntouch * sizeof(double))
+        memcpy(self.active_start, self.own_touch.active, self.ntouch * sizeof(int))
+
+    cdef void put_back_touch(self) noexcept nogil:
+        memcpy(self.own_touch.lam, self.lam_start, 3 * self.ntouch * sizeof(double))
+        memcpy(self.own_touch.way, self.way_start, 3 * self.ntouch * sizeof(double))
+        memcpy(self.own_touch.hold, self.hold_start, self.ntouch * sizeof(double))
+        memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
+
+    cdef int log_row(self, long row) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef TouchLog* log = &self.log
+        cdef double* to
+        cdef int c
+        for c in range(self.ntouch):
+            if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0:
+                continue
+            if log.count == log.room:
+                to = <double*>realloc(log.at, (2 * log.room + 64) * TOUCHED * sizeof(double))
+                if to == NULL:
+                    return NO_MEMORY
+                log.at, log.room = to, 2 * log.room + 64
+            to = log.at + log.count * TOUCHED
+            to[0], to[1] = row, c
+            memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
+            log.count += 1
+        return OK
+
+    cdef void keep_touch(self) noexcept nogil:
+        # the impulses, and which way each contact slid; what is told of a step taken in parts is their sum, and the last slip
+        cdef Touching* x = &self.own_touch
+        cdef double* told
+        cdef Vec3 lam, way
+        cdef double size
+        cdef int k, j, c, o
+        memset(x.lam, 0, 3 * self.ntouch * sizeof(double))
+        memset(x.way, 0, 3 * self.ntouch * sizeof(double))
+        memset(x.active, 0, self.ntouch * sizeof(int))
+        if x.leading:
+            memset(x.told, 0, TOLD * self.ntouch * sizeof(double))
+        for c in range(self.ntouch):
+            x.told[TOLD * c + 6] = x.there[c].gap
+            for j in range(3 if x.opened else 0):
+                x.told[TOLD * c + j] += x.struck[3 * c + j]
+        if not x.solved:
+            x.have_ports[0] = False
+            x.past.seen.count = 0
+            return
+        self.learn_push()
+        for k in range(x.count):
+            c, o = x.member[k], x.cones.row[k]
+            # those that are open keep a rest of a guess
+            if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.G[o * (x.cones.n + 1)] * x.cones.lam[o]):
+                continue
+            x.active[c], x.hold[c] = True, x.target[c]
+            told = x.told + TOLD * c
+            lam = self.world_impulse(k, x.cones.lam + o)
+            store3(x.lam + 3 * c, lam)
+            for j in range(3):
+                told[j] += x.lam[3 * c + j]
+            if x.cones.dim[k] == 3:
+                way = axpy(x.w[o + 1], x.here[c].t1, scale(x.w[o + 2], x.here[c].t2))
+                store3(told + 3, way)
+                size = vt_sqrt(dot(way, way))
+                if size > SLIDING:
+                    store3(x.way + 3 * c, scale(1.0 / size, way))
+
+    cdef Vec3 world_impulse(self, int k, const double* lam) noexcept nogil:
+        # of a member, in world axes; of a limit its one number
+        cdef const Touch* at = &self.own_touch.here[self.own_touch.member[k]]
+        cdef Vec3 f
+        if self.touch[self.own_touch.member[k]].kind == AT_LIMIT:
+            return vec3(lam[0], 0.0, 0.0)
+        f = scale(lam[0], at.n)
+        if self.own_touch.cones.dim[k] == 3:
+            f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
+        return f
+
+    cdef void learn_push(self) noexcept nogil:
+        # what is kept of u for the guesses of steps to come
+        pass
+
+    # ---- places of bodies and contacts -------------------------------------------------------------------
+
+    cdef void stand_bodies(self, const double* q, Pose* pose, double* at, int* placed) noexcept nogil:
+        # the bodies at q, unless they are there
+        if placed[0] and memcmp(at, q, self.nq * sizeof(double)) == 0:
+            return
+        forward_kinematics(self.shared.m, q, pose)
+        memcpy(at, q, self.nq * sizeof(double))
+        placed[0] = True
+
+    cdef void place_start(self, const double* q) noexcept nogil:
+        # bodies and contacts at node 1, which may be node 2 of the step behind
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        if x.placed2 and memcmp(x.at2, q, self.nq * sizeof(double)) == 0:
+            x.pose1, x.pose2 = x.pose2, x.pose1
+            x.at1, x.at2 = x.at2, x.at1
+            x.placed1, x.placed2 = x.placed2, x.placed1
+        self.stand_bodies(q, x.pose1, x.at1, &x.placed1)
+        self.place_touches(q, x.pose1, NULL, x.here)
+
+    cdef void place_end(self, const double* q) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        self.stand_bodies(q, x.pose2, x.at2, &x.placed2)
+        self.place_touches(q, x.pose2, x.here, x.there)
+
+    cdef void place_touches(self, const double* q, const Pose* pose, const Touch* before, Touch* to) noexcept nogil:
+        # all contacts; of those that are far away a gap that they have at least
+        cdef const TouchSpan* on
+        cdef const vt_contact* e
+        cdef double apart
+        cdef int k, c
+        for k in range(self.own_touch.spans):
+            on = &self.own_touch.span[k]
+            apart = 0.0
+            if on.radius >= 0.0:
+                e = &self.touch[on.first]
+                apart = dot(constant3(e.normal), placed(pose, e.body_a, on.center)) - e.offset - on.radius
+            for c in range(on.first, on.end):
+                if apart > 0.0 and not (self.own_touch.within[c] == INSIDE or self.own_touch.active[c]):
+                    to[c].gap = apart
+                else:
+                    touch_at(&self.touch[c], q, pose, NULL if before == NULL else &before[c], &to[c])
+
+    cdef bint join(self) noexcept nogil:
+        # contacts that the trial closes beyond where they were come in; whether there are any
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        cdef bint more = False
+        self.place_end(self.lane.state.q2)
+        for c in range(self.ntouch):
+            if x.within[c] == OUTSIDE and x.there[c].gap < x.target[c] - 1e-13:
+                x.within[c] = INSIDE
+                touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
+                across(&x.here[c])
+                more = True
+        return more
+
+    cdef void remember(self) noexcept nogil:
+        # the impulses, as a guess
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        for k in range(x.count):
+            store3(x.guess + 3 * x.member[k], self.world_impulse(k, x.cones.lam + x.cones.row[k]))
+
+    # ---- the contacts in the solve -----------------------------------------------------------------------
+
+    cdef int gather(self) noexcept nogil:
+        # the contacts in the solve: their cones, guesses, ports and the rows at node 1
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef const vt_contact* e
+        cdef const Touch* at
+        cdef Vec3 lam, way
+        cdef int c, k = 0, n = 0, status
+        for c in range(self.ntouch):
+            if x.within[c] == INSIDE:
+                x.member[k] = c
+                n += self.touch[c].dim
+                k += 1
+        x.count = k
+        status = cones_room(y, k, n)
+        if status == OK:
+            status = rows_room(x, n)
+        if status != OK:
+            return status
+        y.count, y.n, n = k, n, 0
+        for k in range(x.count):
+            c = x.member[k]
+            e, at = &self.touch[c], &x.here[c]
+            y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
+            y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
+            if e.kind == AT_LIMIT:
+                y.lam[n] = x.guess[3 * c]
+            else:
+                lam = load3(x.guess + 3 * c)
+                y.lam[n] = dot(lam, at.n)
+                if e.dim == 3:
+                    y.lam[n + 1], y.lam[n + 2] = dot(lam, at.t1), dot(lam, at.t2)
+                    way = load3(x.way + 3 * c)
+                    if way.x != 0.0 or way.y != 0.0 or way.z != 0.0:
+                        # half of the friction against the slip of the last step
+                        y.mu[k] *= 0.5
+                        y.lead[2 * k], y.lead[2 * k + 1] = -y.mu[k] * dot(way, at.t1), -y.mu[k] * dot(way, at.t2)
+            n += e.dim
+        return self.place_ports()
+
+    cdef int place_ports(self) noexcept nogil:
+        # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef int k, i, side, body, status, ports = 0, nv = self.nv
+        for i in range(self.shared.m.nbody):
+            x.port_of_body[i] = -1
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.kind == AT_LIMIT:
+                ports += 1
+                continue
+            for side in range(2):
+                body = e.body_b if side else e.body_a
+                if body >= 0 and x.port_of_body[body] < 0:
+                    x.port_of_body[body] = ports
+                    ports += 6
+        status = ports_room(x, ports, nv)
+        if status != OK:
+            return status
+        x.ports = ports
+        # limits behind the bodies, in the order of the contacts
+        ports = 0
+        for i in range(self.shared.m.nbody):
+            if x.port_of_body[i] >= 0:
+                x.port_of_body[i] = ports
+                body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
+                for k in range(6):
+                    x.owner[ports + k] = i
+                ports += 6
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.kind == AT_LIMIT:
+                memset(x.rows + ports * nv, 0, nv * sizeof(double))
+                x.rows[ports * nv + e.iv] = e.sign
+                x.owner[ports] = -1 - x.member[k]
+                ports += 1
+        self.centre_patches()
+        self.write_rows(x.here, x.pose1, x.W1, False)
+        return OK
+
+    cdef void centre_patches(self) noexcept nogil:
+        # the mean of the points of each patch, in its body
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef int k, p
+        memset(x.patch_count, 0, self.contacts.patches * sizeof(int))
+        for p in range(self.contacts.patches):
+            x.patch_centre[p] = zero3()
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            if e.patch >= 0:
+                x.patch_count[e.patch] += 1
+                x.patch_centre[e.patch] = add(x.patch_centre[e.patch], self.body_point(x.member[k]))
+        for p in range(self.contacts.patches):
+            if x.patch_count[p] > 1:
+                x.patch_centre[p] = scale(1.0 / x.patch_count[p], x.patch_centre[p])
+
+    cdef Vec3 body_point(self, int c) noexcept nogil:
+        # the material point of body a, in the body
+        return tmul(self.own_touch.pose1[self.touch[c].body_a].R, self.own_touch.here[c].arm_a)
+
+    cdef bint on_patch(self, int c) noexcept nogil:
+        return self.touch[c].patch >= 0 and self.own_touch.patch_count[self.touch[c].patch] > 1
+
+    cdef void write_rows(self, const Touch* list, const Pose* pose, TouchRow* W, bint end) noexcept nogil:
+        # the rows of all contacts in the ports; end: of the gap and the slip by displacements at node 2
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const Touch* at
+        cdef const Touch* before
+        cdef TouchRow* to
+        cdef Vec3 arm_a, arm_b, centre, d, t
+        cdef double more
+        cdef int k, c, j, limit = x.ports
+        for k in range(x.count):
+            if self.touch[x.member[k]].kind == AT_LIMIT:
+                limit -= 1
+        for k in range(x.count):
+            c = x.member[k]
+            e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
+            to.b, to.size = -1, 6
+            if e.kind == AT_LIMIT:
+                to.a, to.size, to.on_a[0] = limit, 1, 1.0
+                limit += 1
+                continue
+            to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
+            to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
+            put_wrench(to.on_a, at.arm_a, at.n, zero3())
+            put_wrench(to.on_b, at.arm_b, neg(at.n), zero3())
+            if e.dim == 1:
+                continue
+            if self.on_patch(c):
+                # all points of a patch slide as its centre does, and turn about it
+                centre = mul(pose[e.body_a].R, x.patch_centre[e.patch])
+                d = sub(before.arm_a, mul(x.pose1[e.body_a].R, x.patch_centre[e.patch]))
+                if end:
+                    d = scale(0.5, add(d, mul(pose[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))))
+                d = cross(before.n, d)
+                for j in range(2):
+                    t = before.t2 if j else before.t1
+                    to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, -1, 6
+                    put_wrench(to[1 + j].on_a, centre, t, scale(dot(d, t), before.n))
+                continue
+            more = halfway(e, before)
+            arm_a, arm_b = axpy(-more, before.n, before.arm_a), axpy(more, before.n, before.arm_b)
+            if end and e.body_a >= 0:
+                arm_a = self.carried_arm(e.body_a, pose, arm_a, before.n, rolling_lever(e, e.radius_a, more))
+            if end and e.body_b >= 0:
+                arm_b = self.carried_arm(e.body_b, pose, arm_b, before.n, -rolling_lever(e, e.radius_b, more))
+            for j in range(2):
+                t = before.t2 if j else before.t1
+                to[1 + j].a, to[1 + j].b, to[1 + j].size = to.a, to.b, 6
+                put_wrench(to[1 + j].on_a, arm_a, t, zero3())
+                put_wrench(to[1 + j].on_b, arm_b, neg(t), zero3())
+
+    cdef Vec3 carried_arm(self, int body, const Pose* pose, Vec3 arm, Vec3 n, double radius) noexcept nogil:
+        # of the material point at node 2; of a sphere that rolls, of the centre at node 2 and the lever -radius n
+        cdef Vec3 lever = scale(-radius, n)
+        return add(mul(pose[body].R, tmul(self.own_touch.pose1[body].R, sub(arm, lever))), lever)
+
+    cdef void along_ports(self, const TouchRow* W, const double* v, double* out) noexcept nogil:
+        # the rate of a row by a velocity
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        out[0] = 0.0
+        if W.a >= 0:
+            for k in range(W.size):
+                out[0] += W.on_a[k] * vt_inner(self.nv, x.rows + (W.a + k) * self.nv, v)
+        if W.b >= 0:
+            for k in range(6):
+                out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
+
+    cdef void gather_push(self) noexcept nogil:
+        # u, the wrenches of the impulses
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        memset(x.u, 0, x.ports * sizeof(double))
+        for k in range(x.cones.n):
+            add_touch_row(&x.W1[k], x.cones.lam[k], x.u)
+        x.foretold = False
+
+    cdef void couple_contacts(self, const double* P, const TouchRow* W2) noexcept nogil:
+        # G = W2^T P W1, and what yields
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef double h = self.lane.now.h
+        cdef int k
+        self.cone_matrix(P, W2)
+        for k in range(x.count):
+            e = &self.touch[x.member[k]]
+            x.cones.give[k] = 0.0
+            if e.stiffness != INFINITY:
+                x.cones.give[k] = 1.0 / (h * (h * e.stiffness + e.damping))
+                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += x.cones.give[k]
+
+    cdef void cone_matrix(self, const double* P, const TouchRow* W2) noexcept nogil:
+        # G = W2^T P W1
+        cdef Touching* x = &self.own_touch
+        cdef const TouchRow* W
+        cdef double* G
+        cdef int k, j, i, n = x.cones.n, width = x.ports
+        for k in range(n):
+            W, G = &W2[k], x.cones.G + k * n
+            if W.a < 0 or W.size != 6:
+                memset(x.T, 0, width * sizeof(double))
+                if W.a >= 0:
+                    vt_add_row(width, W.on_a[0], P + W.a * width, x.T)
+            else:
+                six_rows(W.on_a, P + W.a * width, width, x.T)
+            if W.b >= 0:
+                for j in range(6):
+                    vt_add_row(width, W.on_b[j], P + (W.b + j) * width, x.T)
+            for j in range(n):
+                W = &x.W1[j]
+                if W.size == 6 and W.a >= 0 and W.b < 0:
+                    G[j] = six(W.on_a, x.T + W.a)
+                else:
+                    G[j] = along_row(W, x.T)
+
+    # ---- velocities over the step ------------------------------------------------------------------------
+
+    cdef void measure_touches(self) noexcept nogil:
+        # w = ((gap(q2) - min(0, gap(q1)))/h, slip/h) of the trial at q2; without what contacts that yield give way by their impulses
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const Touch* at
+        cdef double inverse = 1.0 / self.lane.now.h, hold
+        cdef Vec3 s
+        cdef int k, c, o
+        self.stand_bodies(self.lane.state.q2, x.pose2, x.at2, &x.placed2)
+        for k in range(x.count):
+            c = x.member[k]
+            touch_at(&self.touch[c], self.lane.state.q2, x.pose2, &x.here[c], &x.there[c])
+        self.slide_patches()
+        for k in range(x.count):
+            c, o = x.member[k], x.cones.row[k]
+            e, at = &self.touch[c], &x.here[c]
+            # of a spring and a damper without its force: (gap2 - share gap1)/h, share = d/(h k + d)
+            hold = x.target[c]
+            if e.stiffness != INFINITY:
+                hold = e.damping / (self.lane.now.h * e.stiffness + e.damping) * at.gap
+            x.w[o] = (x.there[c].gap - hold) * inverse
+            if e.dim == 1:
+                continue
+            if self.on_patch(c):
+                s = mul(x.pose1[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))
+                s = add(s, mul(x.pose2[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch])))
+                s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
+            else:
+                s = slid(e, at, x.pose1, x.pose2)
+            x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse
+
+    cdef void slide_patches(self) noexcept nogil:
+        # the displacement of each patch's centre, and how far it turns about the normal
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e
+        cdef const Pose* before
+        cdef const Pose* after
+        cdef int k, c
+        for k in range(x.count):
+            c = x.member[k]
+            e = &self.touch[c]
+            if self.on_patch(c):
+                before, after = &x.pose1[e.body_a], &x.pose2[e.body_a]
+                x.patch_slip[e.patch] = sub(add(after.o, mul(after.R, x.patch_centre[e.patch])),
+                                            add(before.o, mul(before.R, x.patch_centre[e.patch])))
+                x.patch_turn[e.patch] = dot(x.here[c].n, turn_between(&before.R, &after.R))
+
+    cdef double touch_goal(self) noexcept nogil:
+        # the natural residual that will do [m/s]: b holds the velocities without impulses
+        cdef Touching* x = &self.own_touch
+        cdef double size = 1.0
+        cdef int i
+        for i in range(self.shared.m.nbody):
+            size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
+        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
+                   TOUCH_ROUNDING * size / fabs(self.lane.now.h))
+
+    cdef double touch_residual(self) noexcept nogil:
+        # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int k
+        for k in range(y.n):
+            y.b[k] = x.w[k] - vt_inner(y.n, y.G + k * y.n, y.lam)
+        for k in range(y.count):
+            y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
+        return cone_map(y, y.lam, y.w, y.F, NULL)
+
+    # ---- what is told of a step that was not solved ------------------------------------------------------
+
+    cdef void note_worst(self) noexcept nogil:
+        cdef Touching* x = &self.own_touch
+        cdef int k, j
+        x.residual, x.worst = -1.0, -1
+        for k in range(x.count):
+            for j in range(x.cones.dim[k]):
+                if fabs(x.cones.F[x.cones.row[k] + j]) > x.residual:
+                    x.residual, x.worst = fabs(x.cones.F[x.cones.row[k] + j]), x.member[k]
+
+    @property
+    def worst_contact(self):
+        """The contact that the last step left unsolved, or -1."""
+        return self.own_touch.worst if self.ntouch else -1
+
+    @property
+    def worst_residual(self):
+        """What it lacks [m/s], and its gap [m]."""
+        return self.own_touch.residual, self.own_touch.there[self.own_touch.worst].gap

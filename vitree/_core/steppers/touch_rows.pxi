@@ -1,0 +1,232 @@
+# Contact with friction around a step: an impulse of the node's momentum, then the step,
+#     p1+ = p1 + J1^T lam,  (q2, p2) = F_h(q1, p1+),
+#     0 <= lam_n  _|_  (gap(q2) - min(0, gap(q1)))/h >= 0,    lam_t against the slip s/h within the cone,
+# solved for together with the step's increment. Friction acts half against the slip of the last step, half against that
+# of this one, which makes sliding second order.
+
+cdef enum:
+    TOLD = 7                # numbers of a contact in a step
+    KEPT_PORTS = 48         # most rows of ports that are kept from step to step
+
+cdef enum:                  # whether a contact is in the solve
+    OUTSIDE = 0
+    INSIDE = 1
+    REBOUNDS = 2            # it will bounce at the next node
+
+
+cdef struct TouchRow:       # an impulse in the ports of its bodies: wrenches about their origins, or a force on a coordinate
+    int a                   # the first row of a port, or -1
+    int b
+    int size                # rows of a port: 6, or 1
+    double on_a[6]          # (torque, force)
+    double on_b[6]
+
+
+cdef struct TouchSpan:      # contacts one after the other that are as far away as a ball about them, or farther
+    int first
+    int end
+    double center[3]        # [m] in body a's core frame
+    double radius           # [m]; negative: none is skipped
+
+
+cdef struct Touching:
+    # kept
+    double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
+    double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
+    double* hold            # (contacts,) [m] the gap that those that pushed keep to: zero, or that of a bad start
+    int* active             # (contacts,) it pushed in the last step
+    double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
+    int* have_ports         # P is of a step behind, for these
+    int* owner_kept         # (most_ports,) what each row of P belongs to
+    double* P               # (most_ports, most_ports) or more: -(rows2 (-dr/dy)^-1 rows^T)/h
+    int* owner_past         # (most_ports,) what each of their rows belonged to
+    Guess past              # (most_ports,) the wrenches of past steps' impulses in the ports
+    # of the model
+    TouchSpan* span         # (spans,)
+    int spans
+    # of a step
+    Touch* here             # (contacts,) at node 1
+    Touch* there            # (contacts,) at node 2
+    Pose* pose1             # (nbody,)
+    Pose* pose2
+    double* at1             # (nq,) the configurations that they are of
+    double* at2
+    int placed1
+    int placed2
+    double* target          # (contacts,) [m] least gap at the step's end
+    double* guess           # (contacts, 3) impulses to begin with, world axes
+    int* member             # (contacts,) those in the solve
+    int* within             # (contacts,) whether it is one of them
+    int count
+    int solved              # the step was solved with these contacts
+    int opened              # the step begins with an impact: `blow` acts
+    double* blow            # (nv,) the impulse of an impact
+    double* struck          # (contacts, 3) and those of its contacts, world axes
+    int leading             # this part of a step is its first
+    double* v               # (nv,) the velocity before and after it
+    double* still           # (nv,) the velocity of no momentum
+    int* bad                # (contacts,) members that an impact still closes
+    double* total           # (rows of the cones,) their impulses
+    Cones hit               # those of them that are solved for
+    double* kick            # (nv,) the impulse of the contacts, and of an impact
+    int* patch_count        # (patches,) members of a patch
+    Vec3* patch_centre      # (patches,) their mean, in the body
+    Vec3* patch_slip        # (patches,) of the centre, and the turn about the normal
+    double* patch_turn
+    # ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force
+    int* port_of_body       # (nbody,) its first row, or -1
+    int ports               # rows
+    int ports_room
+    double* rows            # (ports, nv) node 1
+    double* rows2           # (ports, nv) node 2
+    double* response        # (ports, nv) what M answers
+    int* owner              # (ports,) bodies, or -1 - contact of limits
+    double* P_room          # (ports, ports) for more ports than are kept
+    int most_ports          # for which P is kept
+    double* u               # (ports,) the impulses as wrenches in the ports
+    int fresh               # nothing was tried in this step
+    int foretold            # u is that of past steps, not of the impulses at hand
+    int settled             # nothing is left to correct
+    TouchRow* W1            # (rows of the cones,)
+    TouchRow* W2
+    double* T               # (ports,)
+    int rows_room
+    double* r               # (nv,) the residual, kept while ports are answered
+    double* h               # (count,) and what the constraints lack
+    double* w               # (rows of the cones,) velocities as they are
+    Cones cones
+    # what is told of a step that was not solved
+    int cut                 # corrections whose problem was not solved
+    int worst               # the contact, or -1
+    double before           # [m/s] the natural residual with which the problem of the last correction began
+    double residual         # [m/s]
+    long passes             # since the state was set
+
+
+cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contacts, int patches, int count,
+                       int ports) except -1:
+    x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
+    x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
+    x.active = memory.kept_ints(contacts, 0, 1)
+    x.most_ports = min(ports, KEPT_PORTS)
+    x.have_ports = memory.kept_ints(1, 0, 1)
+    x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
+    x.P = memory.kept_reals(x.most_ports * x.most_ports)
+    x.owner_past = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
+    guess_make(&x.past, memory, x.most_ports)
+    x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
+    x.here, x.there = <Touch*>memory.scratch(contacts * sizeof(Touch)), <Touch*>memory.scratch(contacts * sizeof(Touch))
+    x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
+    x.guess, x.told = memory.scratch_reals(3 * contacts), memory.kept_reals(TOLD * contacts)
+    x.struck = memory.scratch_reals(3 * contacts)
+    x.member = <int*>memory.scratch(contacts * sizeof(int))
+    x.within = <int*>memory.scratch(contacts * sizeof(int))
+    x.still = memory.scratch_reals(m.nv)
+    x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
+    x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
+    x.h = memory.scratch_reals(count)
+    x.patch_count = <int*>memory.scratch(patches * sizeof(int))
+    x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
+    x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
+    x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
+    return 0
+
+
+cdef void touching_free(Touching* x) noexcept nogil:
+    free(x.cones.G)
+    free(x.hit.G)
+    free(x.rows)
+    free(x.W1)
+    free(x.span)
+
+
+cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
+    # make room for so many ports; what they held is lost
+    cdef size_t n = ports + 12 + x.most_ports, reals
+    cdef double* at
+    if ports <= x.ports_room:
+        return OK
+    reals = 3 * n * nv + n * n + 3 * n
+    at = <double*>realloc(x.rows, reals * sizeof(double))
+    if at == NULL:
+        return NO_MEMORY
+    x.ports_room = <int>n
+    x.rows, x.rows2, x.response = at, at + n * nv, at + 2 * n * nv
+    at += 3 * n * nv
+    x.P_room = at
+    at += n * n
+    x.u, x.T, x.owner = at, at + n, <int*>(at + 2 * n)
+    return OK
+
+
+cdef int rows_room(Touching* x, int rows) noexcept nogil:
+    cdef size_t n = 2 * rows + 24
+    cdef TouchRow* at
+    if rows <= x.rows_room:
+        return OK
+    at = <TouchRow*>realloc(x.W1, 2 * n * (sizeof(TouchRow) + sizeof(double)))
+    if at == NULL:
+        return NO_MEMORY
+    x.rows_room = <int>n
+    x.W1, x.W2, x.w = at, at + n, <double*>(at + 2 * n)
+    x.total = x.w + n
+    return OK
+
+
+cdef inline double along_row(const TouchRow* W, const double* x) noexcept nogil:
+    # W^T x of a vector over the ports
+    cdef double s = 0.0
+    if W.a >= 0:
+        s = vt_inner(W.size, W.on_a, x + W.a)
+    if W.b >= 0:
+        s += vt_inner(6, W.on_b, x + W.b)
+    return s
+
+
+cdef inline void add_touch_row(const TouchRow* W, double size, double* x) noexcept nogil:
+    # x += size W
+    if W.a >= 0:
+        vt_add_row(W.size, size, W.on_a, x + W.a)
+    if W.b >= 0:
+        vt_add_row(6, size, W.on_b, x + W.b)
+
+
+cdef inline double six(const double* a, const double* b) noexcept nogil:
+    return (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]) + (a[4] * b[4] + a[5] * b[5])
+
+
+cdef inline void six_rows(const double* a, const double* B, int width, double* to) noexcept nogil:
+    # a^T B of six rows
+    cdef int k
+    for k in range(width):
+        to[k] = ((a[0] * B[k] + a[1] * B[width + k]) + (a[2] * B[2 * width + k] + a[3] * B[3 * width + k])
+                 + (a[4] * B[4 * width + k] + a[5] * B[5 * width + k]))
+
+
+cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept nogil:
+    store3(to, add(cross(arm, f), couple))
+    store3(to + 3, f)
+
+
+cdef void body_ports(const vt_model* m, const Pose* pose, int body, double* rows) noexcept nogil:
+    # (6, nv): how the coordinates turn a body and move its origin
+    cdef int i = body, k, nv = m.nv
+    cdef const vt_body* b
+    cdef Vec3 w, v, arm = zero3()
+    memset(rows, 0, 6 * nv * sizeof(double))
+    while i >= 0:
+        b = &m.body[i]
+        for k in range(joint_nv(b)):
+            joint_column(b, pose[i].R, k, &w, &v)
+            v = add(v, cross(w, arm))
+            rows[b.iv + k], rows[nv + b.iv + k], rows[2 * nv + b.iv + k] = w.x, w.y, w.z
+            rows[3 * nv + b.iv + k], rows[4 * nv + b.iv + k], rows[5 * nv + b.iv + k] = v.x, v.y, v.z
+        arm = add(arm, pose[i].t)
+        i = b.parent
+
+
+cdef inline void add_column(int n, double size, const double* A, int width, double* x) noexcept nogil:
+    # x += size times a column of a matrix
+    cdef int k
+    for k in range(n):
+        x[k] += size * A[k * width]
