@@ -11,14 +11,17 @@ cdef enum:
     CONE_TRIALS = 25        # most dampings of a correction
     CONE_SWEEPS = 100       # most sweeps
     CONE_STARTS = 30        # most guesses from anywhere
-    CONE_YIELDS = 6         # problems with contacts that yield, on the way to one without
+    CONE_STRIDES = 40       # most corrections of a map with a small share
+    CONE_HALVES = 12        # most halves of such a correction
 
 #: Sizes of guesses from anywhere, in units of the largest impulse
 cdef double CONE_SPREAD[3]
 CONE_SPREAD[:] = [1.0, 0.3, 3.0]
-#: How much the first of them yield, as a share of G's diagonal, and the next less
-cdef double CONE_YIELD = 1e-2
-cdef double CONE_STIFFER = 1e-2
+#: Shares of rho for contacts that creep, in units of |w|/(rho |lam|)
+cdef double CONE_CREEP[6]
+CONE_CREEP[:] = [1.0, 10.0, 100.0, 1000.0, 0.1, 0.01]
+#: Shift of their corrections, as a share of a row
+cdef double CONE_TINY = 1e-11
 #: Least descent of |F|^2, as a share
 cdef double CONE_DESCENT = 1e-4
 #: An undamped correction that leaves less than this share of |F|^2 is taken
@@ -40,6 +43,7 @@ cdef struct Cones:
     double* b               # (n,)
     double* mu              # (count,)
     double* lead            # (count, 2)
+    double share            # of the rho of F: zeros of F are the same for all
     double* give            # (count,) [1/kg] what a contact that yields adds to G
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
@@ -69,7 +73,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     at = <double*>realloc(x.G, reals * sizeof(double) + 3 * rows * sizeof(int))
     if at == NULL:
         return NO_MEMORY
-    x.room = <int>rows
+    x.room, x.share = <int>rows, 1.0
     x.G = at
     x.J, x.H, x.JJ, x.trial_J = at + rows * rows, at + 2 * rows * rows, at + 3 * rows * rows, at + 4 * rows * rows
     at += 5 * rows * rows
@@ -94,7 +98,7 @@ cdef double cone_map(const Cones* x, const double* lam, double* w, double* F, do
     for i in range(x.count):
         o = x.row[i]
         G = x.G + o * n
-        rho = G[o]
+        rho = x.share * G[o]
         # min(w_n, rho lam_n)
         F[o] = min(w[o], rho * lam[o])
         if J != NULL:
@@ -107,7 +111,7 @@ cdef double cone_map(const Cones* x, const double* lam, double* w, double* F, do
         if x.dim[i] == 1:
             continue
         # rt beta - (z brought into the disk of radius R = rt mu lam_n), z = rt beta - w_t
-        rt = 0.5 * (x.G[(o + 1) * n + o + 1] + x.G[(o + 2) * n + o + 2])
+        rt = x.share * 0.5 * (x.G[(o + 1) * n + o + 1] + x.G[(o + 2) * n + o + 2])
         b0, b1 = rt * (lam[o + 1] - x.lead[2 * i] * lam[o]), rt * (lam[o + 2] - x.lead[2 * i + 1] * lam[o])
         z0, z1 = b0 - w[o + 1], b1 - w[o + 2]
         R = rt * x.mu[i] * max(lam[o], 0.0)
@@ -243,7 +247,7 @@ cdef void cone_take(Cones* x) noexcept nogil:
 
 
 cdef double cone_solve(Cones* x, double goal) noexcept nogil:
-    # lam with |F| <= goal from the guess, else by way of contacts that yield, from sweeps, from anywhere; returns the
+    # lam with |F| <= goal from the guess, else by way of contacts that creep, from sweeps, from anywhere; returns the
     # largest |F|
     cdef int k, i
     cdef unsigned int seed = 1
@@ -254,7 +258,7 @@ cdef double cone_solve(Cones* x, double goal) noexcept nogil:
     memcpy(x.kept, x.lam, x.n * sizeof(double))
     for k in range(CONE_STARTS + 2):
         if k == 0:
-            e = cone_relax(x, goal)
+            e = cone_creep(x, goal)
         elif k == 1:
             memcpy(x.lam, x.kept, x.n * sizeof(double))
             e = cone_sweep(x, goal)
@@ -272,20 +276,68 @@ cdef double cone_solve(Cones* x, double goal) noexcept nogil:
     return cone_map(x, x.lam, x.w, x.F, NULL)
 
 
-cdef double cone_relax(Cones* x, double goal) noexcept nogil:
-    # contacts that yield less and less, w + yield lam: where bodies cannot stick without a contradiction their impulses
-    # grow along what G does not see until one slides, which from rigid contacts no direction shows
-    cdef double give = CONE_YIELD, before = 0.0
-    cdef int i, k, n = x.n
-    for k in range(CONE_YIELDS):
+cdef double cone_creep(Cones* x, double goal) noexcept nogil:
+    # where bodies cannot stick without a contradiction they creep, by |w| much below rho |lam|: along what G does not see F
+    # has a slope of that ratio, below each damping. The same map with a rho of that size shows it
+    cdef int k, i, j
+    cdef double size = 0.0, creep, e = INFINITY
+    for i in range(x.count):
+        for j in range(x.dim[i]):
+            size = max(size, x.G[x.row[i] * (x.n + 1)] * fabs(x.lam[x.row[i] + j]))
+    if not size > 0.0:
+        return e
+    cone_map(x, x.lam, x.w, x.F, NULL)
+    creep = largest(x.F, x.n) / size
+    for k in range(6):
+        if CONE_CREEP[k] * creep < 0.1:
+            memcpy(x.lam, x.kept, x.n * sizeof(double))
+            e = cone_stride(x, CONE_CREEP[k] * creep, goal)
+            if e <= goal:
+                break
+    return e
+
+
+cdef double cone_stride(Cones* x, double share, double goal) noexcept nogil:
+    # undamped corrections of the map with this share, rows of one size, shortened until F falls; returns the largest |F| of
+    # the whole share
+    cdef int at, k, i, n = x.n
+    cdef double e, other, square, length
+    for at in range(CONE_STRIDES + 1):
+        e = cone_map(x, x.lam, x.w, x.F, NULL)
+        if e <= goal or not isfinite(e) or at == CONE_STRIDES:
+            break
+        x.share = share
+        cone_map(x, x.lam, x.w, x.F, x.J)
+        square = 0.0
         for i in range(n):
-            x.G[i * n + i] *= (1.0 + give) / (1.0 + before)
-        cone_descend(x, goal)
-        before = give
-        give *= CONE_STIFFER
-    for i in range(n):
-        x.G[i * n + i] /= 1.0 + before
-    return cone_descend(x, goal)
+            # g: the rows' sizes
+            x.g[i] = largest(x.J + i * n, n)
+            x.g[i] = 1.0 / x.g[i] if x.g[i] > 0.0 else 0.0
+            for k in range(n):
+                x.H[i * n + k] = x.g[i] * x.J[i * n + k]
+            x.H[i * n + i] += CONE_TINY
+            x.JJ[i] = x.g[i] * x.F[i]
+            square += x.JJ[i] * x.JJ[i]
+        other = INFINITY
+        if lu_factor(x.H, n, x.order) == OK:
+            lu_solve(x.H, n, x.order, x.JJ)
+            length = 1.0
+            for k in range(CONE_HALVES):
+                for i in range(n):
+                    x.trial[i] = x.lam[i] - length * x.JJ[i]
+                cone_map(x, x.trial, x.trial_w, x.trial_F, NULL)
+                other = 0.0
+                for i in range(n):
+                    other += (x.g[i] * x.trial_F[i]) * (x.g[i] * x.trial_F[i])
+                if other < square * (1.0 - CONE_DESCENT * length):
+                    break
+                length *= 0.5
+        x.share = 1.0
+        if not other < square:
+            break
+        x.lam, x.trial = x.trial, x.lam
+        x.corrections += 1
+    return e
 
 
 cdef double cone_descend(Cones* x, double goal) noexcept nogil:
@@ -392,7 +444,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal):
     if cones_room(&x, count, n) != OK:
         raise MemoryError
     try:
-        x.count, x.n = count, n
+        x.count, x.n, x.share = count, n, 1.0
         row = 0
         for k in range(count):
             x.dim[k], x.row[k], x.mu[k] = dim[k], row, mu[k]
