@@ -1,5 +1,6 @@
 # Contact with friction as a complementarity problem. Of each contact an impulse (n, t1, t2), or n alone, with
 #     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
+# Other rows have the laws of rows.pxi.
 # Its natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as
 # Levenberg and Marquardt have it, ends from nearly everywhere. Where |F| has other minima, at the edges of sticking and
 # sliding, sweeps of exact solutions of one contact after the other follow, then guesses from anywhere. Undamped iterations
@@ -36,12 +37,13 @@ cdef struct Cones:
     int count               # contacts
     int n                   # rows
     int room                # rows that the arrays have room for
-    int* dim                # (count,) rows of a contact: 1 or 3
+    int* law                # (count,) CONE, HOLD or RUB
+    int* dim                # (count,) rows of a contact: 1 or 3; of those that hold also 2
     int* row                # (count,) its first
     int* order              # (n,) pivots
     double* G               # (n, n)
     double* b               # (n,)
-    double* mu              # (count,)
+    double* mu              # (count,) of those that rub their bound
     double* lead            # (count, 2)
     double share            # of the rho of F: zeros of F are the same for all
     double* give            # (count,) [1/kg] what a contact that yields adds to G
@@ -70,7 +72,7 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
         return OK
     rows = 2 * n + 24
     reals = 5 * rows * rows + 13 * rows
-    at = <double*>realloc(x.G, reals * sizeof(double) + 3 * rows * sizeof(int))
+    at = <double*>realloc(x.G, reals * sizeof(double) + 4 * rows * sizeof(int))
     if at == NULL:
         return NO_MEMORY
     x.room, x.share = <int>rows, 1.0
@@ -82,8 +84,19 @@ cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
     x.give = at + 12 * rows
     ints = <int*>(at + 13 * rows)
-    x.dim, x.row, x.order = ints, ints + rows, ints + 2 * rows
+    x.dim, x.row, x.order, x.law = ints, ints + rows, ints + 2 * rows, ints + 3 * rows
+    memset(x.law, 0, rows * sizeof(int))
     return OK
+
+
+cdef double pushes(const Cones* x, const double* lam) noexcept nogil:
+    # the sum of the normal impulses of contacts
+    cdef int k
+    cdef double s = 0.0
+    for k in range(x.count):
+        if x.law[k] == CONE:
+            s += lam[x.row[k]]
+    return s
 
 
 cdef double cone_map(const Cones* x, const double* lam, double* w, double* F, double* J) noexcept nogil:
@@ -99,6 +112,9 @@ cdef double cone_map(const Cones* x, const double* lam, double* w, double* F, do
         o = x.row[i]
         G = x.G + o * n
         rho = x.share * G[o]
+        if x.law[i] != CONE:
+            most = vt_max_nan(most, row_map(x.law[i], x.dim[i], n, o, G, rho, x.mu[i], x.lead[2 * i], lam, w, F, J))
+            continue
         # min(w_n, rho lam_n)
         F[o] = min(w[o], rho * lam[o])
         if J != NULL:
@@ -200,6 +216,7 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
     memcpy(x.H, x.J, n * n * sizeof(double))
     for i in range(n):
         x.H[i * n + i] += CONE_PROXIMAL * x.G[i * n + i]
+    shift_held(x)
     if lu_factor(x.H, n, x.order) != OK:
         return False
     memcpy(x.trial, x.F, n * sizeof(double))
@@ -212,6 +229,20 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
         square[0] = other
         return True
     return False
+
+
+cdef void shift_held(Cones* x) noexcept nogil:
+    # rows that hold what cannot move, as a wheel's normal in a planar mechanism
+    cdef int i, k, n = x.n
+    cdef double least = 0.0
+    for i in range(x.count):
+        if x.law[i] == HOLD:
+            for k in range(x.row[i], x.row[i] + x.dim[i]):
+                least = max(least, LEAST_HELD * x.G[k * n + k])
+    for i in range(x.count):
+        if x.law[i] == HOLD:
+            for k in range(x.row[i], x.row[i] + x.dim[i]):
+                x.H[k * n + k] += CONE_PROXIMAL * max(least - x.G[k * n + k], 0.0)
 
 
 cdef bint cone_correct(Cones* x, double* nu, double* square) noexcept nogil:
@@ -379,6 +410,9 @@ cdef void cone_alone(const Cones* x, int i, double* lam) noexcept nogil:
     cdef const double* G = x.G + o * n
     cdef double c[3]
     cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, s, z, unit, shift
+    if x.law[i] != CONE:
+        row_alone(x.law[i], x.dim[i], n, o, G, x.b, x.mu[i], x.lead[2 * i], lam)
+        return
     for j in range(x.dim[i]):
         c[j] = x.b[o + j] + vt_inner(n, x.G + (o + j) * n, lam)
         for k in range(x.dim[i]):
@@ -426,11 +460,12 @@ cdef inline void solve_two(double a, double b, double c, double d, double r, dou
         x[0] = y[0] = 0.0
 
 
-def solve_cones(dim, G, b, mu, lead, lam, double goal):
+def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     """Solve a complementarity problem of contacts from a guess of the impulses.
 
-    Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), and the
-    natural residual [m/s] that will do. Returns lam, w, the natural residual, corrections and sweeps.
+    Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), the
+    natural residual [m/s] that will do, and laws (0: contact, 1: rows that hold, 2: a row that rubs). Returns lam, w, the
+    natural residual, corrections and sweeps.
     """
     cdef Cones x
     cdef int k, n = sum(dim), count = len(dim)
@@ -447,7 +482,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal):
         x.count, x.n, x.share = count, n, 1.0
         row = 0
         for k in range(count):
-            x.dim[k], x.row[k], x.mu[k] = dim[k], row, mu[k]
+            x.dim[k], x.row[k], x.mu[k], x.law[k] = dim[k], row, mu[k], 0 if law is None else law[k]
             x.lead[2 * k], x.lead[2 * k + 1] = lead[k]
             row += dim[k]
         for k in range(n):

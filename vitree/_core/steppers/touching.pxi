@@ -66,12 +66,12 @@ cdef class TouchingStepper(VariationalStepper):
         x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            # errors of a resting contact do not add up
-            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
-            x.within[c] = INSIDE if x.active[c] else OUTSIDE
+            if self.lane.progress.opening and self.touch[c].kind == RUBS:
+                x.way[3 * c] = x.way[3 * c + 1] = 0.0
+            self.admit(c)
             if x.active[c] or self.elastic:
-                across(&x.here[c])
-            pushed = pushed or x.active[c]
+                self.face(c)
+            pushed = pushed or x.within[c] == INSIDE
         if self.elastic:
             status = self.meet(&free)
             if status != OK:
