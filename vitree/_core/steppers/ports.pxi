@@ -15,6 +15,7 @@ cdef class PortStepper(ModelStepper):
     cdef const vt_contact* touch
     cdef int ntouch
     cdef bint elastic
+    cdef bint rolls                     # there are rows that hold, which may depend on each other
     cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef Touching own_touch
     cdef double* lam_start              # the kept arrays where the step starts
@@ -29,6 +30,7 @@ cdef class PortStepper(ModelStepper):
         self.slowest = options.get("slowest", 0.0)
         for k in range(self.ntouch):
             self.elastic = self.elastic or self.touch[k].restitution > 0.0
+            self.rolls = self.rolls or self.touch[k].kind == ROLLS
         if self.ntouch:
             touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
                           self.shared.count, self.possible_ports())

@@ -147,6 +147,8 @@ cdef class TouchingStepper(VariationalStepper):
         # whether P is there, of a step behind
         cdef Touching* x = &self.own_touch
         cdef int k
+        if self.rolls:
+            return False
         if not (x.have_ports[0] and self.lane.economy.have and x.ports <= x.most_ports):
             return False
         for k in range(x.ports):
@@ -175,6 +177,8 @@ cdef class TouchingStepper(VariationalStepper):
                 break
             for j in range(x.ports):
                 P[j * x.ports + k] = scaled * vt_inner(nv, x.rows2 + j * nv, newton.d)
+            if self.rolls:
+                memcpy(x.response + k * nv, newton.d, nv * sizeof(double))
         memcpy(newton.r, x.r, nv * sizeof(double))
         memcpy(self.lane.held.h, x.h, count * sizeof(double))
         x.have_ports[0] = status == OK and x.ports <= x.most_ports
@@ -183,6 +187,16 @@ cdef class TouchingStepper(VariationalStepper):
             if x.ports < x.most_ports:
                 x.owner_kept[x.ports] = self.shared.m.nbody
         return status
+
+    cdef void see_ports(self) noexcept nogil:
+        # P of the rows at the trial: where some depend on each other, those of G must do so as well
+        cdef Touching* x = &self.own_touch
+        cdef double* P = self.P()
+        cdef double scaled = -1.0 / self.lane.now.h
+        cdef int k, j
+        for k in range(x.ports):
+            for j in range(x.ports):
+                P[j * x.ports + k] = scaled * vt_inner(self.nv, x.rows2 + j * self.nv, x.response + k * self.nv)
 
     cdef void place_rows2(self) noexcept nogil:
         # the rows at node 2, by increments
@@ -255,6 +269,8 @@ cdef class TouchingStepper(VariationalStepper):
                         return status
                     have, old = True, False
             if k > 0 or not old:
+                if self.rolls:
+                    self.see_ports()
                 self.couple_contacts(self.P(), x.W2)
             status = self.correct_touches()
             if status != OK:
