@@ -330,7 +330,7 @@ cdef class PortStepper(ModelStepper):
                 if e.kind == RUBS:
                     # of dry friction half against the motion of the last step; where it stood all is open
                     y.mu[k] = 0.5 * e.friction * fabs(self.lane.now.h)
-                    y.lead[2 * k] = -0.5 * e.friction * x.way[3 * c + 1] * x.way[3 * c]
+                    y.lead[2 * k] = x.way[3 * c + 2] - 0.5 * e.friction * x.way[3 * c + 1] * x.way[3 * c]
                     if x.way[3 * c] == 0.0:
                         y.mu[k] += 0.5 * e.friction * x.way[3 * c + 1]
             elif e.kind == ROLLS:

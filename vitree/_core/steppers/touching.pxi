@@ -19,6 +19,15 @@ cdef class TouchingStepper(VariationalStepper):
         if self.ntouch:
             self.own_touch.have_ports[0] = False
 
+    cdef void struck(self) noexcept nogil:
+        # the momentum is that before the node's kick: dry friction of joints that stood owes half of its last impulse
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        VariationalStepper.struck(self)
+        for c in range(self.ntouch):
+            if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
+                x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
+
     cdef int substep(self, bint leading) noexcept nogil:
         self.own_touch.leading = leading
         return VariationalStepper.substep(self, leading)
@@ -66,8 +75,6 @@ cdef class TouchingStepper(VariationalStepper):
         x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            if self.lane.progress.opening and self.touch[c].kind == RUBS:
-                x.way[3 * c] = x.way[3 * c + 1] = 0.0
             self.admit(c)
             if x.active[c] or self.elastic:
                 self.face(c)
