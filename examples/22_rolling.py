@@ -2,7 +2,7 @@
 
     python 22_rolling.py [--save FILE] [--plot FILE] [--view]
 
-The front wheel in the middle is steered by a stiff drive; joints have dry friction.
+A stiff drive steers the front wheel, which is in the middle. The rear axle has dry friction.
 """
 
 import numpy as np
@@ -11,46 +11,29 @@ import vitree as vt
 from vitree import vehicles
 
 LENGTH, RADIUS, MASS, TURNING, WHEEL = 2.6, 0.3, 1200.0, 2000.0, 2.5  # [m], [m], [kg], [kg m^2], [kg m^2]
-PUSH, SWING, TIME = 500.0, 0.25, 8.0  # [N m], [rad], [s]
-FILE = f"""
-<robot name="car">
-  <link name="world"/>
-  <link name="chassis"><inertial><mass value="{MASS}"/>
-    <inertia ixx="400" iyy="{TURNING}" izz="{TURNING - WHEEL}" ixy="0" ixz="0" iyz="0"/></inertial>
-    <visual><origin xyz="{LENGTH / 2} 0 0.5"/><geometry><box size="3.6 1.6 0.5"/></geometry></visual></link>
-  <link name="axle"><inertial><mass value="0"/>
-    <inertia ixx="{WHEEL / 2}" iyy="{WHEEL}" izz="{WHEEL / 2}" ixy="0" ixz="0" iyz="0"/></inertial>
-    <visual><origin rpy="1.5707963 0 0"/><geometry><cylinder radius="{RADIUS}" length="1.6"/></geometry></visual></link>
-  <link name="fork"><inertial><mass value="0"/>
-    <inertia ixx="0.05" iyy="0.1" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial>
-    <visual><origin rpy="1.5707963 0 0" xyz="0 0 {RADIUS}"/>
-      <geometry><cylinder radius="{RADIUS}" length="0.2"/></geometry></visual></link>
+PUSH, RUB, SWING, TIME = 500.0, 20.0, 0.25, 8.0  # [N m], [N m], [rad], [s]
+LINK = '<link name="{}"><inertial><mass value="{}"/><inertia ixx="{}" iyy="{}" izz="{}" ixy="0" ixz="0" iyz="0"/>' \
+    '</inertial><visual><origin rpy="1.6 0 0"/><geometry><cylinder radius="{}" length="{}"/></geometry></visual></link>'
+JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}"/><axis xyz="{}"/>' \
+    '<dynamics friction="{}"/></joint>'
+FILE = f"""<robot name="car"><link name="world"/>
+  {LINK.format("chassis", MASS, 400, TURNING, TURNING - WHEEL, 0.1, 1.4)}
+  {LINK.format("axle", 0, WHEEL / 2, WHEEL, WHEEL / 2, RADIUS, 1.6)} {LINK.format("fork", 0, 0.05, 0.1, 0.05, 0.3, 0.2)}
   <joint name="place" type="planar"><parent link="world"/><child link="chassis"/><axis xyz="0 0 1"/></joint>
-  <joint name="spin" type="continuous"><parent link="chassis"/><child link="axle"/>
-    <origin xyz="0 0 {RADIUS}"/><axis xyz="0 1 0"/><dynamics friction="20"/></joint>
-  <joint name="steering" type="revolute"><parent link="chassis"/><child link="fork"/>
-    <origin xyz="{LENGTH} 0 0"/><axis xyz="0 0 1"/><limit lower="-0.6" upper="0.6" effort="1000" velocity="5"/></joint>
-</robot>"""
-
-
-def steer(t: float) -> float:
-    return SWING * np.sin(0.9 * t)
+  {JOINT.format("spin", "continuous", "chassis", "axle", f"0 0 {RADIUS}", "0 1 0", RUB)}
+  {JOINT.format("steering", "continuous", "chassis", "fork", f"{LENGTH} 0 0", "0 0 1", 0)}</robot>"""
 
 
 def main() -> vt.Trajectory:
     tree = vt.read_urdf(FILE, friction="dry")
     tree.roll(vt.Rolling("axle", radius=RADIUS), vt.Rolling("fork"))
     model = tree.compile().with_drives({"steering": (1e6, 1e3)})
-    push = np.zeros(model.nv)
-    push[model.joint("spin").v_slice] = PUSH
-    start = {"duration": TIME, "dt": 1e-2}
-    run = vt.simulate(model, torque=push, targets=lambda t, *_: [steer(t)], **start)
-
+    push = np.where(np.array(model.v_names) == "spin", PUSH, 0.0)
+    run = vt.simulate(model, torque=push, targets=lambda t, *_: [SWING * np.sin(0.9 * t)], duration=TIME, dt=1e-2)
     # the vehicle is pushed by what friction leaves, and steered by the rate of the tangent
     car = vehicles.car(mass=MASS, inertia=TURNING, wheel_inertia=WHEEL, wheelbase=LENGTH, wheel_radius=RADIUS)
-    rate = {"steering": lambda t: 0.9 * SWING * np.cos(0.9 * t) / np.cos(steer(t)) ** 2, "torque": PUSH - 20.0}
-    other = vt.simulate(car, inputs=rate, **start)
-
+    rate = {"steering": lambda t: 0.9 * SWING * np.cos(0.9 * t) / np.cos(SWING * np.sin(0.9 * t)) ** 2}
+    other = vt.simulate(car, inputs={"torque": PUSH - RUB, **rate}, duration=TIME, dt=1e-2)
     apart = np.hypot(*(run.q[:, :2] - other.q[:, 3:]).T)
     print(f"the car goes {np.hypot(*np.diff(run.q[:, :2], axis=0).T).sum():.3f} m")
     print(f"it is {1e3 * apart.max():.2f} mm beside the vehicle, at most")

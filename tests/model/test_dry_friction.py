@@ -99,7 +99,7 @@ def test_an_oscillator_is_of_second_order_between_turns_and_comes_to_rest(method
         assert np.ptp(run.q[run.t > 11]) < 1e-13 and np.abs(run.v[-1]).max() < 1e-15
     assert np.abs(np.log2(np.array(errors[:-1]) / errors[1:]) - 2).max() < 0.1
     # each turn costs up to the order of a step
-    assert long[-1] < 2e-3 and long[-1] < 0.5 * long[0]
+    assert long[-1] < 0.5 / 160 and long[-1] < 0.5 * long[0]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -281,7 +281,7 @@ def test_what_cannot_be_is_refused():
         with pytest.raises(vt.ModelError, match="dry_friction"):
             replace(model.flat, dry_friction=bad)
     for method in set(vt.METHODS) - set(METHODS):
-        with pytest.raises(vt.ModelError, match="dry friction.*linear-time or midpoint"):
+        with pytest.raises(vt.ModelError, match=r"dry friction.*linear-time or midpoint"):
             vt.simulate(model, duration=0.1, dt=1e-2, method=method)
 
 

@@ -591,11 +591,11 @@ def test_wheels_that_cannot_be_are_refused():
 def test_starts_off_the_plane_and_with_slip_are_refused():
     model = disk()
     q, v = start_of_disk(model, 0.0, 1.2, np.array([0.2, 0.3, -4.0]))
-    with pytest.raises(vt.InputError, match='"disk" slips by .* m/s at the start'):
+    with pytest.raises(vt.InputError, match=r'"disk" slips by .* m/s at the start'):
         vt.simulate(model, q, v + 0.1, duration=0.1, dt=1e-2)
     higher = q.copy()
     higher[2] += 0.1
-    with pytest.raises(vt.InputError, match='"disk" is 0.1 m from the plane on which it rolls'):
+    with pytest.raises(vt.InputError, match=r'"disk" is 0.1 m from the plane on which it rolls'):
         vt.simulate(model, higher, duration=0.1, dt=1e-2)
     with pytest.raises(vt.InputError, match="slips"):
         vt.Simulation(model, q, v + 0.1, dt=1e-2)
@@ -610,7 +610,7 @@ def test_methods_that_know_no_wheels_refuse_them():
     q = model.neutral()
     q[2] = RADIUS
     for method in set(vt.METHODS) - set(METHODS):
-        with pytest.raises(vt.ModelError, match="wheels that roll without slip.*linear-time or midpoint"):
+        with pytest.raises(vt.ModelError, match=r"wheels that roll without slip.*linear-time or midpoint"):
             vt.simulate(model, q, duration=0.1, dt=1e-2, method=method)
     for more in ({"order": 4}, {"adapt": "density", "method": "midpoint"}):
         with pytest.raises(vt.InputError, match="contacts"):

@@ -61,7 +61,7 @@ class Shape:
 
     @property
     def axle(self) -> np.ndarray:
-        """Unit vector (3,) in the frame, across a disk; zero of other shapes."""
+        """Unit vector (3,) [-] in the frame, across a disk; zero of other shapes."""
         return np.zeros(3)
 
     @property
@@ -234,7 +234,7 @@ class Disk(Shape):
     Parameters
     ----------
     radius : float [m]
-    axis : (3,) array
+    axis : (3,) array [-]
         Across the disk, in the shape's axes; normalised.
     position : (3,) array [m]
         Its middle, in the frame.
@@ -263,7 +263,7 @@ class Disk(Shape):
 
     @property
     def axle(self) -> np.ndarray:
-        """Unit vector (3,) in the frame, across the disk."""
+        """Unit vector (3,) [-] in the frame, across the disk."""
         return np.array(self.rotation) @ self.axis
 
     def _own_points(self) -> np.ndarray:

@@ -68,8 +68,8 @@ class Rolling:
         if self.along is None:
             object.__setattr__(self, "along", radius > 0)
         for field in ("along", "across", "normal"):
-            if not isinstance(getattr(self, field), bool):
-                raise ModelError(f"{field} of the {self.name} is {shown(getattr(self, field))}; it must be True or False")
+            if not isinstance(held := getattr(self, field), bool):
+                raise ModelError(f"{field} of the {self.name} is {shown(held)}; it must be True or False")
         if not (self.along or self.across or self.normal):
             raise ModelError(f"the {self.name} holds nothing; give along=True, across=True or normal=True")
         if self.plane is not None:

@@ -147,7 +147,7 @@ def require_contacts(index: Index, flat: Flat) -> None:
             meets |= index.place(contact.frame)[0] >= 0
             if flat.ground is not None and flat.ground.terrain is not None and any(
                     isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
-                raise ModelError(f"the {contact.name} has a disk, which touches planes only; on a terrain take a sphere")
+                raise ModelError(f"the {contact.name} has a disk, which touches planes only; on hills take a sphere")
         else:
             index.place(contact.a), index.place(contact.b)
     if flat.ground is not None and not meets and not flat.rolling:
@@ -184,7 +184,7 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
 
 
 def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
-    """Points as (body, point, radius, whether it may roll, row, axle or None), rods as (body, ends, radius, row), boxes."""
+    """Points as (body, point, radius, whether it may roll, row, axle or None), rods as (body, ends, radius, row)."""
     points: list[tuple] = []
     rods: list[tuple] = []
     boxes: list[tuple] = []

@@ -583,7 +583,7 @@ class Model(System):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(_content(value)).encode())
-                elif (field.name in ("contacts", "rolling") and value) or (field.name == "ground" and value is not None):
+                elif value is not None if field.name == "ground" else value and field.name in ("contacts", "rolling"):
                     h.update(repr((field.name, _content(value))).encode())
                 elif field.name == "limits" and value != LIMITS[0]:
                     h.update(repr((field.name, value)).encode())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from vitree.geometry.distances import FLAT, rim_levers
 from vitree.mechanism.flat import Flat
 from vitree.mechanism.index import Index
 from vitree.spatial.checks import frozen
-
-if TYPE_CHECKING:
-    from vitree.model.model import Model
 
 core = scalar()
 #: Codes of ``_core/types.pxd``.
@@ -120,7 +117,7 @@ def rims(found: Wheels, which: np.ndarray, poses: np.ndarray) -> tuple:
     return gap, n, x, x - gap[:, None] * n
 
 
-def rows_of(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rows_of(model: Any, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the wheels (m,), the directions (m, 3) and the rows (m, nv) that v must satisfy at q (nq,): rows v = 0.
 
     Parameters
@@ -160,7 +157,7 @@ def _ways(n: np.ndarray, axle: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     return n, np.cross(across, n), across
 
 
-def without_slip(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def without_slip(model: Any, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, with which wheels do not slip."""
     *_, rows = rows_of(model, q)
     if model.constraints:
@@ -174,7 +171,7 @@ def without_slip(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return out
 
 
-def require_rolling(model: Model, q: np.ndarray, v: np.ndarray | None) -> None:
+def require_rolling(model: Any, q: np.ndarray, v: np.ndarray | None) -> None:
     """Raise an InputError if a wheel that holds its distance is off its plane at q (nq,), or slips with v (nv,)."""
     found: Wheels = model.full.wheels
     if not len(found):

@@ -18,8 +18,8 @@ from vitree.model.cones import Problem
 from vitree.model.contacts import gap_numbers, named_side, roots_of
 from vitree.model.model import Model
 from vitree.model.placing import require_clear, way_of
-from vitree.model.rolling import refuse_rolling
 from vitree.model.reduced import ReducedModel
+from vitree.model.rolling import refuse_rolling
 from vitree.model.signals import resolve_inputs
 from vitree.spatial.checks import frozen
 from vitree.wording import Argument

@@ -43,7 +43,7 @@ class ContactLog:
     record : (n,) int array
         The index of the state to which the step led.
     number : (n,) int array
-        Points and pairs as ``model.contact_gaps`` counts them, then wheels that roll, limits and dry friction of joints.
+        Points and pairs as ``model.contact_gaps`` counts them, then wheels that roll, limits and dry friction.
     impulse : (n, 3) array [N s]
         On the first of the two, in world axes, at the step's start: the momentum jumped by it there. Of a limit and of
         dry friction the first entry, with its sign [N s or N m s].

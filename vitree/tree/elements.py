@@ -73,8 +73,8 @@ class Body(Element):
 
 
 #: Keywords of coordinates.
-_LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper", "velocity", "effort",
-           "kinematic", "mimic")  # fmt: skip
+_LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper", "velocity",
+           "effort", "kinematic", "mimic")  # fmt: skip
 
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:

@@ -201,8 +201,8 @@ def _one_each(element: Coordinate, count: int, what: str, remedy: str) -> tuple[
     values = _spread(getattr(element, what), count, element, what, low=0.0)
     if count > 1 and any(values):
         raise ModelError(
-            f'"{element.name}" has {what.replace("_", " ")}, but only joints of one coordinate can; {remedy}, or make it of '
-            f"tx, ty, tz, rz, ry, rx"
+            f'"{element.name}" has {what.replace("_", " ")}, but only joints of one coordinate can; {remedy}, or make '
+            f"it of tx, ty, tz, rz, ry, rx"
         )
     return values
 

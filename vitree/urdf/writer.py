@@ -13,8 +13,8 @@ import numpy as np
 
 from vitree.arguments import path_of, plain_scalar
 from vitree.errors import InputError, ModelError
-from vitree.mechanism.constraints import Coupling
 from vitree.geometry.shapes import Disk
+from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.contacts import NoContact
 from vitree.mechanism.flat import Flat, Geometry
 from vitree.model.model import Model

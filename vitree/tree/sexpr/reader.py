@@ -15,8 +15,8 @@ from vitree.arguments import path_of
 from vitree.errors import VitreeError
 from vitree.mechanism import loads
 from vitree.mechanism.contacts import Contact, Ground, NoContact
-from vitree.mechanism.rolling import Rolling
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.rolling import Rolling
 from vitree.model.model import Model
 from vitree.tree.elements import Coordinate, Element, body
 from vitree.tree.elements import frame as named

@@ -108,9 +108,9 @@ def _disk(radius, axis=(0.0, 1.0, 0.0), position=(0.0, 0.0, 0.0), rotation=_EYE)
 def _rolling(frame, radius, axis, center, along, across, normal, plane=None) -> rolling.Rolling:
     if plane is not None and len(plane) != 4:
         raise ModelError(f"the plane is {len(plane)} numbers; it must be nx ny nz height")
-    held = (bool(x) for x in (along, across, normal))
     axle = axis if any(axis) else None  # zeros: a ball
-    return rolling.Rolling(frame, radius, axle, center, *held, None if plane is None else (plane[:3], plane[3]))
+    on = None if plane is None else (plane[:3], plane[3])
+    return rolling.Rolling(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
 
 
 def _hull(vertices, lost=0.0, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Hull:

@@ -144,7 +144,8 @@ def _touching(item: Any) -> str:
     for shape in item.shapes:
         own = {
             Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
-            Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis), Hull: lambda x: (np.ravel(x.vertices), x.lost),
+            Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
+            Hull: lambda x: (np.ravel(x.vertices), x.lost),
         }[type(shape)](shape)  # fmt: skip
         own = (*own, shape.position, np.ravel(shape.rotation))
         words.append(f"({type(shape).__name__.lower()} {' '.join(map(_written, own))})")
@@ -153,8 +154,8 @@ def _touching(item: Any) -> str:
 
 def _rolling(item: Rolling) -> str:
     """The text of what rolls."""
-    words = [item.frame, item.radius, item.axis or (0.0, 0.0, 0.0), item.center, *map(float, (item.along, item.across,
-                                                                                             item.normal))]  # fmt: skip
+    held = [float(bool(x)) for x in (item.along, item.across, item.normal)]
+    words: list[Any] = [item.frame, item.radius, item.axis or (0.0, 0.0, 0.0), item.center, *held]
     if item.plane is not None:
         words.append((*item.plane[0], item.plane[1]))
     return f"(rolling {' '.join(map(_written, words))})"
