@@ -14,7 +14,7 @@ from vitree.errors import (
     VitreeError,
 )
 from vitree.findings import Finding, Report
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
 from vitree.geometry.terrain import HeightField
 from vitree.integrators import METHODS, Integrator
 from vitree.mechanism.constraints import (
@@ -34,6 +34,7 @@ from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import Geometry, JointInfo
 from vitree.mechanism.loads import Attraction, Damper, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.mechanism.pushes import Impulse, Push
+from vitree.mechanism.rolling import Rolling
 from vitree.model.closure import independent_constraints, satisfy_constraints
 from vitree.model.euler import EulerModel
 from vitree.model.model import Model
@@ -82,6 +83,7 @@ __all__ = [
     "Coupling",
     "Cylinder",
     "Damper",
+    "Disk",
     "Distance",
     "Drive",
     "Encoder",
@@ -112,6 +114,7 @@ __all__ = [
     "Push",
     "ReducedModel",
     "Report",
+    "Rolling",
     "SavedState",
     "Simulation",
     "Sphere",

@@ -230,6 +230,15 @@ def falling_figure(run, text):
     assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 0.05 * run.settings["dt"]
 
 
+def rolling(run, text):
+    """The car is as the vehicle is, to the order of the steps, and does not slip."""
+    way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))
+    assert way > 30 and apart < 20 and slip < 1e-12
+    assert set(run.contacts.touching) == {"axle", "fork"}
+    resists = run.contacts.number == run.contacts.names.index(("spin", "dry friction"))
+    np.testing.assert_allclose(run.contacts.force[resists][2:, 0], -20.0, rtol=1e-9)
+
+
 def beyond_limits(run):
     """How far joints of a run are beyond their limits [rad]."""
     hinges = [joint for joint in run.system.joints if joint.kind != "free"]

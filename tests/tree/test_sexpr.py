@@ -165,7 +165,7 @@ EVERYTHING = """
     (fixed (0.1 0.2 0.3) (0.6 -0.8 0 0.8 0.6 0 0 0 1) (name "mount")
       (ball "shoulder" (lower -1 -2 -inf) (tz -1 (body "arm" 1 (0.1 0 0) (0.1 0.01 0.02 0.1 0.03 0.1)))))
     (ry 0.3 rz -1.2 screw "drill" (1 1 0) (0 0.1 0) 0.05 (damping 0.2) (friction 0.3) (friction-velocity 0.02)
-    (armature 0.04)
+    (armature 0.04) (dry-friction 0.1)
       (mass 0.5 0.1 0.1 0.1) (name "bit"))
     (ty (D "slide") (lower -1) (upper 1) (velocity 2) (effort 30)
       (rx "roll" (mimic "slide" -2 0.1) (mass 0.7) (name "cart")))
@@ -194,7 +194,9 @@ EVERYTHING = """
   (ground 0.7 0.1 1e4 20 0 (0 0 1) (1 0 0 -3) (terrain 2 3 (0 1 2 3 4 5) (0.5 1) (0 0 -1))) (limits ignore)
   (contact "tip" own 0.3 inf own 0.1 (0 0 0 1 2 3) (sphere 0.1) (capsule 0.1 0.2 (1 0 0)) (box (1 2 3))
     (cylinder 0.1 0.2 6 (0 0 0.1) (0.6 -0.8 0 0.8 0.6 0 0 0 1)) (hull (0 0 0 1 0 0 0 1 0 0 0 1)))
-  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull"))
+  (contact "hull" (sphere 0.3)) (contact "arm") (no-contact "arm" "hull")
+  (contact "cart" (disk 0.2 (1 0 1) (0 0 0.1)))
+  (rolling "cart" 0.3 (0 1 0) (0 0 0.1) 1 0 1 (0 0 1 -2)) (rolling "bit" 0.1 (0 0 0) (0 0 0) 1 1 0))
 """
 
 

@@ -82,7 +82,8 @@ cdef struct vt_field:       # a surface z = H(x, y): uniform cubic B-splines
     double spacing[2]   # [m]
     const double* c     # (nx + 2, ny + 2) [m]
 
-cdef struct vt_contact:     # what two bodies, or a body and the world, may touch with; or a limit of a joint
+cdef struct vt_contact:     # what two bodies, or a body and the world, may touch with or roll on; or a limit of a joint, or
+                            # its dry friction
     int kind
     int body_a          # -1: world
     int body_b
@@ -100,9 +101,11 @@ cdef struct vt_contact:     # what two bodies, or a body and the world, may touc
     double half_b[3]    # [m] its half lengths
     double radius_a     # [m]
     double radius_b
+    double axis_a[3]    # unit, of a disk, in body a's core frame; zero of a ball
+    int holds[3]        # whether rolling holds: the normal, along, across
     double normal[3]    # of a plane in the world, unit
     double offset       # [m] the plane is normal . x = offset
-    double friction
+    double friction     # of a coordinate [N or N m]
     double restitution
     double stiffness    # [N/m] infinite: the contact does not yield
     double damping      # [N s/m]
@@ -157,6 +160,9 @@ cdef enum:
     ON_BOX = 2          # a sphere on a box
     AT_LIMIT = 3        # a coordinate at its limit
     ON_FIELD = 4        # a point or a sphere on a surface of the world
+    ON_RIM = 5          # the rim of a disk on a plane of the world
+    ROLLS = 6           # a disk or a ball that does not slip on such a plane
+    RUBS = 7            # dry friction of a coordinate
 
 cdef class CoreModel:
     cdef vt_model m

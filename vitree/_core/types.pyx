@@ -200,6 +200,9 @@ cdef class ContactList:
                 e.end_a[j] = one.get("end_a", one.get("point_a", (0.0,) * 3))[j]
                 e.end_b[j] = one.get("end_b", one.get("point_b", (0.0,) * 3))[j]
                 e.half_b[j], e.normal[j] = one.get("half_b", (0.0,) * 3)[j], one.get("normal", (0.0, 0.0, 1.0))[j]
+                e.axis_a[j], e.holds[j] = one.get("axis_a", (0.0,) * 3)[j], one.get("holds", (1, 1, 1))[j]
+            if e.kind == ROLLS and e.dim != e.holds[0] + e.holds[1] + e.holds[2]:
+                raise ValueError("what rolls has a row for each direction that it holds")
             self.patches = max(self.patches, e.patch + 1)
 
     def __dealloc__(self):

@@ -183,6 +183,7 @@ def _facts_of_model(model) -> dict[str, Any]:
         facts |= {key: getattr(joint, key) for key in ("lower", "upper", "velocity", "effort")}
         facts["damping"] = model.damping[joint.v_slice]
         facts["friction"] = model.friction[joint.v_slice]
+        facts["dry_friction"] = model.dry_friction[joint.v_slice]
         facts["armature"] = model.armature[joint.v_slice]
         facts["q"] = [joint.q_slice.start, joint.q_slice.stop]
         facts["v"] = [joint.v_slice.start, joint.v_slice.stop]
@@ -334,10 +335,10 @@ def _describe(joint, model) -> str:
     count = joint.v_slice.stop - joint.v_slice.start
     if count > 1:
         parts.append(f"{count} degrees of freedom")
-    for what in ("damping", "friction", "armature"):
+    for what in ("damping", "friction", "dry_friction", "armature"):
         values = getattr(model, what)[joint.v_slice]
         if values.any():
-            parts.append(f"{what} " + " ".join(f"{x:g}" for x in values))
+            parts.append(f"{what.replace('_', ' ')} " + " ".join(f"{x:g}" for x in values))
     if joint.mimic is not None:
         parts.append(f"mimics {joint.mimic[0]}")
     return f"{joint.name} ({', '.join(parts)})"

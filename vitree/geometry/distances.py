@@ -1,4 +1,4 @@
-"""Gaps between round solids: closest points of segments, and of a point and a box."""
+"""Gaps between round solids: closest points of segments, of a point and a box, and of a disk and a plane."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 
 #: Squared sine below which segments are parallel, and touch at two places.
 PARALLEL = 1e-12
+#: Sine of the angle to the plane below which a disk lies flat.
+FLAT = 1e-9
 
 
 def closest_on_segments(
@@ -78,3 +80,24 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a / b, zero where b is zero."""
     return np.divide(a, b, out=np.zeros_like(a), where=b != 0)
+
+
+def rim_levers(n: np.ndarray, axis: np.ndarray, radius: np.ndarray) -> np.ndarray:
+    """Return the vectors (n, 3) [m] from centres of disks or balls to the points nearest to planes below them.
+
+    Parameters
+    ----------
+    n : (n, 3) array
+        Unit normals of the planes.
+    axis : (n, 3) array
+        Unit axes of the disks; zero of a ball.
+    radius : (n,) array [m]
+    """
+    p = n - (n * axis).sum(axis=1)[:, None] * axis
+    size = np.linalg.norm(p, axis=1)
+    flat = size < FLAT
+    if flat.any():  # any point of the rim is as near
+        one = np.where(np.abs(axis[:, :1]) < 0.9, np.eye(3)[0], np.eye(3)[1])
+        p = np.where(flat[:, None], one - (one * axis).sum(axis=1)[:, None] * axis, p)
+        size = np.linalg.norm(p, axis=1)
+    return -(radius / size)[:, None] * p

@@ -1,4 +1,4 @@
-"""Solids that touch: spheres, capsules, boxes, cylinders and convex hulls, each with its place in a frame."""
+"""Solids that touch: spheres, capsules, boxes, cylinders, disks and convex hulls, each with its place in a frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vitree.arguments import as_numbers, shown, whole
 from vitree.errors import ModelError
 from vitree.geometry.hull import HULL_POINTS, hull_points
 from vitree.geometry.numbers import array_of, points_of, positive
-from vitree.spatial.checks import triple
+from vitree.spatial.checks import triple, unit_triple
 from vitree.spatial.rotations import proper_rotation
 
 #: Points on each rim of a cylinder, if not said otherwise.
@@ -38,7 +38,7 @@ class Shape:
     rotation: tuple = field(default=_EYE, kw_only=True)
     #: whether it can roll: its points are then centres of balls
     rolls: ClassVar[bool] = False
-    #: radius of the balls about its points [m]
+    #: radius of the balls about its points, or of the disks [m]
     ball: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -58,6 +58,11 @@ class Shape:
     def _own_points(self) -> np.ndarray:
         """Points (n, 3) [m] in the shape's own axes."""
         raise NotImplementedError
+
+    @property
+    def axle(self) -> np.ndarray:
+        """Unit vector (3,) [-] in the frame, across a disk; zero of other shapes."""
+        return np.zeros(3)
 
     @property
     def points(self) -> np.ndarray:
@@ -177,7 +182,7 @@ class Cylinder(Shape):
     """A cylinder along z of the shape; a plane meets points on its two rims.
 
     Between two points of a rim the cylinder is outside of their hull by up to radius (1 - cos(pi/rim_points)), which is
-    ``lost``: 7.6 % of the radius for 8. It rolls as a prism; a wheel is a sphere, or a capsule.
+    ``lost``: 7.6 % of the radius for 8. It rolls as a prism; a wheel is a :class:`Disk`.
 
     Parameters
     ----------
@@ -217,6 +222,52 @@ class Cylinder(Shape):
         angles = 2 * np.pi / self.rim_points * np.arange(self.rim_points)
         rim = self.radius * np.array([np.cos(angles), np.sin(angles), 0 * angles]).T
         return np.concatenate([rim + np.array((0.0, 0.0, z)) for z in (-0.5 * self.length, 0.5 * self.length)])
+
+
+@dataclass(frozen=True)
+class Disk(Shape):
+    """A disk without thickness: a wheel or a coin, whose rim touches a plane at its nearest point.
+
+    It rolls, and its friction is that of the one point. A disk that lies flat has one point as well, which may be any
+    of its rim: give a coin that falls over a cylinder.
+
+    Parameters
+    ----------
+    radius : float [m]
+    axis : (3,) array [-]
+        Across the disk, in the shape's axes; normalised.
+    position : (3,) array [m]
+        Its middle, in the frame.
+    rotation : (3, 3) array
+        Its rotation in the frame.
+
+    Raises
+    ------
+    ModelError
+        If the radius is not positive, the axis is zero, or the pose is none.
+    """
+
+    radius: float
+    axis: tuple[float, float, float] = (0.0, 1.0, 0.0)
+    rolls: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._lengths("radius")
+        object.__setattr__(self, "axis", tuple(unit_triple(self.axis, "axis of the disk")))
+
+    @property
+    def ball(self) -> float:  # type: ignore[override]
+        """The radius [m]."""
+        return self.radius
+
+    @property
+    def axle(self) -> np.ndarray:
+        """Unit vector (3,) [-] in the frame, across the disk."""
+        return np.array(self.rotation) @ self.axis
+
+    def _own_points(self) -> np.ndarray:
+        return np.zeros((1, 3))
 
 
 @dataclass(frozen=True)

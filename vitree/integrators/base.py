@@ -180,6 +180,8 @@ class Integrator:
     conserves_momentum: ClassVar[bool] = False
     #: whether its steps know contacts and limits
     touches: ClassVar[bool] = False
+    #: Whether wheels that roll without slip and dry friction of joints act in its steps
+    rolls: ClassVar[bool] = False
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
@@ -215,7 +217,16 @@ class Integrator:
 
     def _require_contacts(self, model: System) -> None:
         """Raise a ModelError if forces act that the method's steps do not know."""
-        if self.touches or not isinstance(model, Model) or not model.touches:
+        if not isinstance(model, Model) or not model.touches:
+            return
+        if model.holds and not self.rolls:
+            parts = ["wheels that roll without slip"] * bool(model.rolling) + ["dry friction"] * bool(
+                model.dry_friction.any())  # fmt: skip
+            raise ModelError(
+                f'"{model.name}" has {" and ".join(parts)}, and the method {self.name} knows none: take linear-time or '
+                "midpoint, or leave " + ("them" if len(parts) > 1 or model.rolling else "it") + " out"
+            )
+        if self.touches:
             return
         which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
         raise ModelError(

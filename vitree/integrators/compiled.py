@@ -307,8 +307,9 @@ class CompiledIntegrator(Integrator):
         if isinstance(model, Model) and (found := coincident(model, q)):
             return f"{text} ({found[0]})"
         if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
-            a, b = contact_names(model.flat, model.contact_candidates)[k]
-            speed, gap = self.stepper.worst_residual
+            (a, b), (speed, gap) = contact_names(model.flat, model.contact_candidates)[k], self.stepper.worst_residual
+            if b == "dry friction":
+                return f'the dry friction of the joint "{a}" is not solved (off by {speed:.3g} m/s or rad/s)'
             a, b = f'"{a}"', {"ground": "the ground", "limit": "its limit"}.get(b, f'"{b}"')
             return f"the contact of {a} and {b} is not solved (gap {gap:.3g} m, off by {speed:.3g} m/s)"
         if status != DEPENDENT:

@@ -232,6 +232,7 @@ class LinearTime(Variational):
 
     name = "linear-time"
     touches = True
+    rolls = True
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,
         "kinetic": "the discrete kinetic energy of a body: twist (of its average twist, Lee et al. 2016; default on "
@@ -281,6 +282,7 @@ class Midpoint(Variational):
 
     name = "midpoint"
     touches = True
+    rolls = True
     adaptations = ("density", "sundman")
     options: ClassVar[Mapping[str, str]] = {
         **_OPTIONS,

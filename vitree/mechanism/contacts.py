@@ -136,7 +136,8 @@ class Contact:
     radius : float [m]
         Of balls about the points; zero for points.
     shapes : sequence of shapes, optional
-        :class:`Sphere`, :class:`Capsule`, :class:`Box`, :class:`Cylinder`, :class:`Hull`, placed in the frame.
+        :class:`Sphere`, :class:`Capsule`, :class:`Box`, :class:`Cylinder`, :class:`Disk`, :class:`Hull`, placed in
+        the frame.
     friction : float, optional [-]
         See :class:`Ground` for what counts where two surfaces meet.
     restitution : float, optional [-]
@@ -147,7 +148,7 @@ class Contact:
     Notes
     -----
     Spheres, capsules and points with a radius touch each other, and spheres touch boxes. Boxes, cylinders, hulls and
-    points touch the ground only.
+    points touch the ground only; disks touch its planes.
 
     Raises
     ------
@@ -193,10 +194,10 @@ class Contact:
         """How far its shapes are, at most, outside of the points that stand for them [m]."""
         return max((shape.lost for shape in self.shapes), default=0.0)
 
-    def parts(self) -> list[tuple[Any, float, bool]]:
-        """Return what a plane meets: points (n, 3) [m] in the frame, radius of balls about them [m], a shape or not."""
-        own = [] if self.points is None else [(array_of(self.points), self.radius, False)]
-        return own + [(shape.points, shape.ball, True) for shape in self.shapes]
+    def parts(self) -> list[tuple[Any, float, Any]]:
+        """Return what a plane meets: points (n, 3) [m] in the frame, radius of balls about them [m], shape or None."""
+        own: list[tuple] = [] if self.points is None else [(array_of(self.points), self.radius, None)]
+        return own + [(shape.points, shape.ball, shape) for shape in self.shapes]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from vitree.arguments import of_kind, several, shown, told
 from vitree.errors import ModelError
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
+from vitree.mechanism.rolling import Rolling
 from vitree.spatial.checks import array, frozen
 
 #: Joint kinds of the compiled core, in the order of the codes in ``_core/types.pxd``.
@@ -153,6 +154,8 @@ class Flat:
     # Coulomb friction, of joints of one coordinate: -friction v/sqrt(v^2 + friction_velocity^2)
     friction: np.ndarray = None  # type: ignore[assignment]  # (nv,) [N or N m], zero if not given
     friction_velocity: np.ndarray = None  # type: ignore[assignment]  # (nv,) [m/s or rad/s], FRICTION_VELOCITY if not
+    # Dry friction of joints of one coordinate: they stand until more than that acts on them
+    dry_friction: np.ndarray = None  # type: ignore[assignment]  # (nv,) [N or N m], zero if not given
     # Inertia of the rotors of joints of one coordinate, times the square of their gear ratio
     armature: np.ndarray = None  # type: ignore[assignment]  # (nv,) [kg or kg m^2], zero if not given
     # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
@@ -173,10 +176,12 @@ class Flat:
     contacts: tuple = ()  # of mechanism.contacts: Contact and NoContact
     ground: Ground | None = None
     limits: str = LIMITS[0]  # how limits of joints are treated
+    rolling: tuple = ()  # of mechanism.rolling
     report: Report = field(default_factory=Report)  # findings and changes of a reader
 
     def __post_init__(self):
-        for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY), ("armature", 0.0)):
+        for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY), ("armature", 0.0),
+                            ("dry_friction", 0.0)):  # fmt: skip
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full(_rows(self.damping, "damping"), value))
         vars(self).update(_sound_arrays(self))
@@ -190,6 +195,8 @@ class Flat:
             of_kind(shape, Geometry, "geometry", "a sequence of Geometry")
         for contact in self.contacts:
             of_kind(contact, (Contact, NoContact), "contacts", "a sequence of Contact and NoContact")
+        for each in self.rolling:
+            of_kind(each, Rolling, "rolling", "a sequence of Rolling")
         of_kind(self.ground, (Ground, type(None)), "ground", "a Ground, such as vt.Ground(friction=0.8), or None")
         if self.limits not in LIMITS:
             words = ", ".join(f'"{word}"' for word in LIMITS)
@@ -212,14 +219,15 @@ class Flat:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        if self.armature is None:  # a pickle of a version that knew of none
-            vars(self)["armature"] = np.zeros(len(self.damping))
+        for name in ("armature", "dry_friction"):
+            if getattr(self, name) is None:  # a pickle of a version that knew of none
+                vars(self)[name] = np.zeros(len(self.damping))
         _freeze(self)
 
 
 #: Fields of a Flat that are no arrays, but sequences.
 _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", "link_inertia", "joints", "geometry",
-           "constraints", "loads", "contacts")  # fmt: skip
+           "constraints", "loads", "contacts", "rolling")  # fmt: skip
 
 
 def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
@@ -228,7 +236,7 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     shapes = {
         "gravity": (3,), "kind": n, "parent": n, "E": (*n, 3, 3), "p": (*n, 3), "pitch": n, "mass": n, "com": (*n, 3),
         "inertia": (*n, 3, 3), "damping": nv, "kinematic": nv, "friction": nv, "friction_velocity": nv,
-        "armature": nv,
+        "armature": nv, "dry_friction": nv,
         "frame_body": frames, "frame_E": (*frames, 3, 3), "frame_p": (*frames, 3),
     }  # fmt: skip
     found = {}
@@ -249,12 +257,14 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     for name, word in (
         ("friction", "have no friction; set it to zero"),
         ("armature", "have no armature; set it to zero"),
+        ("dry_friction", "have no dry friction; set it to zero"),
         ("kinematic", "cannot be prescribed"),
     ):
         if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
             raise ModelError(f"ball and free joints {word}")
-    if not (np.isfinite(found["armature"]) & (found["armature"] >= 0)).all():
-        raise ModelError("armature has negative numbers, or ones that are not finite; it must be zero or more")
+    for name in ("armature", "dry_friction"):
+        if not (np.isfinite(found[name]) & (found[name] >= 0)).all():
+            raise ModelError(f"{name} has negative numbers, or ones that are not finite; it must be zero or more")
     return found
 
 
@@ -291,6 +301,7 @@ class Row:
     friction: Iterable[float]
     friction_velocity: Iterable[float]
     armature: Iterable[float]
+    dry_friction: Iterable[float]
     kinematic: Iterable[bool]
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
@@ -298,7 +309,7 @@ class Row:
 
 
 #: Fields of a Row that have an entry for each velocity.
-_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "armature", "kinematic")
+_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "armature", "dry_friction", "kinematic")
 
 
 def columns_of(rows: Sequence[Row]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.geometry.distances import beside, closest_on_segments, nearest_of_box
-from vitree.geometry.shapes import Box
+from vitree.geometry.distances import beside, closest_on_segments, nearest_of_box, rim_levers
+from vitree.geometry.shapes import Box, Disk
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
 from vitree.mechanism.index import Index
@@ -40,7 +40,9 @@ class Candidates:
         ``patch``, from zero, are of one body and slide and spin as one on a plane; -1: a ball that may roll.
     point : (n, 3) array
     radius : (n,) array
-        Of a ball about the point; zero for a point.
+        Of a ball about the point, or of a disk; zero for a point.
+    axis : (n, 3) array
+        Across a disk, in core frames; zero of what is none.
     numbers : (n, 4) array
         Against the ground.
     group_body : (g,) array of int32
@@ -75,6 +77,7 @@ class Candidates:
     patch: np.ndarray
     point: np.ndarray
     radius: np.ndarray
+    axis: np.ndarray
     numbers: np.ndarray
     group_body: np.ndarray
     group_first: np.ndarray
@@ -142,9 +145,12 @@ def require_contacts(index: Index, flat: Flat) -> None:
     for contact in flat.contacts:
         if isinstance(contact, Contact):
             meets |= index.place(contact.frame)[0] >= 0
+            if flat.ground is not None and flat.ground.terrain is not None and any(
+                    isinstance(shape, Disk) for shape in contact.shapes):  # fmt: skip
+                raise ModelError(f"the {contact.name} has a disk, which touches planes only; on hills take a sphere")
         else:
             index.place(contact.a), index.place(contact.b)
-    if flat.ground is not None and not meets:
+    if flat.ground is not None and not meets and not flat.rolling:
         raise ModelError(
             f'"{flat.name}" has a ground and nothing that can meet it: no moving body has collision shapes or points; '
             'add some, such as vt.Contact("foot", points=[(0.1, 0.05, 0), (0.1, -0.05, 0)])'
@@ -178,7 +184,7 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
 
 
 def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
-    """Points as (body, point, radius, capsule or not, row), rods as (body, ends, radius, row), boxes as rows."""
+    """Points as (body, point, radius, whether it may roll, row, axle or None), rods as (body, ends, radius, row)."""
     points: list[tuple] = []
     rods: list[tuple] = []
     boxes: list[tuple] = []
@@ -188,9 +194,12 @@ def _placed(index: Index, flat: Flat) -> tuple[list, list, list]:
         body, E, p = index.place(contact.frame)
         for own, radius, shaped in contact.parts():
             x = own @ E.T + p
-            capsule = shaped and radius > 0 and len(x) == 2
-            points += [(body, at, radius, capsule, row) for at in x]
-            if radius:
+            axle = None
+            if isinstance(shaped, Disk):
+                axle = E @ shaped.axle
+            capsule = shaped is not None and radius > 0 and len(x) == 2
+            points += [(body, at, radius, capsule or axle is not None, row, axle) for at in x]
+            if radius and axle is None:
                 rods += [(body, x, radius, row)] if capsule else [(body, np.array([at, at]), radius, row) for at in x]
         for shape in contact.shapes:
             if isinstance(shape, Box):
@@ -204,6 +213,7 @@ def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
     moving = [] if ground is None else sorted((x for x in points if x[0] >= 0), key=lambda x: x[0])
     numbers = [] if ground is None else [against_ground(flat.contacts[x[4]], ground) for x in moving]
     body, radius = np.array([x[0] for x in moving], np.int32), np.array([x[2] for x in moving], float)
+    axis = np.array([np.zeros(3) if x[5] is None else x[5] for x in moving], float).reshape(-1, 3)
     point = np.array([x[1] for x in moving], float).reshape(-1, 3)
     patch = np.full(len(moving), -1, np.int32)
     bodies, first = np.unique(body, return_index=True)
@@ -221,7 +231,7 @@ def _ground_rows(points: list, flat: Flat) -> dict[str, Any]:
             number += 1
     return {
         "body": body, "source": np.array([x[4] for x in moving], np.int32), "patch": patch, "point": point,
-        "radius": radius,
+        "radius": radius, "axis": axis,
         "numbers": np.array(numbers, float).reshape(-1, 4), "group_body": bodies.astype(np.int32),
         "group_first": first.astype(np.int32), "group_center": center, "group_radius": around,
         "planes": np.array(() if ground is None else ground.half_spaces, float).reshape(-1, 4),
@@ -311,6 +321,13 @@ def in_world(body: np.ndarray, x: np.ndarray, poses: np.ndarray) -> np.ndarray:
     return np.einsum("nij,n...j->n...i", at[:, :, :3], x) + at[:, :, 3].reshape(len(x), *(1,) * (x.ndim - 2), 3)
 
 
+def along_axes(body: np.ndarray, a: np.ndarray, poses: np.ndarray) -> np.ndarray:
+    """Vectors (n, 3) of bodies along the axes of the world."""
+    if not a.any():
+        return np.zeros_like(a)
+    return np.einsum("nij,nj->ni", np.concatenate([poses, np.eye(3, 4)[None]])[body][:, :, :3], a)
+
+
 def _of(columns: dict[str, Any] | Candidates, name: str) -> np.ndarray:
     return columns[name] if isinstance(columns, dict) else getattr(columns, name)
 
@@ -346,11 +363,15 @@ def box_gaps(
     return away - radius, n, c - radius[:, None] * n, y + middle
 
 
-def plane_gaps(c: np.ndarray, radius: np.ndarray, plane: np.ndarray) -> tuple:
-    """The same of balls about c (n, 3) against planes (n, 4)."""
+def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> tuple:
+    """The same of balls about c (n, 3), or disks across axles (n, 3) in the world, against planes (n, 4)."""
     n = plane[:, :3]
     gap = (c * n).sum(axis=1) - plane[:, 3] - radius
     x = c - radius[:, None] * n
+    if axle.any():
+        disk = axle.any(axis=1)
+        x[disk] = (c + rim_levers(n, axle, radius))[disk]
+        gap[disk] = ((x * n).sum(axis=1) - plane[:, 3])[disk]
     return gap, n, x, x - gap[:, None] * n
 
 
@@ -394,8 +415,8 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a: list[str] = []
     b: list[str] = []
     parts: list[tuple] = []
-    c = in_world(found.body, found.point, poses)
-    parts += [plane_gaps(c, found.radius, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
+    c, axle = in_world(found.body, found.point, poses), along_axes(found.body, found.axis, poses)
+    parts += [plane_gaps(c, found.radius, axle, np.broadcast_to(plane, (len(c), 4))) for plane in found.planes]
     if found.terrain is not None:
         parts.append(terrain_gaps(c, found.radius, found.terrain))
     for _ in parts:

@@ -28,6 +28,7 @@ from vitree.mechanism.loads import (
 )
 from vitree.mechanism.tables import pieces
 from vitree.model.contacts import ROD_BOX, Candidates
+from vitree.model.rolling import Wheels, friction_rows, rolling_rows
 from vitree.model.written import Constraint as WrittenConstraint
 from vitree.model.written import Force, Potential
 from vitree.spatial.checks import direction, finite, vector
@@ -36,7 +37,7 @@ from vitree.spatial.checks import direction, finite, vector
 _WRENCH, _UNIFORM, _SPRING, _DAMPER, _ATTRACTION, _JOINT_FORCE, _JOINT_SPRING, _JOINT_TABLE = range(8)
 _AXES = {"world": 0, "local": 1, "spatial": 2}
 #: Codes of contacts of ``_core/types.pxd``.
-_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD = range(5)
+_PLANE, _SEGMENTS, _BOX, _LIMIT, _FIELD, _RIM = range(6)
 #: Codes of constraints of ``_core/types.pxd``.
 _POINTS, _DISTANCE, _COUPLING, _ANGLE, _PROFILE, _USER = range(6)
 _KINDS = ", ".join(kind.__name__ for kind in Load.__args__)
@@ -269,21 +270,25 @@ def _constraint(index: Index, constraint: Constraint) -> dict:
             "value": finite(constraint.offset, f"offset of the {name}"), **row}  # fmt: skip
 
 
-def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
-    """Return what may touch as the core takes it: points on planes, points on a terrain, pairs, enforced limits."""
+def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList:
+    """Return what acts by impulses as the core takes it.
+
+    It is points on planes, points on a terrain, pairs, wheels that roll, enforced limits, dry friction of joints.
+    """
     rows: list[dict] = []
     count = int(found.patch.max(initial=-1)) + 1
     grounds: list[dict] = [{"kind": _PLANE, "normal": plane[:3], "offset": plane[3]} for plane in found.planes]
     if found.terrain is not None:
         grounds.append({"kind": _FIELD})
     for k, ground in enumerate(grounds):
-        for body, point, radius, patch, numbers in zip(
-            found.body, found.point, found.radius, found.patch, found.numbers, strict=True
+        for body, point, radius, axis, patch, numbers in zip(
+            found.body, found.point, found.radius, found.axis, found.patch, found.numbers, strict=True
         ):
+            disk = {"kind": _RIM, "axis_a": axis} if axis.any() else {}
             flat_ground = patch >= 0 and ground["kind"] == _PLANE
             rows.append({
                 **ground, **_surface(numbers), "body_a": body, "point_a": point, "radius_a": radius,
-                "patch": patch + k * count if flat_ground else -1,
+                "patch": patch + k * count if flat_ground else -1, **disk,
             })  # fmt: skip
     for kind, (one, other), numbers in zip(found.pair_kind, found.pair, found.pair_numbers, strict=True):
         row = {**_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
@@ -295,19 +300,24 @@ def lower_contacts(flat: Flat, found: Candidates) -> ContactList:
             row |= {"kind": _SEGMENTS, "body_b": found.rod_body[other], "radius_b": found.rod_radius[other],
                     "point_b": found.rod_ends[other, 0], "end_b": found.rod_ends[other, 1]}  # fmt: skip
         rows.append(row)
-    return ContactList(rows + limit_rows(flat), found.terrain)
+    return ContactList(rows + rolling_rows(wheels) + limit_rows(flat) + friction_rows(flat), found.terrain)
 
 
 def contact_names(flat: Flat, found: Candidates) -> list[tuple[str, str]]:
-    """Return the names of the two that touch, in the order of :func:`lower_contacts`: frames, "ground", "limit"."""
+    """Return the names of the two that touch, in the order of :func:`lower_contacts`.
+
+    They are frames, or "ground"; of coordinates the joint and "limit", or "dry friction".
+    """
     frame = [each.frame if isinstance(each, Contact) else "" for each in flat.contacts]
     names = [(frame[k], "ground") for _ in range(found.grounds) for k in found.source]
     for kind, (one, other) in zip(found.pair_kind, found.pair, strict=True):
         source = found.box_source if kind == ROD_BOX else found.rod_source
         names.append((frame[found.rod_source[one]], frame[source[other]]))
+    names += [(each.frame, "ground") for each in flat.rolling]
     at = {joint.v_slice.start + k: joint.name for joint in flat.joints
           for k in range(joint.v_slice.stop - joint.v_slice.start)}  # fmt: skip
-    return names + [(at[row["iv"]], "limit") for row in limit_rows(flat)]
+    names += [(at[row["iv"]], "limit") for row in limit_rows(flat)]
+    return names + [(at[row["iv"]], "dry friction") for row in friction_rows(flat)]
 
 
 def _surface(numbers: np.ndarray) -> dict:

@@ -34,12 +34,14 @@ from vitree.mechanism.flat import (
 from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
+from vitree.mechanism.rolling import Rolling
 from vitree.model import derivatives, motion, reactions
 from vitree.model.calls import in_one_call
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
 from vitree.model.driven import with_drives
 from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_contacts, lower_drives, lower_facing, lower_loads
+from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
@@ -191,6 +193,8 @@ class Model(System):
         self.load_list, self.drive_list = lower_loads(self.index, flat.loads), lower_drives(self.index, flat.loads)
         self.written = self._written_of(flat.loads, flat.constraints)
         require_contacts(self.index, flat)
+        if flat.rolling:
+            self.wheels = wheels_of(self.index, flat)
         kind = type(self)
         if all(getattr(kind, name) is getattr(Model, name) for name in BYPASSED):
             places, shares = (flat.frame_body, flat.frame_E, flat.frame_p), (LEAST_AT, LEAST_ALONE)
@@ -342,9 +346,31 @@ class Model(System):
         return Limited(tuple(self.q_names[k] for k in place), units, place, lower, upper)
 
     @property
+    def rolling(self) -> tuple[Rolling, ...]:
+        """What rolls without slip (:class:`Rolling`)."""
+        return self.flat.rolling
+
+    @property
+    def dry_friction(self) -> np.ndarray:
+        """Dry friction of each velocity, (nv,) [N or N m]: a joint stands until more than that acts on it."""
+        return np.array(self.flat.dry_friction, dtype=float)
+
+    @property
+    def holds(self) -> bool:
+        """Whether wheels roll without slip, or joints have dry friction."""
+        return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
+
+    @property
     def touches(self) -> bool:
-        """Whether forces of contact or of enforced limits may act."""
-        return self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
+        """Whether impulses act in steps: of contact, enforced limits, wheels that roll, or dry friction of joints."""
+        of_contact = self.limits == "enforce" or any(isinstance(contact, Contact) for contact in self.contacts)
+        return of_contact or self.holds
+
+    @functools.cached_property
+    def wheels(self) -> Wheels:
+        """What rolls, in arrays; bodies are those of ``full``."""
+        full = self.full
+        return wheels_of(self.index, self.flat) if full is self else full.wheels
 
     @functools.cached_property
     def contact_candidates(self) -> Candidates:
@@ -360,7 +386,7 @@ class Model(System):
         full = self.full
         if full is not self:
             return full.contact_list
-        return lower_contacts(self.flat, self.contact_candidates) if self.touches else ContactList()
+        return lower_contacts(self.flat, self.contact_candidates, self.wheels) if self.touches else ContactList()
 
     @finite_result
     def contact_gaps(self, q: ArrayLike) -> ContactGaps:
@@ -475,7 +501,7 @@ class Model(System):
                 if kind[at] == FREE:
                     free = np.eye(3)
                     break
-                if not (flat.kinematic[k] or flat.damping[k] or flat.friction[k]):
+                if not (flat.kinematic[k] or flat.damping[k] or flat.friction[k] or flat.dry_friction[k]):
                     free += np.outer(E[:, 2], E[:, 2])
                 children = np.flatnonzero(parent == at)
                 if flat.mass[at] or len(children) != 1:
@@ -551,13 +577,13 @@ class Model(System):
             h = hashlib.sha256()
             for field in fields(Flat):
                 value = getattr(self.flat, field.name)
-                if field.name == "armature" and not value.any():
+                if field.name in ("armature", "dry_friction") and not value.any():
                     continue  # digests of models without are those of versions that knew of none
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())
                 elif field.name in ("frame_names", "constraints", "loads"):
                     h.update(repr(_content(value)).encode())
-                elif (field.name == "contacts" and value) or (field.name == "ground" and value is not None):
+                elif value is not None if field.name == "ground" else value and field.name in ("contacts", "rolling"):
                     h.update(repr((field.name, _content(value))).encode())
                 elif field.name == "limits" and value != LIMITS[0]:
                     h.update(repr((field.name, value)).encode())
@@ -1186,10 +1212,12 @@ class Model(System):
     def project_velocity(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the velocity (nv,) [m/s or rad/s] nearest to v, in kinetic energy, that the constraints allow.
 
-        Rates of prescribed coordinates stay as they are in v.
+        Rates of prescribed coordinates stay as they are in v. Wheels that roll (:class:`Rolling`) do not slip with it.
         """
         q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
         self.require_regular(q)
+        if self.rolling:
+            return without_slip(self, q, v)
         return self.constrained_velocities(q[None], self.momenta(q[None], v[None]), v[None])[0]
 
     def constrained_velocities(self, q: np.ndarray, p: np.ndarray, rates: np.ndarray | None = None) -> np.ndarray:

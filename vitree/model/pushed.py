@@ -8,8 +8,19 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.geometry.distances import closest_on_segments
-from vitree.model.contacts import ROD_BOX, ROD_ROD, Candidates, ball_gaps, box_gaps, in_world, plane_gaps, terrain_gaps
+from vitree.model.contacts import (
+    ROD_BOX,
+    ROD_ROD,
+    Candidates,
+    along_axes,
+    ball_gaps,
+    box_gaps,
+    in_world,
+    plane_gaps,
+    terrain_gaps,
+)
 from vitree.model.lower import limit_rows
+from vitree.model.rolling import friction_rows, rims
 
 core = scalar()
 #: Poses of bodies that are worked out at once, at most.
@@ -60,7 +71,7 @@ def places_of(model: Any, number: np.ndarray, nodes: Nodes) -> np.ndarray:
     """
     found: Candidates = model.contact_candidates
     out = np.full((len(number), 7), np.nan)
-    there = np.flatnonzero((nodes.at >= 0) & (number < count_of(found)))
+    there = np.flatnonzero((nodes.at >= 0) & (number < count_of(found) + len(model.wheels)))
     if not len(there):
         return out
     gap, n, x, _ = gaps_at(model, number[there], nodes.at[there], nodes.q)
@@ -87,7 +98,7 @@ def _key(pairs: np.ndarray, patch: np.ndarray) -> np.ndarray:
 
 
 def count_of(found: Candidates) -> int:
-    """Return how many contacts there are without limits of joints."""
+    """Return how many contacts there are without wheels that roll, limits and friction of joints."""
     return len(found.body) * found.grounds + len(found.pair)
 
 
@@ -106,7 +117,7 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
     model : Model
         Not a reduced one.
     number, row : (n,) int arrays
-        Which contact, no limit of a joint, at which row of q.
+        Which contact or wheel, at which row of q.
     q : (m, nq) array [m or rad]
     """
     found, nbody = model.contact_candidates, model.nbody
@@ -132,11 +143,15 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
         own = number[some] % points
         return in_world(bodies(found.body[own], some), found.point[own], poses), found.radius[own]
 
+    def axles(some: np.ndarray) -> np.ndarray:
+        own = number[some] % points
+        return along_axes(bodies(found.body[own], some), found.axis[own], poses)
+
     def rods(which: np.ndarray, some: np.ndarray) -> np.ndarray:
         return in_world(bodies(found.rod_body[which], some), found.rod_ends[which], poses)
 
     def on_planes(some: np.ndarray) -> tuple:
-        return plane_gaps(*balls(some), found.planes[surface[some]])
+        return plane_gaps(*balls(some), axles(some), found.planes[surface[some]])
 
     def on_terrain(some: np.ndarray) -> tuple:
         return terrain_gaps(*balls(some), found.terrain)
@@ -151,10 +166,16 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
         at = poses[bodies(found.box_body[j], some)]
         return box_gaps(rods(i, some)[:, 0], found.rod_radius[i], at, found.box_E[j], found.box_p[j], found.box_half[j])
 
+    def on_wheels(some: np.ndarray) -> tuple:
+        which = pair[some] - len(found.pair)
+        return rims(model.wheels, which, poses[bodies(model.wheels.body[which], some)])
+
     out = [np.empty(len(number)), *(np.empty((len(number), 3)) for _ in range(3))]
     kind = np.where(surface < planes, 0, 1)
-    kind[pair >= 0] = np.where(found.pair_kind[pair[pair >= 0]] == ROD_ROD, 2, 3)
-    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes)):
+    kind[pair >= 0] = 4
+    of_two = (pair >= 0) & (pair < len(found.pair))
+    kind[of_two] = np.where(found.pair_kind[pair[of_two]] == ROD_ROD, 2, 3)
+    for k, gaps in enumerate((on_planes, on_terrain, on_rods, on_boxes, on_wheels)):
         some = np.flatnonzero(kind == k)
         if len(some):
             for to, part in zip(out, gaps(some), strict=True):
@@ -191,7 +212,7 @@ def least_gaps(model: Any, q: np.ndarray) -> np.ndarray:
 
 
 def ends_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bodies of the two that each contact is of, and the entry of v that a limit is of; -1: none.
+    """Return the bodies of the two that each contact is of, and the entry of v of a limit or friction; -1: none.
 
     Parameters
     ----------
@@ -207,20 +228,25 @@ def ends_of(model: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     box = found.pair_kind == ROD_BOX
     second = np.where(box, -1, 0)
     second[box], second[~box] = found.box_body[other[box]], found.rod_body[other[~box]]
-    limits = [row["iv"] for row in limit_rows(model.flat)]
-    ground, none = found.grounds * len(found.body), [-1] * len(limits)
-    return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], none]).astype(int),
-            np.concatenate([np.full(ground, -1), second, none]).astype(int),
-            np.concatenate([np.full(ground + len(second), -1), limits]).astype(int))  # fmt: skip
+    entries = [row["iv"] for row in limit_rows(model.flat) + friction_rows(model.flat)]
+    ground, none, wheels = found.grounds * len(found.body), [-1] * len(entries), model.wheels.body
+    return (np.concatenate([np.tile(found.body, found.grounds), found.rod_body[one], wheels, none]).astype(int),
+            np.concatenate([np.full(ground, -1), second, np.full(len(wheels), -1), none]).astype(int),
+            np.concatenate([np.full(ground + len(second) + len(wheels), -1), entries]).astype(int))  # fmt: skip
 
 
 def signed(model: Any, rows: np.ndarray) -> np.ndarray:
-    """Return contacts (n, 9) as steppers have them, with the signs of the pushes of limits."""
+    """Return contacts (n, 9) as steppers have them, with the signs of the pushes of limits.
+
+    Rows of dry friction are without what steppers keep there: the length of the step, and the coordinate.
+    """
     signs = np.array([row["sign"] for row in limit_rows(model.flat)])
-    limit = rows[:, 1].astype(int) - count_of(model.contact_candidates)
-    if len(signs) and (limit >= 0).any():
+    limit = rows[:, 1].astype(int) - count_of(model.contact_candidates) - len(model.wheels)
+    if (limit >= 0).any():
         rows = rows.copy()
-        rows[limit >= 0, 2] *= signs[limit[limit >= 0]]
+        rows[limit >= len(signs), 7:] = 0.0
+        limits = (limit >= 0) & (limit < len(signs))
+        rows[limits, 2] *= signs[limit[limits]]
     return rows
 
 

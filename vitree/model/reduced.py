@@ -61,10 +61,11 @@ class ReducedModel(Model, made_by="reduced"):
         self._lead_q, self._gain_q, self._offset_q = lead_q, gain_q, offset_q
         self._quaternions = new_q[full._quaternions]
         damping, friction = full.flat.damping[self._own_v], full.flat.friction[self._own_v]
-        armature = full.flat.armature[self._own_v]
+        armature, dry = full.flat.armature[self._own_v], full.flat.dry_friction[self._own_v]
         for k, leader, gain in self._followers:
             damping[leader] += gain * gain * full.flat.damping[k]
             friction[leader] += abs(gain) * full.flat.friction[k]
+            dry[leader] += abs(gain) * full.flat.dry_friction[k]
             armature[leader] += gain * gain * full.flat.armature[k]
         self.flat = replace(
             full.flat,
@@ -74,6 +75,7 @@ class ReducedModel(Model, made_by="reduced"):
             friction=friction,
             friction_velocity=full.flat.friction_velocity[self._own_v],
             armature=armature,
+            dry_friction=dry,
             kinematic=full.flat.kinematic[self._own_v],
         )
         self._gravity = full.gravity

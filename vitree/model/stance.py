@@ -19,6 +19,7 @@ from vitree.model.contacts import gap_numbers, named_side, roots_of
 from vitree.model.model import Model
 from vitree.model.placing import require_clear, way_of
 from vitree.model.reduced import ReducedModel
+from vitree.model.rolling import refuse_rolling
 from vitree.model.signals import resolve_inputs
 from vitree.spatial.checks import frozen
 from vitree.wording import Argument
@@ -147,7 +148,8 @@ def stance(
     InputError
         If q is no configuration, bodies overlap there, or a number is out of its range.
     ModelError
-        If what touches is compliant: its forces follow from its depth; or the mass matrix is singular.
+        If what touches is compliant: its forces follow from its depth; or the mass matrix is singular; or wheels roll
+        without slip.
     UnknownNameError
         If a pattern of motors fits no joint, or an input is not known.
     """
@@ -160,6 +162,7 @@ def stance(
     if not 0 <= near < np.inf:
         raise InputError(Argument("tolerance", tolerance) + " must be zero or more [m]")
     at = model.validate_configuration(q)
+    refuse_rolling(model, "stance")
     if model.constraints:
         require_consistent(model, at, None)
     require_clear(model, model.expand(at), "at q", near)

@@ -12,6 +12,7 @@ from vitree.arguments import real, several, shown, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.plot.files import note
 from vitree.results.comparison import Compared
+from vitree.results.contacts import OF_JOINTS
 from vitree.results.recording import Recording
 from vitree.results.series import Series, series_against
 from vitree.results.units import units_of
@@ -241,7 +242,7 @@ def contact_parts(run: Recording) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     across = log.force - push[:, None] * log.normal
     found = {}
     for name in log.touching:
-        ours = np.array([name in (a, b) and b != "limit" for a, b in log.names])[log.number]
+        ours = np.array([name in (a, b) and b not in OF_JOINTS for a, b in log.names])[log.number]
         sign = np.array([float(a == name) - float(b == name) for a, b in log.names])[log.number][ours]
         sums = np.zeros((len(run), 4))
         np.add.at(sums, log.record[ours], np.column_stack([push[ours], sign[:, None] * across[ours]]))

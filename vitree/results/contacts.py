@@ -17,6 +17,8 @@ from vitree.results.plain import read_only
 WIDTH = 9
 #: Columns of places: point, normal, gap.
 PLACES = 7
+#: What acts on a coordinate instead of a frame.
+OF_JOINTS = ("limit", "dry friction")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +30,7 @@ class ContactLog:
     rows : (n, 9) array
         Record, number of the contact, impulse, slip velocity and gap.
     names : sequence of (str, str)
-        The two that each number stands for; "ground" and limits of joints by name.
+        The two that each number stands for; "ground", and of joints "limit" and "dry friction".
     places : (n, 7) array, or function that returns it, optional
         Point, normal and gap where the impulse acts; NaN if not given.
     dt : float or (n,) array, optional [s]
@@ -41,20 +43,20 @@ class ContactLog:
     record : (n,) int array
         The index of the state to which the step led.
     number : (n,) int array
-        Points and pairs as ``model.contact_gaps`` counts them, then limits of joints.
+        Points and pairs as ``model.contact_gaps`` counts them, then wheels that roll, limits and dry friction.
     impulse : (n, 3) array [N s]
-        On the first of the two, in world axes, at the step's start: the momentum jumped by it there. Of a limit the
-        first entry, with the sign of the push [N s or N m s].
+        On the first of the two, in world axes, at the step's start: the momentum jumped by it there. Of a limit and of
+        dry friction the first entry, with its sign [N s or N m s].
     force : (n, 3) array [N]
         Impulse over dt: the mean from the middle of the step before to that of this one; in the first step of a run
         that starts in contact half of that.
     point_a, point_b : (n, 3) arrays [m]
         Where the impulse acts on the first, and its opposite on the second; in the world, at the step's start. NaN for
-        limits, and where the step's start is not known.
+        limits and dry friction, and where the step's start is not known.
     normal : (n, 3) array
         Unit vector from the second to the first, at the step's start.
     slip : (n, 3) array [m/s]
-        Mean velocity of the first against the second across the normal.
+        Mean velocity of the first against the second across the normal; of dry friction the first entry [m/s or rad/s].
     gap : (n,) array [m]
         Where the step ended.
 
@@ -174,7 +176,7 @@ class ContactLog:
     @property
     def touching(self) -> tuple[str, ...]:
         """The frames that may touch, each once."""
-        return tuple(dict.fromkeys(x for a, b in self.names if b != "limit" for x in (a, b) if x != "ground"))
+        return tuple(dict.fromkeys(x for a, b in self.names if b not in OF_JOINTS for x in (a, b) if x != "ground"))
 
     def total(self, count: int, *names: str) -> np.ndarray:
         """Return the impulses (count, 3) [N s] of the steps to each of ``count`` records, summed over contacts.
@@ -244,7 +246,7 @@ class ContactLog:
         if not names:
             sign = [float(b == "ground") for _, b in self.names]
         else:
-            sign = [float(a in names) - float(b in names) if b != "limit" else 0.0 for a, b in self.names]
+            sign = [float(a in names) - float(b in names) if b not in OF_JOINTS else 0.0 for a, b in self.names]
         return np.array(sign)[self.number] if len(self.names) else np.zeros(len(self))
 
     def _rows(self, chosen: np.ndarray, record: np.ndarray | None = None) -> ContactLog:

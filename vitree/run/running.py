@@ -18,6 +18,7 @@ from vitree.integrators.idle import Place
 from vitree.model.closure import require_consistent
 from vitree.model.model import Model
 from vitree.model.placing import require_clear
+from vitree.model.rolling import require_rolling
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.between import Between
@@ -183,7 +184,7 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
         q = model.neutral() if q is None else model.validate_configuration(q, "q0")
         v = model.zero_velocity() if v is None else model.validate_velocity(v, "v0")
         model.require_regular(q)
-        _require_clear(model, q)
+        _require_clear(model, q, v)
         if not core.start_moving(stepper, given.t0, q, v, records, by_momentum):
             x = model.momentum_from_velocity(q, v) if by_momentum else v  # or an error that says why there is none
             integrator.start(given.t0, q, x)
@@ -191,10 +192,12 @@ def _begin_plainly(integrator: Any, given: RunArguments, rows: int) -> Records:
     return records
 
 
-def _require_clear(model: System, q: np.ndarray) -> None:
-    """Raise an InputError if what may touch overlaps at q (nq,)."""
+def _require_clear(model: System, q: np.ndarray, v: np.ndarray | None) -> None:
+    """Raise an InputError if what may touch overlaps at q (nq,), or what rolls slips with v (nv,)."""
     if isinstance(model, Model) and model.touches:
         require_clear(model, q)
+        if model.rolling:
+            require_rolling(model, q, v)
 
 
 def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArguments, count: int) -> Records:
@@ -212,7 +215,7 @@ def _begin(integrator: Integrator, t0: float, q0: np.ndarray, given: RunArgument
     if model.constraints:
         require_consistent(model, q0, v0 if not starts or "v0" in starts else None)
     model.require_regular(q0)
-    _require_clear(model, q0)
+    _require_clear(model, q0, v0 if not starts or "v0" in starts else None)
     if q1 is not None:
         x0 = integrator.start_between(t0, q0, model.validate_configuration(q1, "q1"))
     else:

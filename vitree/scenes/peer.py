@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Sphere
 from vitree.mechanism.contacts import Contact, Ground, against_ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC
@@ -92,6 +92,8 @@ def compiled(stage: Stage) -> Any:
         servo.biasprm[1], servo.biasprm[2] = -load.kp, -load.kd
         if load.effort_limit < math.inf:
             servo.forcerange, servo.forcelimited = [-load.effort_limit, load.effort_limit], True
+    if stage.model.holds:
+        raise NotImplementedError("no counterpart of wheels that roll, and of dry friction")
     contacts = [each for each in flat.contacts if isinstance(each, Contact)]
     if flat.ground is not None and contacts:
         for normal, height in ((ground.normal, ground.height), *ground.planes):
@@ -142,6 +144,8 @@ def _touching(spec: Any, bodies: list, stage: Stage, contact: Contact, ground: G
             add(types.mjGEOM_CAPSULE, [shape.radius, shape.length / 2], R, at, (ROUND, GROUND | ROUND))
         elif isinstance(shape, Box):
             add(types.mjGEOM_BOX, [x / 2 for x in shape.size], R, at, (BOX, GROUND))
+        elif isinstance(shape, Disk):
+            raise NotImplementedError("MuJoCo has no disks")
         elif isinstance(shape, Cylinder):
             add(types.mjGEOM_CYLINDER, [shape.radius, shape.length / 2], R, at, only)
         else:

@@ -47,6 +47,7 @@ class Coordinate(Element):
     damping: Any = 0.0
     friction: Any = 0.0
     friction_velocity: Any = FRICTION_VELOCITY
+    dry_friction: Any = 0.0
     armature: Any = 0.0
     lower: Any = -np.inf
     upper: Any = np.inf
@@ -72,8 +73,8 @@ class Body(Element):
 
 
 #: Keywords of coordinates.
-_LIMITS = ("damping", "friction", "friction_velocity", "armature", "lower", "upper", "velocity", "effort", "kinematic",
-           "mimic")  # fmt: skip
+_LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper", "velocity",
+           "effort", "kinematic", "mimic")  # fmt: skip
 
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
@@ -114,7 +115,8 @@ def tx(value: str | float, **limits: Any) -> Element:
         Name of the coordinate, or length [m].
     **limits
         For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
-        [m/s or rad/s], by default 0.01, for the force -f v/sqrt(v^2 + e^2); armature [kg or kg m^2], the
+        [m/s or rad/s], by default 0.01, for the force -f v/sqrt(v^2 + e^2); dry_friction f [N or N m], for the force
+        of f against the motion, and of up to f at rest, where the joint stands exactly; armature [kg or kg m^2], the
         inertia of a rotor times the square of its gear ratio; lower, upper [m or rad], velocity [m/s or rad/s],
         effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is prescribed and not solved for.
 
@@ -128,7 +130,8 @@ def tx(value: str | float, **limits: Any) -> Element:
     Notes
     -----
     This is smooth Coulomb friction. A joint under a force tau below f does not stick: it creeps at the velocity
-    e tau/sqrt(f^2 - tau^2). A smaller e is sharper and stiffer: near rest, f/e acts as damping.
+    e tau/sqrt(f^2 - tau^2). A smaller e is sharper and stiffer: near rest, f/e acts as damping. Dry friction is sharp,
+    and for the methods "linear-time" and "midpoint" only.
 
     References
     ----------

@@ -65,7 +65,8 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
     world : Frame
         The root of all frames.
     **more
-        Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, contacts, ground, limits, report.
+        Other fields of :class:`vitree.mechanism.flat.Flat`: constraints, loads, contacts, ground, rolling, limits,
+        report.
 
     Raises
     ------
@@ -91,7 +92,8 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             armature = _one_each(element, nv, "armature", "put the rotor on joints of one coordinate")
             E, p = before.R.dot(F), before.p + before.R.dot(origin)
             kinematic = (bool(element.kinematic),) * nv
-            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, armature, kinematic))
+            dry = _one_each(element, nv, "dry_friction", "give damping=")
+            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, armature, dry, kinematic))
             attached.append([])
             coordinates.append((element, at))
             here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin))
@@ -199,8 +201,8 @@ def _one_each(element: Coordinate, count: int, what: str, remedy: str) -> tuple[
     values = _spread(getattr(element, what), count, element, what, low=0.0)
     if count > 1 and any(values):
         raise ModelError(
-            f'"{element.name}" has {what}, but only joints of one coordinate can; {remedy}, or make it of '
-            f"tx, ty, tz, rz, ry, rx"
+            f'"{element.name}" has {what.replace("_", " ")}, but only joints of one coordinate can; {remedy}, or make '
+            f"it of tx, ty, tz, rz, ry, rx"
         )
     return values
 

@@ -11,6 +11,7 @@ from vitree.errors import ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground, NoContact
 from vitree.mechanism.flat import Flat
+from vitree.mechanism.rolling import Rolling
 from vitree.model.model import Model
 from vitree.spatial.checks import vector
 from vitree.tree.elements import Body, Coordinate, Element, Fixed
@@ -44,8 +45,8 @@ class Tree:
     ----------
     world : Frame
         The root of all frames.
-    constraints, loads, contacts : list
-        Added by :meth:`constrain`, :meth:`load` and :meth:`contact`.
+    constraints, loads, contacts, rolling : list
+        Added by :meth:`constrain`, :meth:`load`, :meth:`contact` and :meth:`roll`.
     ground : Ground or None
         Set by :meth:`contact`.
     limits : {"report", "enforce", "ignore"}
@@ -79,6 +80,7 @@ class Tree:
         self.constraints: list[Any] = []
         self.loads: list[Any] = []
         self.contacts: list[Any] = []
+        self.rolling: list[Any] = []
         self.ground: Ground | None = None
         self.limits = LIMITS[0]
         self._names: dict[str, set[str]] = {"joint": set(), "link": set(), "frame": set()}
@@ -86,7 +88,7 @@ class Tree:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # pickles of versions without contacts
-        vars(self).update({"contacts": [], "ground": None, "limits": LIMITS[0], **state})
+        vars(self).update({"contacts": [], "rolling": [], "ground": None, "limits": LIMITS[0], **state})
 
     def _claim(self, chain: list[Element]) -> None:
         """Check the names of new elements and keep them, all or none."""
@@ -151,6 +153,21 @@ class Tree:
                 else:
                     self.ground = each
 
+    def roll(self, *wheels: Any) -> None:
+        """Add ``*wheels`` that roll and do not slip, each a :class:`Rolling`, or lists of them.
+
+        Names of frames are looked up when the tree is compiled.
+
+        Raises
+        ------
+        InputError
+            If something else is given.
+        """
+        for given in wheels:
+            for each in given if isinstance(given, list | tuple) else [given]:
+                of_kind(each, Rolling, "wheel", "a Rolling")
+                self.rolling.append(each)
+
     def frame(self, name: str) -> Frame:
         """Return the frame, link or joint frame of this ``name``.
 
@@ -177,7 +194,8 @@ class Tree:
             If nothing moves, or a joint or body cannot be modelled.
         """
         more = {"constraints": tuple(self.constraints), "loads": tuple(self.loads), "report": self.report}
-        touching = {"contacts": tuple(self.contacts), "ground": self.ground, "limits": self.limits}
+        touching = {"contacts": tuple(self.contacts), "ground": self.ground, "rolling": tuple(self.rolling),
+                    "limits": self.limits}  # fmt: skip
         return flatten(self.name, self.gravity, self.world, **more, **touching)
 
     def compile(self) -> Model:
@@ -197,7 +215,7 @@ class Tree:
         parts: list[Any] = [part for part in self.world.walk() if part[1] is not self.world]
         parts += [f"{'constraint' if k < len(self.constraints) else 'load'}: {text_of(getattr(x, 'name', x))}"
                   for k, x in enumerate([*self.constraints, *self.loads])]  # fmt: skip
-        parts += [text_of(x.name) for x in (self.ground, *self.contacts) if x is not None]
+        parts += [text_of(x.name) for x in (self.ground, *self.contacts, *self.rolling) if x is not None]
         left_out = len(parts) - MOST_LINES
         if left_out > 0:
             half = MOST_LINES // 2

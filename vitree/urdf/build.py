@@ -72,9 +72,13 @@ class Builder:
     layout : Layout
     armature : dict of str to float
         Of joints of one coordinate [kg or kg m^2].
+    dry : bool
+        Whether friction of joints is dry.
     """
 
-    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout, armature: dict[str, float]):
+    def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout, armature: dict[str, float],
+                 dry: bool):  # fmt: skip
+        self.dry = dry
         self.file, self.tree, self.links, self.layout, self.armature = file, tree, links, layout, armature
         self.inertials: dict[str, Inertial | None] = inertials
         there = layout.joints()
@@ -222,7 +226,8 @@ class Builder:
             if joint.get("type") != "continuous" and lower <= upper:
                 data |= {"lower": _limit(lower), "upper": _limit(upper)}
         if dynamics is not None:
-            data |= {key: value for key in ("damping", "friction") if (value := values(dynamics, key)[0])}
+            given = (("damping", "damping"), ("dry_friction" if self.dry else "friction", "friction"))
+            data |= {field: value for field, key in given if (value := values(dynamics, key)[0])}
         if mimic is not None:
             data["mimic"] = mimic
         return data

@@ -41,6 +41,7 @@ CHOICES = {
     "mimic": ("reduced", "constraints", "independent"),
     "loops": ("error", "constraints"),
     "inertia": POLICIES,
+    "friction": ("smooth", "dry"),
     "limits": LIMITS,
 }
 #: Attributes of a joint's elements that urdf_parser_py is given.
@@ -68,6 +69,7 @@ class Options:
     root: str | None
     inertia: str
     density: float
+    friction: str
     armature: Any
     ground: Any
     limits: str
@@ -109,6 +111,7 @@ def load_urdf(
     root: str | None = None,
     inertia: str = "warn",
     density: float = 1000.0,
+    friction: str = "smooth",
     armature: float | Mapping[str, float] | None = None,
     ground: Ground | None = None,
     limits: str = LIMITS[0],
@@ -153,6 +156,10 @@ def load_urdf(
         without inertia too; a link without such shapes is repaired.
     density : float [kg/m^3]
         Density of the shapes, for ``inertia="geometry"``, where the file has no mass.
+    friction : {"smooth", "dry"}
+        How to treat the <dynamics friction=> of a joint. "smooth": as a force that is linear in slow velocities, for
+        all methods. "dry": as dry friction, with which a joint stands exactly until more than that acts on it, for the
+        methods "linear-time" and "midpoint" (:func:`vitree.tx` has both).
     armature : float, or mapping of str to float, optional
         Inertia of the rotors of the file's joints, times the square of their gear ratio [kg m^2, or kg of a prismatic
         joint]: a number for all joints of one coordinate, or numbers by names or patterns of names, such as
@@ -213,7 +220,7 @@ def load_urdf(
     """
     return load(source, Options(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
-        armature=armature, ground=ground, limits=limits, hull_points=hull_points, packages=packages,
+        friction=friction, armature=armature, ground=ground, limits=limits, hull_points=hull_points, packages=packages,
         xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
     ))[1]  # fmt: skip
 
@@ -344,7 +351,7 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     _ask_parser(file, joints)
     armature = armature_by(options.armature, moving, rotors)
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, inertials, layout, armature)
+    builder = Builder(file, tree, links, joints, inertials, layout, armature, options.friction == "dry")
     try:
         with np.errstate(all="ignore"):
             builder.build(options.base, shapes)

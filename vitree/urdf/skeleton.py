@@ -194,7 +194,7 @@ class _Layout:
             axis=axis,
             limits=limits,
             damping=flat.damping[start],
-            friction=flat.friction[start],
+            friction=flat.friction[start] or flat.dry_friction[start],
             armature=flat.armature[start],
             mimic=self.mimics.get(name),
         )
@@ -230,7 +230,8 @@ class _Layout:
     def _is_planar(self, joint: JointInfo, first: int, end: int) -> bool:
         flat, frame = self.flat, self.frames.get(joint.name)
         limits = (*joint.lower, *joint.upper, *joint.velocity, *joint.effort)
-        resisted = any(x[joint.v_slice].any() for x in (flat.damping, flat.friction, flat.armature))
+        resisted = any(x[joint.v_slice].any() for x in (flat.damping, flat.friction, flat.dry_friction,
+                                                             flat.armature))  # fmt: skip
         if frame is None or frame.body != end - 1 or np.isfinite(limits).any() or resisted:
             return False
         turned = frame.R.T

@@ -13,6 +13,7 @@ import numpy as np
 
 from vitree.arguments import path_of, plain_scalar
 from vitree.errors import InputError, ModelError
+from vitree.geometry.shapes import Disk
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.contacts import NoContact
 from vitree.mechanism.flat import Flat, Geometry
@@ -119,7 +120,8 @@ def _follows(flat: Flat) -> tuple[dict[str, tuple], list[str]]:
 
 def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> None:
     """Raise a ModelError that lists the parts that URDF cannot express."""
-    resisted = (flat.damping != 0) | (flat.friction != 0)
+    resisted = (flat.damping != 0) | (flat.friction != 0) | (flat.dry_friction != 0)
+    dry = [joint.name for joint in flat.joints if flat.dry_friction[joint.v_slice].any()] if flat.friction.any() else []
     free = [
         joint.name
         for joint in flat.joints
@@ -132,9 +134,12 @@ def _require_expressible(flat: Flat, constraints: list[str], lossy: bool) -> Non
     contacts = [
         each.name for each in flat.contacts
         if isinstance(each, NoContact) or each.points is not None or each.frame not in shaped
+        or any(isinstance(shape, Disk) for shape in each.shapes)
     ]  # fmt: skip
     losses = {
         "contacts": contacts,
+        "rolling": [each.name for each in flat.rolling],
+        "dry friction beside the smooth one": dry,
         "loads": [load.name for load in flat.loads],
         "constraints": constraints,
         "prescribed motion": [joint.name for joint in flat.joints if flat.kinematic[joint.v_slice].any()],

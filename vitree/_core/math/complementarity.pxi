@@ -1,5 +1,6 @@
 # Contact with friction as a complementarity problem. Of each contact an impulse (n, t1, t2), or n alone, with
 #     w = G lam + b,    0 <= lam_n  _|_  w_n >= 0,    lam_t = lead lam_n + beta,  |beta| <= mu lam_n,  beta against w_t.
+# Other rows have the laws of rows.pxi.
 # Its natural residual F(lam) [m/s] (Alart & Curnier 1991) vanishes at solutions. Newton's iteration on F, damped as
 # Levenberg and Marquardt have it, ends from nearly everywhere. Where |F| has other minima, at the edges of sticking and
 # sliding, sweeps of exact solutions of one contact after the other follow, then guesses from anywhere. Undamped iterations
@@ -36,7 +37,8 @@ cdef struct Cones:
     int count               # contacts
     int n                   # rows
     int room                # rows that the arrays have room for
-    int* dim                # (count,) rows of a contact: 1 or 3
+    int* law                # (count,) CONE, HOLD or RUB
+    int* dim                # (count,) rows of a contact: 1 or 3; of those that hold also 2
     int* row                # (count,) its first
     int* order              # (n,) pivots
     double* G               # (n, n), where it is formed
@@ -56,8 +58,9 @@ cdef struct Cones:
     double* answer
     int* port_order
     double* diagonal        # (n,) of G
+    double least_held       # rows that hold are shifted as if they answered this at least
     double* b               # (n,)
-    double* mu              # (count,)
+    double* mu              # (count,) of those that rub their bound
     double* lead            # (count, 2)
     double* give            # (count,) [1/kg] what a contact that yields adds to G
     double share            # of the rho of F: zeros of F are the same for all
@@ -87,7 +90,7 @@ cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
     reals = 4 * rows * rows + 20 * rows + 2 * most * most + 2 * most
-    at = <double*>realloc(x.G, reals * sizeof(double) + (3 * rows + most) * sizeof(int))
+    at = <double*>realloc(x.G, reals * sizeof(double) + (4 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
     x.room, x.ports_room, x.share = <int>rows, <int>most, 1.0
@@ -104,8 +107,19 @@ cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
     x.K, x.A = at, at + most * most
     at += 2 * most * most
     x.port, x.answer = at, at + most
-    x.dim, x.row, x.order, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows
+    x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
+    memset(x.law, 0, rows * sizeof(int))
     return OK
+
+
+cdef double pushes(const Cones* x, const double* lam) noexcept nogil:
+    # the sum of the normal impulses of contacts
+    cdef int k
+    cdef double s = 0.0
+    for k in range(x.count):
+        if x.law[k] == CONE:
+            s += lam[x.row[k]]
+    return s
 
 
 # ---- G -------------------------------------------------------------------------------------------------
@@ -116,6 +130,18 @@ cdef void cones_formed(Cones* x) noexcept nogil:
     x.W1, x.formed = NULL, True
     for k in range(x.n):
         x.diagonal[k] = x.G[k * (x.n + 1)]
+    x.least_held = held_least(x)
+
+
+cdef double held_least(const Cones* x) noexcept nogil:
+    # rows may hold what cannot move, as a wheel's normal in a planar mechanism
+    cdef int i, k
+    cdef double most = 0.0
+    for i in range(x.count):
+        if x.law[i] == HOLD:
+            for k in range(x.row[i], x.row[i] + x.dim[i]):
+                most = max(most, x.diagonal[k])
+    return LEAST_HELD * most
 
 
 cdef void cones_product(Cones* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
@@ -140,6 +166,7 @@ cdef void cones_product(Cones* x, const TouchRow* W1, const TouchRow* W2, const 
     for k in range(x.count):
         o = x.row[k]
         x.diagonal[o] += x.give[k]
+    x.least_held = held_least(x)
 
 
 cdef inline double port_block(const double* a, int rows, const double* P, int width, const double* b, int columns) noexcept nogil:
@@ -201,14 +228,13 @@ cdef double cone_map(Cones* x, const double* lam, double* w, double* F, bint der
 
 cdef double cone_judge(Cones* x, const double* lam, const double* w, double* F, bint derive) noexcept nogil:
     # the same, of velocities at hand
-    cdef int i, o
+    cdef int i, j, o
     cdef double most = 0.0
     for i in range(x.count):
         o = x.row[i]
         cone_law(x, i, lam + o, w + o, F + o, x.by_w + 3 * o if derive else NULL, x.by_lam + 3 * o if derive else NULL)
-        most = vt_max_nan(most, fabs(F[o]))
-        if x.dim[i] == 3:
-            most = vt_max_nan(most, vt_max_nan(fabs(F[o + 1]), fabs(F[o + 2])))
+        for j in range(x.dim[i]):
+            most = vt_max_nan(most, fabs(F[o + j]))
     return most
 
 
@@ -220,6 +246,9 @@ cdef inline void cone_law(const Cones* x, int i, const double* lam, const double
     if S != NULL:
         memset(S, 0, 3 * x.dim[i] * sizeof(double))
         memset(L, 0, 3 * x.dim[i] * sizeof(double))
+    if x.law[i] != CONE:
+        row_law(x.law[i], x.dim[i], rho, x.mu[i], x.lead[2 * i], lam, w, F, S, L)
+        return
     # min(w_n, rho lam_n)
     if w[0] < rho * lam[0]:
         F[0] = w[0]
@@ -335,7 +364,7 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
         memcpy(x.H, x.J, n * n * sizeof(double))
         for i in range(x.count):
             for k in range(x.dim[i]):
-                x.H[(x.row[i] + k) * (n + 1)] += proximal(x, x.row[i], k)
+                x.H[(x.row[i] + k) * (n + 1)] += proximal(x, i, k)
         if lu_factor(x.H, n, x.order) != OK:
             return False
         memcpy(x.trial, x.F, n * sizeof(double))
@@ -350,9 +379,12 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
     return False
 
 
-cdef inline double proximal(const Cones* x, int o, int j) noexcept nogil:
+cdef inline double proximal(const Cones* x, int i, int j) noexcept nogil:
     # the shift of a row; of planar mechanisms some rows are zeros
-    return CONE_PROXIMAL * (x.diagonal[o + j] if x.diagonal[o + j] > 0.0 else x.diagonal[o])
+    cdef const double* diagonal = x.diagonal + x.row[i]
+    if x.law[i] == HOLD:
+        return CONE_PROXIMAL * max(diagonal[j], x.least_held)
+    return CONE_PROXIMAL * (diagonal[j] if diagonal[j] > 0.0 else diagonal[0])
 
 
 cdef bint cone_block(const Cones* x, int i, double* D) noexcept nogil:
@@ -360,13 +392,21 @@ cdef bint cone_block(const Cones* x, int i, double* D) noexcept nogil:
     cdef int o = x.row[i], j
     cdef const double* L = x.by_lam + 3 * o
     cdef double first, a, b, c, d, det, p, q
-    first = L[0] + x.by_w[3 * o] * x.give[i] + proximal(x, o, 0)
+    if x.law[i] == HOLD:
+        memset(D, 0, 9 * sizeof(double))
+        for j in range(x.dim[i]):
+            first = proximal(x, i, j)
+            if not first > 0.0:
+                return False
+            D[4 * j] = 1.0 / first
+        return True
+    first = L[0] + x.by_w[3 * o] * x.give[i] + proximal(x, i, 0)
     if not first > 0.0:
         return False
     D[0] = 1.0 / first
     if x.dim[i] == 1:
         return True
-    a, b, c, d = L[4] + proximal(x, o, 1), L[5], L[7], L[8] + proximal(x, o, 2)
+    a, b, c, d = L[4] + proximal(x, i, 1), L[5], L[7], L[8] + proximal(x, i, 2)
     p, q = L[3] + x.by_w[3 * o + 3] * x.give[i], L[6] + x.by_w[3 * o + 6] * x.give[i]
     det = a * d - b * c
     if not det > 0.0:
@@ -630,6 +670,9 @@ cdef void cone_alone(const Cones* x, int i, double* lam) noexcept nogil:
     cdef const double* G = x.G + o * n
     cdef double c[3]
     cdef double S00, S01, S10, S11, gn, g0, g1, r0, r1, b0, b1, ln, low, high, s, z, unit, shift
+    if x.law[i] != CONE:
+        row_alone(x.law[i], x.dim[i], n, o, G, x.b, x.mu[i], x.lead[2 * i], lam)
+        return
     for j in range(x.dim[i]):
         c[j] = x.b[o + j] + vt_inner(n, x.G + (o + j) * n, lam)
         for k in range(x.dim[i]):
@@ -677,11 +720,12 @@ cdef inline void solve_two(double a, double b, double c, double d, double r, dou
         x[0] = y[0] = 0.0
 
 
-def solve_cones(dim, G, b, mu, lead, lam, double goal):
+def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     """Solve a complementarity problem of contacts from a guess of the impulses.
 
-    Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), and the
-    natural residual [m/s] that will do. Returns lam, w, the natural residual, corrections and sweeps.
+    Parameters: rows of each contact (1 or 3), G (n, n), b (n,), friction (count,), lead (count, 2), lam (n,), the
+    natural residual [m/s] that will do, and laws (0: contact, 1: rows that hold, 2: a row that rubs). Returns lam, w, the
+    natural residual, corrections and sweeps.
     """
     cdef Cones x
     cdef int k, n = sum(dim), count = len(dim)
@@ -698,7 +742,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal):
         x.count, x.n, x.share = count, n, 1.0
         row = 0
         for k in range(count):
-            x.dim[k], x.row[k], x.mu[k] = dim[k], row, mu[k]
+            x.dim[k], x.row[k], x.mu[k], x.law[k] = dim[k], row, mu[k], 0 if law is None else law[k]
             x.lead[2 * k], x.lead[2 * k + 1] = lead[k]
             row += dim[k]
         for k in range(n):

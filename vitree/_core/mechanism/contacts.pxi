@@ -2,6 +2,10 @@
 
 from libc.math cimport atan2
 
+#: Sine of the angle to the plane below which a disk lies flat
+cdef double FLAT = 1e-9
+
+
 cdef struct Touch:      # a contact at a configuration; world axes
     double gap          # [m or rad]
     Vec3 n              # unit, from b to a
@@ -48,6 +52,20 @@ cdef void closest_points(Vec3 p, Vec3 d, Vec3 q, Vec3 e, Vec3* a, Vec3* b) noexc
         t = clamp(f / ee, 0.0, 1.0)
     a[0] = axpy(s, d, p)
     b[0] = axpy(t, e, q)
+
+
+cdef inline bint on_coordinate(const vt_contact* e) noexcept nogil:
+    # its impulse is a number on a coordinate
+    return e.kind == AT_LIMIT or e.kind == RUBS
+
+
+cdef inline bint stands(const vt_contact* e) noexcept nogil:
+    # it acts at every step
+    return e.kind == ROLLS or e.kind == RUBS
+
+
+cdef inline bint on_wheel(const vt_contact* e) noexcept nogil:
+    return e.kind == ROLLS or e.kind == ON_RIM
 
 
 cdef inline void across(Touch* x) noexcept nogil:
@@ -130,12 +148,58 @@ cdef void height_at(const vt_field* f, double x, double y, double* z, double* by
             by_y[0] += wx[k] * dy[l] * c / f.spacing[1]
 
 
+cdef inline bint is_ball(const vt_contact* e) noexcept nogil:
+    return e.axis_a[0] == 0.0 and e.axis_a[1] == 0.0 and e.axis_a[2] == 0.0
+
+
+cdef inline Vec3 axle(const vt_contact* e, const Pose* pose) noexcept nogil:
+    # the axis of a disk in the world
+    return mul(axes_of(pose, e.body_a), constant3(e.axis_a))
+
+
+cdef inline double steepness(Vec3 n, Vec3 a, Vec3* p) noexcept nogil:
+    # of a disk about a on a plane across n: p = n - (n.a) a and its length, which vanishes where the disk lies flat
+    p[0] = axpy(-dot(n, a), a, n)
+    return vt_sqrt(dot(p[0], p[0]))
+
+
+cdef void touch_wheel(const vt_contact* e, const Pose* pose, Touch* x) noexcept nogil:
+    # the point of the rim that is nearest to the plane, c - R p/|p|; of a ball, c - R n. What rolls has t1 along its way, and
+    # t2 along its axle on the plane
+    cdef Vec3 c = placed(pose, e.body_a, e.point_a), a, p
+    cdef double size
+    x.n = constant3(e.normal)
+    if is_ball(e):
+        x.a = axpy(-e.radius_a, x.n, c)
+        if e.kind == ROLLS:
+            across(x)
+    else:
+        a = axle(e, pose)
+        size = steepness(x.n, a, &p)
+        if size < FLAT:
+            p = vec3(1.0, 0.0, 0.0) if fabs(a.x) < 0.9 else vec3(0.0, 1.0, 0.0)
+            p = axpy(-dot(p, a), a, p)
+            size = vt_sqrt(dot(p, p))
+        x.a = axpy(-e.radius_a / size, p, c)
+        if e.kind == ROLLS:
+            p = axpy(-dot(x.n, a), x.n, a)
+            size = vt_sqrt(dot(p, p))
+            if size < FLAT:
+                across(x)
+            else:
+                x.t2 = scale(1.0 / size, p)
+                x.t1 = cross(x.t2, x.n)
+    x.gap = dot(x.n, x.a) - e.offset
+    x.b = axpy(-x.gap, x.n, x.a)
+
+
 cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const Touch* before,
                    Touch* x) noexcept nogil:
-    # the contact at q, all but t1 and t2; before: at the step's start, or NULL there
+    # the contact at q, all but t1 and t2, which what rolls has; before: at the step's start, or NULL there. The gap of dry
+    # friction is the coordinate
     cdef double z, by_x, by_y
     cdef Vec3 a, b, from_a, from_b
-    if e.kind == AT_LIMIT:
+    if on_coordinate(e):
         x.gap = e.sign * (q[e.iq] - e.bound)
         x.n = x.a = x.b = x.arm_a = x.arm_b = zero3()
         return
@@ -161,6 +225,8 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         closest_points(from_a, sub(placed(pose, e.body_a, e.end_a), from_a), from_b,
                        sub(placed(pose, e.body_b, e.end_b), from_b), &a, &b)
         between_centres(x, a, b, e.radius_a, e.radius_b)
+    elif on_wheel(e):
+        touch_wheel(e, pose, x)
     else:
         on_box(e, pose, x)
     x.arm_a, x.arm_b = sub(x.a, origin_of(pose, e.body_a)), sub(x.b, origin_of(pose, e.body_b))
@@ -206,3 +272,70 @@ cdef Vec3 slid(const vt_contact* e, const Touch* x, const Pose* before, const Po
     cdef double more = halfway(e, x)
     return sub(slid_end(before, after, e.body_a, axpy(-more, x.n, x.a), scale(-rolling_lever(e, e.radius_a, more), x.n)),
                slid_end(before, after, e.body_b, axpy(more, x.n, x.b), scale(rolling_lever(e, e.radius_b, more), x.n)))
+
+
+# ---- disks and balls on a plane ----------------------------------------------------------------------------
+
+cdef Vec3 rolled(const vt_contact* e, const Touch* x1, const Touch* x2, const Pose* before, const Pose* after) noexcept nogil:
+    # slip of a step: c2 - c1 + rho x (l1 + l2)/2, l from the centre c to the plane, rho the turn. It changes its sign with
+    # the direction of time
+    cdef Vec3 c1 = placed(before, e.body_a, e.point_a), c2 = placed(after, e.body_a, e.point_a)
+    cdef Vec3 lever = scale(0.5, add(sub(x1.a, c1), sub(x2.a, c2)))
+    return add(sub(c2, c1), cross(turn_between(&before[e.body_a].R, &after[e.body_a].R), lever))
+
+
+cdef inline int way_at(const vt_contact* e, int j) noexcept nogil:
+    # which direction a row is along: 0 n, 1 t1, 2 t2
+    cdef int k
+    if e.kind != ROLLS:
+        return j
+    for k in range(3):
+        j -= e.holds[k]
+        if j < 0:
+            return k
+    return 2
+
+
+cdef inline Vec3 way_of(const Touch* x, int way) noexcept nogil:
+    return x.n if way == 0 else x.t1 if way == 1 else x.t2
+
+
+cdef inline Vec3 way_between(const vt_contact* e, const Touch* x1, const Touch* x2, int way) noexcept nogil:
+    # the direction of a slip: what rolls turns with its axle
+    if e.kind != ROLLS:
+        return way_of(x1, way)
+    return scale(0.5, add(way_of(x1, way), way_of(x2, way)))
+
+
+cdef void rolled_row(const vt_contact* e, const Touch* x1, const Touch* x2, const Pose* before, const Pose* after, int way,
+                     Vec3* force, Vec3* couple) noexcept nogil:
+    # the derivative of t.slip by displacements at node 2, as a force at the centre and a couple: with the mean lever l,
+    #     t.dc + (l x t).drho + (t x rho).dl2/2 + slip.dt2/2,    drho = dlog_rho dtheta,    da = dtheta x a,
+    # and with e = l2/R, s = |n - (n.a) a|:
+    #     dl2 = (R/s) (1 - e e^T)((n.da) a + (n.a) da),    dt2 = (1 - n n^T - t2 t2^T) da/s across, and dt2 x n along
+    cdef Vec3 c1 = placed(before, e.body_a, e.point_a), c2 = placed(after, e.body_a, e.point_a)
+    cdef Vec3 rho = turn_between(&before[e.body_a].R, &after[e.body_a].R)
+    cdef Vec3 l2 = sub(x2.a, c2), lever = scale(0.5, add(sub(x1.a, c1), l2)), t = way_between(e, x1, x2, way), a, p, u, y
+    cdef double size, square
+    force[0] = t
+    couple[0] = dlog(neg(rho), cross(lever, t))
+    if is_ball(e):
+        return
+    a = axle(e, after)
+    size = steepness(x2.n, a, &p)
+    if size < FLAT:
+        return
+    u = cross(t, rho)
+    square = dot(l2, l2)
+    y = scale(dot(u, a), x2.n)
+    if square > 0.0:
+        u = axpy(-dot(u, l2) / square, l2, u)
+    y = axpy(dot(x2.n, a), u, y)
+    couple[0] = axpy(0.5 * e.radius_a / size, cross(a, y), couple[0])
+    if e.kind != ROLLS:
+        return
+    y = add(sub(c2, c1), cross(rho, lever))
+    if way == 1:
+        y = cross(x2.n, y)
+    y = axpy(-dot(y, x2.t2), x2.t2, axpy(-dot(y, x2.n), x2.n, y))
+    couple[0] = axpy(0.5 / size, cross(a, y), couple[0])

@@ -44,6 +44,8 @@ cdef class ImpactStepper(PortStepper):
                 c = <int>log[k, 1]
                 x.within[c] = INSIDE
                 x.guess[3 * c], x.guess[3 * c + 1], x.guess[3 * c + 2] = log[k, 2], log[k, 3], log[k, 4]
+                if self.touch[c].kind == RUBS:
+                    x.guess[3 * c + 1] = log[k, 7]
                 k += 1
             if self.settle(&q[row, 0], &v[row, 0]) != OK:
                 raise MemoryError
@@ -59,49 +61,69 @@ cdef class ImpactStepper(PortStepper):
         self.place_start(q)
         for k in range(self.ntouch):
             if x.within[k] == INSIDE:
-                across(&x.here[k])
+                self.face(k)
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         status = self.gather()
         if status == OK:
-            status = cones_room(z, y.count, y.count, 0)
+            status = cones_room(z, y.count, y.n, 0)
         if status != OK:
             return status
         self.answer_at_rest(q)
-        z.count = z.n = y.count
         for k in range(y.n):
             self.along_ports(&x.W1[k], v, &y.b[k])
         for k in range(y.count):
-            z.b[k], z.dim[k], z.row[k], z.mu[k], z.lam[k] = y.b[y.row[k]], 1, k, 0.0, 0.0
-            for j in range(y.count):
-                z.G[k * z.n + j] = y.G[y.row[k] * y.n + y.row[j]]
+            if y.law[k] == RUB:
+                # half of that of the step that led here
+                y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
+        self.choose_owed()
         cones_formed(z)
         cone_solve(z, 1e-13 * largest(z.b, z.n))
-        gave = owes = 0.0
-        for k in range(y.count):
-            gave += y.lam[y.row[k]]
-            owes += z.lam[k]
+        gave, owes = pushes(y, y.lam), pushes(z, z.lam)
         if owes < OWED * gave:
-            for k in range(y.count):
-                for j in range(y.dim[k]):
-                    y.lam[y.row[k] + j] = 0.0 if j else z.lam[k]
+            self.take_owed()
             cone_solve(y, 1e-13 * largest(y.b, y.n))
             # friction changes no normal impulse by much, unless bodies jam
-            gave = 0.0
-            for k in range(y.count):
-                gave += y.lam[y.row[k]]
-            owes = owes if gave < JAMMED * owes else INFINITY
+            owes = owes if pushes(y, y.lam) < JAMMED * owes else INFINITY
         else:
             owes = INFINITY
         if owes == INFINITY:
-            memset(y.lam, 0, y.n * sizeof(double))
-            for k in range(y.count):
-                y.lam[y.row[k]] = z.lam[k]
+            self.take_owed()
         memset(x.u, 0, x.ports * sizeof(double))
         for k in range(y.n):
             add_touch_row(&x.W1[k], y.lam[k], x.u)
         for k in range(x.ports):
             vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
         return OK
+
+    cdef void choose_owed(self) noexcept nogil:
+        # the problem without friction of contacts
+        cdef const Cones* y = &self.own_touch.cones
+        cdef Cones* z = &self.own_touch.hit
+        cdef int k, j, i, l, n = 0
+        z.count = y.count
+        for k in range(y.count):
+            z.dim[k], z.law[k], z.mu[k], z.row[k] = 1 if y.law[k] == CONE else y.dim[k], y.law[k], 0.0, n
+            if y.law[k] == RUB:
+                z.mu[k] = y.mu[k]
+            z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
+            n += z.dim[k]
+        z.n = n
+        for k in range(y.count):
+            for i in range(z.dim[k]):
+                z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.b[y.row[k] + i], 0.0
+                for l in range(y.count):
+                    for j in range(z.dim[l]):
+                        z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[(y.row[k] + i) * y.n + y.row[l] + j]
+
+    cdef void take_owed(self) noexcept nogil:
+        # the impulses of that problem
+        cdef Cones* y = &self.own_touch.cones
+        cdef const Cones* z = &self.own_touch.hit
+        cdef int k, j
+        memset(y.lam, 0, y.n * sizeof(double))
+        for k in range(y.count):
+            for j in range(z.dim[k]):
+                y.lam[y.row[k] + j] = z.lam[z.row[k] + j]
 
     # ---- impacts -----------------------------------------------------------------------------------------
 
@@ -111,7 +133,7 @@ cdef class ImpactStepper(PortStepper):
         cdef const Touch* at = &self.own_touch.here[c]
         cdef double* twist = self.lane.bodies.twist
         cdef double s = 0.0
-        if e.kind == AT_LIMIT:
+        if on_coordinate(e):
             return e.sign * self.own_touch.v[e.iv]
         if e.body_a >= 0:
             s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
@@ -174,11 +196,14 @@ cdef class ImpactStepper(PortStepper):
         # on these, with friction, and v += (1 + e)(v0 - v)
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
-        cdef int c, k, j, count, n = 0, sweep, status, o, nv = self.nv
+        cdef int c, k, j, count, all, n = 0, sweep, status, o, nv = self.nv
         cdef double size, share
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
-            x.within[c] = INSIDE if x.here[c].gap <= CLOSED_GAP else OUTSIDE
+            # what rolls does so in a blow as well; dry friction has no part in it
+            x.within[c] = INSIDE if x.here[c].gap <= CLOSED_GAP or self.touch[c].kind == ROLLS else OUTSIDE
+            if self.touch[c].kind == RUBS:
+                x.within[c] = OUTSIDE
             x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
         status = self.gather()
         if status == OK:
@@ -196,12 +221,17 @@ cdef class ImpactStepper(PortStepper):
             # u = J v
             count, n = 0, 0
             for k in range(y.count):
-                if y.w[y.row[k]] < -CLOSING * size:
+                if y.law[k] == CONE and y.w[y.row[k]] < -CLOSING * size:
                     x.bad[count] = k
                     count += 1
             if count == 0:
                 break
-            self.choose_hit(count)
+            all = count
+            for k in range(y.count):
+                if y.law[k] == HOLD:
+                    x.bad[all] = k
+                    all += 1
+            self.choose_hit(x.bad, all)
             cone_solve(&x.hit, 1e-13 * size)
             for k in range(count):
                 c = x.member[x.bad[k]]
@@ -210,6 +240,15 @@ cdef class ImpactStepper(PortStepper):
                 for j in range(y.dim[x.bad[k]]):
                     x.total[o + j] += share * x.hit.lam[x.hit.row[k] + j]
                     add_column(y.n, share * x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
+            if all > count:
+                # and what rolls holds
+                self.choose_hit(x.bad + count, all - count)
+                cone_solve(&x.hit, 1e-13 * size)
+                for k in range(all - count):
+                    o = y.row[x.bad[count + k]]
+                    for j in range(y.dim[x.bad[count + k]]):
+                        x.total[o + j] += x.hit.lam[x.hit.row[k] + j]
+                        add_column(y.n, x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
         # the blow, and the velocity after it
         memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
         for k in range(y.count):
@@ -225,25 +264,26 @@ cdef class ImpactStepper(PortStepper):
         x.count = 0
         return OK
 
-    cdef void choose_hit(self, int count) noexcept nogil:
-        # the problem of the approaching contacts alone
+    cdef void choose_hit(self, const int* chosen, int count) noexcept nogil:
+        # the problem of some members alone
         cdef Touching* x = &self.own_touch
         cdef const Cones* y = &x.cones
         cdef Cones* z = &x.hit
         cdef int k, j, i, l, a, b, n = 0
         z.count = count
         for k in range(count):
-            z.dim[k], z.row[k], z.mu[k] = y.dim[x.bad[k]], n, self.touch[x.member[x.bad[k]]].friction
+            z.dim[k], z.row[k], z.mu[k] = y.dim[chosen[k]], n, self.touch[x.member[chosen[k]]].friction
+            z.law[k] = y.law[chosen[k]]
             z.lead[2 * k] = z.lead[2 * k + 1] = 0.0
             n += z.dim[k]
         z.n = n
         for k in range(count):
             for i in range(z.dim[k]):
-                a = y.row[x.bad[k]] + i
+                a = y.row[chosen[k]] + i
                 z.b[z.row[k] + i], z.lam[z.row[k] + i] = y.w[a], 0.0
                 for l in range(count):
                     for j in range(z.dim[l]):
-                        b = y.row[x.bad[l]] + j
+                        b = y.row[chosen[l]] + j
                         z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
         cones_formed(z)
 

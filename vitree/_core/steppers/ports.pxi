@@ -15,6 +15,7 @@ cdef class PortStepper(ModelStepper):
     cdef const vt_contact* touch
     cdef int ntouch
     cdef bint elastic
+    cdef bint rolls                     # there are rows that hold, which may depend on each other
     cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef Touching own_touch
     cdef double* lam_start              # the kept arrays where the step starts
@@ -29,6 +30,7 @@ cdef class PortStepper(ModelStepper):
         self.slowest = options.get("slowest", 0.0)
         for k in range(self.ntouch):
             self.elastic = self.elastic or self.touch[k].restitution > 0.0
+            self.rolls = self.rolls or self.touch[k].kind == ROLLS
         if self.ntouch:
             touching_make(&self.own_touch, self.memory, self.shared.m, self.ntouch, self.contacts.patches,
                           self.shared.count, self.possible_ports())
@@ -80,7 +82,7 @@ cdef class PortStepper(ModelStepper):
         cdef int k, limits = 0
         touched = set()
         for k in range(self.ntouch):
-            limits += self.touch[k].kind == AT_LIMIT
+            limits += on_coordinate(&self.touch[k])
             touched |= {self.touch[k].body_a, self.touch[k].body_b}
         return 6 * len(touched - {-1}) + limits
 
@@ -118,7 +120,8 @@ cdef class PortStepper(ModelStepper):
         cdef double* to
         cdef int c
         for c in range(self.ntouch):
-            if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0:
+            if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0 and \
+                    not stands(&self.touch[c]):
                 continue
             if log.count == log.room:
                 to = <double*>realloc(log.at, (2 * log.room + 64) * TOUCHED * sizeof(double))
@@ -154,6 +157,9 @@ cdef class PortStepper(ModelStepper):
         self.learn_push()
         for k in range(x.count):
             c, o = x.member[k], x.cones.row[k]
+            if stands(&self.touch[c]):
+                self.keep_standing(k)
+                continue
             # those that are open keep a rest of a guess
             if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]):
                 continue
@@ -170,12 +176,53 @@ cdef class PortStepper(ModelStepper):
                 if size > SLIDING:
                     store3(x.way + 3 * c, scale(1.0 / size, way))
 
+    cdef void keep_standing(self, int k) noexcept nogil:
+        # of a member that acts at every step. Of dry friction way has which way the coordinate moved, and the length of the
+        # step; a coordinate that stands keeps its place, as a wheel that holds its normal
+        cdef Touching* x = &self.own_touch
+        cdef int j, c = x.member[k], o = x.cones.row[k]
+        cdef double* told = x.told + TOLD * c
+        x.active[c], x.hold[c] = True, x.target[c]
+        store3(x.lam + 3 * c, self.world_impulse(k, x.cones.lam + o))
+        for j in range(3):
+            told[j] += x.lam[3 * c + j]
+        if self.touch[c].kind != RUBS:
+            return
+        told[3], told[5] = x.w[o], self.lane.now.h
+        x.way[3 * c + 1] = fabs(self.lane.now.h)
+        if fabs(x.w[o]) > SLIDING:
+            x.way[3 * c] = 1.0 if x.w[o] > 0.0 else -1.0
+
+    cdef void admit(self, int c) noexcept nogil:
+        # whether a contact is in the solve from the beginning, and its least gap at the step's end: errors of a resting
+        # contact do not add up
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e = &self.touch[c]
+        if stands(e):
+            x.target[c] = x.hold[c] if x.active[c] and not (e.kind == RUBS and x.way[3 * c] != 0.0) else x.here[c].gap
+            x.within[c] = INSIDE
+        else:
+            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
+            x.within[c] = INSIDE if x.active[c] else OUTSIDE
+
+    cdef inline void face(self, int c) noexcept nogil:
+        # t1 and t2 at node 1
+        if self.touch[c].kind != ROLLS:
+            across(&self.own_touch.here[c])
+
     cdef Vec3 world_impulse(self, int k, const double* lam) noexcept nogil:
-        # of a member, in world axes; of a limit its one number
+        # of a member, in world axes; of a coordinate its one number
+        cdef const vt_contact* e = &self.touch[self.own_touch.member[k]]
         cdef const Touch* at = &self.own_touch.here[self.own_touch.member[k]]
         cdef Vec3 f
-        if self.touch[self.own_touch.member[k]].kind == AT_LIMIT:
+        cdef int j
+        if on_coordinate(e):
             return vec3(lam[0], 0.0, 0.0)
+        if e.kind == ROLLS:
+            f = zero3()
+            for j in range(e.dim):
+                f = axpy(lam[j], way_of(at, way_at(e, j)), f)
+            return f
         f = scale(lam[0], at.n)
         if self.own_touch.cones.dim[k] == 3:
             f = axpy(lam[1], at.t1, axpy(lam[2], at.t2, f))
@@ -239,7 +286,7 @@ cdef class PortStepper(ModelStepper):
             if x.within[c] == OUTSIDE and x.there[c].gap < x.target[c] - 1e-13:
                 x.within[c] = INSIDE
                 touch_at(&self.touch[c], self.lane.state.q, x.pose1, NULL, &x.here[c])
-                across(&x.here[c])
+                self.face(c)
                 more = True
         return more
 
@@ -259,7 +306,7 @@ cdef class PortStepper(ModelStepper):
         cdef const vt_contact* e
         cdef const Touch* at
         cdef Vec3 lam, way
-        cdef int c, k = 0, n = 0, status
+        cdef int c, j, k = 0, n = 0, status
         for c in range(self.ntouch):
             if x.within[c] == INSIDE:
                 x.member[k] = c
@@ -277,8 +324,18 @@ cdef class PortStepper(ModelStepper):
             e, at = &self.touch[c], &x.here[c]
             y.dim[k], y.row[k], y.mu[k] = e.dim, n, e.friction
             y.lead[2 * k] = y.lead[2 * k + 1] = 0.0
-            if e.kind == AT_LIMIT:
+            y.law[k] = HOLD if e.kind == ROLLS else RUB if e.kind == RUBS else CONE
+            if on_coordinate(e):
                 y.lam[n] = x.guess[3 * c]
+                if e.kind == RUBS:
+                    # of dry friction half against the motion of the last step; where it stood all is open
+                    y.mu[k] = 0.5 * e.friction * fabs(self.lane.now.h)
+                    y.lead[2 * k] = x.way[3 * c + 2] - 0.5 * e.friction * x.way[3 * c + 1] * x.way[3 * c]
+                    if x.way[3 * c] == 0.0:
+                        y.mu[k] += 0.5 * e.friction * x.way[3 * c + 1]
+            elif e.kind == ROLLS:
+                for j in range(e.dim):
+                    y.lam[n + j] = dot(load3(x.guess + 3 * c), way_of(at, way_at(e, j)))
             else:
                 lam = load3(x.guess + 3 * c)
                 y.lam[n] = dot(lam, at.n)
@@ -301,7 +358,7 @@ cdef class PortStepper(ModelStepper):
             x.port_of_body[i] = -1
         for k in range(x.count):
             e = &self.touch[x.member[k]]
-            if e.kind == AT_LIMIT:
+            if on_coordinate(e):
                 ports += 1
                 continue
             for side in range(2):
@@ -313,7 +370,7 @@ cdef class PortStepper(ModelStepper):
         if status != OK:
             return status
         x.ports = ports
-        # limits behind the bodies, in the order of the contacts
+        # coordinates behind the bodies, in the order of the contacts
         ports = 0
         for i in range(self.shared.m.nbody):
             if x.port_of_body[i] >= 0:
@@ -325,7 +382,7 @@ cdef class PortStepper(ModelStepper):
         x.whole = ports
         for k in range(x.count):
             e = &self.touch[x.member[k]]
-            if e.kind == AT_LIMIT:
+            if on_coordinate(e):
                 memset(x.rows + ports * nv, 0, nv * sizeof(double))
                 x.rows[ports * nv + e.iv] = e.sign
                 x.owner[ports] = -1 - x.member[k]
@@ -365,22 +422,32 @@ cdef class PortStepper(ModelStepper):
         cdef const Touch* at
         cdef const Touch* before
         cdef TouchRow* to
-        cdef Vec3 arm_a, arm_b, centre, d, t
+        cdef Vec3 arm_a, arm_b, centre, d, t, couple
         cdef double more
-        cdef int k, c, j, limit = x.ports
+        cdef int k, c, j, way, limit = x.ports
         for k in range(x.count):
-            if self.touch[x.member[k]].kind == AT_LIMIT:
+            if on_coordinate(&self.touch[x.member[k]]):
                 limit -= 1
         for k in range(x.count):
             c = x.member[k]
             e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
             to.b, to.size = -1, 6
-            if e.kind == AT_LIMIT:
+            if on_coordinate(e):
                 to.a, to.size, to.on_a[0] = limit, 1, 1.0
                 limit += 1
                 continue
             to.a = x.port_of_body[e.body_a] if e.body_a >= 0 else -1
             to.b = x.port_of_body[e.body_b] if e.body_b >= 0 else -1
+            if on_wheel(e):
+                for j in range(e.dim):
+                    way = way_at(e, j)
+                    to[j].a, to[j].b, to[j].size = to.a, -1, 6
+                    if way > 0 and end:
+                        rolled_row(e, before, at, x.pose1, pose, way, &t, &couple)
+                        put_wrench(to[j].on_a, sub(placed(pose, e.body_a, e.point_a), pose[e.body_a].o), t, couple)
+                    else:
+                        put_wrench(to[j].on_a, at.arm_a, way_of(before, way), zero3())
+                continue
             put_wrench(to.on_a, at.arm_a, at.n, zero3())
             put_wrench(to.on_b, at.arm_b, neg(at.n), zero3())
             if e.dim == 1:
@@ -457,7 +524,7 @@ cdef class PortStepper(ModelStepper):
         cdef const Touch* at
         cdef double inverse = 1.0 / self.lane.now.h, hold
         cdef Vec3 s
-        cdef int k, c, o
+        cdef int k, c, o, j, way
         self.stand_bodies(self.lane.state.q2, x.pose2, x.at2, &x.placed2)
         for k in range(x.count):
             c = x.member[k]
@@ -468,6 +535,13 @@ cdef class PortStepper(ModelStepper):
             e, at = &self.touch[c], &x.here[c]
             # of a spring and a damper without its force: (gap2 - share gap1)/h, share = d/(h k + d)
             hold = x.target[c]
+            if e.kind == ROLLS:
+                s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
+                for j in range(e.dim):
+                    way = way_at(e, j)
+                    x.w[o + j] = inverse * (x.there[c].gap - hold if way == 0 else
+                                            dot(way_between(e, at, &x.there[c], way), s))
+                continue
             if e.stiffness != INFINITY:
                 hold = e.damping / (self.lane.now.h * e.stiffness + e.damping) * at.gap
             x.w[o] = (x.there[c].gap - hold) * inverse
@@ -477,6 +551,8 @@ cdef class PortStepper(ModelStepper):
                 s = mul(x.pose1[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch]))
                 s = add(s, mul(x.pose2[e.body_a].R, sub(self.body_point(c), x.patch_centre[e.patch])))
                 s = axpy(0.5 * x.patch_turn[e.patch], cross(at.n, s), x.patch_slip[e.patch])
+            elif e.kind == ON_RIM:
+                s = rolled(e, at, &x.there[c], x.pose1, x.pose2)
             else:
                 s = slid(e, at, x.pose1, x.pose2)
             x.w[o + 1], x.w[o + 2] = dot(at.t1, s) * inverse, dot(at.t2, s) * inverse

@@ -19,6 +19,15 @@ cdef class TouchingStepper(VariationalStepper):
         if self.ntouch:
             self.own_touch.have_ports[0] = False
 
+    cdef void struck(self) noexcept nogil:
+        # the momentum is that before the node's kick: dry friction of joints that stood owes half of its last impulse
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        VariationalStepper.struck(self)
+        for c in range(self.ntouch):
+            if self.touch[c].kind == RUBS and x.way[3 * c] == 0.0:
+                x.way[3 * c + 1], x.way[3 * c + 2] = 0.0, 0.5 * x.lam[3 * c]
+
     cdef int substep(self, bint leading) noexcept nogil:
         self.own_touch.leading = leading
         return VariationalStepper.substep(self, leading)
@@ -66,12 +75,10 @@ cdef class TouchingStepper(VariationalStepper):
         x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
         for c in range(self.ntouch):
-            # errors of a resting contact do not add up
-            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
-            x.within[c] = INSIDE if x.active[c] else OUTSIDE
+            self.admit(c)
             if x.active[c] or self.elastic:
-                across(&x.here[c])
-            pushed = pushed or x.active[c]
+                self.face(c)
+            pushed = pushed or x.within[c] == INSIDE
         if self.elastic:
             status = self.meet(&free)
             if status != OK:
@@ -147,6 +154,8 @@ cdef class TouchingStepper(VariationalStepper):
         # whether P is there, of a step behind
         cdef Touching* x = &self.own_touch
         cdef int k
+        if self.rolls:
+            return False
         if not (x.have_ports[0] and self.lane.economy.have and x.ports <= x.most_ports):
             return False
         for k in range(x.ports):
@@ -188,6 +197,16 @@ cdef class TouchingStepper(VariationalStepper):
             if x.ports < x.most_ports:
                 x.owner_kept[x.ports] = self.shared.m.nbody
         return status
+
+    cdef void see_ports(self) noexcept nogil:
+        # P of the rows at the trial: where some depend on each other, those of G must do so as well
+        cdef Touching* x = &self.own_touch
+        cdef double* P = self.P()
+        cdef double scaled = -1.0 / self.lane.now.h
+        cdef int k, j
+        for k in range(x.ports):
+            for j in range(x.ports):
+                P[j * x.ports + k] = scaled * vt_inner(self.nv, x.rows2 + j * self.nv, self.answers() + k * self.nv)
 
     cdef void place_rows2(self) noexcept nogil:
         # the rows at node 2, by increments
@@ -263,6 +282,8 @@ cdef class TouchingStepper(VariationalStepper):
                         return status
                     have, old = True, False
             if k > 0 or not old:
+                if self.rolls:
+                    self.see_ports()
                 self.couple_contacts(self.P(), x.W2)
             status = self.correct_touches()
             if status != OK:

@@ -16,6 +16,7 @@ from vitree.errors import VitreeError
 from vitree.mechanism import loads
 from vitree.mechanism.contacts import Contact, Ground, NoContact
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.rolling import Rolling
 from vitree.model.model import Model
 from vitree.tree.elements import Coordinate, Element, body
 from vitree.tree.elements import frame as named
@@ -127,7 +128,9 @@ class Reader(Source):
                 setattr(tree, head, np.array(values[0]) if head == "gravity" else values[0])
                 return
             made = self._make(node, make, values, **more)
-            if isinstance(made, Ground | Contact | NoContact):
+            if isinstance(made, Rolling):
+                tree.roll(made)
+            elif isinstance(made, Ground | Contact | NoContact):
                 try:
                     tree.contact(made)
                 except VitreeError as error:

@@ -14,7 +14,7 @@ import numpy as np
 from vitree.errors import ModelError
 from vitree.geometry import shapes
 from vitree.geometry.terrain import HeightField
-from vitree.mechanism import constraints, contacts, drives, loads
+from vitree.mechanism import constraints, contacts, drives, loads, rolling
 from vitree.mechanism.flat import FRICTION_VELOCITY, SEVERAL
 from vitree.spatial.rotations import proper_rotation
 from vitree.tree import pairs
@@ -101,6 +101,18 @@ def _cylinder(radius, length, rim_points=shapes.RIM_POINTS, position=(0.0, 0.0, 
     return shapes.Cylinder(radius, length, count, **_placed(position, rotation))
 
 
+def _disk(radius, axis=(0.0, 1.0, 0.0), position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Disk:
+    return shapes.Disk(radius, axis, **_placed(position, rotation))
+
+
+def _rolling(frame, radius, axis, center, along, across, normal, plane=None) -> rolling.Rolling:
+    if plane is not None and len(plane) != 4:
+        raise ModelError(f"the plane is {len(plane)} numbers; it must be nx ny nz height")
+    axle = axis if any(axis) else None  # zeros: a ball
+    on = None if plane is None else (plane[:3], plane[3])
+    return rolling.Rolling(frame, radius, axle, center, bool(along), bool(across), bool(normal), on)
+
+
 def _hull(vertices, lost=0.0, position=(0.0, 0.0, 0.0), rotation=_EYE) -> shapes.Hull:
     if len(vertices) % 3:
         raise ModelError(f"vertices are {len(vertices)} numbers; they must be x y z of each")
@@ -117,6 +129,7 @@ INNER: dict[str, dict[str, tuple[Callable, str]]] = {
         "capsule": (_capsule, "radius length" + _PLACE),
         "box": (_box, "(x y z)" + _PLACE),
         "cylinder": (_cylinder, "radius length rim_points?" + _PLACE),
+        "disk": (_disk, "radius (ax ay az)?" + _PLACE),
         "hull": (_hull, "(vertices ...) lost?" + _PLACE),
     },
     "ground": {"terrain": (_terrain, "nx ny (heights ...) (dx dy)? (x y z)?")},
@@ -140,7 +153,7 @@ TRANSFORMS: dict[str, tuple[Callable, str]] = {
     "universal": (pairs.universal, '"name"'),
 }
 #: Options of a joint, one number for all its coordinates or one each; and the default of each option.
-LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY, "armature": 0.0,
+LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY, "dry-friction": 0.0, "armature": 0.0,
           "lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # fmt: skip
 #: Options of a frame.
 OPTIONS = {
@@ -178,6 +191,7 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     ),
     "ground": (_ground, "friction? restitution? stiffness? damping? height? (nx ny nz)? (planes ...)?"),
     "contact": (_contact, f'"frame" {_SURFACE} radius? (points ...)?'),
+    "rolling": (_rolling, '"frame" radius (ax ay az) (x y z) along across normal (plane ...)?'),
     "no-contact": (contacts.NoContact, '"a" "b"'),
     "limits": (None, "'report|'enforce|'ignore"),
     "nonlinear-spring": (loads.NonlinearSpring, '"joint" (positions ...) (forces ...)'),

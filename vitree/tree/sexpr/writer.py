@@ -10,10 +10,11 @@ import numpy as np
 
 from vitree.arguments import of_kind
 from vitree.errors import ModelError
-from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Sphere
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Hull, Sphere
 from vitree.mechanism import constraints
 from vitree.mechanism.contacts import LIMITS as OF_JOINTS
 from vitree.mechanism.contacts import Ground, NoContact
+from vitree.mechanism.rolling import Rolling
 from vitree.model.written import Written
 from vitree.spatial.rotations import rotation_about
 from vitree.tree.elements import Coordinate, Fixed
@@ -143,11 +144,21 @@ def _touching(item: Any) -> str:
     for shape in item.shapes:
         own = {
             Box: lambda x: (x.size,), Sphere: lambda x: (x.radius,), Capsule: lambda x: (x.radius, x.length),
-            Cylinder: lambda x: (x.radius, x.length, x.rim_points), Hull: lambda x: (np.ravel(x.vertices), x.lost),
+            Cylinder: lambda x: (x.radius, x.length, x.rim_points), Disk: lambda x: (x.radius, x.axis),
+            Hull: lambda x: (np.ravel(x.vertices), x.lost),
         }[type(shape)](shape)  # fmt: skip
         own = (*own, shape.position, np.ravel(shape.rotation))
         words.append(f"({type(shape).__name__.lower()} {' '.join(map(_written, own))})")
     return f"({' '.join(words)})"
+
+
+def _rolling(item: Rolling) -> str:
+    """The text of what rolls."""
+    held = [float(bool(x)) for x in (item.along, item.across, item.normal)]
+    words: list[Any] = [item.frame, item.radius, item.axis or (0.0, 0.0, 0.0), item.center, *held]
+    if item.plane is not None:
+        words.append((*item.plane[0], item.plane[1]))
+    return f"(rolling {' '.join(map(_written, words))})"
 
 
 def write_sexpr(tree: Tree) -> str:
@@ -186,6 +197,7 @@ def write_sexpr(tree: Tree) -> str:
         stack += [(None, depth), *((child, depth + 1) for child in reversed(at.children))]
     lines += [f"  {_component(item)}" for item in (*tree.constraints, *tree.loads)]
     lines += [f"  {_touching(item)}" for item in (tree.ground, *tree.contacts) if item is not None]
+    lines += [f"  {_rolling(item)}" for item in tree.rolling]
     if tree.limits != OF_JOINTS[0]:
         lines.append(f"  (limits {tree.limits})")
     return "\n".join(lines) + ")\n"

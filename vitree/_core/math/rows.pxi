@@ -1,0 +1,52 @@
+# Laws of rows of a complementarity problem beside contacts. With w = G lam + b, and the natural map F that vanishes at
+# solutions:
+#     HOLD    w = 0, any lam                                    F = w
+#     RUB     |beta| <= bound, beta against w, lam = lead + beta  F = rho beta - (z, between -rho bound and rho bound),
+#                                                               z = rho beta - w
+# Rows that hold may depend on each other. One lane.
+
+cdef enum:
+    CONE = 0                # a contact: one row that pushes, or three with friction
+    HOLD = 1                # one to three rows
+    RUB = 2                 # one row
+
+#: Rows that hold and answer less than this share of the others are shifted as if they answered it
+cdef double LEAST_HELD = 1e-6
+
+
+cdef inline void row_law(int law, int dim, double rho, double bound, double lead, const double* lam, const double* w,
+                         double* F, double* S, double* L) noexcept nogil:
+    # F and, unless they are NULL, its derivatives S by w and L by lam, zeros before
+    cdef int j
+    cdef double beta
+    if law == HOLD:
+        for j in range(dim):
+            F[j] = w[j]
+            if S != NULL:
+                S[4 * j] = 1.0
+        return
+    beta = rho * (lam[0] - lead)
+    bound *= rho
+    if fabs(beta - w[0]) <= bound:
+        F[0] = w[0]
+        if S != NULL:
+            S[0] = 1.0
+    else:
+        F[0] = beta - (bound if beta > w[0] else -bound)
+        if S != NULL:
+            L[0] = rho
+
+
+cdef void row_alone(int law, int dim, int n, int o, const double* G, const double* b, double bound, double lead,
+                    double* lam) noexcept nogil:
+    # the exact impulse of each row in turn, where all others are held
+    cdef int j
+    cdef double g, w
+    for j in range(dim):
+        g = G[j * n + o + j]
+        if not g > 0.0:
+            continue
+        w = b[o + j] + vt_inner(n, G + j * n, lam)
+        lam[o + j] -= w / g
+        if law == RUB:
+            lam[o] = lead + min(max(lam[o] - lead, -bound), bound)
