@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
+
 import numpy as np
 
 import vitree as vt
@@ -52,3 +54,33 @@ def thrown(model: vt.Model, seed: int, lift: float = 0.05) -> tuple[np.ndarray, 
     v = 1.5 * rng.normal(size=model.nv)
     v[model.joint("loose").v_slice.start + 2] = -3.0
     return q, v
+
+
+#: Robot -> frames of its feet, corners of a sole in them, a posture [rad].
+STANDING = {
+    "talos": (("left_sole_link", "right_sole_link"), [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)],
+              {"leg_*_3_joint": -0.411354, "leg_*_4_joint": 0.859395, "leg_*_5_joint": -0.448041,
+               "leg_*_6_joint": -0.001708, "arm_left_1_joint": 0.25847, "arm_right_1_joint": -0.25847,
+               "arm_left_2_joint": 0.173046, "arm_right_2_joint": -0.173046, "arm_left_3_joint": -0.0002,
+               "arm_right_3_joint": 0.0002, "arm_*_4_joint": -0.525366, "arm_*_7_joint": 0.1}),
+    "g1": (("left_ankle_roll_link", "right_ankle_roll_link"),
+           [(-0.05, -0.025, -0.035), (-0.05, 0.025, -0.035), (0.12, -0.03, -0.035), (0.12, 0.03, -0.035)],
+           {"*_hip_pitch_joint": -0.312, "*_knee_joint": 0.669, "*_ankle_pitch_joint": -0.363}),
+    "human": (("left_foot", "right_foot"), [(x, y, -0.0323) for x in (-0.06, 0.1981) for y in (-0.045, 0.045)], {}),
+}  # fmt: skip
+STRONG = ("leg_*", "*hip*", "*knee*", "*ankle*", "torso*", "waist*", "lumbar*")
+
+
+def standing(name: str) -> tuple[vt.Model, np.ndarray]:
+    """A humanoid on the corners of its soles, with drives that hold its posture."""
+    frames, corners, posture = STANDING[name]
+    tree = vt.read_urdf(vt.find_robot(name), base="free")
+    tree.contact(vt.Ground(friction=0.7), [vt.Contact(frame, points=corners) for frame in frames])
+    model = tree.compile()
+    q = model.neutral()
+    for joint in model.joints:
+        for pattern, angle in posture.items():
+            if fnmatch(joint.name, pattern):
+                q[joint.q_slice] = angle
+    strong = {word: (1500, 60) for word in STRONG if any(fnmatch(joint.name, word) for joint in model.joints)}
+    return model.with_drives(strong | {"*": (200, 10)}), vt.place_on_ground(model, q)

@@ -126,6 +126,15 @@ def test_recorded_steps(k):
     np.testing.assert_allclose(p, case["p2"], rtol=0, atol=1e-10)
     gaps = model.contact_gaps(q).gap
     np.testing.assert_allclose(gaps, case["gap2"], rtol=0, atol=1e-12)
+    v = model.velocity_from_momentum(np.array(case["q"]), np.array(case["p"]))
+    chosen |= {"method": case["method"], "tolerance": 1e-13}
+    run = vt.simulate(model, case["q"], v, duration=case["h"], dt=case["h"], **chosen)
+    found = np.zeros((8, 3))
+    found[run.contacts.number] = run.contacts.impulse
+    wanted = np.zeros((8, 3))
+    for k, (normal, *across) in case["lam"].items():
+        wanted[int(k)] = *across, normal
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11)
 
 
 # ---- sliding and sticking -----------------------------------------------------------------------------------

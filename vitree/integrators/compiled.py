@@ -29,6 +29,7 @@ from vitree.model.finite import coincident
 from vitree.model.lower import contact_names
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
+from vitree.wording import keyword
 
 #: Status of the compiled steppers for an exception in a user's callable, and for dependent constraints.
 CALLBACK_FAILED, DEPENDENT = (scalar().STATUS[name] for name in ("callback failed", "dependent"))
@@ -319,11 +320,18 @@ class CompiledIntegrator(Integrator):
         return f"{text} ({'; '.join(names)})" if names else f"{text} (not at the start of the step, but within it)"
 
     def _remedy(self) -> str:
-        """Return what to do about a failed step: a smaller step does not help where the mass matrix is singular."""
+        """Return what to do about a failed step.
+
+        A smaller step does not help where the mass matrix is singular, nor do more iterations where contacts fail.
+        """
         try:
             self.model.require_regular(self.stepper.state()[1])
         except ModelError as error:
             return str(error)
+        if (k := getattr(self.stepper, "worst_contact", -1)) >= 0:
+            _, b = contact_names(self.model.flat, self.model.contact_candidates)[k]
+            looser = HALVE + ", or give a looser " + keyword("tolerance", "method")
+            return looser + ("" if b == "limit" else ", or let it yield: give stiffness= and damping= to the contact")
         return self.remedy
 
     @property
