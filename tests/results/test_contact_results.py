@@ -299,6 +299,18 @@ def test_steps_that_differ():
         assert np.isfinite(log.point_a).all()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_balances_of_steps_that_all_differ(method):
+    """Monitors know the length of each step, over all chunks of a run."""
+    model, q = box()
+    dt = np.random.default_rng(0).uniform(2e-4, 2e-3, 200)
+    run = vt.simulate(model, q, [1.0, 0.3, 0, 0, 0, 2.0], dt=dt, method=method, **EXACT,
+                      monitors=("momentum_balance", "contact_work"))  # fmt: skip
+    assert np.abs(run.monitors["momentum_balance"]).max() < 1e-12 * np.abs(run.momentum).max()
+    before = model.energies(run.q, model.velocities(run.q, run.p))[:, :2].sum(axis=1)
+    assert abs(before[-1] - before[0] - run.monitors["contact_work"].sum()) < 2e-5
+
+
 def test_errors_say_what_there_is():
     _, run = crawl("plane", 1, duration=0.05)
     with pytest.raises(vt.UnknownNameError, match=r'no frame that may touch "left_food"; did you mean "left_foot"'):

@@ -75,7 +75,8 @@ class Monitors:
         self.names = monitors_of(names)
         self.model: Any = integrator.model
         self.done = 0
-        #: the state where the next step begins, and the contacts that pushed in the step before
+        #: the time and the state where the next step begins, and the contacts that pushed in the step before
+        self._time: float
         self._start: tuple[np.ndarray, np.ndarray]
         self._pushed = np.zeros(0, int)
         self.arrays = {"t": np.empty(steps)} if self.names else {}
@@ -88,7 +89,7 @@ class Monitors:
 
     def rows_for(self, integrator: Integrator, records: Records, count: int) -> Records:
         """Room for ``count`` states, as ``records`` have them; the steps go on from the integrator's."""
-        self._start = integrator.state()
+        self._time, self._start = integrator.t, integrator.state()
         self.watched = np.full((count, self.watched.shape[1]), np.nan)
         kept = {name: getattr(records, name) for name in COLUMNS}
         columns: dict[str, Any] = {name: np.empty((count, *x.shape[1:]), x.dtype) for name, x in kept.items()}
@@ -123,6 +124,7 @@ class Monitors:
             if steps.touches and stride > 1:
                 records.starts.append(steps.starts(kept, records.rows))
             self._start, self._pushed = steps.end()
+            self._time = steps.t[-1]
         self.done += n
         to = slice(records.rows, records.rows + len(kept))
         for name in COLUMNS:
@@ -161,7 +163,7 @@ class _Steps:
         n, self.model, self.integrator = every.rows, of.model, integrator
         self.touches = isinstance(of.model, Model) and of.model.touches
         self.q, self.x = (np.vstack([one, rows[:n]]) for one, rows in zip(of._start, (every.q, every.x), strict=True))
-        self.t = np.concatenate([every.t[:1] - integrator.dt, every.t[:n]])
+        self.t = np.append(of._time, every.t[:n])
         self.rows = signed(of.model, every.contacts) if self.touches else every.contacts
         at, self.number = self.rows[:, 0].astype(int), self.rows[:, 1].astype(int)
         before = [np.column_stack([np.zeros(len(of._pushed), int), of._pushed]), np.column_stack([at + 1, self.number])]
