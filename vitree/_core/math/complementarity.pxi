@@ -40,6 +40,7 @@ cdef struct Cones:
     int* law                # (count,) CONE, HOLD or RUB
     int* dim                # (count,) rows of a contact: 1 or 3; of those that hold also 2
     int* row                # (count,) its first
+    int* own_row            # (count,) and among those of a part
     int* order              # (n,) pivots
     double* G               # (n, n), where it is formed
     bint formed
@@ -90,7 +91,7 @@ cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
         return OK
     rows, most = 2 * n + 24, 2 * ports + 12
     reals = 4 * rows * rows + 20 * rows + 2 * most * most + 2 * most
-    at = <double*>realloc(x.G, reals * sizeof(double) + (4 * rows + most) * sizeof(int))
+    at = <double*>realloc(x.G, reals * sizeof(double) + (5 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
     x.room, x.ports_room, x.share = <int>rows, <int>most, 1.0
@@ -108,6 +109,7 @@ cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
     at += 2 * most * most
     x.port, x.answer = at, at + most
     x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
+    x.own_row = x.port_order + most
     memset(x.law, 0, rows * sizeof(int))
     return OK
 
@@ -146,14 +148,19 @@ cdef double held_least(const Cones* x) noexcept nogil:
 
 cdef void cones_product(Cones* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
                         int ports, int whole) noexcept nogil:
-    # G = W2^T P W1, and what yields
-    cdef int k, o, j
+    # G = W2^T P W1, and what yields; `diagonal` is not made
+    x.W1, x.W2, x.P, x.width, x.first, x.ports, x.whole, x.formed = W1, W2, P, width, first, ports, whole, False
+
+
+cdef void cones_diagonal(Cones* x) noexcept nogil:
+    # of a product
+    cdef int k, o, width = x.width
     cdef double s
+    cdef const double* P = x.P
     cdef const TouchRow* A
     cdef const TouchRow* B
-    x.W1, x.W2, x.P, x.width, x.first, x.ports, x.whole, x.formed = W1, W2, P, width, first, ports, whole, False
     for k in range(x.n):
-        A, B = &W2[k], &W1[k]
+        A, B = &x.W2[k], &x.W1[k]
         s = 0.0
         if A.a >= 0:
             s = port_block(A.on_a, A.size, P + A.a * width + B.a, width, B.on_a, B.size)

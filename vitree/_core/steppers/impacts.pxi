@@ -302,5 +302,6 @@ cdef class ImpactStepper(PortStepper):
             for j in range(x.ports):
                 P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
         memset(x.cones.give, 0, x.count * sizeof(double))
-        cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, x.whole)
+        cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, 0)
         cones_form(&x.cones)
+        cones_formed(&x.cones)

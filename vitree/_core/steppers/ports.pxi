@@ -313,6 +313,7 @@ cdef class PortStepper(ModelStepper):
                 n += self.touch[c].dim
                 k += 1
         x.count = k
+        self.group_contacts()
         status = cones_room(y, k, n, min(12 * k, 6 * self.shared.m.nbody + k))
         if status == OK:
             status = rows_room(x, n)
@@ -349,11 +350,73 @@ cdef class PortStepper(ModelStepper):
             n += e.dim
         return self.place_ports()
 
+    cdef inline int tree_of(self, int c) noexcept nogil:
+        # of the body that a contact touches, or the first of two
+        cdef const vt_contact* e = &self.touch[c]
+        if on_coordinate(e):
+            return self.own_touch.tree_of_v[e.iv]
+        return self.own_touch.tree_of_body[e.body_a if e.body_a >= 0 else e.body_b]
+
+    cdef bint trees_apart(self) noexcept nogil:
+        # whether steps couple trees by contacts alone
+        return self.own_touch.trees > 1 and self.shared.count == 0
+
+    cdef void group_contacts(self) noexcept nogil:
+        # members that hang together, group by group
+        cdef Touching* x = &self.own_touch
+        cdef TouchGroup* g
+        cdef int* root = x.group_of_tree
+        cdef int k, t, a, b, c, at
+        x.groups = 1
+        if x.count == 0 or not self.trees_apart():
+            memset(root, 0, x.trees * sizeof(int))
+            x.group[0].member, x.group[0].count = 0, x.count
+            return
+        # the least tree of each group, then its number; -1 - t, or the tree that it hangs together with
+        for t in range(x.trees):
+            root[t] = t
+        for k in range(x.count):
+            c = x.member[k]
+            if not on_coordinate(&self.touch[c]) and self.touch[c].body_a >= 0 and self.touch[c].body_b >= 0:
+                a, b = x.tree_of_body[self.touch[c].body_a], x.tree_of_body[self.touch[c].body_b]
+                while root[a] != a:
+                    a = root[a]
+                while root[b] != b:
+                    b = root[b]
+                if a < b:
+                    root[b] = a
+                else:
+                    root[a] = b
+        x.groups = 0
+        for t in range(x.trees):
+            if root[t] == t:
+                root[t] = x.groups
+                x.group[x.groups].count = 0
+                x.groups += 1
+            else:
+                # roots are less, and numbered by now
+                root[t] = root[root[t]]
+        for k in range(x.count):
+            x.group[root[self.tree_of(x.member[k])]].count += 1
+        at = 0
+        for t in range(x.groups):
+            x.group[t].member = at
+            at += x.group[t].count
+            x.group[t].count = 0
+        # `bad` is free here
+        memcpy(x.bad, x.member, x.count * sizeof(int))
+        for k in range(x.count):
+            g = &x.group[root[self.tree_of(x.bad[k])]]
+            x.member[g.member + g.count] = x.bad[k]
+            g.count += 1
+
     cdef int place_ports(self) noexcept nogil:
         # a port for each body and coordinate that is touched, and the contacts' rows in them at node 1
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
-        cdef int k, i, side, body, status, ports = 0, nv = self.nv
+        cdef TouchGroup* g
+        cdef int k, i, t, n, group, side, body, status, ports = 0, nv = self.nv
+        cdef bint apart
         for i in range(self.shared.m.nbody):
             x.port_of_body[i] = -1
         for k in range(x.count):
@@ -370,23 +433,32 @@ cdef class PortStepper(ModelStepper):
         if status != OK:
             return status
         x.ports = ports
-        # coordinates behind the bodies, in the order of the contacts
-        ports = 0
-        for i in range(self.shared.m.nbody):
-            if x.port_of_body[i] >= 0:
-                x.port_of_body[i] = ports
-                body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
-                for k in range(6):
-                    x.owner[ports + k] = i
-                ports += 6
-        x.whole = ports
-        for k in range(x.count):
-            e = &self.touch[x.member[k]]
-            if on_coordinate(e):
-                memset(x.rows + ports * nv, 0, nv * sizeof(double))
-                x.rows[ports * nv + e.iv] = e.sign
-                x.owner[ports] = -1 - x.member[k]
-                ports += 1
+        # group by group, bodies in their order, and coordinates behind them in that of the contacts
+        ports = n = 0
+        apart = self.trees_apart()
+        for group in range(x.groups):
+            g = &x.group[group]
+            g.port, g.row = ports, n
+            for t in range(x.trees):
+                if x.group_of_tree[t] != group:
+                    continue
+                for i in range(x.tree[t].body, x.tree[t].body_end):
+                    if x.port_of_body[i] >= 0:
+                        x.port_of_body[i] = ports
+                        body_ports(self.shared.m, x.pose1, i, x.rows + ports * nv)
+                        for k in range(6):
+                            x.owner[ports + k], x.tree_of_port[ports + k] = i, t if apart else x.trees
+                        ports += 6
+            g.whole = ports - g.port
+            for k in range(g.member, g.member + g.count):
+                e = &self.touch[x.member[k]]
+                n += e.dim
+                if on_coordinate(e):
+                    memset(x.rows + ports * nv, 0, nv * sizeof(double))
+                    x.rows[ports * nv + e.iv] = e.sign
+                    x.owner[ports], x.tree_of_port[ports] = -1 - x.member[k], x.tree_of_v[e.iv] if apart else x.trees
+                    ports += 1
+            g.ports, g.n = ports - g.port, n - g.row
         self.centre_patches()
         self.write_rows(x.here, x.pose1, x.W1, False)
         return OK
@@ -424,11 +496,11 @@ cdef class PortStepper(ModelStepper):
         cdef TouchRow* to
         cdef Vec3 arm_a, arm_b, centre, d, t, couple
         cdef double more
-        cdef int k, c, j, way, limit = x.ports
+        cdef int k, c, j, way, limit = 0, group = -1
         for k in range(x.count):
-            if on_coordinate(&self.touch[x.member[k]]):
-                limit -= 1
-        for k in range(x.count):
+            while k == (0 if group < 0 else x.group[group].member + x.group[group].count):
+                group += 1
+                limit = x.group[group].port + x.group[group].whole
             c = x.member[k]
             e, at, before, to = &self.touch[c], &list[c], &x.here[c], W + x.cones.row[k]
             to.b, to.size = -1, 6
@@ -507,13 +579,64 @@ cdef class PortStepper(ModelStepper):
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
         cdef double h = self.lane.now.h
+        cdef Cones part
         cdef int k
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             x.cones.give[k] = 0.0
             if e.stiffness != INFINITY:
                 x.cones.give[k] = 1.0 / (h * (h * e.stiffness + e.damping))
-        cones_product(&x.cones, x.W1, W2, P, x.ports, 0, x.ports, x.whole)
+        x.coupling, x.coupled = P, W2
+        for k in range(x.groups):
+            self.cut_cones(k, &part)
+            cones_diagonal(&part)
+            x.cones.least_held = max(part.least_held, x.cones.least_held if k else 0.0)
+
+    cdef void cut_cones(self, int group, Cones* part) noexcept nogil:
+        # the problem of a group
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef const TouchGroup* g = &x.group[group]
+        cdef int k = g.member, o = g.row, i
+        part[0] = y[0]
+        part.count, part.n = g.count, g.n
+        part.law, part.dim, part.mu, part.lead, part.give = y.law + k, y.dim + k, y.mu + k, y.lead + 2 * k, y.give + k
+        part.row = y.own_row + k
+        for i in range(g.count):
+            part.row[i] = y.row[k + i] - o
+        part.b, part.lam, part.w, part.F, part.kept = y.b + o, y.lam + o, y.w + o, y.F + o, y.kept + o
+        part.trial, part.trial_w, part.trial_F = y.trial + o, y.trial_w + o, y.trial_F + o
+        part.diagonal, part.by_w, part.by_lam = y.diagonal + o, y.by_w + 3 * o, y.by_lam + 3 * o
+        cones_product(part, x.W1 + o, x.coupled + o, x.coupling, x.ports, g.port, g.ports, g.whole)
+
+    cdef double map_contacts(self) noexcept nogil:
+        # w and F of the impulses; returns the largest |F|
+        cdef Touching* x = &self.own_touch
+        cdef Cones part
+        cdef double most = 0.0
+        cdef int k
+        for k in range(x.groups):
+            self.cut_cones(k, &part)
+            most = vt_max_nan(most, cone_map(&part, part.lam, part.w, part.F, False))
+        return most
+
+    cdef double solve_contacts(self, double goal) noexcept nogil:
+        # impulses with |F| <= goal, group by group; returns the largest |F|
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef Cones part
+        cdef double most = 0.0
+        cdef int k, o
+        for k in range(x.groups):
+            self.cut_cones(k, &part)
+            most = vt_max_nan(most, cone_solve(&part, goal))
+            o = x.group[k].row
+            if part.lam != y.lam + o:
+                memcpy(y.lam + o, part.lam, part.n * sizeof(double))
+                memcpy(y.w + o, part.w, part.n * sizeof(double))
+                memcpy(y.F + o, part.F, part.n * sizeof(double))
+            y.corrections, y.sweeps = part.corrections, part.sweeps
+        return most
 
     # ---- velocities over the step ------------------------------------------------------------------------
 
@@ -587,10 +710,13 @@ cdef class PortStepper(ModelStepper):
         # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
+        cdef Cones part
         cdef int k
         for k in range(y.n):
             y.b[k] = 0.0
-        cone_velocities(y, y.lam, y.w)
+        for k in range(x.groups):
+            self.cut_cones(k, &part)
+            cone_velocities(&part, part.lam, part.w)
         for k in range(y.n):
             y.b[k] = x.w[k] - y.w[k]
             y.w[k] = x.w[k]

@@ -21,6 +21,23 @@ cdef struct TouchSpan:      # contacts one after the other that are as far away 
     double radius           # [m]; negative: none is skipped
 
 
+cdef struct TouchTree:      # bodies that hang together, and their coordinates
+    int body
+    int body_end
+    int v
+    int v_end
+
+
+cdef struct TouchGroup:     # contacts in the solve that hang together by the trees that they touch
+    int member              # the first, and how many
+    int count
+    int row
+    int n
+    int port
+    int ports
+    int whole               # those of bodies, before those of coordinates
+
+
 cdef struct Touching:
     # kept
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
@@ -36,6 +53,10 @@ cdef struct Touching:
     # of the model
     TouchSpan* span         # (spans,)
     int spans
+    TouchTree* tree         # (trees + 1,) the last is all of them
+    int trees
+    int* tree_of_body       # (nbody,)
+    int* tree_of_v          # (nv,)
     # of a step
     Touch* here             # (contacts,) at node 1
     Touch* there            # (contacts,) at node 2
@@ -68,12 +89,17 @@ cdef struct Touching:
     # ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
-    int whole               # those of bodies
     int ports_room
     double* rows            # (ports, nv) node 1
     double* rows2           # (ports, nv) node 2
     double* response        # (ports, nv) what M answers
     int* owner              # (ports,) bodies, or -1 - contact of limits
+    int* tree_of_port       # (ports,)
+    TouchGroup* group       # (groups,)
+    int groups
+    int* group_of_tree      # (trees,)
+    const double* coupling  # P of the problem
+    const TouchRow* coupled # and its W2
     double* answers         # (most_ports, nv) what the operator of P answers to each port
     double* P_room          # (ports, ports) and (ports, nv) for more ports than are kept
     double* answers_room
@@ -126,7 +152,36 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.patch_centre = <Vec3*>memory.scratch(patches * sizeof(Vec3))
     x.patch_slip, x.patch_turn = <Vec3*>memory.scratch(patches * sizeof(Vec3)), memory.scratch_reals(patches)
     x.port_of_body = <int*>memory.scratch(m.nbody * sizeof(int))
+    touching_trees(x, memory, m)
     return 0
+
+
+cdef int touching_trees(Touching* x, Memory memory, const vt_model* m) except -1:
+    cdef int i, k
+    x.tree = <TouchTree*>memory.given((m.nbody + 1) * sizeof(TouchTree))
+    x.group = <TouchGroup*>memory.scratch(m.nbody * sizeof(TouchGroup))
+    x.group_of_tree = <int*>memory.scratch(m.nbody * sizeof(int))
+    x.tree_of_body, x.tree_of_v = <int*>memory.given(m.nbody * sizeof(int)), <int*>memory.given(m.nv * sizeof(int))
+    for i in range(m.nbody):
+        if m.body[i].parent < 0:
+            x.tree[x.trees].body, x.tree[x.trees].v = i, m.body[i].iv
+            x.trees += 1
+        x.tree_of_body[i] = x.trees - 1
+        x.tree[x.trees - 1].body_end, x.tree[x.trees - 1].v_end = i + 1, m.body[i].iv + joint_nv(&m.body[i])
+        for k in range(joint_nv(&m.body[i])):
+            x.tree_of_v[m.body[i].iv + k] = x.trees - 1
+    # behind them all of them as one
+    x.tree[x.trees].body, x.tree[x.trees].body_end, x.tree[x.trees].v, x.tree[x.trees].v_end = 0, m.nbody, 0, m.nv
+    return 0
+
+
+cdef inline int width_of(const Touching* x, int port) noexcept nogil:
+    # the coordinates of a port's tree
+    return x.tree[x.tree_of_port[port]].v_end - x.tree[x.tree_of_port[port]].v
+
+
+cdef inline int first_of(const Touching* x, int port) noexcept nogil:
+    return x.tree[x.tree_of_port[port]].v
 
 
 cdef void touching_free(Touching* x) noexcept nogil:
@@ -143,7 +198,7 @@ cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     cdef double* at
     if ports <= x.ports_room:
         return OK
-    reals = 4 * n * nv + n * n + 4 * n
+    reals = 4 * n * nv + n * n + 5 * n
     at = <double*>realloc(x.rows, reals * sizeof(double))
     if at == NULL:
         return NO_MEMORY
@@ -154,6 +209,7 @@ cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     x.P_room = at
     at += n * n
     x.u, x.T, x.change, x.owner = at, at + n, at + 2 * n, <int*>(at + 3 * n)
+    x.tree_of_port = x.owner + n
     return OK
 
 

@@ -143,10 +143,14 @@ cdef class TouchingStepper(VariationalStepper):
         else:
             memset(x.kick, 0, self.nv * sizeof(double))
         for k in range(x.ports):
-            vt_add_row(self.nv, x.u[k], x.rows + k * self.nv, x.kick)
+            vt_add_row(width_of(x, k), x.u[k], x.rows + k * self.nv + first_of(x, k), x.kick + first_of(x, k))
 
     cdef int free_step(self) noexcept nogil:
         return VariationalStepper.attempt(self)
+
+    cdef bint trees_apart(self) noexcept nogil:
+        return (VariationalStepper.trees_apart(self) and self.shared.choices.extra == 0
+                and self.shared.choices.solver != RIQN and not self.dense())
 
     # ---- the operator ------------------------------------------------------------------------------------
 
@@ -176,19 +180,28 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Newton* newton = &self.lane.newton
         cdef double* P = self.P()
         cdef double scaled = -1.0 / self.lane.now.h
-        cdef int k, j, status = OK, count = self.shared.count, nv = self.nv
+        cdef const TouchGroup* g
+        cdef const TouchTree* t
+        cdef int i, k, j, status = OK, count = self.shared.count, nv = self.nv
+        cdef bint apart = self.trees_apart()
         memcpy(x.r, newton.r, nv * sizeof(double))
         memcpy(x.h, self.lane.held.h, count * sizeof(double))
         memset(self.lane.held.h, 0, count * sizeof(double))
-        for k in range(x.ports):
-            memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
-            self.clear_locked(newton.r)
-            status = self.direction()
-            if status != OK:
-                break
-            memcpy(self.answers() + k * nv, newton.d, nv * sizeof(double))
-            for j in range(x.ports):
-                P[j * x.ports + k] = scaled * vt_inner(nv, x.rows2 + j * nv, newton.d)
+        for i in range(x.groups):
+            g = &x.group[i]
+            for k in range(g.port, g.port + g.ports):
+                t = &x.tree[x.tree_of_port[k]]
+                memcpy(newton.r, x.rows + k * nv, nv * sizeof(double))
+                self.clear_locked(newton.r)
+                if apart:
+                    self.apply_inverse(newton.r, t.body, t.body_end, newton.d)
+                elif status == OK:
+                    status = self.direction()
+                memcpy(self.answers() + k * nv + t.v, newton.d + t.v, (t.v_end - t.v) * sizeof(double))
+                for j in range(g.port, g.port + g.ports):
+                    P[j * x.ports + k] = 0.0
+                    if x.tree_of_port[j] == x.tree_of_port[k]:
+                        P[j * x.ports + k] = scaled * vt_inner(t.v_end - t.v, x.rows2 + j * nv + t.v, newton.d + t.v)
         memcpy(newton.r, x.r, nv * sizeof(double))
         memcpy(self.lane.held.h, x.h, count * sizeof(double))
         x.have_ports[0] = status == OK and x.ports <= x.most_ports
@@ -203,23 +216,29 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Touching* x = &self.own_touch
         cdef double* P = self.P()
         cdef double scaled = -1.0 / self.lane.now.h
-        cdef int k, j
-        for k in range(x.ports):
-            for j in range(x.ports):
-                P[j * x.ports + k] = scaled * vt_inner(self.nv, x.rows2 + j * self.nv, self.answers() + k * self.nv)
+        cdef int i, k, j
+        cdef Py_ssize_t at
+        for i in range(x.groups):
+            for k in range(x.group[i].port, x.group[i].port + x.group[i].ports):
+                at = k * self.nv + first_of(x, k)
+                for j in range(x.group[i].port, x.group[i].port + x.group[i].ports):
+                    if x.tree_of_port[j] == x.tree_of_port[k]:
+                        P[j * x.ports + k] = scaled * vt_inner(width_of(x, k), x.rows2 + at + (j - k) * self.nv,
+                                                               self.answers() + at)
 
     cdef void place_rows2(self) noexcept nogil:
         # the rows at node 2, by increments
         cdef Touching* x = &self.own_touch
-        cdef int k, nv = self.nv, limit = 0
+        cdef int k, nv = self.nv
         self.write_rows(x.there, x.pose2, x.W2, True)
         for k in range(self.shared.m.nbody):
             if x.port_of_body[k] >= 0:
                 body_ports(self.shared.m, x.pose2, k, x.rows2 + x.port_of_body[k] * nv)
-                limit += 6
-        memcpy(x.rows2 + limit * nv, x.rows + limit * nv, (x.ports - limit) * nv * sizeof(double))
         for k in range(x.ports):
-            self.by_increments(0, self.shared.m.nbody, x.rows2 + k * nv)
+            if x.owner[k] < 0:
+                memcpy(x.rows2 + k * nv, x.rows + k * nv, nv * sizeof(double))
+        for k in range(x.ports):
+            self.by_increments(x.tree[x.tree_of_port[k]].body, x.tree[x.tree_of_port[k]].body_end, x.rows2 + k * nv)
 
 
     # ---- passes ------------------------------------------------------------------------------------------
@@ -317,7 +336,7 @@ cdef class TouchingStepper(VariationalStepper):
             add_touch_row(&x.W1[k], x.cones.lam[k], x.T)
         memset(newton.d, 0, self.nv * sizeof(double))
         for k in range(x.ports):
-            vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.d)
+            vt_add_row(width_of(x, k), x.u[k] - x.T[k], x.rows + k * self.nv + first_of(x, k), newton.d + first_of(x, k))
         self.clear_locked(newton.d)
         if e + largest(newton.d, self.nv) > newton.now.goal:
             return e
@@ -337,20 +356,24 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Pass* p = newton.now
         cdef double* before = x.change
         cdef double inverse = 1.0 / self.lane.now.h, e, goal
-        cdef int k, n = y.n
+        cdef const TouchGroup* g
+        cdef int i, k, o, n = y.n
         cdef int status = self.direction()
         x.settled = False
         if status != OK:
             return status
-        for k in range(x.ports):
-            x.T[k] = inverse * vt_inner(self.nv, x.rows2 + k * self.nv, newton.d) - vt_inner(x.ports, self.P() + k * x.ports,
-                                                                                             x.u)
+        for i in range(x.groups):
+            g = &x.group[i]
+            for k in range(g.port, g.port + g.ports):
+                o = first_of(x, k)
+                x.T[k] = (inverse * vt_inner(width_of(x, k), x.rows2 + k * self.nv + o, newton.d + o)
+                          - vt_inner(g.ports, self.P() + k * x.ports + g.port, x.u + g.port))
         for k in range(n):
             y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
-        x.before = cone_map(y, y.lam, y.w, y.F, False)
+        x.before = self.map_contacts()
         goal = self.touch_goal()
         e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
-        if cone_solve(y, e) > e:
+        if not self.solve_contacts(e) <= e:
             x.cut += 1
             if x.cut == TOUCH_CUTS:
                 self.note_worst()
@@ -360,7 +383,8 @@ cdef class TouchingStepper(VariationalStepper):
             add_touch_row(&x.W1[k], y.lam[k], x.T)
         for k in range(x.ports):
             before[k] = x.u[k] - x.T[k]
-            vt_add_row(self.nv, before[k], x.rows + k * self.nv, newton.r)
+            o = first_of(x, k)
+            vt_add_row(width_of(x, k), before[k], x.rows + k * self.nv + o, newton.r + o)
         memcpy(x.u, x.T, x.ports * sizeof(double))
         self.clear_locked(newton.r)
         if x.foretold:
@@ -380,7 +404,8 @@ cdef class TouchingStepper(VariationalStepper):
         else:
             # the same, by what the operator answered to the ports
             for k in range(x.ports):
-                vt_add_row(self.nv, before[k], self.answers() + k * self.nv, newton.d)
+                o = first_of(x, k)
+                vt_add_row(width_of(x, k), before[k], self.answers() + k * self.nv + o, newton.d + o)
         if self.shared.m.rubbing:
             self.stop_at_rest()
         if self.shared.ndrive:
