@@ -335,6 +335,32 @@ def test_blows_of_contacts_with_several_restitutions_give_no_energy():
     assert max(grown) < 1e-11
 
 
+def rolling_together(seed: int, count: int, friction: float, **surface) -> tuple[vt.Model, np.ndarray, np.ndarray]:
+    """Balls of any mass in a row on the ground, which spin."""
+    rng = np.random.default_rng(seed)
+    masses = tuple(float(10 ** rng.uniform(-2, 1)) for _ in range(count))
+    model = balls(count, mass=masses, gravity=G, ground=vt.Ground(friction=friction, **surface))
+    q = model.neutral()
+    q[::7], q[2::7] = 0.25 * np.arange(count), 0.1
+    return model, q, rng.standard_normal(model.nv) * np.tile((1, 0.1, 0, 5, 5, 5), count)
+
+
+@pytest.mark.parametrize("surface", [{"friction": 0.5}, {"friction": 3.0, "stiffness": 1e6, "damping": 1e3}])
+def test_balls_that_roll_against_each_other(surface):
+    for seed in range(8):
+        model, q, v = rolling_together(seed, 2, **surface)
+        run = vt.simulate(model, q, v, duration=0.5, dt=1e-3, method=METHODS[seed % 2], monitors="gap")
+        assert run.monitors["gap"].min() > (-1e-9 if "stiffness" not in surface else -1e-2)
+
+
+@pytest.mark.xfail(strict=True, raises=vt.ConvergenceError, reason="large impulses of balls that jam are not found")
+@pytest.mark.parametrize(("seed", "count", "friction"), [(4, 2, 3.0), (8, 3, 1.0), (51, 3, 3.0)])
+def test_rough_balls_that_jam(seed, count, friction):
+    """The problem has a solution: a fixed point of convex problems finds it in a few rounds."""
+    model, q, v = rolling_together(seed, count, friction)
+    vt.simulate(model, q, v, duration=0.2, dt=1e-3)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_block_rocks_as_housner_says(method):
     """The share of the rate that the impact leaves nears his with dt, and is that of the formulas' own check."""
