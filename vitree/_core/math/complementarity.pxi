@@ -10,7 +10,8 @@ cdef enum:
     CONE_PASSES = 200       # most corrections
     CONE_PATIENCE = 15      # so many corrections must halve |F|^2
     CONE_TRIALS = 25        # most dampings of a correction
-    CONE_SWEEPS = 100       # most sweeps
+    CONE_SWEEPS = 3000      # most sweeps: bodies that jam need many
+    CONE_HUNDRED = 100      # so many of them must take |F| down by a tenth
     CONE_STARTS = 30        # most guesses from anywhere
     CONE_STRIDES = 40       # most corrections of a map with a small share
     CONE_HALVES = 12        # most halves of such a correction
@@ -558,6 +559,8 @@ cdef double cone_solve(Cones* x, double goal) noexcept nogil:
         elif k == 1:
             memcpy(x.lam, x.kept, x.n * sizeof(double))
             e = cone_sweep(x, goal)
+            if not e <= goal:
+                e = cone_descend(x, goal)
         else:
             for i in range(x.n):
                 seed = seed * 1664525 + 1013904223
@@ -659,7 +662,7 @@ cdef double cone_descend(Cones* x, double goal) noexcept nogil:
 cdef double cone_sweep(Cones* x, double goal) noexcept nogil:
     # each contact solved exactly in turn, the others held
     cdef int sweep, i
-    cdef double found = INFINITY
+    cdef double found = INFINITY, behind = INFINITY
     cones_form(x)
     for sweep in range(CONE_SWEEPS):
         x.sweeps += 1
@@ -668,6 +671,10 @@ cdef double cone_sweep(Cones* x, double goal) noexcept nogil:
         found = cone_map(x, x.lam, x.w, x.F, False)
         if found <= goal:
             break
+        if sweep % CONE_HUNDRED == CONE_HUNDRED - 1:
+            if found > 0.9 * behind:
+                break
+            behind = found
     return found
 
 

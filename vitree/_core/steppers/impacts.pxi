@@ -12,6 +12,8 @@ cdef double CLOSING = 1e-12
 cdef double OWED = 0.6
 #: and where friction makes the normal impulses so many times as large
 cdef double JAMMED = 1.25
+#: An impact gains energy if it does so by more than this share of its terms
+cdef double GAINED = 1e-12
 
 
 cdef class ImpactStepper(PortStepper):
@@ -197,7 +199,7 @@ cdef class ImpactStepper(PortStepper):
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef int c, k, j, count, all, n = 0, sweep, status, o, nv = self.nv
-        cdef double size, share
+        cdef double size
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
             # what rolls does so in a blow as well; dry friction has no part in it
@@ -233,13 +235,7 @@ cdef class ImpactStepper(PortStepper):
                     all += 1
             self.choose_hit(x.bad, all)
             cone_solve(&x.hit, 1e-13 * size)
-            for k in range(count):
-                c = x.member[x.bad[k]]
-                share = 1.0 + (self.touch[c].restitution if 2 * sweep < IMPACTS else 0.0)
-                o = y.row[x.bad[k]]
-                for j in range(y.dim[x.bad[k]]):
-                    x.total[o + j] += share * x.hit.lam[x.hit.row[k] + j]
-                    add_column(y.n, share * x.hit.lam[x.hit.row[k] + j], y.G + o + j, y.n, y.w)
+            self.part_again(count, 2 * sweep < IMPACTS)
             if all > count:
                 # and what rolls holds
                 self.choose_hit(x.bad + count, all - count)
@@ -263,6 +259,52 @@ cdef class ImpactStepper(PortStepper):
         x.opened = True
         x.count = 0
         return OK
+
+    cdef void part_again(self, int count, bint bounce) noexcept nogil:
+        # the approaching contacts part with e of their approach, u += G (1 + e) lam. Contacts of one e never gain energy;
+        # where a group of several would, all of them take the least
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef Cones* z = &x.hit
+        cdef TouchGroup* g
+        cdef int again, k, j, o
+        cdef double e, step
+        cdef bint gains = False
+        memcpy(x.w, y.w, y.n * sizeof(double))
+        for k in range(x.groups):
+            x.group[k].least, x.group[k].gain, x.group[k].terms = 1.0, 0.0, 0.0
+        for k in range(count):
+            g = self.group_of(x.bad[k])
+            g.least = min(g.least, self.touch[x.member[x.bad[k]]].restitution)
+        for again in range(2):
+            for k in range(count):
+                g = self.group_of(x.bad[k])
+                e = g.least if g.gain > GAINED * g.terms else self.touch[x.member[x.bad[k]]].restitution
+                o = y.row[x.bad[k]]
+                for j in range(y.dim[x.bad[k]]):
+                    z.w[z.row[k] + j] = (1.0 + e if bounce else 1.0) * z.lam[z.row[k] + j]
+                    add_column(y.n, z.w[z.row[k] + j], y.G + o + j, y.n, y.w)
+            if again:
+                break
+            for k in range(count):
+                g = self.group_of(x.bad[k])
+                o = y.row[x.bad[k]]
+                for j in range(y.dim[x.bad[k]]):
+                    step = 0.5 * z.w[z.row[k] + j]
+                    g.gain += step * (x.w[o + j] + y.w[o + j])
+                    g.terms += fabs(step * x.w[o + j]) + fabs(step * y.w[o + j])
+            for k in range(x.groups):
+                gains = gains or x.group[k].gain > GAINED * x.group[k].terms
+            if not gains:
+                break
+            memcpy(y.w, x.w, y.n * sizeof(double))
+        for k in range(count):
+            for j in range(y.dim[x.bad[k]]):
+                x.total[y.row[x.bad[k]] + j] += z.w[z.row[k] + j]
+
+    cdef TouchGroup* group_of(self, int k) noexcept nogil:
+        # of a member
+        return &self.own_touch.group[self.own_touch.group_of_tree[self.tree_of(self.own_touch.member[k])]]
 
     cdef void choose_hit(self, const int* chosen, int count) noexcept nogil:
         # the problem of some members alone

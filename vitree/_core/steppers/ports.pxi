@@ -403,11 +403,10 @@ cdef class PortStepper(ModelStepper):
             x.group[t].member = at
             at += x.group[t].count
             x.group[t].count = 0
-        # `bad` is free here
-        memcpy(x.bad, x.member, x.count * sizeof(int))
+        memcpy(x.listed, x.member, x.count * sizeof(int))
         for k in range(x.count):
-            g = &x.group[root[self.tree_of(x.bad[k])]]
-            x.member[g.member + g.count] = x.bad[k]
+            g = &x.group[root[self.tree_of(x.listed[k])]]
+            x.member[g.member + g.count] = x.listed[k]
             g.count += 1
 
     cdef int place_ports(self) noexcept nogil:

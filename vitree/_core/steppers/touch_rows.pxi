@@ -36,6 +36,9 @@ cdef struct TouchGroup:     # contacts in the solve that hang together by the tr
     int port
     int ports
     int whole               # those of bodies, before those of coordinates
+    double least            # of an impact: the least restitution, what the kinetic energy gains, and of which terms
+    double gain
+    double terms
 
 
 cdef struct Touching:
@@ -68,7 +71,8 @@ cdef struct Touching:
     int placed2
     double* target          # (contacts,) [m] least gap at the step's end
     double* guess           # (contacts, 3) impulses to begin with, world axes
-    int* member             # (contacts,) those in the solve
+    int* member             # (contacts,) those in the solve, group by group
+    int* listed             # (contacts,) the same in their order
     int* within             # (contacts,) whether it is one of them
     int count
     int solved              # the step was solved with these contacts
@@ -142,7 +146,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.pose1, x.pose2 = <Pose*>memory.scratch(m.nbody * sizeof(Pose)), <Pose*>memory.scratch(m.nbody * sizeof(Pose))
     x.guess, x.told = memory.scratch_reals(3 * contacts), memory.kept_reals(TOLD * contacts)
     x.struck = memory.scratch_reals(3 * contacts)
-    x.member = <int*>memory.scratch(contacts * sizeof(int))
+    x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
     x.still = memory.scratch_reals(m.nv)
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
