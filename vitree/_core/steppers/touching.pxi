@@ -60,22 +60,10 @@ cdef class TouchingStepper(VariationalStepper):
 
     cdef int attempt_touching(self) noexcept nogil:
         cdef Touching* x = &self.own_touch
-        cdef int c, status = OK
         cdef bint pushed = False, free = False
-        self.place_start(self.lane.state.q)
-        x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
-        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
-        for c in range(self.ntouch):
-            # errors of a resting contact do not add up
-            x.target[c] = x.hold[c] if x.active[c] else min(0.0, x.here[c].gap)
-            x.within[c] = INSIDE if x.active[c] else OUTSIDE
-            if x.active[c] or self.elastic:
-                across(&x.here[c])
-            pushed = pushed or x.active[c]
-        if self.elastic:
-            status = self.meet(&free)
-            if status != OK:
-                return status
+        cdef int c, status = self.open_touches(&pushed, &free)
+        if status != OK:
+            return status
         if not pushed and not x.opened:
             # a step without contacts; where it ends some may be new
             if not free:
@@ -144,18 +132,7 @@ cdef class TouchingStepper(VariationalStepper):
     # ---- the operator ------------------------------------------------------------------------------------
 
     cdef bint ports_at_hand(self) noexcept nogil:
-        # whether P is there, of a step behind
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        if not (x.have_ports[0] and self.lane.economy.have and x.ports <= x.most_ports):
-            return False
-        for k in range(x.ports):
-            if x.owner_kept[k] != x.owner[k]:
-                return False
-        return x.ports == x.most_ports or x.owner_kept[x.ports] == self.shared.m.nbody
-
-    cdef double* P(self) noexcept nogil:
-        return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
+        return self.lane.economy.have and VariationalStepper.ports_at_hand(self)
 
     cdef int answer_ports(self) noexcept nogil:
         # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
@@ -177,11 +154,7 @@ cdef class TouchingStepper(VariationalStepper):
                 P[j * x.ports + k] = scaled * vt_inner(nv, x.rows2 + j * nv, newton.d)
         memcpy(newton.r, x.r, nv * sizeof(double))
         memcpy(self.lane.held.h, x.h, count * sizeof(double))
-        x.have_ports[0] = status == OK and x.ports <= x.most_ports
-        if x.have_ports[0]:
-            memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
-            if x.ports < x.most_ports:
-                x.owner_kept[x.ports] = self.shared.m.nbody
+        self.keep_ports(status == OK)
         return status
 
     cdef void place_rows2(self) noexcept nogil:
