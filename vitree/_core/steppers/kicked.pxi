@@ -10,8 +10,13 @@ cdef enum:
 
 #: The complementarity problem of a pass is solved to this share of what the pass began with
 cdef double KICK_SHARE = 1e-2
-#: A pass by P of a step behind that leaves more than this share asks for the P of the step
+#: A pass by P of a step behind that leaves more than this share asks for the P of the step, one by this for its differences
 cdef double KICK_CONTRACTION = 0.1
+cdef double KICK_SLOW = 0.3
+#: Their wrenches move the ports by this share of the velocities
+cdef double KICK_DIFFERENCE = 1e-6
+#: Passes that leave so many times what the first began with lead nowhere
+cdef double KICK_ASTRAY = 100.0
 #: P learns from passes that move ports by more than so many roundings
 cdef double KICK_HEARD = 1e5
 
@@ -107,8 +112,8 @@ cdef class KickedStepper(ImpactStepper):
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
         cdef Progress* progress = self.lane.progress
-        cdef double whole = now.h
-        cdef int k, n, count = 1, part = OK
+        cdef double whole = now.h, residual = self.own_touch.residual
+        cdef int k, n, count = 1, part = OK, worst = self.own_touch.worst
         for k in range(self.halvings):
             count *= 2
             now.h = whole / count
@@ -130,6 +135,7 @@ cdef class KickedStepper(ImpactStepper):
             self.put_back_touch()
             if now.cause != OK:
                 break
+        self.own_touch.worst, self.own_touch.residual = worst, residual
         return status
 
     # ---- a step ------------------------------------------------------------------------------------------
@@ -235,7 +241,7 @@ cdef class KickedStepper(ImpactStepper):
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef bint old = self.ports_at_hand()
-        cdef double e, goal, limit, before = INFINITY
+        cdef double e, goal, limit, before = INFINITY, first = INFINITY
         cdef int k, status
         if not old:
             self.answer_ports()
@@ -254,16 +260,28 @@ cdef class KickedStepper(ImpactStepper):
             self.note_ports()
             self.couple_contacts(self.P(), x.W2)
             e = self.lane.now.error = self.touch_residual()
+            if not isfinite(e):
+                return NOT_FINITE
             goal = self.touch_goal()
             if e <= goal:
                 x.passes += k
                 return OK
+            if e > KICK_ASTRAY * first:
+                break
             if old and e > KICK_CONTRACTION * before:
                 self.answer_ports()
                 self.couple_contacts(self.P(), x.W2)
                 self.touch_residual()
                 old = False
+            elif k > 1 and e > KICK_SLOW * before:
+                status = self.difference_ports()
+                if status != OK:
+                    return status
+                self.couple_contacts(self.P(), x.W2)
+                self.touch_residual()
             before = e
+            if k == 0:
+                first = e
             limit = max(0.2 * goal, KICK_SHARE * e)
             if cone_solve(y, limit) > limit:
                 x.cut += 1
@@ -280,16 +298,36 @@ cdef class KickedStepper(ImpactStepper):
         memcpy(self.pose_before, x.pose2, self.shared.m.nbody * sizeof(Pose))
         memcpy(self.q_before, self.lane.state.q2, self.nq * sizeof(double))
 
-    cdef void learn_ports(self) noexcept nogil:
-        # P += (z - P du) (D du)^T/(du^T D du), D the diagonal of P, so that P du = z is what ports did (Broyden 1965)
+    cdef int difference_ports(self) noexcept nogil:
+        # P by differences of F_h about this pass
         cdef Touching* x = &self.own_touch
         cdef double* P = self.P()
-        cdef double* du = self.u_before
-        cdef double inverse = 1.0 / self.lane.now.h, square = 0.0, size = 1.0, most = 0.0
+        cdef double size, u
+        cdef int k, j, n = x.ports, status
+        size = KICK_DIFFERENCE * (largest(self.kicked, self.nv) + largest(x.w, x.cones.n))
+        for k in range(n):
+            self.respond_at_node(x.rows + k * self.nv, x.response + k * self.nv)
+            u = largest(x.response + k * self.nv, self.nv)
+            u = size / u if u > 0.0 else 0.0
+            vt_add_row(self.nv, u, x.response + k * self.nv, self.kicked)
+            status = self.step_from(self.kicked)
+            vt_add_row(self.nv, -u, x.response + k * self.nv, self.kicked)
+            if status != OK:
+                return status
+            self.stand_bodies(self.lane.state.q2, x.pose2, x.at2, &x.placed2)
+            self.measure_ports()
+            for j in range(n):
+                P[j * n + k] = self.z[j] / u if u > 0.0 else 0.0
+        return OK
+
+    cdef double measure_ports(self) noexcept nogil:
+        # z, motion of the ports from where they were noted to node 2, over h; returns the size of positions
+        cdef Touching* x = &self.own_touch
+        cdef double inverse = 1.0 / self.lane.now.h, size = 1.0
         cdef const Pose* now
         cdef const Pose* then
-        cdef int i, k = 0, j, n = x.ports
-        while k < n:
+        cdef int i, k = 0
+        while k < x.ports:
             i = x.owner[k]
             if i < 0:
                 self.z[k] = self.touch[-1 - i].sign * inverse * (self.lane.state.q2[self.touch[-1 - i].iq]
@@ -301,12 +339,21 @@ cdef class KickedStepper(ImpactStepper):
             store3(self.z + k + 3, scale(inverse, sub(now.o, then.o)))
             size = max(size, vt_sqrt(dot(now.o, now.o)))
             k += 6
+        return size
+
+    cdef void learn_ports(self) noexcept nogil:
+        # P += (z - P du) (D du)^T/(du^T D du), D the diagonal of P, so that P du = z is what ports did (Broyden 1965)
+        cdef Touching* x = &self.own_touch
+        cdef double* P = self.P()
+        cdef double* du = self.u_before
+        cdef double heard = KICK_HEARD * 2e-16 * self.measure_ports() / fabs(self.lane.now.h), square = 0.0, most = 0.0
+        cdef int k, j, n = x.ports
         for k in range(n):
             du[k] = x.u[k] - du[k]
             most = max(most, fabs(self.z[k]))
             x.T[k] = fabs(P[k * n + k]) * du[k]
             square += x.T[k] * du[k]
-        if not (square > 0.0 and most > KICK_HEARD * 2e-16 * size * fabs(inverse)):
+        if not (square > 0.0 and most > heard):
             return
         for k in range(n):
             most = (self.z[k] - vt_inner(n, P + k * n, du)) / square
