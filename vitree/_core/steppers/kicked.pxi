@@ -2,7 +2,8 @@
 #     v1+ = v1 + M(q1)^-1 J1^T lam,    (q2, v2) = F_h(q1, v1+),
 # and impulses that solve the cones at the velocities w that the step has come to,
 #     b = w - G lam,    G = W2^T P W1.
-# P, what the ports answer to wrenches in them, begins as rows M^-1 rows^T. It learns from each pass how F_h bends. One lane.
+# P, what the ports answer to wrenches in them, begins as rows M^-1 rows^T. It learns from each pass how F_h bends, and is
+# kept from step to step. One lane.
 
 cdef enum:
     KICK_PASSES = 30        # most passes of a step with contacts
@@ -10,8 +11,7 @@ cdef enum:
 
 #: The complementarity problem of a pass is solved to this share of what the pass began with
 cdef double KICK_SHARE = 1e-2
-#: A pass by P of a step behind that leaves more than this share asks for the P of the step, one by this for its differences
-cdef double KICK_CONTRACTION = 0.1
+#: A pass that leaves more than this share asks for P by differences
 cdef double KICK_SLOW = 0.3
 #: Their wrenches move the ports by this share of the velocities
 cdef double KICK_DIFFERENCE = 1e-6
@@ -240,10 +240,9 @@ cdef class KickedStepper(ImpactStepper):
     cdef int iterate_touches(self) noexcept nogil:
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
-        cdef bint old = self.ports_at_hand()
         cdef double e, goal, limit, before = INFINITY, first = INFINITY
         cdef int k, status
-        if not old:
+        if not self.ports_at_hand():
             self.answer_ports()
         self.gather_push()
         x.cut = 0
@@ -268,12 +267,7 @@ cdef class KickedStepper(ImpactStepper):
                 return OK
             if e > KICK_ASTRAY * first:
                 break
-            if old and e > KICK_CONTRACTION * before:
-                self.answer_ports()
-                self.couple_contacts(self.P(), x.W2)
-                self.touch_residual()
-                old = False
-            elif k > 1 and e > KICK_SLOW * before:
+            if k > 0 and e > KICK_SLOW * before:
                 status = self.difference_ports()
                 if status != OK:
                     return status
