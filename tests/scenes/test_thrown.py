@@ -79,18 +79,11 @@ def test_figures_come_to_rest(figure, method, seed):
 
 @pytest.mark.slow
 def test_figures_are_thrown(figure):
-    """The aim is that none is unsolved. One in ten ends in a step whose points cannot stick without a contradiction."""
-    halved = steps = unsolved = 0
+    halved = steps = 0
     for seed in range(48):
-        try:
-            run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
-        except vt.ConvergenceError as stop:
-            unsolved += 1
-            assert "ground is not solved" in str(stop)
-            continue
+        run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
         assert min(figure.contact_gaps(q).gap.min() for q in run.q[::10]) > -1e-9
         # at rest, the ground carries the figure
         assert np.abs(np.diff(run.q[-2:, :3], axis=0)).max() < 0.05
-    assert unsolved <= 6
-    assert halved < 2e-3 * steps
+    assert 1000 * halved < steps

@@ -79,7 +79,7 @@ cdef class ImpactStepper(PortStepper):
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         status = self.gather()
         if status == OK:
-            status = cones_room(z, y.count, y.count)
+            status = cones_room(z, y.count, y.count, 0)
         if status != OK:
             return status
         self.answer_at_rest(q)
@@ -90,6 +90,7 @@ cdef class ImpactStepper(PortStepper):
             z.b[k], z.dim[k], z.row[k], z.mu[k], z.lam[k] = y.b[y.row[k]], 1, k, 0.0, 0.0
             for j in range(y.count):
                 z.G[k * z.n + j] = y.G[y.row[k] * y.n + y.row[j]]
+        cones_formed(z)
         cone_solve(z, 1e-13 * largest(z.b, z.n))
         gave = owes = 0.0
         for k in range(y.count):
@@ -207,7 +208,7 @@ cdef class ImpactStepper(PortStepper):
             x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
         status = self.gather()
         if status == OK:
-            status = cones_room(&x.hit, y.count, y.n)
+            status = cones_room(&x.hit, y.count, y.n, 0)
         for c in range(self.ntouch):
             x.within[c] = x.bad[c]
         if status != OK:
@@ -270,6 +271,7 @@ cdef class ImpactStepper(PortStepper):
                     for j in range(z.dim[l]):
                         b = y.row[x.bad[l]] + j
                         z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
+        cones_formed(z)
 
     cdef void answer_at_rest(self, const double* q) noexcept nogil:
         # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
@@ -285,4 +287,6 @@ cdef class ImpactStepper(PortStepper):
         for k in range(x.ports):
             for j in range(x.ports):
                 P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-        self.cone_matrix(P, x.W1)
+        memset(x.cones.give, 0, x.count * sizeof(double))
+        cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, x.whole)
+        cones_form(&x.cones)

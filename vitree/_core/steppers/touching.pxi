@@ -134,6 +134,10 @@ cdef class TouchingStepper(VariationalStepper):
     cdef bint ports_at_hand(self) noexcept nogil:
         return self.lane.economy.have and VariationalStepper.ports_at_hand(self)
 
+    cdef double* answers(self) noexcept nogil:
+        return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
+                else self.own_touch.answers_room)
+
     cdef int answer_ports(self) noexcept nogil:
         # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
         cdef Touching* x = &self.own_touch
@@ -150,6 +154,7 @@ cdef class TouchingStepper(VariationalStepper):
             status = self.direction()
             if status != OK:
                 break
+            memcpy(self.answers() + k * nv, newton.d, nv * sizeof(double))
             for j in range(x.ports):
                 P[j * x.ports + k] = scaled * vt_inner(nv, x.rows2 + j * nv, newton.d)
         memcpy(newton.r, x.r, nv * sizeof(double))
@@ -204,8 +209,9 @@ cdef class TouchingStepper(VariationalStepper):
             p.error = self.lane.now.error = e
             self.reach_node(self.lane.newton.y, self.lane.state.q2)
             self.measure_touches()
-            self.place_rows2()
             found = INFINITY
+            if k == 0 or not have:
+                self.place_rows2()
             if have:
                 if k == 0:
                     self.couple_contacts(self.P(), x.W2)
@@ -217,6 +223,8 @@ cdef class TouchingStepper(VariationalStepper):
                     if e <= p.goal and found <= goal:
                         x.passes += k
                         return OK if p.sound and self.turns_little() else WRONG_BRANCH
+            if k > 0 and have:
+                self.place_rows2()
             if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
                                 and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
                 # an operator of a step behind is tried first
@@ -279,6 +287,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Cones* y = &x.cones
         cdef Newton* newton = &self.lane.newton
         cdef Pass* p = newton.now
+        cdef double* before = x.change
         cdef double inverse = 1.0 / self.lane.now.h, e, goal
         cdef int k, n = y.n
         cdef int status = self.direction()
@@ -290,7 +299,7 @@ cdef class TouchingStepper(VariationalStepper):
                                                                                              x.u)
         for k in range(n):
             y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
-        x.before = cone_map(y, y.lam, y.w, y.F, NULL)
+        x.before = cone_map(y, y.lam, y.w, y.F, False)
         goal = self.touch_goal()
         e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
         if cone_solve(y, e) > e:
@@ -302,7 +311,8 @@ cdef class TouchingStepper(VariationalStepper):
         for k in range(n):
             add_touch_row(&x.W1[k], y.lam[k], x.T)
         for k in range(x.ports):
-            vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.r)
+            before[k] = x.u[k] - x.T[k]
+            vt_add_row(self.nv, before[k], x.rows + k * self.nv, newton.r)
         memcpy(x.u, x.T, x.ports * sizeof(double))
         self.clear_locked(newton.r)
         if x.foretold:
@@ -315,9 +325,14 @@ cdef class TouchingStepper(VariationalStepper):
                     self.kick_node()
                     x.settled = True
                     return OK
-        status = self.direction()
-        if status != OK:
-            return status
+        if self.shared.count:
+            status = self.direction()
+            if status != OK:
+                return status
+        else:
+            # the same, by what the operator answered to the ports
+            for k in range(x.ports):
+                vt_add_row(self.nv, before[k], self.answers() + k * self.nv, newton.d)
         if self.shared.m.rubbing:
             self.stop_at_rest()
         if self.shared.ndrive:
