@@ -58,7 +58,7 @@ class SemiImplicitEuler(Explicit):
 
 @reusable
 class RungeKutta4(Explicit):
-    """Classical Runge-Kutta of order 4, in exponential coordinates on ball and free joints.
+    """Classical Runge-Kutta of order 4, in exponential coordinates on ball and free joints; with contacts of order 2.
 
     References
     ----------
@@ -78,6 +78,8 @@ class RungeKutta4(Explicit):
 @reusable
 class RungeKutta8(Explicit):
     """DOP853's method of order 8 with a fixed step, in exponential coordinates on ball and free joints.
+
+    With contacts it is of order 2.
 
     References
     ----------
