@@ -182,6 +182,8 @@ class Integrator:
     touches: ClassVar[bool] = False
     #: Whether wheels that roll without slip and dry friction of joints act in its steps
     rolls: ClassVar[bool] = False
+    #: the share of a step's forces that acts where it ends: contacts that stay closed owe as much of their impulse there
+    behind: ClassVar[float] = 0.5
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
@@ -229,8 +231,9 @@ class Integrator:
         if self.touches:
             return
         which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
+        able = [name for name, kind in model.methods.items() if kind.touches]
         raise ModelError(
-            f'"{model.name}" has {which}, and the method {self.name} knows none: take linear-time or midpoint, or '
+            f'"{model.name}" has {which}, and the method {self.name} knows none: take {", ".join(able)}, or '
             'leave out ground and contacts and take limits="report"'
         )
 
@@ -525,6 +528,13 @@ class Integrator:
         ``contacts`` (m, 9) are those of the rows: at nodes they do not close.
         """
         return self.model.constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
+
+    def kicked(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return rows x (n, nv) of states t (n,), q (n, nq) behind a ``change`` of the momentum (n, nv) of each."""
+        if self.uses_momentum:
+            return x + change
+        model = self.model
+        return model.constrained_velocities(q, model.momenta(q, x) + change, self._rates(t, x))
 
     def _rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Return rows like x (n, nv) with the rates [m/s or rad/s] of the prescribed coordinates at times t (n,).

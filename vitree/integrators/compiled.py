@@ -266,14 +266,14 @@ class CompiledIntegrator(Integrator):
 
     def velocities(self, t, q, x, contacts=None):
         v = super().velocities(t, q, x)
-        if contacts is not None and len(contacts) and self.uses_momentum:
-            v = np.ascontiguousarray(v)
+        if contacts is not None and len(contacts):
+            v = np.array(v)
             # a stepper of its own: that of the run goes on
             model = self.model
             beside = scalar().LinearTimeStepper(
                 model.core, self.dt, contacts=model.contact_list, constraints=model.constraint_list, user=model.written
             )
-            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v)
+            beside.settle_velocities(np.ascontiguousarray(q), np.ascontiguousarray(contacts), v, self.behind)
         return v
 
     def _found_multipliers(self, records):

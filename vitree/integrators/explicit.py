@@ -1,7 +1,8 @@
 """The baselines: explicit Euler, semi-implicit Euler, and Runge-Kutta-Munthe-Kaas of orders 4 and 8.
 
 Constraints are kept by their accelerations (Johnson & Murphey 2009, eq. 36), so that h drifts with the
-error of the method; ``Trajectory.constraint`` shows it.
+error of the method; ``Trajectory.constraint`` shows it. Contacts and limits kick the velocity where a step begins, so
+that gaps hold where it ends.
 """
 
 from __future__ import annotations
@@ -10,32 +11,54 @@ import numpy as np
 
 from vitree.integrators.compiled import CompiledIntegrator, reusable
 
+#: How often a step with contacts that is not solved is halved.
+HALVINGS = 4
+
+
+class Explicit(CompiledIntegrator):
+    """Base of the baselines: with contacts a step may be taken in halves."""
+
+    touches = True
+
+    def _make(self, kind, **options):
+        return super()._make(kind, halvings=HALVINGS, **options)
+
+    @property
+    def halved(self):
+        return self.stepper.halved
+
+    @property
+    def halved_between(self):
+        return self.stepper.halved_between
+
 
 @reusable
-class ExplicitEuler(CompiledIntegrator):
+class ExplicitEuler(Explicit):
     """q and v move by the rates at the start of the step."""
 
     name = "explicit-euler"
     order = 1
+    behind = 1.0
 
     def _prepare(self):
         self.stepper = self._make("EulerStepper")
 
 
 @reusable
-class SemiImplicitEuler(CompiledIntegrator):
+class SemiImplicitEuler(Explicit):
     """v moves by the acceleration at the start, q by the new v; most game engines step so."""
 
     name = "semi-implicit-euler"
     order = 1
+    behind = 0.0
 
     def _prepare(self):
         self.stepper = self._make("EulerStepper", semi_implicit=True)
 
 
 @reusable
-class RungeKutta4(CompiledIntegrator):
-    """Classical Runge-Kutta of order 4, in exponential coordinates on ball and free joints.
+class RungeKutta4(Explicit):
+    """Classical Runge-Kutta of order 4, in exponential coordinates on ball and free joints; with contacts of order 2.
 
     References
     ----------
@@ -53,8 +76,10 @@ class RungeKutta4(CompiledIntegrator):
 
 
 @reusable
-class RungeKutta8(CompiledIntegrator):
+class RungeKutta8(Explicit):
     """DOP853's method of order 8 with a fixed step, in exponential coordinates on ball and free joints.
+
+    With contacts it is of order 2.
 
     References
     ----------

@@ -151,12 +151,7 @@ class Between:
         integrator, model = self.integrator, self.integrator.model
         q, x = integrator.state()
         change = model.frame_jacobian(blow.frame, q, blow.axes).T @ np.array([*blow.angular, *blow.impulse])
-        if integrator.uses_momentum:
-            integrator.strike(x + change)
-            return
-        p = model.momenta(q[None], x[None]) + change
-        rates = integrator._rates(np.array([integrator.t]), x[None])
-        integrator.strike(model.constrained_velocities(q[None], p, rates)[0])
+        integrator.strike(integrator.kicked(np.array([integrator.t]), q[None], x[None], change[None])[0])
 
     def settings(self) -> dict[str, Any]:
         """Return what the controllers hold, for the record."""

@@ -197,15 +197,16 @@ class _Steps:
         work, some = np.zeros(len(self.q) - 1), np.unique(self.nodes.at)
         if len(some):
             kicks = kicks_of(self.model, self.number, self.rows[:, 2:5], self.places, self.nodes)[some]
-            after = self.integrator.velocities(self.t[some], self.q[some], self.x[some] + kicks)
+            t, q = self.t[some], self.q[some]
+            after = self.integrator.velocities(t, q, self.integrator.kicked(t, q, self.x[some], kicks))
             work[some] = 0.5 * ((self.velocities[some] + after) * kicks).sum(axis=1)
         return work
 
     def momentum_balance(self) -> np.ndarray:
-        """Gravity acts on the middle of the nodes' centres of mass, or on that of the middle configuration."""
-        model, midpoint = self.model, self.integrator.name == "midpoint"
+        """Gravity acts on the nodes' centres of mass, or on that of the middle configuration."""
+        model, midpoint, behind = self.model, self.integrator.name == "midpoint", self.integrator.behind
         found = model.energies(self.q, self.velocities)
-        c = 0.5 * (found[:-1, 8:] + found[1:, 8:])
+        c = (1.0 - behind) * found[:-1, 8:] + behind * found[1:, 8:]
         if midpoint:
             half = [model.integrate(a, 0.5 * model.difference(a, b)) for a, b in pairwise(self.q)]
             c = model.energies(np.array(half), self.velocities[1:])[:, 8:]

@@ -77,8 +77,7 @@ class Outcome:
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
-            if self._uses_momentum:
-                self._v = integrator.velocities(records.t, records.q, records.x, records.contacts)
+            self._v = integrator.velocities(records.t, records.q, records.x, records.contacts)
             return
         stepper, facts = integrator.stepper, integrator.facts
         self._by, self._facts, self._history = None, facts, stepper.history()

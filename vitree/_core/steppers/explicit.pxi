@@ -1,6 +1,6 @@
 # The baselines: explicit and semi-implicit Euler, Runge-Kutta-Munthe-Kaas.
 
-cdef class ExplicitStepper(ImpactStepper):
+cdef class ExplicitStepper(KickedStepper):
     """Base of the baselines: a step knows the multipliers where it starts."""
 
     cdef double multiplier(self, int c) noexcept nogil:

@@ -8,8 +8,8 @@ cdef enum:
 cdef double CLOSED_GAP = 1e-12
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
-#: Contacts that stay owe half of the last impulse at a node; those that owe this share or more close anew
-cdef double OWED = 0.6
+#: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
+cdef double OWED = 0.1
 #: and where friction makes the normal impulses so many times as large
 cdef double JAMMED = 1.25
 #: An impact gains energy if it does so by more than this share of its terms
@@ -19,13 +19,27 @@ cdef double GAINED = 1e-12
 cdef class ImpactStepper(PortStepper):
     """Blows, in the metric of M at a node."""
 
+    cdef int open_touches(self, bint* pushed, bint* free) noexcept nogil:
+        # contacts at node 1. pushed: some did in the last step, and are in the solve; free: a step without was taken
+        cdef Touching* x = &self.own_touch
+        cdef int c
+        self.place_start(self.lane.state.q)
+        x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
+        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+        for c in range(self.ntouch):
+            self.admit(c)
+            if x.active[c] or self.elastic:
+                self.face(c)
+            pushed[0] = pushed[0] or x.within[c] == INSIDE
+        return self.meet(free) if self.elastic else OK
+
     # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
 
-    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v):
+    def settle_velocities(self, const double[:, ::1] q, const double[:, ::1] log, double[:, ::1] v, double behind=0.5):
         """Change velocities v (n, nv) of M v = p at rows of q so that contacts that pushed do not close.
 
-        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. ``log`` (m, TOUCHED) is as :meth:`take_contacts` has it, by rows.
-        The stepper forgets its state.
+        p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. ``log`` (m, TOUCHED) is as :meth:`take_contacts`
+        has it, by rows; ``behind`` is the share of a step's forces that acts at its end. The stepper forgets its state.
         """
         cdef Touching* x = &self.own_touch
         cdef Py_ssize_t k = 0, row, end = log.shape[0]
@@ -49,12 +63,12 @@ cdef class ImpactStepper(PortStepper):
                 if self.touch[c].kind == RUBS:
                     x.guess[3 * c + 1] = log[k, 7]
                 k += 1
-            if self.settle(&q[row, 0], &v[row, 0]) != OK:
+            if self.settle(&q[row, 0], &v[row, 0], behind) != OK:
                 raise MemoryError
 
-    cdef int settle(self, const double* q, double* v) noexcept nogil:
-        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, half of an
-        # impulse, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
+    cdef int settle(self, const double* q, double* v, double behind) noexcept nogil:
+        # v of the contacts within, which gave the impulses in guess: those that close are held by what they owe, a share of
+        # an impulse, with friction against the way they slide. A contact that owes more closes anew, and its friction is open
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
         cdef Cones* z = &x.hit
@@ -81,7 +95,7 @@ cdef class ImpactStepper(PortStepper):
         cones_formed(z)
         cone_solve(z, 1e-13 * largest(z.b, z.n))
         gave, owes = pushes(y, y.lam), pushes(z, z.lam)
-        if owes < OWED * gave:
+        if owes < (behind + OWED) * gave:
             self.take_owed()
             cone_solve(y, 1e-13 * largest(y.b, y.n))
             # friction changes no normal impulse by much, unless bodies jam
@@ -129,44 +143,56 @@ cdef class ImpactStepper(PortStepper):
 
     # ---- impacts -----------------------------------------------------------------------------------------
 
-    cdef double closing_speed(self, int c) noexcept nogil:
-        # d(gap)/dt where the bodies' twists are those of node 1
+    cdef double closing_speed(self, int c, const Touch* list, const double* v) noexcept nogil:
+        # d(gap)/dt of a contact at a node, where the bodies' twists are those of v
         cdef const vt_contact* e = &self.touch[c]
-        cdef const Touch* at = &self.own_touch.here[c]
+        cdef const Touch* at = &list[c]
         cdef double* twist = self.lane.bodies.twist
         cdef double s = 0.0
         if on_coordinate(e):
-            return e.sign * self.own_touch.v[e.iv]
+            return e.sign * v[e.iv]
         if e.body_a >= 0:
             s = dot(at.n, add(load3(twist + 6 * e.body_a + 3), cross(load3(twist + 6 * e.body_a), at.arm_a)))
         if e.body_b >= 0:
             s -= dot(at.n, add(load3(twist + 6 * e.body_b + 3), cross(load3(twist + 6 * e.body_b), at.arm_b)))
         return s
 
-    cdef void move_bodies(self) noexcept nogil:
+    cdef void move_bodies(self, const Pose* pose, const double* v) noexcept nogil:
         # the bodies' twists by v
         cdef int i
         for i in range(self.shared.m.nbody):
-            twist_of(self.shared.m, i, self.own_touch.v, self.own_touch.pose1, self.lane.bodies.twist)
+            twist_of(self.shared.m, i, v, pose, self.lane.bodies.twist)
 
     cdef int free_step(self) noexcept nogil:
         # the step without contacts
         return OK
+
+    cdef void node_velocity(self, double* v) noexcept nogil:
+        # v of the state, as it was before contacts act
+        self.velocity(self.lane.state.q, self.lane.state.x, v)
+
+    cdef void measure_falls(self, double* fall) noexcept nogil:
+        # (contacts,) from the speeds at which gaps change at node 1, their accelerations over a free step
+        cdef Touching* x = &self.own_touch
+        cdef double h = fabs(self.lane.now.h)
+        cdef int c
+        for c in range(self.ntouch):
+            fall[c] = 2.0 * (x.there[c].gap - x.here[c].gap - h * fall[c]) / (h * h)
 
     cdef int meet(self, bint* free) noexcept nogil:
         # which contacts bounce at this node, with the blow that they give, and which at the next. A contact bounces if
         # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
-        cdef double h = fabs(self.lane.now.h), speed, fall
+        cdef double h = fabs(self.lane.now.h), speed
         cdef bint near = False, hit = False
         cdef int c, status
         free[0] = False
-        self.velocity(self.lane.state.q, self.lane.state.x, x.v)
-        self.move_bodies()
+        self.node_velocity(x.v)
+        self.move_bodies(x.pose1, x.v)
         for c in range(self.ntouch):
             e = &self.touch[c]
-            speed = self.closing_speed(c)
+            speed = x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
             near = near or (e.restitution > 0.0 and not x.active[c] and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
         if not near:
             return OK
@@ -175,14 +201,12 @@ cdef class ImpactStepper(PortStepper):
             return status
         self.place_end(self.lane.state.q2)
         free[0] = True
-        self.move_bodies()
+        self.measure_falls(x.fall)
         for c in range(self.ntouch):
-            e = &self.touch[c]
-            speed = self.closing_speed(c)
+            e, speed = &self.touch[c], x.speed[c]
             if e.restitution == 0.0 or x.active[c] or speed >= 0.0:
                 continue
-            fall = 2.0 * (x.there[c].gap - x.here[c].gap - h * speed) / (h * h)
-            if e.restitution * -speed <= max(self.slowest, 2.0 * h * fabs(fall)):
+            if e.restitution * -speed <= max(self.slowest, 2.0 * h * fabs(x.fall[c])):
                 continue
             if x.here[c].gap <= CLOSED_GAP:
                 hit = True

@@ -637,6 +637,29 @@ cdef class PortStepper(ModelStepper):
             y.corrections, y.sweeps = part.corrections, part.sweeps
         return most
 
+    cdef double* P(self) noexcept nogil:
+        return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
+
+    cdef bint ports_at_hand(self) noexcept nogil:
+        # whether P is there, of a step behind
+        cdef Touching* x = &self.own_touch
+        cdef int k
+        if not (x.have_ports[0] and x.ports <= x.most_ports):
+            return False
+        for k in range(x.ports):
+            if x.owner_kept[k] != x.owner[k]:
+                return False
+        return x.ports == x.most_ports or x.owner_kept[x.ports] == self.shared.m.nbody
+
+    cdef void keep_ports(self, bint found) noexcept nogil:
+        # P is there, for these ports, or it is not
+        cdef Touching* x = &self.own_touch
+        x.have_ports[0] = found and x.ports <= x.most_ports
+        if x.have_ports[0]:
+            memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
+            if x.ports < x.most_ports:
+                x.owner_kept[x.ports] = self.shared.m.nbody
+
     # ---- velocities over the step ------------------------------------------------------------------------
 
     cdef void measure_touches(self) noexcept nogil:

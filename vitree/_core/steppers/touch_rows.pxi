@@ -81,6 +81,8 @@ cdef struct Touching:
     double* struck          # (contacts, 3) and those of its contacts, world axes
     int leading             # this part of a step is its first
     double* v               # (nv,) the velocity before and after it
+    double* speed           # (contacts,) [m/s] at which the gaps change at node 1 without them
+    double* fall            # (contacts,) [m/s^2] their accelerations
     double* still           # (nv,) the velocity of no momentum
     int* bad                # (contacts,) members that an impact still closes
     double* total           # (rows of the cones,) their impulses
@@ -148,6 +150,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.struck = memory.scratch_reals(3 * contacts)
     x.member, x.listed = <int*>memory.scratch(contacts * sizeof(int)), <int*>memory.scratch(contacts * sizeof(int))
     x.within = <int*>memory.scratch(contacts * sizeof(int))
+    x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)
     x.still = memory.scratch_reals(m.nv)
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)

@@ -69,20 +69,10 @@ cdef class TouchingStepper(VariationalStepper):
 
     cdef int attempt_touching(self) noexcept nogil:
         cdef Touching* x = &self.own_touch
-        cdef int c, status = OK
         cdef bint pushed = False, free = False
-        self.place_start(self.lane.state.q)
-        x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
-        memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
-        for c in range(self.ntouch):
-            self.admit(c)
-            if x.active[c] or self.elastic:
-                self.face(c)
-            pushed = pushed or x.within[c] == INSIDE
-        if self.elastic:
-            status = self.meet(&free)
-            if status != OK:
-                return status
+        cdef int c, status = self.open_touches(&pushed, &free)
+        if status != OK:
+            return status
         if not pushed and not x.opened:
             # a step without contacts; where it ends some may be new
             if not free:
@@ -155,20 +145,7 @@ cdef class TouchingStepper(VariationalStepper):
     # ---- the operator ------------------------------------------------------------------------------------
 
     cdef bint ports_at_hand(self) noexcept nogil:
-        # whether P is there, of a step behind
-        cdef Touching* x = &self.own_touch
-        cdef int k
-        if self.rolls:
-            return False
-        if not (x.have_ports[0] and self.lane.economy.have and x.ports <= x.most_ports):
-            return False
-        for k in range(x.ports):
-            if x.owner_kept[k] != x.owner[k]:
-                return False
-        return x.ports == x.most_ports or x.owner_kept[x.ports] == self.shared.m.nbody
-
-    cdef double* P(self) noexcept nogil:
-        return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
+        return not self.rolls and self.lane.economy.have and VariationalStepper.ports_at_hand(self)
 
     cdef double* answers(self) noexcept nogil:
         return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
@@ -204,11 +181,7 @@ cdef class TouchingStepper(VariationalStepper):
                         P[j * x.ports + k] = scaled * vt_inner(t.v_end - t.v, x.rows2 + j * nv + t.v, newton.d + t.v)
         memcpy(newton.r, x.r, nv * sizeof(double))
         memcpy(self.lane.held.h, x.h, count * sizeof(double))
-        x.have_ports[0] = status == OK and x.ports <= x.most_ports
-        if x.have_ports[0]:
-            memcpy(x.owner_kept, x.owner, x.ports * sizeof(int))
-            if x.ports < x.most_ports:
-                x.owner_kept[x.ports] = self.shared.m.nbody
+        self.keep_ports(status == OK)
         return status
 
     cdef void see_ports(self) noexcept nogil:
