@@ -3,6 +3,7 @@
 include "steppers/status.pxi"
 include "math/lu.pxi"
 include "math/rows.pxi"
+include "math/port_rows.pxi"
 include "math/complementarity.pxi"
 include "mechanism/tree_derivatives.pxi"
 include "mechanism/loads.pxi"

@@ -26,7 +26,7 @@ cdef double CONE_TINY = 1e-11
 #: Least descent of |F|^2, as a share
 cdef double CONE_DESCENT = 1e-4
 #: An undamped correction that leaves less than this share of |F|^2 is taken
-cdef double CONE_WELL = 0.1
+cdef double CONE_WELL = 0.5
 #: Its shift, as a share of G's diagonal
 cdef double CONE_PROXIMAL = 1e-7
 #: Planar mechanisms have tangential rows of zeros: this share of the other's size is added
@@ -41,50 +41,72 @@ cdef struct Cones:
     int* dim                # (count,) rows of a contact: 1 or 3; of those that hold also 2
     int* row                # (count,) its first
     int* order              # (n,) pivots
-    double* G               # (n, n)
+    double* G               # (n, n), where it is formed
+    bint formed
+    # G as a product, W2^T P W1 and what yields, or W1 is NULL
+    const TouchRow* W1      # (n,)
+    const TouchRow* W2
+    const double* P         # (ports, ports), rows of `width`
+    int width
+    int first               # the number of the first port
+    int ports
+    int whole               # those of bodies, before those of limits
+    int ports_room
+    double* K               # (ports, ports)
+    double* A
+    double* port            # (ports,)
+    double* answer
+    int* port_order
+    double* diagonal        # (n,) of G
     double* b               # (n,)
     double* mu              # (count,) of those that rub their bound
     double* lead            # (count, 2)
-    double share            # of the rho of F: zeros of F are the same for all
     double* give            # (count,) [1/kg] what a contact that yields adds to G
+    double share            # of the rho of F: zeros of F are the same for all
     double* lam             # (n,) the impulses: the guess, then the solution
     double* w               # (n,) their velocities
     double* F               # (n,)
-    double* J               # (n, n) a generalised Jacobian of F
-    double* H               # (n, n) J^T J and its damping, factored
+    double* by_w            # (n, 3) a generalised derivative of F by w and lam of the same contact
+    double* by_lam
+    double* J               # (n, n) that of F by lam: (by_w) G + (by_lam)
+    double* H               # (n, n) a matrix, factored
     double* JJ              # (n, n) J^T J
     double* g               # (n,) J^T F
     double* kept            # (n,) the best lam so far
     double* trial           # (n,) another lam
     double* trial_w
     double* trial_F
-    double* trial_J
     long corrections        # since it was made
     long sweeps
 
 
-cdef int cones_room(Cones* x, int count, int n) noexcept nogil:
-    # make room for so many contacts and rows; what they held is lost
-    cdef size_t rows, reals
+cdef int cones_room(Cones* x, int count, int n, int ports) noexcept nogil:
+    # make room for so many contacts, rows and ports; what they held is lost
+    cdef size_t rows, reals, most
     cdef double* at
     cdef int* ints
-    if n <= x.room:
+    if n <= x.room and ports <= x.ports_room:
         return OK
-    rows = 2 * n + 24
-    reals = 5 * rows * rows + 13 * rows
-    at = <double*>realloc(x.G, reals * sizeof(double) + 4 * rows * sizeof(int))
+    rows, most = 2 * n + 24, 2 * ports + 12
+    reals = 4 * rows * rows + 20 * rows + 2 * most * most + 2 * most
+    at = <double*>realloc(x.G, reals * sizeof(double) + (4 * rows + most) * sizeof(int))
     if at == NULL:
         return NO_MEMORY
-    x.room, x.share = <int>rows, 1.0
+    x.room, x.ports_room, x.share = <int>rows, <int>most, 1.0
+    ints = <int*>(at + reals)
     x.G = at
-    x.J, x.H, x.JJ, x.trial_J = at + rows * rows, at + 2 * rows * rows, at + 3 * rows * rows, at + 4 * rows * rows
-    at += 5 * rows * rows
+    x.J, x.H, x.JJ = at + rows * rows, at + 2 * rows * rows, at + 3 * rows * rows
+    at += 4 * rows * rows
     x.b, x.lam, x.w, x.F, x.g = at, at + rows, at + 2 * rows, at + 3 * rows, at + 4 * rows
     x.trial, x.trial_w, x.trial_F = at + 5 * rows, at + 6 * rows, at + 7 * rows
     x.kept, x.mu, x.lead = at + 8 * rows, at + 9 * rows, at + 10 * rows
-    x.give = at + 12 * rows
-    ints = <int*>(at + 13 * rows)
-    x.dim, x.row, x.order, x.law = ints, ints + rows, ints + 2 * rows, ints + 3 * rows
+    x.give, x.diagonal = at + 12 * rows, at + 13 * rows
+    x.by_w, x.by_lam = at + 14 * rows, at + 17 * rows
+    at += 20 * rows
+    x.K, x.A = at, at + most * most
+    at += 2 * most * most
+    x.port, x.answer = at, at + most
+    x.dim, x.row, x.order, x.law, x.port_order = ints, ints + rows, ints + 2 * rows, ints + 3 * rows, ints + 4 * rows
     memset(x.law, 0, rows * sizeof(int))
     return OK
 
@@ -99,67 +121,187 @@ cdef double pushes(const Cones* x, const double* lam) noexcept nogil:
     return s
 
 
-cdef double cone_map(const Cones* x, const double* lam, double* w, double* F, double* J) noexcept nogil:
-    # w, F and, unless it is NULL, J at lam; returns the largest |F|
-    cdef int i, k, o, n = x.n
-    cdef double rho, rt, R, z0, z1, size, u0, u1, b0, b1, s, c, most = 0.0
-    cdef const double* G
-    cdef double* J0
-    cdef double* J1
+cdef bint cones_alone(const Cones* x) noexcept nogil:
+    # whether all are contacts
+    cdef int k
+    for k in range(x.count):
+        if x.law[k] != CONE:
+            return False
+    return True
+
+
+# ---- G -------------------------------------------------------------------------------------------------
+
+cdef void cones_formed(Cones* x) noexcept nogil:
+    # G is given
+    cdef int k
+    x.W1, x.formed = NULL, True
+    for k in range(x.n):
+        x.diagonal[k] = x.G[k * (x.n + 1)]
+
+
+cdef void cones_product(Cones* x, const TouchRow* W1, const TouchRow* W2, const double* P, int width, int first,
+                        int ports, int whole) noexcept nogil:
+    # G = W2^T P W1, and what yields
+    cdef int k, o, j
+    cdef double s
+    cdef const TouchRow* A
+    cdef const TouchRow* B
+    x.W1, x.W2, x.P, x.width, x.first, x.ports, x.whole, x.formed = W1, W2, P, width, first, ports, whole, False
+    for k in range(x.n):
+        A, B = &W2[k], &W1[k]
+        s = 0.0
+        if A.a >= 0:
+            s = port_block(A.on_a, A.size, P + A.a * width + B.a, width, B.on_a, B.size)
+        if A.b >= 0:
+            s += port_block(A.on_b, 6, P + A.b * width + B.b, width, B.on_b, 6)
+            if A.a >= 0:
+                s += port_block(A.on_a, A.size, P + A.a * width + B.b, width, B.on_b, 6)
+                s += port_block(A.on_b, 6, P + A.b * width + B.a, width, B.on_a, B.size)
+        x.diagonal[k] = s
+    for k in range(x.count):
+        o = x.row[k]
+        x.diagonal[o] += x.give[k]
+
+
+cdef inline double port_block(const double* a, int rows, const double* P, int width, const double* b, int columns) noexcept nogil:
+    # a^T P b
+    cdef double s = 0.0
+    cdef int i
+    for i in range(rows):
+        s += a[i] * vt_inner(columns, P + i * width, b)
+    return s
+
+
+cdef void cones_form(Cones* x) noexcept nogil:
+    # the numbers of G, where they are a product
+    cdef const TouchRow* W
+    cdef int k, j, i, n = x.n
+    if x.formed:
+        return
+    x.formed = True
     for k in range(n):
-        w[k] = x.b[k] + vt_inner(n, x.G + k * n, lam)
+        W = &x.W2[k]
+        memset(x.port, 0, x.ports * sizeof(double))
+        if W.a >= 0:
+            for i in range(W.size):
+                vt_add_row(x.ports, W.on_a[i], x.P + (W.a + i) * x.width + x.first, x.port)
+        if W.b >= 0:
+            for i in range(6):
+                vt_add_row(x.ports, W.on_b[i], x.P + (W.b + i) * x.width + x.first, x.port)
+        for j in range(n):
+            x.G[k * n + j] = along_row(&x.W1[j], x.port - x.first)
+    for k in range(x.count):
+        x.G[x.row[k] * (n + 1)] += x.give[k]
+
+
+cdef void cone_velocities(Cones* x, const double* lam, double* w) noexcept nogil:
+    # w = G lam + b
+    cdef int k, n = x.n
+    if x.W1 == NULL:
+        for k in range(n):
+            w[k] = x.b[k] + vt_inner(n, x.G + k * n, lam)
+        return
+    memset(x.port, 0, x.ports * sizeof(double))
+    for k in range(n):
+        add_touch_row(&x.W1[k], lam[k], x.port - x.first)
+    for k in range(x.ports):
+        x.answer[k] = vt_inner(x.ports, x.P + (x.first + k) * x.width + x.first, x.port)
+    for k in range(n):
+        w[k] = x.b[k] + along_row(&x.W2[k], x.answer - x.first)
+    for k in range(x.count):
+        w[x.row[k]] += x.give[k] * lam[x.row[k]]
+
+
+# ---- the natural map -----------------------------------------------------------------------------------
+
+cdef double cone_map(Cones* x, const double* lam, double* w, double* F, bint derive) noexcept nogil:
+    # w and F at lam, and F's derivatives if asked for; returns the largest |F|
+    cone_velocities(x, lam, w)
+    return cone_judge(x, lam, w, F, derive)
+
+
+cdef double cone_judge(Cones* x, const double* lam, const double* w, double* F, bint derive) noexcept nogil:
+    # the same, of velocities at hand
+    cdef int i, j, o
+    cdef double most = 0.0
     for i in range(x.count):
         o = x.row[i]
-        G = x.G + o * n
-        rho = x.share * G[o]
         if x.law[i] != CONE:
-            most = vt_max_nan(most, row_map(x.law[i], x.dim[i], n, o, G, rho, x.mu[i], x.lead[2 * i], lam, w, F, J))
+            row_law(x.law[i], x.dim[i], x.share * x.diagonal[o], x.mu[i], x.lead[2 * i], lam + o, w + o, F + o,
+                    x.by_w + 3 * o if derive else NULL, x.by_lam + 3 * o if derive else NULL)
+            for j in range(x.dim[i]):
+                most = vt_max_nan(most, fabs(F[o + j]))
             continue
-        # min(w_n, rho lam_n)
-        F[o] = min(w[o], rho * lam[o])
-        if J != NULL:
-            if w[o] < rho * lam[o]:
-                memcpy(J + o * n, G, n * sizeof(double))
-            else:
-                memset(J + o * n, 0, n * sizeof(double))
-                J[o * n + o] = rho
+        cone_law(x, i, lam + o, w + o, F + o, x.by_w + 3 * o if derive else NULL, x.by_lam + 3 * o if derive else NULL)
         most = vt_max_nan(most, fabs(F[o]))
-        if x.dim[i] == 1:
-            continue
-        # rt beta - (z brought into the disk of radius R = rt mu lam_n), z = rt beta - w_t
-        rt = x.share * 0.5 * (x.G[(o + 1) * n + o + 1] + x.G[(o + 2) * n + o + 2])
-        b0, b1 = rt * (lam[o + 1] - x.lead[2 * i] * lam[o]), rt * (lam[o + 2] - x.lead[2 * i + 1] * lam[o])
-        z0, z1 = b0 - w[o + 1], b1 - w[o + 2]
-        R = rt * x.mu[i] * max(lam[o], 0.0)
-        size = vt_sqrt(z0 * z0 + z1 * z1)
-        if size <= R:
-            F[o + 1], F[o + 2] = w[o + 1], w[o + 2]
-            if J != NULL:
-                memcpy(J + (o + 1) * n, G + n, 2 * n * sizeof(double))
-        else:
-            u0, u1 = z0 / size, z1 / size
-            F[o + 1], F[o + 2] = b0 - R * u0, b1 - R * u1
-            if J != NULL:
-                # B - (R/|z|)(1 - u u^T)(B - G_t) - rt mu u e_n^T,  B = rt dbeta/dlam
-                J0, J1 = J + (o + 1) * n, J + (o + 2) * n
-                s = R / size
-                for k in range(n):
-                    b0, b1 = 0.0, 0.0
-                    if k == o:
-                        b0, b1 = -rt * x.lead[2 * i], -rt * x.lead[2 * i + 1]
-                    elif k == o + 1:
-                        b0 = rt
-                    elif k == o + 2:
-                        b1 = rt
-                    z0, z1 = b0 - G[n + k], b1 - G[2 * n + k]
-                    c = u0 * z0 + u1 * z1
-                    J0[k] = b0 - s * (z0 - c * u0)
-                    J1[k] = b1 - s * (z1 - c * u1)
-                if lam[o] > 0.0:
-                    J0[o] -= rt * x.mu[i] * u0
-                    J1[o] -= rt * x.mu[i] * u1
-        most = vt_max_nan(most, vt_max_nan(fabs(F[o + 1]), fabs(F[o + 2])))
+        if x.dim[i] == 3:
+            most = vt_max_nan(most, vt_max_nan(fabs(F[o + 1]), fabs(F[o + 2])))
     return most
+
+
+cdef inline void cone_law(const Cones* x, int i, const double* lam, const double* w, double* F, double* S,
+                          double* L) noexcept nogil:
+    # F of one contact and, unless they are NULL, its derivatives S by w and L by lam, (3, 3); of one row the first entries
+    cdef int o = x.row[i]
+    cdef double rho = x.share * x.diagonal[o], rt, R, z0, z1, size, u0, u1, b0, b1, s, p
+    if S != NULL:
+        memset(S, 0, 3 * x.dim[i] * sizeof(double))
+        memset(L, 0, 3 * x.dim[i] * sizeof(double))
+    # min(w_n, rho lam_n)
+    if w[0] < rho * lam[0]:
+        F[0] = w[0]
+        if S != NULL:
+            S[0] = 1.0
+    else:
+        F[0] = rho * lam[0]
+        if S != NULL:
+            L[0] = rho
+    if x.dim[i] == 1:
+        return
+    # rt beta - (z brought into the disk of radius R = rt mu lam_n), z = rt beta - w_t
+    rt = x.share * 0.5 * (x.diagonal[o + 1] + x.diagonal[o + 2])
+    b0, b1 = rt * (lam[1] - x.lead[2 * i] * lam[0]), rt * (lam[2] - x.lead[2 * i + 1] * lam[0])
+    z0, z1 = b0 - w[1], b1 - w[2]
+    R = rt * x.mu[i] * max(lam[0], 0.0)
+    size = vt_sqrt(z0 * z0 + z1 * z1)
+    if size <= R:
+        F[1], F[2] = w[1], w[2]
+        if S != NULL:
+            S[4] = S[8] = 1.0
+        return
+    u0, u1 = z0 / size, z1 / size
+    F[1], F[2] = b0 - R * u0, b1 - R * u1
+    if S == NULL:
+        return
+    # B - (R/|z|)(1 - u u^T)(B - dw_t) - rt mu u e_n^T,  B = rt dbeta/dlam
+    s = R / size
+    S[4], S[5] = s * (1.0 - u0 * u0), -s * u0 * u1
+    S[7], S[8] = S[5], s * (1.0 - u1 * u1)
+    L[4], L[5] = rt * (1.0 - S[4]), -rt * S[5]
+    L[7], L[8] = L[5], rt * (1.0 - S[8])
+    L[3] = -L[4] * x.lead[2 * i] - L[5] * x.lead[2 * i + 1]
+    L[6] = -L[7] * x.lead[2 * i] - L[8] * x.lead[2 * i + 1]
+    if lam[0] > 0.0:
+        L[3] -= rt * x.mu[i] * u0
+        L[6] -= rt * x.mu[i] * u1
+
+
+cdef void cone_slope(Cones* x) noexcept nogil:
+    # J = (by_w) G + (by_lam)
+    cdef int i, j, k, o, n = x.n
+    cdef double* J
+    cones_form(x)
+    for i in range(x.count):
+        o = x.row[i]
+        for j in range(x.dim[i]):
+            J = x.J + (o + j) * n
+            memset(J, 0, n * sizeof(double))
+            for k in range(x.dim[i]):
+                if x.by_w[3 * (o + j) + k] != 0.0:
+                    vt_add_row(n, x.by_w[3 * (o + j) + k], x.G + (o + k) * n, J)
+            for k in range(x.dim[i]):
+                J[o + k] += x.by_lam[3 * (o + j) + k]
 
 
 cdef bint cholesky(double* A, int n) noexcept nogil:
@@ -211,19 +353,25 @@ cdef void normal_equations(Cones* x, double* most) noexcept nogil:
 cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
     # an undamped correction, (J + shift diag G) d = F; whether it takes |F|^2 down well. The shift is proximal: zeros stay,
     # and of impulses that are not unique those near the guess are taken
-    cdef int i, n = x.n
+    cdef int i, k, n = x.n
     cdef double other
-    memcpy(x.H, x.J, n * n * sizeof(double))
-    for i in range(n):
-        x.H[i * n + i] += CONE_PROXIMAL * x.G[i * n + i]
-    shift_held(x)
-    if lu_factor(x.H, n, x.order) != OK:
-        return False
-    memcpy(x.trial, x.F, n * sizeof(double))
-    lu_solve(x.H, n, x.order, x.trial)
+    if x.W1 != NULL and 2 * x.ports <= 3 * n and cones_alone(x):
+        if not cone_through_ports(x):
+            return False
+    else:
+        cone_slope(x)
+        memcpy(x.H, x.J, n * n * sizeof(double))
+        for i in range(x.count):
+            for k in range(x.dim[i]):
+                x.H[(x.row[i] + k) * (n + 1)] += proximal(x, x.row[i], k)
+        shift_held(x)
+        if lu_factor(x.H, n, x.order) != OK:
+            return False
+        memcpy(x.trial, x.F, n * sizeof(double))
+        lu_solve(x.H, n, x.order, x.trial)
     for i in range(n):
         x.trial[i] = x.lam[i] - x.trial[i]
-    cone_map(x, x.trial, x.trial_w, x.trial_F, x.trial_J)
+    cone_map(x, x.trial, x.trial_w, x.trial_F, False)
     other = inner(x.trial_F, x.trial_F, n)
     if other < CONE_WELL * square[0]:
         square[0] = other
@@ -238,17 +386,130 @@ cdef void shift_held(Cones* x) noexcept nogil:
     for i in range(x.count):
         if x.law[i] == HOLD:
             for k in range(x.row[i], x.row[i] + x.dim[i]):
-                least = max(least, LEAST_HELD * x.G[k * n + k])
+                least = max(least, LEAST_HELD * x.diagonal[k])
     for i in range(x.count):
         if x.law[i] == HOLD:
             for k in range(x.row[i], x.row[i] + x.dim[i]):
-                x.H[k * n + k] += CONE_PROXIMAL * max(least - x.G[k * n + k], 0.0)
+                x.H[k * (n + 1)] += CONE_PROXIMAL * max(least - x.diagonal[k], 0.0)
+
+
+cdef inline double proximal(const Cones* x, int o, int j) noexcept nogil:
+    # the shift of a row; of planar mechanisms some rows are zeros
+    return CONE_PROXIMAL * (x.diagonal[o + j] if x.diagonal[o + j] > 0.0 else x.diagonal[o])
+
+
+cdef bint cone_block(const Cones* x, int i, double* D) noexcept nogil:
+    # D^-1 of one contact: by_lam, what yields and the shift. Its first row has one entry
+    cdef int o = x.row[i], j
+    cdef const double* L = x.by_lam + 3 * o
+    cdef double first, a, b, c, d, det, p, q
+    first = L[0] + x.by_w[3 * o] * x.give[i] + proximal(x, o, 0)
+    if not first > 0.0:
+        return False
+    D[0] = 1.0 / first
+    if x.dim[i] == 1:
+        return True
+    a, b, c, d = L[4] + proximal(x, o, 1), L[5], L[7], L[8] + proximal(x, o, 2)
+    p, q = L[3] + x.by_w[3 * o + 3] * x.give[i], L[6] + x.by_w[3 * o + 6] * x.give[i]
+    det = a * d - b * c
+    if not det > 0.0:
+        return False
+    D[1] = D[2] = 0.0
+    D[4], D[5], D[7], D[8] = d / det, -b / det, -c / det, a / det
+    D[3], D[6] = -(D[4] * p + D[5] * q) * D[0], -(D[7] * p + D[8] * q) * D[0]
+    return True
+
+
+cdef inline void six_columns(const double* a, const double* B, int width, double* to) noexcept nogil:
+    # a^T B of six rows and columns
+    cdef int k
+    for k in range(6):
+        to[k] = ((a[0] * B[k] + a[1] * B[width + k]) + (a[2] * B[2 * width + k] + a[3] * B[3 * width + k])
+                 + (a[4] * B[4 * width + k] + a[5] * B[5 * width + k]))
+
+
+cdef bint cone_through_ports(Cones* x) noexcept nogil:
+    # trial = (D + S W2^T P W1)^-1 F, D = L and what yields and the shift, block by block:
+    #     K = W1 D^-1 S W2^T,   (1 + P K) y = P W1 D^-1 F,   trial = D^-1 (F - S W2^T y)
+    cdef int i, j, k, l, o, dim, m = x.ports
+    cdef double D[9]
+    cdef double T[9]
+    cdef double v[3]
+    cdef double* S
+    cdef double* e = x.trial_w
+    cdef double* A = x.A
+    cdef const double* P
+    cdef const TouchRow* W
+    cdef bint apart = True
+    cdef double* K = x.K
+    memset(K, 0, m * m * sizeof(double))
+    memset(x.port, 0, m * sizeof(double))
+    for i in range(x.count):
+        o, dim = x.row[i], x.dim[i]
+        S = x.by_w + 3 * o
+        if not cone_block(x, i, D):
+            return False
+        # T = D^-1 S
+        for j in range(dim):
+            e[o + j] = 0.0
+            for k in range(dim):
+                e[o + j] += D[3 * j + k] * x.F[o + k]
+                T[3 * j + k] = 0.0
+                for l in range(dim):
+                    T[3 * j + k] += D[3 * j + l] * S[3 * l + k]
+            add_touch_row(&x.W1[o + j], e[o + j], x.port - x.first)
+        W = &x.W1[o]
+        if dim == 3 and W.b < 0:
+            add_blocks(W, T, &x.W2[o], K + (W.a - x.first) * (m + 1), m)
+            continue
+        apart = apart and W.b < 0
+        for j in range(dim):
+            for k in range(dim):
+                if T[3 * j + k] != 0.0:
+                    add_outer(&x.W1[o + j], T[3 * j + k], &x.W2[o + k], K, x.first, m)
+    # A = 1 + P K, answer = P (port)
+    # K has blocks of bodies, or of a limit, where no bodies touch each other
+    for i in range(m):
+        P = x.P + (x.first + i) * x.width + x.first
+        k = 0
+        if apart:
+            while k < x.whole:
+                six_columns(P + k, K + k * (m + 1), m, A + i * m + k)
+                k += 6
+            while k < m:
+                A[i * m + k] = P[k] * K[k * (m + 1)]
+                k += 1
+        else:
+            memset(A + i * m, 0, m * sizeof(double))
+            for k in range(m):
+                vt_add_row(m, P[k], K + k * m, A + i * m)
+        A[i * m + i] += 1.0
+        x.answer[i] = vt_inner(m, P, x.port)
+    if lu_factor(A, m, x.port_order) != OK:
+        return False
+    lu_solve(A, m, x.port_order, x.answer)
+    for i in range(x.count):
+        o, dim = x.row[i], x.dim[i]
+        S = x.by_w + 3 * o
+        for j in range(dim):
+            v[j] = along_row(&x.W2[o + j], x.answer - x.first)
+        cone_block(x, i, D)
+        for j in range(dim):
+            T[j] = x.F[o + j]
+            for k in range(dim):
+                T[j] -= S[3 * j + k] * v[k]
+        for j in range(dim):
+            x.trial[o + j] = 0.0
+            for k in range(dim):
+                x.trial[o + j] += D[3 * j + k] * T[k]
+    return True
 
 
 cdef bint cone_correct(Cones* x, double* nu, double* square) noexcept nogil:
     # a damped correction that takes |F|^2 down, and another damping; whether there is one
     cdef int i, k, n = x.n
     cdef double most, other
+    cone_slope(x)
     normal_equations(x, &most)
     for k in range(CONE_TRIALS):
         memcpy(x.H, x.JJ, n * n * sizeof(double))
@@ -259,7 +520,7 @@ cdef bint cone_correct(Cones* x, double* nu, double* square) noexcept nogil:
             cholesky_solve(x.H, n, x.trial)
             for i in range(n):
                 x.trial[i] = x.lam[i] - x.trial[i]
-            cone_map(x, x.trial, x.trial_w, x.trial_F, x.trial_J)
+            cone_map(x, x.trial, x.trial_w, x.trial_F, False)
             other = inner(x.trial_F, x.trial_F, n)
             if other < square[0] * (1.0 - CONE_DESCENT):
                 nu[0] = max(nu[0] / (30.0 if other < 0.25 * square[0] else 3.0), 1e-14)
@@ -274,7 +535,7 @@ cdef void cone_take(Cones* x) noexcept nogil:
     x.lam, x.trial = x.trial, x.lam
     x.w, x.trial_w = x.trial_w, x.w
     x.F, x.trial_F = x.trial_F, x.F
-    x.J, x.trial_J = x.trial_J, x.J
+    cone_judge(x, x.lam, x.w, x.F, True)
 
 
 cdef double cone_solve(Cones* x, double goal) noexcept nogil:
@@ -304,7 +565,7 @@ cdef double cone_solve(Cones* x, double goal) noexcept nogil:
             if e <= goal:
                 break
     memcpy(x.lam, x.kept, x.n * sizeof(double))
-    return cone_map(x, x.lam, x.w, x.F, NULL)
+    return cone_map(x, x.lam, x.w, x.F, False)
 
 
 cdef double cone_creep(Cones* x, double goal) noexcept nogil:
@@ -314,10 +575,10 @@ cdef double cone_creep(Cones* x, double goal) noexcept nogil:
     cdef double size = 0.0, creep, e = INFINITY
     for i in range(x.count):
         for j in range(x.dim[i]):
-            size = max(size, x.G[x.row[i] * (x.n + 1)] * fabs(x.lam[x.row[i] + j]))
+            size = max(size, x.diagonal[x.row[i]] * fabs(x.lam[x.row[i] + j]))
     if not size > 0.0:
         return e
-    cone_map(x, x.lam, x.w, x.F, NULL)
+    cone_map(x, x.lam, x.w, x.F, False)
     creep = largest(x.F, x.n) / size
     for k in range(6):
         if CONE_CREEP[k] * creep < 0.1:
@@ -334,11 +595,12 @@ cdef double cone_stride(Cones* x, double share, double goal) noexcept nogil:
     cdef int at, k, i, n = x.n
     cdef double e, other, square, length
     for at in range(CONE_STRIDES + 1):
-        e = cone_map(x, x.lam, x.w, x.F, NULL)
+        e = cone_map(x, x.lam, x.w, x.F, False)
         if e <= goal or not isfinite(e) or at == CONE_STRIDES:
             break
         x.share = share
-        cone_map(x, x.lam, x.w, x.F, x.J)
+        cone_map(x, x.lam, x.w, x.F, True)
+        cone_slope(x)
         square = 0.0
         for i in range(n):
             # g: the rows' sizes
@@ -356,7 +618,7 @@ cdef double cone_stride(Cones* x, double share, double goal) noexcept nogil:
             for k in range(CONE_HALVES):
                 for i in range(n):
                     x.trial[i] = x.lam[i] - length * x.JJ[i]
-                cone_map(x, x.trial, x.trial_w, x.trial_F, NULL)
+                cone_map(x, x.trial, x.trial_w, x.trial_F, False)
                 other = 0.0
                 for i in range(n):
                     other += (x.g[i] * x.trial_F[i]) * (x.g[i] * x.trial_F[i])
@@ -374,7 +636,7 @@ cdef double cone_stride(Cones* x, double share, double goal) noexcept nogil:
 cdef double cone_descend(Cones* x, double goal) noexcept nogil:
     # damped corrections
     cdef int k
-    cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, x.J), square = inner(x.F, x.F, x.n), behind = INFINITY
+    cdef double nu = 1e-10, e = cone_map(x, x.lam, x.w, x.F, True), square = inner(x.F, x.F, x.n), behind = INFINITY
     for k in range(CONE_PASSES):
         if k % CONE_PATIENCE == 0:
             if square > 0.5 * behind:
@@ -394,11 +656,12 @@ cdef double cone_sweep(Cones* x, double goal) noexcept nogil:
     # each contact solved exactly in turn, the others held
     cdef int sweep, i
     cdef double found = INFINITY
+    cones_form(x)
     for sweep in range(CONE_SWEEPS):
         x.sweeps += 1
         for i in range(x.count):
             cone_alone(x, i, x.lam)
-        found = cone_map(x, x.lam, x.w, x.F, NULL)
+        found = cone_map(x, x.lam, x.w, x.F, False)
         if found <= goal:
             break
     return found
@@ -476,7 +739,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
     require_size(len(b), n, "entries of b")
     require_size(len(lam), n, "impulses")
     require_size(len(mu), count, "coefficients of friction")
-    if cones_room(&x, count, n) != OK:
+    if cones_room(&x, count, n, 0) != OK:
         raise MemoryError
     try:
         x.count, x.n, x.share = count, n, 1.0
@@ -489,6 +752,7 @@ def solve_cones(dim, G, b, mu, lead, lam, double goal, law=None):
             x.b[k], x.lam[k] = b[k], lam[k]
         if n:
             memcpy(x.G, &given[0, 0], n * n * sizeof(double))
+        cones_formed(&x)
         residual = cone_solve(&x, goal)
         return (np.array([x.lam[k] for k in range(n)]), np.array([x.w[k] for k in range(n)]), residual,
                 x.corrections, x.sweeps)

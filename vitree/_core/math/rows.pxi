@@ -14,30 +14,30 @@ cdef enum:
 cdef double LEAST_HELD = 1e-6
 
 
-cdef double row_map(int law, int dim, int n, int o, const double* G, double rho, double bound, double lead,
-                    const double* lam, const double* w, double* F, double* J) noexcept nogil:
-    # F and, unless it is NULL, J of the rows from o on; G begins with their first; returns the largest |F|
+cdef inline void row_law(int law, int dim, double rho, double bound, double lead, const double* lam, const double* w,
+                         double* F, double* S, double* L) noexcept nogil:
+    # F and, unless they are NULL, its derivatives S by w and L by lam, (3, 3) with the first dim rows
     cdef int j
-    cdef double beta, most = 0.0
+    cdef double beta
+    if S != NULL:
+        memset(S, 0, 3 * dim * sizeof(double))
+        memset(L, 0, 3 * dim * sizeof(double))
     if law == HOLD:
         for j in range(dim):
-            F[o + j] = w[o + j]
-            most = vt_max_nan(most, fabs(F[o + j]))
-        if J != NULL:
-            memcpy(J + o * n, G, dim * n * sizeof(double))
-        return most
-    beta = rho * (lam[o] - lead)
+            F[j] = w[j]
+            if S != NULL:
+                S[4 * j] = 1.0
+        return
+    beta = rho * (lam[0] - lead)
     bound *= rho
-    if fabs(beta - w[o]) <= bound:
-        F[o] = w[o]
-        if J != NULL:
-            memcpy(J + o * n, G, n * sizeof(double))
+    if fabs(beta - w[0]) <= bound:
+        F[0] = w[0]
+        if S != NULL:
+            S[0] = 1.0
     else:
-        F[o] = beta - (bound if beta > w[o] else -bound)
-        if J != NULL:
-            memset(J + o * n, 0, n * sizeof(double))
-            J[o * n + o] = rho
-    return fabs(F[o])
+        F[0] = beta - (bound if beta > w[0] else -bound)
+        if S != NULL:
+            L[0] = rho
 
 
 cdef void row_alone(int law, int dim, int n, int o, const double* G, const double* b, double bound, double lead,

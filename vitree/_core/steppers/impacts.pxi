@@ -65,7 +65,7 @@ cdef class ImpactStepper(PortStepper):
         memset(x.way, 0, 3 * self.ntouch * sizeof(double))
         status = self.gather()
         if status == OK:
-            status = cones_room(z, y.count, y.n)
+            status = cones_room(z, y.count, y.n, 0)
         if status != OK:
             return status
         self.answer_at_rest(q)
@@ -113,6 +113,7 @@ cdef class ImpactStepper(PortStepper):
                 for l in range(y.count):
                     for j in range(z.dim[l]):
                         z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[(y.row[k] + i) * y.n + y.row[l] + j]
+        cones_formed(z)
 
     cdef void take_owed(self) noexcept nogil:
         # the impulses of that problem
@@ -206,7 +207,7 @@ cdef class ImpactStepper(PortStepper):
             x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
         status = self.gather()
         if status == OK:
-            status = cones_room(&x.hit, y.count, y.n)
+            status = cones_room(&x.hit, y.count, y.n, 0)
         for c in range(self.ntouch):
             x.within[c] = x.bad[c]
         if status != OK:
@@ -284,6 +285,7 @@ cdef class ImpactStepper(PortStepper):
                     for j in range(z.dim[l]):
                         b = y.row[chosen[l]] + j
                         z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[a * y.n + b]
+        cones_formed(z)
 
     cdef void answer_at_rest(self, const double* q) noexcept nogil:
         # M^-1 of each port, the constraints held, and G = W1^T (rows response) W1
@@ -299,4 +301,6 @@ cdef class ImpactStepper(PortStepper):
         for k in range(x.ports):
             for j in range(x.ports):
                 P[k * x.ports + j] = vt_inner(nv, x.rows + k * nv, x.response + j * nv)
-        self.cone_matrix(P, x.W1)
+        memset(x.cones.give, 0, x.count * sizeof(double))
+        cones_product(&x.cones, x.W1, x.W1, P, x.ports, 0, x.ports, x.whole)
+        cones_form(&x.cones)

@@ -161,7 +161,7 @@ cdef class PortStepper(ModelStepper):
                 self.keep_standing(k)
                 continue
             # those that are open keep a rest of a guess
-            if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.G[o * (x.cones.n + 1)] * x.cones.lam[o]):
+            if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]):
                 continue
             x.active[c], x.hold[c] = True, x.target[c]
             told = x.told + TOLD * c
@@ -313,7 +313,7 @@ cdef class PortStepper(ModelStepper):
                 n += self.touch[c].dim
                 k += 1
         x.count = k
-        status = cones_room(y, k, n)
+        status = cones_room(y, k, n, min(12 * k, 6 * self.shared.m.nbody + k))
         if status == OK:
             status = rows_room(x, n)
         if status != OK:
@@ -379,6 +379,7 @@ cdef class PortStepper(ModelStepper):
                 for k in range(6):
                     x.owner[ports + k] = i
                 ports += 6
+        x.whole = ports
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             if on_coordinate(e):
@@ -507,37 +508,12 @@ cdef class PortStepper(ModelStepper):
         cdef const vt_contact* e
         cdef double h = self.lane.now.h
         cdef int k
-        self.cone_matrix(P, W2)
         for k in range(x.count):
             e = &self.touch[x.member[k]]
             x.cones.give[k] = 0.0
             if e.stiffness != INFINITY:
                 x.cones.give[k] = 1.0 / (h * (h * e.stiffness + e.damping))
-                x.cones.G[x.cones.row[k] * (x.cones.n + 1)] += x.cones.give[k]
-
-    cdef void cone_matrix(self, const double* P, const TouchRow* W2) noexcept nogil:
-        # G = W2^T P W1
-        cdef Touching* x = &self.own_touch
-        cdef const TouchRow* W
-        cdef double* G
-        cdef int k, j, i, n = x.cones.n, width = x.ports
-        for k in range(n):
-            W, G = &W2[k], x.cones.G + k * n
-            if W.a < 0 or W.size != 6:
-                memset(x.T, 0, width * sizeof(double))
-                if W.a >= 0:
-                    vt_add_row(width, W.on_a[0], P + W.a * width, x.T)
-            else:
-                six_rows(W.on_a, P + W.a * width, width, x.T)
-            if W.b >= 0:
-                for j in range(6):
-                    vt_add_row(width, W.on_b[j], P + (W.b + j) * width, x.T)
-            for j in range(n):
-                W = &x.W1[j]
-                if W.size == 6 and W.a >= 0 and W.b < 0:
-                    G[j] = six(W.on_a, x.T + W.a)
-                else:
-                    G[j] = along_row(W, x.T)
+        cones_product(&x.cones, x.W1, W2, P, x.ports, 0, x.ports, x.whole)
 
     # ---- velocities over the step ------------------------------------------------------------------------
 
@@ -613,10 +589,15 @@ cdef class PortStepper(ModelStepper):
         cdef Cones* y = &x.cones
         cdef int k
         for k in range(y.n):
-            y.b[k] = x.w[k] - vt_inner(y.n, y.G + k * y.n, y.lam)
+            y.b[k] = 0.0
+        cone_velocities(y, y.lam, y.w)
+        for k in range(y.n):
+            y.b[k] = x.w[k] - y.w[k]
+            y.w[k] = x.w[k]
         for k in range(y.count):
             y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
-        return cone_map(y, y.lam, y.w, y.F, NULL)
+            y.w[y.row[k]] += y.give[k] * y.lam[y.row[k]]
+        return cone_judge(y, y.lam, y.w, y.F, False)
 
     # ---- what is told of a step that was not solved ------------------------------------------------------
 

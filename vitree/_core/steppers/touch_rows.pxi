@@ -14,14 +14,6 @@ cdef enum:                  # whether a contact is in the solve
     REBOUNDS = 2            # it will bounce at the next node
 
 
-cdef struct TouchRow:       # an impulse in the ports of its bodies: wrenches about their origins, or a force on a coordinate
-    int a                   # the first row of a port, or -1
-    int b
-    int size                # rows of a port: 6, or 1
-    double on_a[6]          # (torque, force)
-    double on_b[6]
-
-
 cdef struct TouchSpan:      # contacts one after the other that are as far away as a ball about them, or farther
     int first
     int end
@@ -76,12 +68,15 @@ cdef struct Touching:
     # ports: of each body that is touched six unit wrenches, of each limited coordinate a unit force
     int* port_of_body       # (nbody,) its first row, or -1
     int ports               # rows
+    int whole               # those of bodies
     int ports_room
     double* rows            # (ports, nv) node 1
     double* rows2           # (ports, nv) node 2
     double* response        # (ports, nv) what M answers
     int* owner              # (ports,) bodies, or -1 - contact of limits
-    double* P_room          # (ports, ports) for more ports than are kept
+    double* answers         # (most_ports, nv) what the operator of P answers to each port
+    double* P_room          # (ports, ports) and (ports, nv) for more ports than are kept
+    double* answers_room
     int most_ports          # for which P is kept
     double* u               # (ports,) the impulses as wrenches in the ports
     int fresh               # nothing was tried in this step
@@ -90,6 +85,7 @@ cdef struct Touching:
     TouchRow* W1            # (rows of the cones,)
     TouchRow* W2
     double* T               # (ports,)
+    double* change          # (ports,) of u, less
     int rows_room
     double* r               # (nv,) the residual, kept while ports are answered
     double* h               # (count,) and what the constraints lack
@@ -112,6 +108,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.have_ports = memory.kept_ints(1, 0, 1)
     x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
     x.P = memory.kept_reals(x.most_ports * x.most_ports)
+    x.answers = memory.kept_reals(x.most_ports * m.nv)
     x.owner_past = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
     guess_make(&x.past, memory, x.most_ports)
     x.at1, x.at2 = memory.scratch_reals(m.nq), memory.scratch_reals(m.nq)
@@ -146,16 +143,17 @@ cdef int ports_room(Touching* x, int ports, int nv) noexcept nogil:
     cdef double* at
     if ports <= x.ports_room:
         return OK
-    reals = 3 * n * nv + n * n + 3 * n
+    reals = 4 * n * nv + n * n + 4 * n
     at = <double*>realloc(x.rows, reals * sizeof(double))
     if at == NULL:
         return NO_MEMORY
     x.ports_room = <int>n
     x.rows, x.rows2, x.response = at, at + n * nv, at + 2 * n * nv
-    at += 3 * n * nv
+    x.answers_room = at + 3 * n * nv
+    at += 4 * n * nv
     x.P_room = at
     at += n * n
-    x.u, x.T, x.owner = at, at + n, <int*>(at + 2 * n)
+    x.u, x.T, x.change, x.owner = at, at + n, at + 2 * n, <int*>(at + 3 * n)
     return OK
 
 
@@ -171,36 +169,6 @@ cdef int rows_room(Touching* x, int rows) noexcept nogil:
     x.W1, x.W2, x.w = at, at + n, <double*>(at + 2 * n)
     x.total = x.w + n
     return OK
-
-
-cdef inline double along_row(const TouchRow* W, const double* x) noexcept nogil:
-    # W^T x of a vector over the ports
-    cdef double s = 0.0
-    if W.a >= 0:
-        s = vt_inner(W.size, W.on_a, x + W.a)
-    if W.b >= 0:
-        s += vt_inner(6, W.on_b, x + W.b)
-    return s
-
-
-cdef inline void add_touch_row(const TouchRow* W, double size, double* x) noexcept nogil:
-    # x += size W
-    if W.a >= 0:
-        vt_add_row(W.size, size, W.on_a, x + W.a)
-    if W.b >= 0:
-        vt_add_row(6, size, W.on_b, x + W.b)
-
-
-cdef inline double six(const double* a, const double* b) noexcept nogil:
-    return (a[0] * b[0] + a[1] * b[1]) + (a[2] * b[2] + a[3] * b[3]) + (a[4] * b[4] + a[5] * b[5])
-
-
-cdef inline void six_rows(const double* a, const double* B, int width, double* to) noexcept nogil:
-    # a^T B of six rows
-    cdef int k
-    for k in range(width):
-        to[k] = ((a[0] * B[k] + a[1] * B[width + k]) + (a[2] * B[2 * width + k] + a[3] * B[3 * width + k])
-                 + (a[4] * B[4 * width + k] + a[5] * B[5 * width + k]))
 
 
 cdef inline void put_wrench(double* to, Vec3 arm, Vec3 f, Vec3 couple) noexcept nogil:

@@ -166,6 +166,10 @@ cdef class TouchingStepper(VariationalStepper):
     cdef double* P(self) noexcept nogil:
         return self.own_touch.P if self.own_touch.ports <= self.own_touch.most_ports else self.own_touch.P_room
 
+    cdef double* answers(self) noexcept nogil:
+        return (self.own_touch.answers if self.own_touch.ports <= self.own_touch.most_ports
+                else self.own_touch.answers_room)
+
     cdef int answer_ports(self) noexcept nogil:
         # P = -(rows at node 2) (-dr/dy)^-1 (rows at node 1)^T/h: what the step's operator answers, the constraints held
         cdef Touching* x = &self.own_touch
@@ -182,10 +186,9 @@ cdef class TouchingStepper(VariationalStepper):
             status = self.direction()
             if status != OK:
                 break
+            memcpy(self.answers() + k * nv, newton.d, nv * sizeof(double))
             for j in range(x.ports):
                 P[j * x.ports + k] = scaled * vt_inner(nv, x.rows2 + j * nv, newton.d)
-            if self.rolls:
-                memcpy(x.response + k * nv, newton.d, nv * sizeof(double))
         memcpy(newton.r, x.r, nv * sizeof(double))
         memcpy(self.lane.held.h, x.h, count * sizeof(double))
         x.have_ports[0] = status == OK and x.ports <= x.most_ports
@@ -199,11 +202,12 @@ cdef class TouchingStepper(VariationalStepper):
         # P of the rows at the trial: where some depend on each other, those of G must do so as well
         cdef Touching* x = &self.own_touch
         cdef double* P = self.P()
+        cdef double* answers = self.answers()
         cdef double scaled = -1.0 / self.lane.now.h
         cdef int k, j
         for k in range(x.ports):
             for j in range(x.ports):
-                P[j * x.ports + k] = scaled * vt_inner(self.nv, x.rows2 + j * self.nv, x.response + k * self.nv)
+                P[j * x.ports + k] = scaled * vt_inner(self.nv, x.rows2 + j * self.nv, answers + k * self.nv)
 
     cdef void place_rows2(self) noexcept nogil:
         # the rows at node 2, by increments
@@ -252,8 +256,9 @@ cdef class TouchingStepper(VariationalStepper):
             p.error = self.lane.now.error = e
             self.reach_node(self.lane.newton.y, self.lane.state.q2)
             self.measure_touches()
-            self.place_rows2()
             found = INFINITY
+            if k == 0 or not have:
+                self.place_rows2()
             if have:
                 if k == 0:
                     self.couple_contacts(self.P(), x.W2)
@@ -265,6 +270,8 @@ cdef class TouchingStepper(VariationalStepper):
                     if e <= p.goal and found <= goal:
                         x.passes += k
                         return OK if p.sound and self.turns_little() else WRONG_BRANCH
+            if k > 0 and have:
+                self.place_rows2()
             if not have or not ((e <= p.goal or e < TOUCH_CONTRACTION * before)
                                 and (found <= goal or found < TOUCH_CONTRACTION * found_before)):
                 # an operator of a step behind is tried first
@@ -329,6 +336,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Cones* y = &x.cones
         cdef Newton* newton = &self.lane.newton
         cdef Pass* p = newton.now
+        cdef double* before = x.change
         cdef double inverse = 1.0 / self.lane.now.h, e, goal
         cdef int k, n = y.n
         cdef int status = self.direction()
@@ -340,7 +348,7 @@ cdef class TouchingStepper(VariationalStepper):
                                                                                              x.u)
         for k in range(n):
             y.b[k] = x.w[k] + along_row(&x.W2[k], x.T)
-        x.before = cone_map(y, y.lam, y.w, y.F, NULL)
+        x.before = cone_map(y, y.lam, y.w, y.F, False)
         goal = self.touch_goal()
         e = 0.2 * goal if p.error <= p.goal else max(0.2 * goal, TOUCH_SHARE * x.before)
         if cone_solve(y, e) > e:
@@ -352,7 +360,8 @@ cdef class TouchingStepper(VariationalStepper):
         for k in range(n):
             add_touch_row(&x.W1[k], y.lam[k], x.T)
         for k in range(x.ports):
-            vt_add_row(self.nv, x.u[k] - x.T[k], x.rows + k * self.nv, newton.r)
+            before[k] = x.u[k] - x.T[k]
+            vt_add_row(self.nv, before[k], x.rows + k * self.nv, newton.r)
         memcpy(x.u, x.T, x.ports * sizeof(double))
         self.clear_locked(newton.r)
         if x.foretold:
@@ -365,9 +374,14 @@ cdef class TouchingStepper(VariationalStepper):
                     self.kick_node()
                     x.settled = True
                     return OK
-        status = self.direction()
-        if status != OK:
-            return status
+        if self.shared.count:
+            status = self.direction()
+            if status != OK:
+                return status
+        else:
+            # the same, by what the operator answered to the ports
+            for k in range(x.ports):
+                vt_add_row(self.nv, before[k], self.answers() + k * self.nv, newton.d)
         if self.shared.m.rubbing:
             self.stop_at_rest()
         if self.shared.ndrive:
