@@ -121,13 +121,13 @@ cdef double pushes(const Cones* x, const double* lam) noexcept nogil:
     return s
 
 
-cdef bint cones_alone(const Cones* x) noexcept nogil:
-    # whether all are contacts
+cdef bint some_hold(const Cones* x) noexcept nogil:
+    # whether there are rows that hold, which may depend on each other
     cdef int k
     for k in range(x.count):
-        if x.law[k] != CONE:
-            return False
-    return True
+        if x.law[k] == HOLD:
+            return True
+    return False
 
 
 # ---- G -------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
     # and of impulses that are not unique those near the guess are taken
     cdef int i, k, n = x.n
     cdef double other
-    if x.W1 != NULL and 2 * x.ports <= 3 * n and cones_alone(x):
+    if x.W1 != NULL and 2 * x.ports <= 3 * n and not some_hold(x):
         if not cone_through_ports(x):
             return False
     else:
