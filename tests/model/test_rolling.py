@@ -322,6 +322,21 @@ def test_four_wheels_on_a_stiff_chassis_are_pushed(method):
     assert np.abs(run.q[-1, 1:3]).max() < 1e-8
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_wheels_that_turn_far_in_a_step_need_no_halves(method):
+    model = file_model()
+    v = model.project_velocity(model.neutral(), [20.0, 0, 0, 0, 0, 0, 0])
+    assert v[3:].min() * 2e-2 > 1.0
+    run = vt.simulate(model, v0=v, duration=4.0, dt=2e-2, method=method, monitors=("certificate",))
+    assert run.settings["halved"] == 0 and run.monitors["certificate"][:, 0].min() > 1.0
+    assert np.ptp(run.energy) < 1e-9 * run.energy[0]
+    # a wheel that is spun from rest within a step does not turn steadily
+    push = np.zeros(model.nv)
+    push[3:5] = 5e4
+    run = vt.simulate(model, duration=0.1, dt=5e-2, torque=push, method=method)
+    assert run.settings["halved"] > 0
+
+
 # ---- balls --------------------------------------------------------------------------------------------------
 
 

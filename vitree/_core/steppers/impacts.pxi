@@ -130,6 +130,7 @@ cdef class ImpactStepper(PortStepper):
                 for l in range(y.count):
                     for j in range(z.dim[l]):
                         z.G[(z.row[k] + i) * n + z.row[l] + j] = y.G[(y.row[k] + i) * y.n + y.row[l] + j]
+        cones_formed(z)
 
     cdef void take_owed(self) noexcept nogil:
         # the impulses of that problem

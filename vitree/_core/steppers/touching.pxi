@@ -188,6 +188,7 @@ cdef class TouchingStepper(VariationalStepper):
         # P of the rows at the trial: where some depend on each other, those of G must do so as well
         cdef Touching* x = &self.own_touch
         cdef double* P = self.P()
+        cdef double* answers = self.answers()
         cdef double scaled = -1.0 / self.lane.now.h
         cdef int i, k, j
         cdef Py_ssize_t at
@@ -391,4 +392,22 @@ cdef class TouchingStepper(VariationalStepper):
         # the certificate of a step that contacts bend: no prediction knows of them
         cdef double turn = self.largest_turn(self.lane.newton.y)
         self.show_margin(turn, NAN)
-        return turn < LONG_TURN
+        return turn < LONG_TURN or (self.rolls and turn < HALF_TURN and self.turns_steadily())
+
+    cdef bint turns_steadily(self) noexcept nogil:
+        # whether wheels that turn far do so as they begin: y = h M^-1 (p1 + kick), nearly
+        cdef Newton* newton = &self.lane.newton
+        cdef int k, i
+        for k in range(self.nv):
+            newton.spare[k] = self.lane.state.x[k] + self.own_touch.kick[k]
+        self.velocity(self.lane.state.q, newton.spare, newton.v)
+        for k in range(self.nv):
+            newton.spare[k] = self.lane.now.h * newton.v[k]
+        self.by_velocities(newton.spare)
+        for k in range(self.nv):
+            newton.spare[k] -= newton.y[k]
+        for i in range(self.shared.m.nbody):
+            if joint_turn_square(&self.shared.m.body[i], newton.y) >= LONG_TURN and \
+                    not joint_turn_square(&self.shared.m.body[i], newton.spare) <= STEADY:
+                return False
+        return True
