@@ -364,7 +364,8 @@ cdef bint cone_plain(Cones* x, double* square) noexcept nogil:
     # and of impulses that are not unique those near the guess are taken
     cdef int i, k, n = x.n
     cdef double other
-    if x.W1 != NULL and 2 * x.ports <= 3 * n:
+    # rows that hold may depend on each other, which ports do not see to the last digits
+    if x.W1 != NULL and 2 * x.ports <= 3 * n and not x.least_held > 0.0:
         if not cone_through_ports(x):
             return False
     else:

@@ -92,7 +92,6 @@ cdef class ImpactStepper(PortStepper):
                 # half of that of the step that led here
                 y.mu[k] = 0.5 * self.touch[x.member[k]].friction * fabs(x.guess[3 * x.member[k] + 1])
         self.choose_owed()
-        cones_formed(z)
         cone_solve(z, 1e-13 * largest(z.b, z.n))
         gave, owes = pushes(y, y.lam), pushes(z, z.lam)
         if owes < (behind + OWED) * gave:

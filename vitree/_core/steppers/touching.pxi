@@ -188,7 +188,6 @@ cdef class TouchingStepper(VariationalStepper):
         # P of the rows at the trial: where some depend on each other, those of G must do so as well
         cdef Touching* x = &self.own_touch
         cdef double* P = self.P()
-        cdef double* answers = self.answers()
         cdef double scaled = -1.0 / self.lane.now.h
         cdef int i, k, j
         cdef Py_ssize_t at
