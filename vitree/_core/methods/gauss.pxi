@@ -7,11 +7,12 @@
 #     ch(z) = quaternion (z/2, 1 - k)/(1 + k), k = |z|^2/16;  B(z) = (1 - k) 1 + z^/2 + z z^T/8;  w = D z', D^-1 = B
 # and the momentum N in the parent's axes, of a free joint J = N + x x P about the parent's place of the joint.
 
-cdef struct GaussBody:      # a sweep, world axes, the body's origin
-    Mat3 R
-    Vec3 t                  # from the parent's origin
+cdef struct GaussBody:      # a sweep, the body's axes and origin
+    Mat3 R                  # in the parent's axes
+    Vec3 p
     Vec3 w
-    Vec3 v
+    Vec3 u
+    Vec3 g
     Vec3 h                  # of the subtree: first moment, and momentum
     Vec3 n
     Vec3 f
@@ -23,7 +24,7 @@ cdef struct GaussInertia:   # what the factors are made of
 cdef struct GaussFactor:    # M^-1 of one coordinate
     Vec3 z
     Vec3 t
-    Vec3 Un
+    Vec3 Un                 # U D^-1 as a wrench about the parent's origin
     Vec3 Uf
     vt_real Dinv
     vt_real u
@@ -65,6 +66,7 @@ cdef struct GaussStep:
     vt_real* F              # (nv, lanes) dL/dq and forces
     vt_real* P              # (nv, lanes)
     vt_real* Pi             # (nv, lanes) dL/dv at (Q, V)
+    vt_real* r              # (nv, lanes) P - Pi
     vt_real* dV             # (nv, lanes)
     vt_real* Z              # (3 nmulti, lanes), and its rate
     vt_real* C
@@ -220,7 +222,7 @@ cdef void gauss_extrapolate(GaussStep* step) noexcept nogil:
 
 
 cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
-    # Q_i = q0 + h sum a_ij V_j and q1 = q0 + h sum b_j V_j
+    # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef int i, k, block, blocks = gauss_blocks(step)
@@ -230,8 +232,9 @@ cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
             for block in range(blocks):
                 step.Q[(b.iq + k) * blocks + block] = (
                     vt_set1(step.q[b.iq + k]) + gauss_mix(step, step.hA, step.V + (b.iv + k) * blocks, block))
-            step.q2[b.iq + k] = step.q[b.iq + k] + gauss_sum(step, step.hb, step.V + (b.iv + k) * blocks)
         if joint_multi(b):
+            for k in range(turn_at(b)):
+                step.q2[b.iq + k] = step.q[b.iq + k] + gauss_sum(step, step.hb, step.V + (b.iv + k) * blocks)
             gauss_turn(step, b, rounds)
 
 
@@ -267,7 +270,7 @@ cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nog
 
 
 cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
-    # P_i = p0 + h sum a_ij F_j and p1 = p0 + h sum b_j F_j
+    # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef int i, k, block, blocks = gauss_blocks(step)
@@ -277,8 +280,9 @@ cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
             for block in range(blocks):
                 step.P[k * blocks + block] = (
                     vt_set1(step.p[k]) + gauss_mix(step, step.hA, step.F + k * blocks, block))
-            step.p2[k] = step.p[k] + gauss_sum(step, step.hb, step.F + k * blocks)
         if joint_multi(b):
+            for k in range(b.iv, b.iv + turn_at(b)):
+                step.p2[k] = step.p[k] + gauss_sum(step, step.hb, step.F + k * blocks)
             gauss_balance_turn(step, b, rounds)
 
 
@@ -342,12 +346,6 @@ cdef void gauss_sweep(GaussStep* step) noexcept nogil:
                           gauss_take(step.V, nv, blocks, block, step.room + nq), block, blocks)
 
 
-cdef inline Mat3 gauss_axes(const vt_body* b, const Mat3* up) noexcept nogil:
-    # of the linear part of a free joint, in the world
-    cdef Mat3 E = constant_rotation(b.E)
-    return E if up == NULL else mul3(up[0], E)
-
-
 cdef inline void gauss_sweep_block(GaussStep* step, const vt_real* q, const vt_real* v, int block,
                                    int blocks) noexcept nogil:
     cdef const vt_model* m = step.m
@@ -356,49 +354,47 @@ cdef inline void gauss_sweep_block(GaussStep* step, const vt_real* q, const vt_r
     cdef GaussBody* up
     cdef vt_real* F = step.F + block
     cdef vt_real* Pi = step.Pi + block
-    cdef Vec3 g = constant3(m.g), w, u, A, B
+    cdef Vec3 w, u, n, f
     cdef vt_real total, force
     cdef int i
-    # root to leaves: pose and twist; h = R (m c), n = I w + h x v, f = w x h + m v
+    # root to leaves: twist and gravity; h = m c, n = I w + h x u, f = w x h + m u
     for i in range(m.nbody):
         b = &m.body[i]
         s = &step.body[i]
-        up = &step.body[b.parent] if b.parent >= 0 else NULL
-        place_body(b, q, &up.R if up != NULL else NULL, &s.R, &s.t)
-        if up == NULL:
+        joint_pose(b, q, &s.R, &s.p)
+        if b.parent < 0:
             w = zero3()
             u = zero3()
+            s.g = tmul(s.R, constant3(m.g))
         else:
-            carry(up.w, up.v, s.t, &w, &u)
-        if not joint_multi(b):
-            joint_add(b, s.R.z, v[b.iv], &w, &u)
+            up = &step.body[b.parent]
+            w = tmul(s.R, up.w)
+            u = tmul(s.R, add(up.u, cross(up.w, s.p)))
+            s.g = tmul(s.R, up.g)
+        if joint_multi(b):
+            gauss_add_motion(b, q, v, &w, &u)
         else:
-            w = add(w, mul(s.R, load3(v + b.iv + turn_at(b))))
-            if joint_floats(b):
-                u = add(u, mul(gauss_axes(b, &up.R if up != NULL else NULL), load3(v + b.iv)))
+            joint_add_own(b, v[b.iv], &w, &u)
         s.w = w
-        s.v = u
-        s.h = mul(s.R, constant3(b.h))
-        s.n = add(mul(s.R, symmul(constant_sym(b.Io), tmul(s.R, w))), cross(s.h, u))
+        s.u = u
+        s.h = constant3(b.h)
+        s.n = add(symmul(constant_sym(b.Io), w), cross(s.h, u))
         s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
-    # leaves to root, of the subtree: A = h x g - w_p x n - v_p x f, B = m g - w_p x f;  F = S^T (A, B), Pi = S^T (n, f)
+    # leaves to root, of the subtree: F = S^T (h x g - w_p x n - u_p x f, m g - w_p x f), Pi = S^T (n, f). Along the axis
+    # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         s = &step.body[i]
         total = vt_set1(step.below[i])
-        A = cross(s.h, g)
-        B = scale(total, g)
-        if b.parent >= 0:
-            up = &step.body[b.parent]
-            u = add(up.v, cross(up.w, s.t))
-            A = sub(sub(A, cross(up.w, s.n)), cross(u, s.f))
-            B = sub(B, cross(up.w, s.f))
-            hand_down(s.n, s.f, s.t, &up.n, &up.f)
-            up.h = add(up.h, axpy(total, s.t, s.h))
+        if joint_multi(b):
+            gauss_project(step, b, s, q, v, F, Pi, blocks)
         else:
-            up = NULL
-        if not joint_multi(b):
-            force = joint_pairing(b, s.R.z, A, B)
+            force = vt_set1(0.0)
+            if b.kind != PRISMATIC:
+                force = ((s.h.x * s.g.y - s.h.y * s.g.x) - (s.w.x * s.n.y - s.w.y * s.n.x)
+                         - (s.u.x * s.f.y - s.u.y * s.f.x))
+            if b.kind != REVOLUTE:
+                force = force + slide_share(b) * (total * s.g.z - (s.w.x * s.f.y - s.w.y * s.f.x))
             if m.damped:
                 force = force - vt_set1(m.damping[b.iv]) * v[b.iv]
             if m.rubbing:
@@ -406,11 +402,41 @@ cdef inline void gauss_sweep_block(GaussStep* step, const vt_real* q, const vt_r
             if step.tau != NULL:
                 force = force + vt_set1(step.tau[b.iv])
             F[b.iv * blocks] = force
-            Pi[b.iv * blocks] = joint_pairing(b, s.R.z, s.n, s.f)
+            force = s.n.z if b.kind == REVOLUTE else s.f.z if b.kind == PRISMATIC else s.n.z + b.pitch * s.f.z
             if m.rotors:
-                Pi[b.iv * blocks] = Pi[b.iv * blocks] + vt_set1(m.armature[b.iv]) * v[b.iv]
-        else:
-            gauss_project(step, b, s, up, v, A, B, F, Pi, blocks)
+                force = force + vt_set1(m.armature[b.iv]) * v[b.iv]
+            Pi[b.iv * blocks] = force
+        if b.parent >= 0:
+            up = &step.body[b.parent]
+            n = mul(s.R, s.n)
+            f = mul(s.R, s.f)
+            hand_down(n, f, s.p, &up.n, &up.f)
+            up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
+
+
+cdef inline vt_real slide_share(const vt_body* b) noexcept nogil:
+    # how far one coordinate moves along its axis
+    return vt_set1(1.0 if b.kind == PRISMATIC else b.pitch)
+
+
+cdef inline void joint_add_own(const vt_body* b, vt_real rate, Vec3* w, Vec3* u) noexcept nogil:
+    # (w, u) += S rate of one coordinate, the body's axes
+    if b.kind != PRISMATIC:
+        w.z = w.z + rate
+    if b.kind != REVOLUTE:
+        u.z = u.z + slide_share(b) * rate
+
+
+cdef inline Mat3 gauss_turned(const vt_body* b, const vt_real* q) noexcept nogil:
+    # the turn of several coordinates
+    return quat_matrix(load_quat(q + b.iq + turn_at(b)))
+
+
+cdef inline void gauss_add_motion(const vt_body* b, const vt_real* q, const vt_real* v, Vec3* w, Vec3* u) noexcept nogil:
+    # the same of several: a free joint moves along the parent's axes at rest
+    w[0] = add(w[0], load3(v + b.iv + turn_at(b)))
+    if joint_floats(b):
+        u[0] = add(u[0], tmul(gauss_turned(b, q), load3(v + b.iv)))
 
 
 cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noexcept nogil:
@@ -424,21 +450,33 @@ cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noe
     return f
 
 
-cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, const GaussBody* up,
-                               const vt_real* v, Vec3 A, Vec3 B, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
-    # the same of several coordinates
+cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, const vt_real* q,
+                               const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
+    # F and Pi of several coordinates
     cdef int iv = b.iv + turn_at(b)
-    cdef Mat3 E
-    cdef Vec3 x
-    gauss_store3(F + iv * blocks, blocks, add(tmul(s.R, A), gauss_joint_force(step, iv, load3(v + iv))))
-    gauss_store3(Pi + iv * blocks, blocks, tmul(s.R, s.n))
+    cdef Vec3 w = sub(s.w, load3(v + iv)), u = s.u, x, force
+    cdef Mat3 R
     if joint_floats(b):
-        E = gauss_axes(b, &up.R if up != NULL else NULL)
-        if step.tau != NULL or step.m.damped:
-            x = tmul(s.R, mul(E, load3(v + b.iv)))
-            B = add(B, mul(s.R, gauss_joint_force(step, b.iv, x)))
-        gauss_store3(F + b.iv * blocks, blocks, tmul(E, B))
-        gauss_store3(Pi + b.iv * blocks, blocks, tmul(E, s.f))
+        R = gauss_turned(b, q)
+        x = tmul(R, load3(v + b.iv))
+        u = sub(u, x)
+        force = sub(scale(vt_set1(step.below[body_number(step, s)]), s.g), cross(w, s.f))
+        force = add(force, gauss_joint_force(step, b.iv, x))
+        gauss_store3(F + b.iv * blocks, blocks, mul(R, force))
+        gauss_store3(Pi + b.iv * blocks, blocks, mul(R, s.f))
+    force = sub(sub(cross(s.h, s.g), cross(w, s.n)), cross(u, s.f))
+    gauss_store3(F + iv * blocks, blocks, add(force, gauss_joint_force(step, iv, load3(v + iv))))
+    gauss_store3(Pi + iv * blocks, blocks, s.n)
+
+
+cdef inline Py_ssize_t body_number(const GaussStep* step, const GaussBody* s) noexcept nogil:
+    return s - step.body
+
+
+cdef inline Mat3 gauss_axes(const vt_body* b, const Mat3* up) noexcept nogil:
+    # of the linear part of a free joint, in the world
+    cdef Mat3 E = constant_rotation(b.E)
+    return E if up == NULL else mul3(up[0], E)
 
 
 # ---- the mass matrices ---------------------------------------------------------------------------
@@ -457,6 +495,7 @@ cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block
     cdef GaussInertia* s
     cdef GaussFactor* x
     cdef vt_real D, r
+    cdef Vec3 n, f
     cdef Sym3 J, M
     cdef Mat3 H
     cdef int i
@@ -477,8 +516,8 @@ cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block
             continue
         # U = I S, D = S^T U + armature;  the parent feels I - U D^-1 U^T
         x.z = s.R.z
-        joint_inertia_column(b, x.z, &s.I, &x.Un, &x.Uf)
-        D = joint_pairing(b, x.z, x.Un, x.Uf) + vt_set1(m.armature[b.iv])
+        joint_inertia_column(b, x.z, &s.I, &n, &f)
+        D = joint_pairing(b, x.z, n, f) + vt_set1(m.armature[b.iv])
         if step.extra != NULL:
             D = D + step.extra[b.iv * blocks + block]
         r = vt_set1(1.0) / D
@@ -486,9 +525,11 @@ cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block
             r = vt_set1(0.0)
         x.Dinv = r
         if b.parent >= 0:
-            J = minus_outer(s.I.J, r, x.Un)
-            M = minus_outer(s.I.M, r, x.Uf)
-            H = outer(-r, x.Un, x.Uf, s.I.H)
+            x.Uf = scale(r, f)
+            x.Un = add(scale(r, n), cross(x.t, x.Uf))
+            J = minus_outer(s.I.J, r, n)
+            M = minus_outer(s.I.M, r, f)
+            H = outer(-r, n, f, s.I.H)
             hand_down_inertia(&step.inertia[b.parent].I, x.t, J, H, M)
 
 
@@ -520,7 +561,7 @@ cdef void gauss_solve(GaussStep* step) noexcept nogil:
 
 
 cdef void gauss_correct(GaussStep* step) noexcept nogil:
-    # dV = M^-1 (P - Pi), V += dV;  norm: r.dV and P.V
+    # r = P - Pi, dV = M^-1 r, V += dV;  norm: r.dV and P.V
     cdef const vt_model* m = step.m
     cdef int i, k, at, block, blocks = gauss_blocks(step)
     cdef vt_real* r = step.room
@@ -540,8 +581,9 @@ cdef void gauss_correct(GaussStep* step) noexcept nogil:
         for k in range(m.nv):
             at = k * blocks + block
             change = change + r[k] * out[k]
-            size = size + step.P[at] * step.V[at]
             step.V[at] = step.V[at] + out[k]
+            size = size + step.P[at] * step.V[at]
+            step.r[at] = r[k]
             step.dV[at] = out[k]
         step.norm[block] = change
         step.norm[blocks + block] = size
@@ -553,6 +595,7 @@ cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out, 
     cdef const vt_body* b
     cdef GaussFactor* x = step.factor + block * m.nbody
     cdef GaussFactor* s
+    cdef GaussFactor* up
     cdef Vec3 n, f
     cdef vt_real r
     cdef int i
@@ -570,21 +613,26 @@ cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out, 
             continue
         s.u = joint_remainder(b, s.z, p[b.iv], s.n, s.f)
         if b.parent >= 0:
-            r = s.Dinv * s.u
-            hand_down(axpy(r, s.Un, s.n), axpy(r, s.Uf, s.f), s.t, &x[b.parent].n, &x[b.parent].f)
-    # root to leaves: D^-1 (u - U^T a') with the parent's twist a'
+            up = &x[b.parent]
+            hand_down(s.n, s.f, s.t, &up.n, &up.f)
+            up.n = axpy(s.u, s.Un, up.n)
+            up.f = axpy(s.u, s.Uf, up.f)
+    # root to leaves: D^-1 u - (U D^-1)^T a with the parent's twist a
     for i in range(m.nbody):
         b = &m.body[i]
         s = &x[i]
-        if b.parent < 0:
+        up = &x[b.parent] if b.parent >= 0 else NULL
+        if up == NULL:
             n = zero3()
             f = zero3()
         else:
-            carry(x[b.parent].n, x[b.parent].f, s.t, &n, &f)
+            carry(up.n, up.f, s.t, &n, &f)
         if joint_multi(b):
             gauss_move_multi(b, &step.multi[block * m.nmulti + b.multi], p, s.n, s.f, &n, &f, out)
         else:
-            r = s.Dinv * (s.u - dot(s.Un, n) - dot(s.Uf, f))
+            r = s.Dinv * s.u
+            if up != NULL:
+                r = r - (dot(s.Un, up.n) + dot(s.Uf, up.f))
             out[b.iv] = r
             joint_add(b, s.z, r, &n, &f)
         s.n = n
@@ -615,6 +663,17 @@ cdef inline void gauss_move_multi(const vt_body* b, const GaussMulti* x, const v
         u = symmul(x.J, sub(n, mul(x.H, v[0])))
     store3(out + b.iv + turn_at(b), tmul(x.R, sub(u, w[0])))
     w[0] = u
+
+
+cdef void gauss_end(GaussStep* step) noexcept nogil:
+    # of one coordinate: q1 = q0 + h sum b_j V_j, p1 = p0 + h sum b_j F_j
+    cdef const vt_body* b
+    cdef int i, blocks = gauss_blocks(step)
+    for i in range(step.m.nbody):
+        b = &step.m.body[i]
+        if not joint_multi(b):
+            step.q2[b.iq] = step.q[b.iq] + gauss_sum(step, step.hb, step.V + b.iv * blocks)
+            step.p2[b.iv] = step.p[b.iv] + gauss_sum(step, step.hb, step.F + b.iv * blocks)
 
 
 gauss_offered.lanes, gauss_offered.extrapolate, gauss_offered.place = VT_WIDTH, gauss_extrapolate, gauss_place

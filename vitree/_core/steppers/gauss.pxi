@@ -3,7 +3,6 @@
 # that are kept. Momentum is exact at any tolerance, as the balance alone says it.
 
 cdef double CORRECTS_BADLY = 0.3        # a contraction above it asks for new factors
-cdef double CORRECTS_STIFFLY = 0.6      # the same where forces of joints are in the factors
 cdef double STAGNATES = 1e-10           # below it WORSE passes one after the other that are no better end a step
 cdef double FLOOR = 1e-13               # below it one does
 cdef double LOST = 1e6                  # an error that no pass comes back from
@@ -13,6 +12,58 @@ cdef enum:
     TURN_ROUNDS = 2         # rounds of the charts in a pass
     GUESS_ROUNDS = 4        # and of a guess
     WORSE = 3
+    PAIRS = 3               # passes that the next correction is made of
+
+
+cdef struct Mixing:         # Anderson's: corrections d and residuals r = M d of passes that V came to by u
+    int count               # of pairs: changes of d and r from pass to pass, and of V + d, orthogonal in M
+    int next                # to be replaced
+    bint known              # a pass lies behind
+    double size[PAIRS]      # d.r
+    double* d               # (PAIRS, n)
+    double* r
+    double* s
+    double* last_d          # (n,) of the pass before
+    double* last_r
+    double* u
+
+
+cdef void mix(Mixing* x, Py_ssize_t n, const double* d, const double* r, double* V) noexcept nogil:
+    # V, which has d added, becomes the point to which the passes so far point: that with the least correction in the norm
+    # of M (Anderson 1965; Walker & Ni 2011)
+    cdef int k
+    cdef double share, size
+    cdef double* new_d = x.d + x.next * n
+    cdef double* new_r = x.r + x.next * n
+    cdef double* new_s = x.s + x.next * n
+    cdef Py_ssize_t i
+    if x.known:
+        for i in range(n):
+            new_d[i] = d[i] - x.last_d[i]
+            new_r[i] = r[i] - x.last_r[i]
+            new_s[i] = x.u[i] + new_d[i]
+        x.size[x.next] = 0.0
+        size = vt_inner(n, new_d, new_r)
+        for k in range(x.count):
+            if x.size[k] > 0.0:
+                share = -vt_inner(n, x.r + k * n, new_d) / x.size[k]
+                vt_add_row(n, share, x.d + k * n, new_d)
+                vt_add_row(n, share, x.r + k * n, new_r)
+                vt_add_row(n, share, x.s + k * n, new_s)
+        share = vt_inner(n, new_d, new_r)
+        if share > 1e-10 * size:
+            x.size[x.next] = share
+            x.count = max(x.count, x.next + 1)
+            x.next = (x.next + 1) % PAIRS
+    memcpy(x.last_d, d, n * sizeof(double))
+    memcpy(x.last_r, r, n * sizeof(double))
+    memcpy(x.u, d, n * sizeof(double))
+    x.known = True
+    for k in range(x.count):
+        if x.size[k] > 0.0:
+            share = -vt_inner(n, x.d + k * n, r) / x.size[k]
+            vt_add_row(n, share, x.s + k * n, x.u)
+            vt_add_row(n, share, x.s + k * n, V)
 
 
 cdef class GaussStepper(ModelStepper):
@@ -44,6 +95,7 @@ cdef class GaussStepper(ModelStepper):
     cdef double* stage_force
     cdef double* spring                 # (nv,) stiffness of springs of joints
     cdef double* length                 # (nv,) [m, or 1 of angles] what displacements are compared with
+    cdef Mixing mixing
     cdef bint staged                    # forces are asked for stage by stage
     cdef bint placed                    # and some act on bodies
     cdef bint stiff                     # forces of joints are in the factors
@@ -73,7 +125,10 @@ cdef class GaussStepper(ModelStepper):
         self.V_last, self.F_last = self.memory.kept_reals(m.nv * lanes), self.memory.kept_reals(m.nv * lanes)
         x.V_last, x.F_last = self.V_last, self.F_last
         x.Q, x.V, x.F = self.rows(m.nq), self.rows(m.nv), self.rows(m.nv)
-        x.P, x.Pi, x.dV = self.rows(m.nv), self.rows(m.nv), self.rows(m.nv)
+        x.P, x.Pi, x.dV, x.r = self.rows(m.nv), self.rows(m.nv), self.rows(m.nv), self.rows(m.nv)
+        self.mixing.d, self.mixing.r = self.rows(PAIRS * m.nv), self.rows(PAIRS * m.nv)
+        self.mixing.s, self.mixing.u = self.rows(PAIRS * m.nv), self.rows(m.nv)
+        self.mixing.last_d, self.mixing.last_r = self.rows(m.nv), self.rows(m.nv)
         x.Z, x.C, x.f = self.rows(3 * m.nmulti), self.rows(3 * m.nmulti), self.rows(3 * m.nmulti)
         x.mu, x.n = self.rows(3 * m.nmulti), self.rows(3 * m.nmulti)
         x.extra = self.rows(m.nv) if self.stiff else NULL
@@ -137,7 +192,7 @@ cdef class GaussStepper(ModelStepper):
         for k in range(self.shared.nload):
             e = &self.shared.load[k]
             if e.kind == JOINT_SPRING:
-                self.spring[e.iv] += e.factor
+                self.spring[e.iv] += max(e.factor, 0.0)
                 self.stiff = True
             elif e.kind != JOINT_FORCE and e.kind != JOINT_TABLE:
                 self.placed = True
@@ -269,8 +324,8 @@ cdef class GaussStepper(ModelStepper):
             for k in range(self.shared.ndrive):
                 d = &self.shared.drive[k]
                 at = drive_at(d, x.Q[d.iq * x.lanes + i], x.V[d.iv * x.lanes + i], self.lane.drive.u)
-                x.extra[d.iv * x.lanes + i] += x.h * (self.D1[stage] * at.by_rate
-                                                      + x.h * self.D2[stage] * at.by_position)
+                x.extra[d.iv * x.lanes + i] += x.h * (self.D1[stage] * max(at.by_rate, 0.0)
+                                                      + x.h * self.D2[stage] * max(at.by_position, 0.0))
 
     cdef void lock_stages(self, bint rates) noexcept nogil:
         # the prescribed coordinates of the stages, and their rates if asked for
@@ -352,6 +407,7 @@ cdef class GaussStepper(ModelStepper):
         self.lane.now.cause = OK
         if status != OK:
             return status
+        gauss_end(&self.stages)
         self.lock_node(self.rows_each())
         self.give_momentum(self.lane.state.q2, self.p_end, p)
         if self.shared.m.nlocked:
@@ -410,17 +466,14 @@ cdef class GaussStepper(ModelStepper):
         cdef GaussStep* x = &self.stages
         cdef Now* now = self.lane.now
         cdef double e, before = INFINITY, best = INFINITY
-        cdef bint fresh = True
-        cdef int k, status, worse = 0
+        cdef int k, status, worse = 0, factors = 0
+        cdef bint done
         for k in range(self.most):
-            if fresh:
-                if self.stiff:
-                    self.stiffen()
-                self.kernels.factor(x)
-                if not self.stiff and not x.m.nlocked:
-                    self.kernels.solve(x)
-                    self.kernels.place(x, TURN_ROUNDS)
-                fresh = False
+            if not factors or e > before or (factors == 1 and e > CORRECTS_BADLY * before):
+                self.renew_factors(not factors)
+                factors += 1
+            if k:
+                before = e
             self.kernels.sweep(x)
             if self.staged:
                 status = self.push(t)
@@ -428,22 +481,32 @@ cdef class GaussStepper(ModelStepper):
                     return status
             self.kernels.balance(x, TURN_ROUNDS)
             self.kernels.correct(x)
-            self.kernels.place(x, TURN_ROUNDS)
-            self.lock_stages(False)
-            now.iterations += 1
             e = self.change()
+            now.iterations += 1
             now.error, now.contraction = e, e / before
             if not e <= LOST:
                 return NOT_CONVERGED if isfinite(e) else NOT_FINITE
             worse = worse + 1 if e >= best else 0
             best = min(e, best)
-            if e <= self.tolerance or (e < STAGNATES and worse >= WORSE) or (e < FLOOR and worse):
+            done = (e <= self.tolerance or (e < STAGNATES and worse >= WORSE) or (e < FLOOR and worse)
+                    or (e >= 0.5 * before and self.rounds()))
+            if not done:
+                mix(&self.mixing, self.nv * x.lanes, x.dV, x.r, x.V)
+            self.kernels.place(x, TURN_ROUNDS)
+            self.lock_stages(False)
+            if done:
                 return OK
-            if e >= 0.5 * before and self.rounds():
-                return OK
-            fresh = e > (CORRECTS_STIFFLY if self.stiff else CORRECTS_BADLY) * before
-            before = e
         return NOT_CONVERGED
+
+    cdef void renew_factors(self, bint first) noexcept nogil:
+        # at the stages as they are; where no forces of joints are in them, the first ones give V = M^-1 P
+        if self.stiff:
+            self.stiffen()
+        self.kernels.factor(&self.stages)
+        self.mixing.count = self.mixing.next = self.mixing.known = 0
+        if first and not self.stiff and not self.shared.m.nlocked:
+            self.kernels.solve(&self.stages)
+            self.kernels.place(&self.stages, TURN_ROUNDS)
 
     cdef double change(self) noexcept nogil:
         # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is
