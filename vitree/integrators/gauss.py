@@ -164,10 +164,10 @@ class Gauss(CompiledIntegrator):
     def _require_free(self) -> None:
         """Raise a ModelError if the model has holonomic constraints."""
         if self.model.constraints:
-            names = ", ".join(f'"{one.name}"' for one in self.model.constraints[:3])
+            more = len(self.model.constraints) - 1
             raise ModelError(
-                f'"{self.model.name}" has the constraints {names}{" ..." if len(self.model.constraints) > 3 else ""}, '
-                "and the method gauss knows none: take linear-time or midpoint, of order=4, 6 or 8 for small errors"
+                f'"{self.model.name}" has the {self.model.constraints[0].name}{f" and {more} more" if more else ""}, and '
+                "the method gauss knows no constraints: take linear-time or midpoint, of order=4, 6 or 8 for small errors"
             )
 
     @property

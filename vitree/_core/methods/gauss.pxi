@@ -76,11 +76,11 @@ cdef struct GaussStep:
     vt_real* extra          # (nv, lanes) what the factors have beside the inertias, or NULL
     vt_real* norm           # (2, lanes) r.dV and P.V
     GaussTurn* turn         # (nmulti,)
-    GaussBody* body         # (nbody,)
+    GaussBody* body         # (blocks, nbody)
     GaussInertia* inertia   # (nbody,)
     GaussFactor* factor     # (blocks, nbody)
     GaussMulti* multi       # (blocks, nmulti)
-    vt_real* room           # (nq + 2 nv,)
+    vt_real* room           # (blocks, nq + 2 nv)
 
 ctypedef void (*GaussKernel)(GaussStep* step) noexcept nogil
 ctypedef void (*GaussRounds)(GaussStep* step, int rounds) noexcept nogil
@@ -103,13 +103,14 @@ cdef inline int gauss_blocks(const GaussStep* step) noexcept nogil:
     return step.lanes // VT_WIDTH
 
 
-cdef inline const vt_real* gauss_take(const vt_real* rows, int n, int blocks, int block, vt_real* room) noexcept nogil:
-    # a block of n quantities, one after the other
-    cdef int k
+cdef inline const vt_real* gauss_take(const vt_real* rows, int n, int blocks, vt_real* room) noexcept nogil:
+    # blocks of n quantities, one behind the other
+    cdef int k, block
     if blocks == 1:
         return rows
     for k in range(n):
-        room[k] = rows[k * blocks + block]
+        for block in range(blocks):
+            room[block * n + k] = rows[k * blocks + block]
     return room
 
 
@@ -339,79 +340,82 @@ cdef void gauss_balance_turn(GaussStep* step, const vt_body* b, int rounds) noex
 # ---- F = dL/dq and Pi = dL/dv --------------------------------------------------------------------
 
 cdef void gauss_sweep(GaussStep* step) noexcept nogil:
-    # of all stages, and in F damping, friction and the joint forces of the whole step
-    cdef int block, nq = step.m.nq, nv = step.m.nv, blocks = gauss_blocks(step)
-    for block in range(blocks):
-        gauss_sweep_block(step, gauss_take(step.Q, nq, blocks, block, step.room),
-                          gauss_take(step.V, nv, blocks, block, step.room + nq), block, blocks)
-
-
-cdef inline void gauss_sweep_block(GaussStep* step, const vt_real* q, const vt_real* v, int block,
-                                   int blocks) noexcept nogil:
+    # of all stages, and in F damping, friction and the joint forces of the whole step. Blocks take turns: each body waits
+    # for the one before
     cdef const vt_model* m = step.m
-    cdef const vt_body* b
-    cdef GaussBody* s
-    cdef GaussBody* up
-    cdef vt_real* F = step.F + block
-    cdef vt_real* Pi = step.Pi + block
-    cdef Vec3 w, u, n, f
-    cdef vt_real total, force
-    cdef int i
-    # root to leaves: twist and gravity; h = m c, n = I w + h x u, f = w x h + m u
+    cdef int i, block, blocks = gauss_blocks(step)
+    cdef const vt_real* q = gauss_take(step.Q, m.nq, blocks, step.room)
+    cdef const vt_real* v = gauss_take(step.V, m.nv, blocks, step.room + blocks * m.nq)
     for i in range(m.nbody):
-        b = &m.body[i]
-        s = &step.body[i]
-        joint_pose(b, q, &s.R, &s.p)
-        if b.parent < 0:
-            w = zero3()
-            u = zero3()
-            s.g = tmul(s.R, constant3(m.g))
-        else:
-            up = &step.body[b.parent]
-            w = tmul(s.R, up.w)
-            u = tmul(s.R, add(up.u, cross(up.w, s.p)))
-            s.g = tmul(s.R, up.g)
-        if joint_multi(b):
-            gauss_add_motion(b, q, v, &w, &u)
-        else:
-            joint_add_own(b, v[b.iv], &w, &u)
-        s.w = w
-        s.u = u
-        s.h = constant3(b.h)
-        s.n = add(symmul(constant_sym(b.Io), w), cross(s.h, u))
-        s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
+        for block in range(blocks):
+            gauss_sweep_out(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody)
+    for i in range(m.nbody - 1, -1, -1):
+        for block in range(blocks):
+            gauss_sweep_in(step, i, q + block * m.nq, v + block * m.nv, step.body + block * m.nbody, step.F + block,
+                           step.Pi + block, blocks)
+
+
+cdef inline void gauss_sweep_out(const GaussStep* step, int i, const vt_real* q, const vt_real* v,
+                                 GaussBody* body) noexcept nogil:
+    # root to leaves: twist and gravity; h = m c, n = I w + h x u, f = w x h + m u
+    cdef const vt_body* b = &step.m.body[i]
+    cdef GaussBody* s = &body[i]
+    cdef GaussBody* up
+    cdef Vec3 w, u
+    joint_pose(b, q, &s.R, &s.p)
+    if b.parent < 0:
+        w = zero3()
+        u = zero3()
+        s.g = tmul(s.R, constant3(step.m.g))
+    else:
+        up = &body[b.parent]
+        w = tmul(s.R, up.w)
+        u = tmul(s.R, add(up.u, cross(up.w, s.p)))
+        s.g = tmul(s.R, up.g)
+    if joint_multi(b):
+        gauss_add_motion(b, q, v, &w, &u)
+    else:
+        joint_add_own(b, v[b.iv], &w, &u)
+    s.w = w
+    s.u = u
+    s.h = constant3(b.h)
+    s.n = add(symmul(constant_sym(b.Io), w), cross(s.h, u))
+    s.f = add(cross(w, s.h), scale(vt_set1(b.mass), u))
+
+
+cdef inline void gauss_sweep_in(const GaussStep* step, int i, const vt_real* q, const vt_real* v, GaussBody* body,
+                                vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
     # leaves to root, of the subtree: F = S^T (h x g - w_p x n - u_p x f, m g - w_p x f), Pi = S^T (n, f). Along the axis
     # of one coordinate the twist before the joint, (w_p, u_p), may be that behind it
-    for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        s = &step.body[i]
-        total = vt_set1(step.below[i])
-        if joint_multi(b):
-            gauss_project(step, b, s, q, v, F, Pi, blocks)
-        else:
-            force = vt_set1(0.0)
-            if b.kind != PRISMATIC:
-                force = ((s.h.x * s.g.y - s.h.y * s.g.x) - (s.w.x * s.n.y - s.w.y * s.n.x)
-                         - (s.u.x * s.f.y - s.u.y * s.f.x))
-            if b.kind != REVOLUTE:
-                force = force + slide_share(b) * (total * s.g.z - (s.w.x * s.f.y - s.w.y * s.f.x))
-            if m.damped:
-                force = force - vt_set1(m.damping[b.iv]) * v[b.iv]
-            if m.rubbing:
-                force = force - friction_coefficient(m, b.iv, v[b.iv]) * v[b.iv]
-            if step.tau != NULL:
-                force = force + vt_set1(step.tau[b.iv])
-            F[b.iv * blocks] = force
-            force = s.n.z if b.kind == REVOLUTE else s.f.z if b.kind == PRISMATIC else s.n.z + b.pitch * s.f.z
-            if m.rotors:
-                force = force + vt_set1(m.armature[b.iv]) * v[b.iv]
-            Pi[b.iv * blocks] = force
-        if b.parent >= 0:
-            up = &step.body[b.parent]
-            n = mul(s.R, s.n)
-            f = mul(s.R, s.f)
-            hand_down(n, f, s.p, &up.n, &up.f)
-            up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
+    cdef const vt_model* m = step.m
+    cdef const vt_body* b = &m.body[i]
+    cdef GaussBody* s = &body[i]
+    cdef GaussBody* up
+    cdef vt_real total = vt_set1(step.below[i]), force
+    if joint_multi(b):
+        gauss_project(step, b, s, total, q, v, F, Pi, blocks)
+    else:
+        force = vt_set1(0.0)
+        if b.kind != PRISMATIC:
+            force = ((s.h.x * s.g.y - s.h.y * s.g.x) - (s.w.x * s.n.y - s.w.y * s.n.x)
+                     - (s.u.x * s.f.y - s.u.y * s.f.x))
+        if b.kind != REVOLUTE:
+            force = force + slide_share(b) * (total * s.g.z - (s.w.x * s.f.y - s.w.y * s.f.x))
+        if m.damped:
+            force = force - vt_set1(m.damping[b.iv]) * v[b.iv]
+        if m.rubbing:
+            force = force - friction_coefficient(m, b.iv, v[b.iv]) * v[b.iv]
+        if step.tau != NULL:
+            force = force + vt_set1(step.tau[b.iv])
+        F[b.iv * blocks] = force
+        force = s.n.z if b.kind == REVOLUTE else s.f.z if b.kind == PRISMATIC else s.n.z + b.pitch * s.f.z
+        if m.rotors:
+            force = force + vt_set1(m.armature[b.iv]) * v[b.iv]
+        Pi[b.iv * blocks] = force
+    if b.parent >= 0:
+        up = &body[b.parent]
+        hand_down(mul(s.R, s.n), mul(s.R, s.f), s.p, &up.n, &up.f)
+        up.h = add(up.h, axpy(total, s.p, mul(s.R, s.h)))
 
 
 cdef inline vt_real slide_share(const vt_body* b) noexcept nogil:
@@ -450,8 +454,8 @@ cdef inline Vec3 gauss_joint_force(const GaussStep* step, int iv, Vec3 rate) noe
     return f
 
 
-cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, const vt_real* q,
-                               const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
+cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const GaussBody* s, vt_real total,
+                               const vt_real* q, const vt_real* v, vt_real* F, vt_real* Pi, int blocks) noexcept nogil:
     # F and Pi of several coordinates
     cdef int iv = b.iv + turn_at(b)
     cdef Vec3 w = sub(s.w, load3(v + iv)), u = s.u, x, force
@@ -460,17 +464,13 @@ cdef inline void gauss_project(const GaussStep* step, const vt_body* b, const Ga
         R = gauss_turned(b, q)
         x = tmul(R, load3(v + b.iv))
         u = sub(u, x)
-        force = sub(scale(vt_set1(step.below[body_number(step, s)]), s.g), cross(w, s.f))
+        force = sub(scale(total, s.g), cross(w, s.f))
         force = add(force, gauss_joint_force(step, b.iv, x))
         gauss_store3(F + b.iv * blocks, blocks, mul(R, force))
         gauss_store3(Pi + b.iv * blocks, blocks, mul(R, s.f))
     force = sub(sub(cross(s.h, s.g), cross(w, s.n)), cross(u, s.f))
     gauss_store3(F + iv * blocks, blocks, add(force, gauss_joint_force(step, iv, load3(v + iv))))
     gauss_store3(Pi + iv * blocks, blocks, s.n)
-
-
-cdef inline Py_ssize_t body_number(const GaussStep* step, const GaussBody* s) noexcept nogil:
-    return s - step.body
 
 
 cdef inline Mat3 gauss_axes(const vt_body* b, const Mat3* up) noexcept nogil:
@@ -484,8 +484,9 @@ cdef inline Mat3 gauss_axes(const vt_body* b, const Mat3* up) noexcept nogil:
 cdef void gauss_factor(GaussStep* step) noexcept nogil:
     # M(Q_i), and what `extra` adds to it
     cdef int block, blocks = gauss_blocks(step)
+    cdef const vt_real* q = gauss_take(step.Q, step.m.nq, blocks, step.room)
     for block in range(blocks):
-        gauss_factor_block(step, gauss_take(step.Q, step.m.nq, blocks, block, step.room), block, blocks)
+        gauss_factor_block(step, q + block * step.m.nq, block, blocks)
 
 
 cdef inline void gauss_factor_block(GaussStep* step, const vt_real* q, int block, int blocks) noexcept nogil:
@@ -553,90 +554,103 @@ cdef inline void gauss_factor_multi(GaussStep* step, int i, GaussMulti* x, Vec3 
 cdef void gauss_solve(GaussStep* step) noexcept nogil:
     # V = M^-1 P
     cdef int k, block, blocks = gauss_blocks(step), nv = step.m.nv
-    cdef vt_real* out = step.room + nv
-    for block in range(blocks):
-        gauss_respond(step, gauss_take(step.P, nv, blocks, block, step.room), out, block)
-        for k in range(nv):
-            step.V[k * blocks + block] = out[k]
+    cdef const vt_real* p = gauss_take(step.P, nv, blocks, step.room)
+    cdef vt_real* out = step.room + blocks * nv
+    gauss_respond(step, p, out)
+    for k in range(nv):
+        for block in range(blocks):
+            step.V[k * blocks + block] = out[block * nv + k]
 
 
 cdef void gauss_correct(GaussStep* step) noexcept nogil:
     # r = P - Pi, dV = M^-1 r, V += dV;  norm: r.dV and P.V
     cdef const vt_model* m = step.m
-    cdef int i, k, at, block, blocks = gauss_blocks(step)
+    cdef int i, k, at, block, blocks = gauss_blocks(step), nv = step.m.nv
     cdef vt_real* r = step.room
-    cdef vt_real* out = step.room + m.nv
+    cdef vt_real* out = step.room + blocks * nv
     cdef vt_real change, size
+    for i in range(m.nbody if m.nlocked else 0):
+        if m.body[i].locked:
+            for block in range(blocks):
+                at = m.body[i].iv * blocks + block
+                step.P[at] = step.Pi[at]
+    for k in range(nv):
+        for block in range(blocks):
+            at = k * blocks + block
+            step.r[at] = step.P[at] - step.Pi[at]
+            r[block * nv + k] = step.r[at]
+    gauss_respond(step, r, out)
     for block in range(blocks):
-        if m.nlocked:
-            for i in range(m.nbody):
-                if m.body[i].locked:
-                    at = m.body[i].iv * blocks + block
-                    step.P[at] = step.Pi[at]
-        for k in range(m.nv):
-            r[k] = step.P[k * blocks + block] - step.Pi[k * blocks + block]
-        gauss_respond(step, r, out, block)
         change = vt_set1(0.0)
         size = vt_set1(0.0)
-        for k in range(m.nv):
+        for k in range(nv):
             at = k * blocks + block
-            change = change + r[k] * out[k]
-            step.V[at] = step.V[at] + out[k]
+            step.dV[at] = out[block * nv + k]
+            change = change + step.r[at] * step.dV[at]
+            step.V[at] = step.V[at] + step.dV[at]
             size = size + step.P[at] * step.V[at]
-            step.r[at] = r[k]
-            step.dV[at] = out[k]
         step.norm[block] = change
         step.norm[blocks + block] = size
 
 
-cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out, int block) noexcept nogil:
-    # out = M^-1 p by the factors
+cdef inline void gauss_respond(GaussStep* step, const vt_real* p, vt_real* out) noexcept nogil:
+    # out = M^-1 p of all blocks by the factors
     cdef const vt_model* m = step.m
-    cdef const vt_body* b
-    cdef GaussFactor* x = step.factor + block * m.nbody
-    cdef GaussFactor* s
+    cdef int i, block, blocks = gauss_blocks(step)
+    for i in range(m.nbody * blocks):
+        step.factor[i].n = zero3()
+        step.factor[i].f = zero3()
+    for i in range(m.nbody - 1, -1, -1):
+        for block in range(blocks):
+            gauss_respond_in(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
+                             p + block * m.nv)
+    for i in range(m.nbody):
+        for block in range(blocks):
+            gauss_respond_out(&m.body[i], step.factor + block * m.nbody, i, step.multi + block * m.nmulti,
+                              p + block * m.nv, out + block * m.nv)
+
+
+cdef inline void gauss_respond_in(const vt_body* b, GaussFactor* x, int i, const GaussMulti* multi,
+                                  const vt_real* p) noexcept nogil:
+    # leaves to root: u = p - S^T (n, f), and the parent feels (n, f) + U D^-1 u
+    cdef GaussFactor* s = &x[i]
     cdef GaussFactor* up
     cdef Vec3 n, f
-    cdef vt_real r
-    cdef int i
-    for i in range(m.nbody):
-        x[i].n = zero3()
-        x[i].f = zero3()
-    # leaves to root: u = p - S^T (n, f), and the parent feels (n, f) + U D^-1 u
-    for i in range(m.nbody - 1, -1, -1):
-        b = &m.body[i]
-        s = &x[i]
-        if joint_multi(b):
-            if b.parent >= 0:
-                gauss_respond_multi(b, &step.multi[block * m.nmulti + b.multi], p, s.n, s.f, &n, &f)
-                hand_down(n, f, s.t, &x[b.parent].n, &x[b.parent].f)
-            continue
-        s.u = joint_remainder(b, s.z, p[b.iv], s.n, s.f)
+    if joint_multi(b):
         if b.parent >= 0:
-            up = &x[b.parent]
-            hand_down(s.n, s.f, s.t, &up.n, &up.f)
-            up.n = axpy(s.u, s.Un, up.n)
-            up.f = axpy(s.u, s.Uf, up.f)
+            gauss_respond_multi(b, &multi[b.multi], p, s.n, s.f, &n, &f)
+            hand_down(n, f, s.t, &x[b.parent].n, &x[b.parent].f)
+        return
+    s.u = joint_remainder(b, s.z, p[b.iv], s.n, s.f)
+    if b.parent >= 0:
+        up = &x[b.parent]
+        hand_down(s.n, s.f, s.t, &up.n, &up.f)
+        up.n = axpy(s.u, s.Un, up.n)
+        up.f = axpy(s.u, s.Uf, up.f)
+
+
+cdef inline void gauss_respond_out(const vt_body* b, GaussFactor* x, int i, const GaussMulti* multi, const vt_real* p,
+                                   vt_real* out) noexcept nogil:
     # root to leaves: D^-1 u - (U D^-1)^T a with the parent's twist a
-    for i in range(m.nbody):
-        b = &m.body[i]
-        s = &x[i]
-        up = &x[b.parent] if b.parent >= 0 else NULL
-        if up == NULL:
-            n = zero3()
-            f = zero3()
-        else:
-            carry(up.n, up.f, s.t, &n, &f)
-        if joint_multi(b):
-            gauss_move_multi(b, &step.multi[block * m.nmulti + b.multi], p, s.n, s.f, &n, &f, out)
-        else:
-            r = s.Dinv * s.u
-            if up != NULL:
-                r = r - (dot(s.Un, up.n) + dot(s.Uf, up.f))
-            out[b.iv] = r
-            joint_add(b, s.z, r, &n, &f)
-        s.n = n
-        s.f = f
+    cdef GaussFactor* s = &x[i]
+    cdef GaussFactor* up = &x[b.parent] if b.parent >= 0 else NULL
+    cdef Vec3 n, f
+    cdef vt_real r
+    if up == NULL:
+        n = zero3()
+        f = zero3()
+    else:
+        carry(up.n, up.f, s.t, &n, &f)
+    if joint_multi(b):
+        gauss_move_multi(b, &multi[b.multi], p, s.n, s.f, &n, &f, out)
+    else:
+        r = s.Dinv * s.u
+        if up != NULL:
+            r = r - (dot(s.Un, up.n) + dot(s.Uf, up.f))
+        out[b.iv] = r
+        joint_add(b, s.z, r, &n, &f)
+    s.n = n
+    s.f = f
 
 
 cdef inline void gauss_respond_multi(const vt_body* b, const GaussMulti* x, const vt_real* p, Vec3 bn, Vec3 bf,
