@@ -164,10 +164,10 @@ class Gauss(CompiledIntegrator):
     def _require_free(self) -> None:
         """Raise a ModelError if the model has holonomic constraints."""
         if self.model.constraints:
-            more = len(self.model.constraints) - 1
+            first, more = self.model.constraints[0].name, len(self.model.constraints) - 1
             raise ModelError(
-                f'"{self.model.name}" has the {self.model.constraints[0].name}{f" and {more} more" if more else ""}, and '
-                "the method gauss knows no constraints: take linear-time or midpoint, of order=4, 6 or 8 for small errors"
+                f'"{self.model.name}" has the {first}{f" and {more} more constraints" if more else ""}, and the method '
+                "gauss knows no constraints: take linear-time or midpoint, of order=4, 6 or 8 for small errors"
             )
 
     @property
