@@ -9,11 +9,11 @@ the error reaches the reference's, or falls no more, or a run gets long. vitree 
 Pinocchio's Runge-Kutta 4 is a loop in Python around pin.aba, with every array allocated before. SciPy's DOP853 calls
 pin.aba.
 The variational methods are there by solver at order 2, and as compositions of orders 4, 6 and 8 (5, 9 and 17 substeps
-a step). "rk8" is the eighth-order Runge-Kutta method that DOP853 is built on, twelve forward dynamics a step, with a
-fixed step and in compiled code; it keeps neither momentum nor energy, and is what one takes for small errors over
-short times. The last table gives the time at which a method reaches an error, between its runs as a power law: the
-best of vitree's, the best of its variational ones, the best of the peers, and the share of the peer's time that the
-first two take. "scipy-dop853" is SciPy's method on vitree's dynamics, and counts as neither.
+a step). "gauss" has steps of order 4 to 16; "1e-6" is its tolerance. "rk8" is the eighth-order Runge-Kutta method
+that DOP853 is built on, twelve forward dynamics a step, with a fixed step and in compiled code; it keeps neither
+momentum nor energy. The last table gives the time at which a method reaches an error, between its runs as a power
+law: the best of vitree's, the best of its variational ones, the best of the peers, and the share of the peer's time
+that the first two take. "scipy-dop853" is SciPy's method on vitree's dynamics, and counts as neither.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ METHODS = {
     "midpoint, 1e-12": ("midpoint", {"tolerance": 1e-12}),
     **{f"{method}, order {order}": (method, {"order": order}) for method in ("linear-time", "midpoint")
        for order in (4, 6, 8)},
+    **{f"gauss, order {order}": ("gauss", {"order": order}) for order in (4, 8, 12, 16)},
+    "gauss, order 8, 1e-6": ("gauss", {"order": 8, "tolerance": 1e-6}),
     "explicit-euler": ("explicit-euler", {}),
     "semi-implicit-euler": ("semi-implicit-euler", {}),
     "rk4": ("rk4", {}),

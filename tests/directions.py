@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import reference
 from loaded_models import (
     PLACES,
     STENCIL,
@@ -46,3 +47,14 @@ def check_direction(model, q, v, alpha, seed=0, solver="recursive-newton"):
     tolerance = max(1e-9, 1e-13 * np.linalg.cond(K / size[:, None]))
     for part in (slice(n), slice(n, n + m)):
         assert np.abs(found[part] - exact[part]).max(initial=0) <= tolerance * np.abs(exact[part]).max(initial=0)
+
+
+def pairing(flat, p):
+    """Omega(p): the two-form of (body displacement, momentum), [[-Pm(p), 1], [-1, 0]] of each joint."""
+    n = len(p)
+    out = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    for i, r in enumerate(reference.v_slices(flat)):
+        S = reference.joint_subspace(flat, i)
+        if flat.kind[i] >= 3:
+            out[r, r] = -S.T @ reference.Pm(S @ p[r]) @ S
+    return out

@@ -69,8 +69,13 @@ CHOICES = [
     ("midpoint", {"solver": "riqn", "guess": "current"}),
     ("midpoint", {"residual": "tree"}), ("midpoint", {"residual": "tree", "solver": "newton", "guess": "extrapolate"}),
     ("midpoint", {"residual": "tree", "solver": "frozen", "caching": False, "order": 4}),
+    ("gauss", {}), ("gauss", {"order": 4}), ("gauss", {"order": 16}),
     ("explicit-euler", {}), ("semi-implicit-euler", {}), ("rk4", {}), ("rk8", {}),
 ]  # fmt: skip
+
+
+#: Cases and choices that go together: gauss knows no constraints.
+PAIRS = [(name, *choice) for name in CASES for choice in CHOICES if (name, choice[0]) != ("constraints", "gauss")]
 
 
 def name_of(x):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
-from directions import ALL, INPUTS, H, slopes
+from directions import ALL, INPUTS, H, pairing, slopes
 from loaded_models import (
     SINGLE,
     conservative_loads,
@@ -68,17 +68,6 @@ def test_energy_stays_bounded():
     assert np.abs(error).max() < 5e-3 * run.kinetic.max()
     blocks = error[1:].reshape(20, -1).mean(axis=1)
     assert abs(np.polyfit(np.linspace(0, 1, 20), blocks, 1)[0]) < 0.25 * np.ptp(error)
-
-
-def pairing(flat, p):
-    """Omega(p): the two-form of (body displacement, momentum), [[-Pm(p), 1], [-1, 0]] of each joint."""
-    n = len(p)
-    out = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
-    for i, r in enumerate(reference.v_slices(flat)):
-        S = reference.joint_subspace(flat, i)
-        if flat.kind[i] >= 3:
-            out[r, r] = -S.T @ reference.Pm(S @ p[r]) @ S
-    return out
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.3])

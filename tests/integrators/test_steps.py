@@ -58,6 +58,8 @@ def test_order_under_refinement_of_random_steps(method):
 def test_equal_steps_give_the_bits_of_one_step(method):
     """Where nothing depends on time: the times themselves are sums, and differ in the last bit."""
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
+    if method == "gauss":  # knows no constraints
+        model = vt.Model(replace(model.flat, constraints=()))
     one = vt.simulate(model, q, v, duration=0.1, dt=0.005, method=method)
     run = vt.simulate(model, q, v, dt=np.full(20, 0.005), duration=0.1, method=method)
     for name in ("q", "v", "p", "iterations", "residual"):

@@ -346,7 +346,7 @@ def held():
 
 
 @pytest.mark.parametrize("way", ["torque", "inputs"])
-@pytest.mark.parametrize("method", list(vt.METHODS))
+@pytest.mark.parametrize("method", [name for name in vt.METHODS if name != "gauss"])  # knows no constraints
 def test_controllers_are_not_asked_after_the_run(method, way):
     """As often with constraints as without; the multipliers that steps found are those of the same constant force."""
     model, calls = held(), []

@@ -25,6 +25,7 @@ CHOICES = [
     {"method": "midpoint"}, {"method": "midpoint", "solver": "newton"}, {"method": "midpoint", "residual": "tree"},
     {"method": "midpoint", "adapt": "density", "rate": 1.0}, {"method": "rk4"},
     {"method": "midpoint", "solver": "broyden"}, {"method": "linear-time", "guess": "extrapolate-4"},
+    {"method": "gauss"}, {"method": "gauss", "order": 4},
 ]  # fmt: skip
 VEHICLE = RigidVehicle(np.diag([1.0, 1.5, 2.0]), np.diag([3.0, 3.0, 4.0]), mass=3.0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from loaded_models import constrained_tree
@@ -15,6 +17,8 @@ COMPILED = [name for name in vt.METHODS if not name.startswith("scipy")]
 
 def run_of(method, **more):
     model, q, v = constrained_tree(2, nbody=8, speed=0.5)
+    if method == "gauss":  # knows no constraints
+        model = vt.Model(replace(model.flat, constraints=()))
     return vt.simulate(model, q, v, duration=0.12, dt=0.002, method=method, **more)
 
 
@@ -25,7 +29,7 @@ def test_monitors_are_what_records_of_every_step_say(method):
     assert list(run.monitors) == ["t", *MONITORS] and len(run) == 9
     expected = {
         "t": full.t, "energy": full.energy, "momentum": full.momentum, "residual": full.residual,
-        "iterations": full.iterations, "constraint": np.abs(full.constraint).max(axis=1),
+        "iterations": full.iterations, "constraint": np.abs(full.constraint).max(axis=1, initial=0.0),
     }  # fmt: skip
     for name, values in expected.items():
         assert np.array_equal(run.monitors[name], values[1:]), name

@@ -113,6 +113,8 @@ DRIVES = {
 @pytest.mark.parametrize("method", OWN)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_run_by_an_integrator_that_served_has_the_bits_of_one_by_its_own(name, method, drive):
+    if (name, method) == ("loop", "gauss"):
+        pytest.skip("gauss knows no constraints")
     model = MODELS[name]()
     more = DRIVES[drive](model)
     for steps, every, dt in ((1, 1, 1e-3), (3, 1, 1e-3), (40, 7, 1e-3), (2, 1, 5e-3)):

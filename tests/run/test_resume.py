@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from driven_runs import CASES, CHOICES, DT, name_of, start
+from driven_runs import DT, PAIRS, name_of, start
 from loaded_models import SINGLE, constrained_tree, singles
 from random_models import chain_flat
 
@@ -26,8 +26,7 @@ def same(whole, part, begin, every=1):
         assert one.tobytes() == two.tobytes(), name
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("method", "chosen"), CHOICES, ids=name_of)
+@pytest.mark.parametrize(("name", "method", "chosen"), PAIRS, ids=name_of)
 def test_a_resumed_run_is_the_whole_one(name, method, chosen, tmp_path):
     """Twice resumed, from files; on joints of several coordinates too where the method steps those."""
     kinds = SINGLE if "residual" in chosen else KINDS

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from driven_runs import CASES, CHOICES, DT, name_of, start
+from driven_runs import DT, PAIRS, name_of, start
 from loaded_models import SINGLE, constrained_tree, random_tree, singles
 from random_models import KINDS, chain_flat
 
@@ -29,8 +29,7 @@ def chain(n=3, **more):
     return vt.Model(chain_flat(n, **more))
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("method", "chosen"), CHOICES, ids=name_of)
+@pytest.mark.parametrize(("name", "method", "chosen"), PAIRS, ids=name_of)
 def test_steps_are_those_of_simulate(name, method, chosen):
     """One by one or many at once; after a restore, which goes back over steps of any kind, and after a reset."""
     model, q, v, more = start(name, SINGLE if "residual" in chosen else KINDS)

@@ -72,3 +72,12 @@ def scalar():
     helps = max(w for w in widths() if w <= min(width(), 4))
     module.take_bodies_of(lanes(helps).bodies_abreast() if helps > 1 else 0)
     return module
+
+
+def stages(count: int) -> tuple[int, int]:
+    """Return how many lanes the stages of a step fill, and the kernels for them of a compiled module.
+
+    The lanes are ``count`` rounded up to a power of two. The module has as many of them as batches use, at most.
+    """
+    filled = next(w for w in WIDTHS if w >= count)
+    return filled, lanes(max(w for w in widths() if w <= min(width(), filled))).stages_abreast()

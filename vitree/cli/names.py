@@ -13,7 +13,7 @@ VEHICLES = ("boat", "car", "helicopter", "snakeboard")
 #: Methods of vehicles; ``vitree.METHODS`` has those of mechanisms.
 OF_VEHICLES = ("lie", "lie-implicit", "rk2", "implicit-rk2", "lie-newmark")
 METHOD_NAMES = (
-    "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4, rk8, scipy-rk45, scipy-dop853, "
+    "linear-time, midpoint, gauss, explicit-euler, semi-implicit-euler, rk4, rk8, scipy-rk45, scipy-dop853, "
     f"scipy-radau, scipy-bdf, scipy-lsoda; of vehicles {', '.join(OF_VEHICLES)}, rk4 and SciPy's"
 )
 #: Pictures of runs, as ``vitree.plot.PLOTS`` has them.

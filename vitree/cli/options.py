@@ -310,7 +310,11 @@ class Run(World):
     ] = "auto"
     order: Annotated[
         int,
-        option("--order", text="Order of linear-time and midpoint, a number: 2, or 4, 6, 8 by compositions of steps."),
+        option(
+            "--order",
+            text="Order of linear-time and midpoint: 2, or 4, 6, 8 by compositions of steps; of gauss: 4, 6, 12 or 16, "
+            "by default 8.",
+        ),
     ] = 2
     others: Annotated[
         Optional[list[str]],  # noqa: UP045

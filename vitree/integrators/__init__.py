@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from vitree.integrators import explicit, scipy_ode, variational
+from vitree.integrators import explicit, gauss, scipy_ode, variational
 from vitree.integrators.base import Integrator
 from vitree.model.system import METHODS_OF
 
 _KINDS: tuple[type[Integrator], ...] = (
     variational.LinearTime,
     variational.Midpoint,
+    gauss.Gauss,
     explicit.ExplicitEuler,
     explicit.SemiImplicitEuler,
     explicit.RungeKutta4,

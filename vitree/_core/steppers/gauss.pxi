@@ -1,0 +1,554 @@
+# Steps of order 2 s by Gauss collocation (methods/gauss.pxi has the equations). The unknowns are the velocities V of the
+# stages. A pass: Q from V; F = dL/dq and forces, Pi = dL/dv; P from the balance of F; r = P - Pi; V += M^-1 r by factors
+# that are kept. Momentum is exact at any tolerance, as the balance alone says it.
+
+cdef double CORRECTS_BADLY = 0.3        # a contraction above it asks for new factors
+cdef double STAGNATES = 1e-10           # below it WORSE passes one after the other that are no better end a step
+cdef double FLOOR = 1e-13               # below it one does
+cdef double LOST = 1e6                  # an error that no pass comes back from
+cdef double ROUNDED_OFF = 256 * 2.3e-16    # changes of a configuration that are rounding errors, in rad and lengths
+
+cdef enum:
+    TURN_ROUNDS = 2         # rounds of the charts in a pass
+    GUESS_ROUNDS = 4        # and of a guess
+    WORSE = 3
+    PAIRS = 3               # passes that the next correction is made of
+
+
+cdef struct Mixing:         # Anderson's: corrections d and residuals r = M d of passes that V came to by u
+    int count               # of pairs: changes of d and r from pass to pass, and of V + d, orthogonal in M
+    int next                # to be replaced
+    bint known              # a pass lies behind
+    double size[PAIRS]      # d.r
+    double* d               # (PAIRS, n)
+    double* r
+    double* s
+    double* last_d          # (n,) of the pass before
+    double* last_r
+    double* u
+
+
+cdef void mix(Mixing* x, Py_ssize_t n, const double* d, const double* r, double* V) noexcept nogil:
+    # V, which has d added, becomes the point to which the passes so far point: that with the least correction in the norm
+    # of M (Anderson 1965; Walker & Ni 2011)
+    cdef int k
+    cdef double share, size
+    cdef double* new_d = x.d + x.next * n
+    cdef double* new_r = x.r + x.next * n
+    cdef double* new_s = x.s + x.next * n
+    cdef Py_ssize_t i
+    if x.known:
+        for i in range(n):
+            new_d[i] = d[i] - x.last_d[i]
+            new_r[i] = r[i] - x.last_r[i]
+            new_s[i] = x.u[i] + new_d[i]
+        x.size[x.next] = 0.0
+        size = vt_inner(n, new_d, new_r)
+        for k in range(x.count):
+            if x.size[k] > 0.0:
+                share = -vt_inner(n, x.r + k * n, new_d) / x.size[k]
+                vt_add_row(n, share, x.d + k * n, new_d)
+                vt_add_row(n, share, x.r + k * n, new_r)
+                vt_add_row(n, share, x.s + k * n, new_s)
+        share = vt_inner(n, new_d, new_r)
+        if share > 1e-10 * size:
+            x.size[x.next] = share
+            x.count = max(x.count, x.next + 1)
+            x.next = (x.next + 1) % PAIRS
+    memcpy(x.last_d, d, n * sizeof(double))
+    memcpy(x.last_r, r, n * sizeof(double))
+    memcpy(x.u, d, n * sizeof(double))
+    x.known = True
+    for k in range(x.count):
+        if x.size[k] > 0.0:
+            share = -vt_inner(n, x.d + k * n, r) / x.size[k]
+            vt_add_row(n, share, x.s + k * n, x.u)
+            vt_add_row(n, share, x.s + k * n, V)
+
+
+cdef class GaussStepper(ModelStepper):
+    """Gauss collocation: ``nodes`` is (c, b, m, d, E) of the stages, a_ij = m_ij b_j; ``stiff`` (D1, D2) of theirs.
+
+    ``kernels`` is what ``stages_abreast`` of a module returned whose lanes divide ``lanes``, the stages with copies of
+    the last one.
+    """
+
+    cdef GaussKernels* kernels
+    cdef GaussStep stages
+    cdef double* c                      # (stages,)
+    cdef double* b
+    cdef double* d
+    cdef double* m                      # (stages, stages)
+    cdef double* D1                     # (stages,) shares of h and h^2 by which dampers and springs are in the factors
+    cdef double* D2
+    cdef double* hb
+    cdef double* hd
+    cdef double* hA
+    cdef double* q_start                # (nq,) the state where the step starts, or a part of it
+    cdef double* x_start                # (nv,)
+    cdef double* p_start                # (nv,) its momentum as the balance has it
+    cdef double* p_end
+    cdef double* V_last                 # (nv, lanes) of the step before
+    cdef double* F_last
+    cdef double* stage_q                # (nq,), (nv,), (nv,) a stage as loads see it, and the forces there
+    cdef double* stage_v
+    cdef double* stage_force
+    cdef double* spring                 # (nv,) stiffness of springs of joints
+    cdef double* length                 # (nv,) [m, or 1 of angles] what displacements are compared with
+    cdef Mixing mixing
+    cdef bint staged                    # forces are asked for stage by stage
+    cdef bint placed                    # and some act on bodies
+    cdef bint stiff                     # forces of joints are in the factors
+    cdef bint halves                    # the step at hand was taken in halves
+    cdef int most                       # passes
+    cdef int halvings
+    cdef readonly double tolerance
+
+    def __init__(self, *args, nodes, stiff, int lanes, size_t kernels, double tolerance=1e-11, int max_iterations=40,
+                 int halvings=3, **options):
+        cdef GaussStep* x = &self.stages
+        cdef const vt_model* m = self.shared.m
+        cdef int i, j, n = len(nodes[0])
+        self.kernels = <GaussKernels*>kernels
+        if self.kernels.layout != gauss_offered.layout:
+            raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
+        if not 0 < n <= lanes or lanes % self.kernels.lanes or len(stiff[0]) != n:
+            raise ValueError(f"{n} stages in {lanes} lanes, {self.kernels.lanes} at a time: no such step")
+        self.tolerance, self.most, self.halvings = tolerance, max_iterations, halvings
+        x.m, x.stages, x.lanes = m, n, lanes
+        self.take_nodes(nodes, stiff)
+        self.take_model()
+        x.hb, x.hd, x.hA = self.hb, self.hd, self.hA
+        self.q_start, self.x_start = self.memory.scratch_reals(m.nq), self.memory.scratch_reals(m.nv)
+        self.p_start, self.p_end = self.memory.scratch_reals(m.nv), self.memory.scratch_reals(m.nv)
+        x.q, x.p, x.q2, x.p2 = self.q_start, self.p_start, self.lane.state.q2, self.p_end
+        self.V_last, self.F_last = self.memory.kept_reals(m.nv * lanes), self.memory.kept_reals(m.nv * lanes)
+        x.V_last, x.F_last = self.V_last, self.F_last
+        x.Q, x.V, x.F = self.rows(m.nq), self.rows(m.nv), self.rows(m.nv)
+        x.P, x.Pi, x.dV, x.r = self.rows(m.nv), self.rows(m.nv), self.rows(m.nv), self.rows(m.nv)
+        self.mixing.d, self.mixing.r = self.rows(PAIRS * m.nv), self.rows(PAIRS * m.nv)
+        self.mixing.s, self.mixing.u = self.rows(PAIRS * m.nv), self.rows(m.nv)
+        self.mixing.last_d, self.mixing.last_r = self.rows(m.nv), self.rows(m.nv)
+        x.Z, x.C, x.f = self.rows(3 * m.nmulti), self.rows(3 * m.nmulti), self.rows(3 * m.nmulti)
+        x.mu, x.n = self.rows(3 * m.nmulti), self.rows(3 * m.nmulti)
+        x.extra = self.rows(m.nv) if self.stiff else NULL
+        x.norm, x.room = self.rows(2), self.rows(m.nq + 2 * m.nv)
+        x.turn = <GaussTurn*>self.memory.scratch(m.nmulti * sizeof(GaussTurn))
+        x.body = <GaussBody*>self.memory.scratch(m.nbody * lanes * sizeof(GaussBody))
+        x.inertia = <GaussInertia*>self.memory.scratch(m.nbody * lanes * sizeof(GaussInertia))
+        x.factor = <GaussFactor*>self.memory.scratch(m.nbody * lanes * sizeof(GaussFactor))
+        x.multi = <GaussMulti*>self.memory.scratch(m.nmulti * lanes * sizeof(GaussMulti))
+        self.stage_q, self.stage_v = self.memory.scratch_reals(m.nq), self.memory.scratch_reals(m.nv)
+        self.stage_force = self.memory.scratch_reals(m.nv)
+        self.lane.newton.v = self.memory.scratch_reals(m.nv)
+        self.lane.progress = progress_make(self.memory)
+
+    cdef double* rows(self, Py_ssize_t n) except NULL:
+        return self.memory.scratch_reals(n * self.stages.lanes)
+
+    cdef int take_nodes(self, nodes, stiff) except -1:
+        cdef GaussStep* x = &self.stages
+        cdef int i, j, at, n = x.stages
+        cdef double* E = self.memory.given_reals(n * x.lanes)
+        cdef double* share = self.memory.given_reals(x.lanes)
+        self.c, self.b, self.d = (self.memory.given_reals(n), self.memory.given_reals(n), self.memory.given_reals(n))
+        self.D1, self.D2 = self.memory.given_reals(n), self.memory.given_reals(n)
+        self.m = self.memory.given_reals(n * n)
+        self.hb, self.hd = self.memory.scratch_reals(n), self.memory.scratch_reals(n)
+        self.hA = self.memory.scratch_reals(n * x.lanes)
+        x.E, x.share = E, share
+        for i in range(n):
+            self.c[i], self.b[i], self.d[i] = nodes[0][i], nodes[1][i], nodes[3][i]
+            self.D1[i], self.D2[i] = stiff[0][i], stiff[1][i]
+            for j in range(n):
+                self.m[i * n + j] = nodes[2][i][j]
+        for i in range(x.lanes):
+            at = min(i, n - 1)
+            share[i] = 1.0 - self.d[at] / self.b[at]
+            for j in range(n):
+                E[j * x.lanes + i] = nodes[4][at][j]
+        return 0
+
+    cdef int take_model(self) except -1:
+        # masses of subtrees, lengths, and which forces there are
+        cdef const vt_model* m = self.shared.m
+        cdef double* below = self.memory.given_reals(m.nbody)
+        cdef const vt_load* e
+        cdef double size = 0.0
+        cdef int i, k
+        self.stages.below = below
+        for i in range(m.nbody - 1, -1, -1):
+            below[i] += m.body[i].mass
+            if m.body[i].parent >= 0:
+                below[m.body[i].parent] += below[i]
+            for k in range(3):
+                size = max(size, fabs(m.body[i].p[k]), fabs(m.body[i].com[k]))
+        self.length = self.memory.given_reals(m.nv)
+        self.spring = self.memory.given_reals(m.nv)
+        for i in range(m.nbody):
+            for k in range(m.body[i].nv):
+                self.length[m.body[i].iv + k] = size if k < straight(&m.body[i]) and m.body[i].kind != REVOLUTE else 1.0
+        self.placed = self.shared.user_rests or self.shared.user_moves
+        for k in range(self.shared.nload):
+            e = &self.shared.load[k]
+            if e.kind == JOINT_SPRING:
+                self.spring[e.iv] += max(e.factor, 0.0)
+                self.stiff = True
+            elif e.kind != JOINT_FORCE and e.kind != JOINT_TABLE:
+                self.placed = True
+        self.stiff = self.stiff or m.damped or m.rubbing or self.shared.ndrive > 0
+        self.staged = self.loaded() or self.shared.ndrive > 0 or self.shared.schedule.calls_user
+        return 0
+
+    cdef int rows_each(self) noexcept nogil:
+        return self.stages.stages + 1
+
+    cdef void begin(self) noexcept nogil:
+        memset(self.lane.progress, 0, sizeof(Progress))
+        self.struck()
+
+    cdef void struck(self) noexcept nogil:
+        self.lane.progress.opening = True
+
+    # ---- the state in the parent's axes ----------------------------------------------------------------
+
+    cdef void take_momentum(self, const double* q, const double* p, double* to) noexcept nogil:
+        # to (nv,): of ball and free joints R p, and with it of a free joint x x p
+        cdef const vt_model* m = self.shared.m
+        cdef const vt_body* b
+        cdef Mat3 R
+        cdef Vec3 N, x
+        cdef int i
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if not joint_multi(b):
+                to[b.iv] = p[b.iv]
+                continue
+            R = quat_matrix(load_quat(q + b.iq + turn_at(b)))
+            N = mul(R, load3(p + b.iv + turn_at(b)))
+            if joint_floats(b):
+                x = mul(R, load3(p + b.iv))
+                store3(to + b.iv, x)
+                N = add(N, cross(load3(q + b.iq), x))
+            store3(to + b.iv + turn_at(b), N)
+
+    cdef void give_momentum(self, const double* q, const double* p, double* to) noexcept nogil:
+        # its inverse
+        cdef const vt_model* m = self.shared.m
+        cdef const vt_body* b
+        cdef Mat3 R
+        cdef Vec3 N
+        cdef int i
+        for i in range(m.nbody):
+            b = &m.body[i]
+            if not joint_multi(b):
+                to[b.iv] = p[b.iv]
+                continue
+            R = quat_matrix(load_quat(q + b.iq + turn_at(b)))
+            N = load3(p + b.iv + turn_at(b))
+            if joint_floats(b):
+                N = sub(N, cross(load3(q + b.iq), load3(p + b.iv)))
+                store3(to + b.iv, tmul(R, load3(p + b.iv)))
+            store3(to + b.iv + turn_at(b), tmul(R, N))
+
+    cdef void take_stage(self, int i) noexcept nogil:
+        # stage_q and stage_v: the i-th stage as the model has states
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b
+        cdef int k
+        for k in range(self.nq):
+            self.stage_q[k] = x.Q[k * x.lanes + i]
+        for k in range(self.nv):
+            self.stage_v[k] = x.V[k * x.lanes + i]
+        if x.m.nmulti:
+            for k in range(x.m.nbody):
+                b = &x.m.body[k]
+                if joint_floats(b):
+                    store3(self.stage_v + b.iv, tmul(quat_matrix(load_quat(self.stage_q + b.iq + 3)),
+                                                     load3(self.stage_v + b.iv)))
+
+    # ---- forces ----------------------------------------------------------------------------------------
+
+    cdef int push(self, double t) noexcept nogil:
+        # F += joint forces, drives and loads at the stages
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b
+        cdef double* f = self.stage_force
+        cdef double at
+        cdef int i, j, k
+        for i in range(x.stages):
+            self.take_stage(i)
+            at = t + self.c[i] * x.h
+            if self.shared.schedule.calls_user and self.ask(at, self.stage_q, self.stage_v) != OK:
+                return self.lane.now.cause
+            memcpy(f, self.lane.drive.tau, self.nv * sizeof(double))
+            if self.shared.ndrive:
+                add_drives(self.shared.drive, self.shared.ndrive, self.stage_q, self.stage_v, self.lane.drive.u, f)
+            if self.loaded():
+                if self.placed:
+                    self.place_bodies(self.stage_q, self.stage_v)
+                self.apply_to_bodies(RESTING | RATES, at, self.stage_q, self.stage_v)
+                if self.placed:
+                    self.project_wrenches(f)
+                vt_add_row(self.nv, 1.0, self.lane.bodies.load_force, f)
+                if self.lane.now.cause == CALLBACK_FAILED:
+                    return CALLBACK_FAILED
+            if x.m.nmulti:
+                for k in range(x.m.nbody):
+                    b = &x.m.body[k]
+                    if joint_floats(b):
+                        store3(f + b.iv, mul(quat_matrix(load_quat(self.stage_q + b.iq + 3)), load3(f + b.iv)))
+            for k in range(self.nv):
+                x.F[k * x.lanes + i] += f[k]
+        for k in range(self.nv):
+            for j in range(x.stages, x.lanes):
+                x.F[k * x.lanes + j] = x.F[k * x.lanes + x.stages - 1]
+        return OK
+
+    cdef void stiffen(self) noexcept nogil:
+        # extra = h D1 (damping and slopes of friction) + h^2 D2 (springs): with them, V += (M + extra)^-1 r contracts
+        # at any stiffness (van der Houwen & Sommeijer 1991)
+        cdef GaussStep* x = &self.stages
+        cdef const vt_model* m = x.m
+        cdef const vt_drive* d
+        cdef DriveAt at
+        cdef int i, k, stage
+        cdef double v
+        for i in range(x.lanes):
+            stage = min(i, x.stages - 1)
+            for k in range(self.nv):
+                v = m.damping[k]
+                if m.friction[k] != 0.0:
+                    v += friction_coefficient(m, k, x.V[k * x.lanes + i])
+                x.extra[k * x.lanes + i] = x.h * (self.D1[stage] * v + x.h * self.D2[stage] * self.spring[k])
+            for k in range(self.shared.ndrive):
+                d = &self.shared.drive[k]
+                at = drive_at(d, x.Q[d.iq * x.lanes + i], x.V[d.iv * x.lanes + i], self.lane.drive.u)
+                x.extra[d.iv * x.lanes + i] += x.h * (self.D1[stage] * max(at.by_rate, 0.0)
+                                                      + x.h * self.D2[stage] * max(at.by_position, 0.0))
+
+    cdef void lock_stages(self, bint rates) noexcept nogil:
+        # the prescribed coordinates of the stages, and their rates if asked for
+        cdef GaussStep* x = &self.stages
+        cdef int i, k, stage
+        for i in range(x.lanes if x.m.nlocked else 0):
+            stage = min(i, x.stages - 1) + 1
+            if rates:
+                self.lock_rates(stage)
+            for k in range(x.m.nlocked):
+                x.Q[self.shared.locked[k].iq * x.lanes + i] = self.locked_at(k, stage)
+                if rates:
+                    x.V[self.shared.locked[k].iv * x.lanes + i] = self.lane.prescribed.v[self.shared.locked[k].iv]
+
+    # ---- a step ----------------------------------------------------------------------------------------
+
+    cdef int step(self) noexcept nogil:
+        # from the stages extrapolated, from constant velocities, or in halves
+        cdef State* at = &self.lane.state
+        cdef int status
+        memcpy(self.q_start, at.q, self.nq * sizeof(double))
+        memcpy(self.x_start, at.x, self.nv * sizeof(double))
+        self.halves = False
+        status = self.solve(self.lane.clock.t, self.lane.now.h, not self.lane.progress.opening
+                            and self.lane.clock.h_last == self.lane.now.h)
+        if self.may_halve(status) and self.halvings:
+            self.halves = True
+            status = self.halve(self.lane.clock.t, self.lane.now.h, self.halvings)
+        return status
+
+    cdef bint may_halve(self, int status) noexcept nogil:
+        # prescribed motion is known at the stages of whole steps only
+        return (unsolved(status) or status == NOT_FINITE) and not self.shared.m.nlocked
+
+    cdef int halve(self, double t, double h, int times) noexcept nogil:
+        cdef int k, status = OK
+        for k in range(2):
+            status = self.solve(t + 0.5 * k * h, 0.5 * h, False)
+            if self.may_halve(status) and times > 1:
+                status = self.halve(t + 0.5 * k * h, 0.5 * h, times - 1)
+            if status != OK:
+                return status
+            if k == 0:
+                memcpy(self.q_start, self.lane.state.q2, self.nq * sizeof(double))
+                memcpy(self.x_start, self.lane.state.x2, self.nv * sizeof(double))
+        return OK
+
+    cdef int solve(self, double t, double h, bint follows) noexcept nogil:
+        # the state (q2, x2) a time h behind that of the start; follows: a step of the same length lies before
+        cdef GaussStep* x = &self.stages
+        cdef int i, j, status, n = x.stages
+        x.h = h
+        x.tau = NULL if self.staged else self.lane.drive.tau
+        for j in range(n):
+            self.hb[j], self.hd[j] = h * self.b[j], h * self.d[j]
+            for i in range(x.lanes):
+                self.hA[j * x.lanes + i] = self.m[min(i, n - 1) * n + j] * self.hb[j]
+        self.take_momentum(self.q_start, self.x_start, self.p_start)
+        if follows:
+            self.lane.now.cause = OK
+            status = self.guess(t, True)
+            if status == OK:
+                status = self.iterate(t)
+            if status == OK or status == CALLBACK_FAILED:
+                return self.finish(status)
+        self.lane.now.cause = OK
+        status = self.guess(t, False)
+        if status == OK:
+            status = self.iterate(t)
+        return self.finish(status)
+
+    cdef int finish(self, int status) noexcept nogil:
+        # (q2, x2); of prescribed coordinates the momentum is that of their motion
+        cdef double* p = self.lane.state.x2
+        cdef double* v = self.lane.newton.v
+        cdef int k
+        if status == CALLBACK_FAILED:
+            return status
+        self.lane.now.cause = OK
+        if status != OK:
+            return status
+        gauss_end(&self.stages)
+        self.lock_node(self.rows_each())
+        self.give_momentum(self.lane.state.q2, self.p_end, p)
+        if self.shared.m.nlocked:
+            self.velocity_by_row(self.rows_each(), self.lane.state.q2, p, v)
+            rnea(self.shared.m, NO_GRAVITY, self.lane.state.q2, self.shared.zeros, v, self.lane.bodies.inertial,
+                 self.lane.bodies.rnea)
+            self.copy_locked(self.lane.bodies.inertial, p)
+        if not (bounded(self.lane.state.q2, self.nq) and bounded(p, self.nv)):
+            return NOT_FINITE
+        return OK
+
+    cdef void velocity_by_row(self, int ahead, const double* q, const double* p, double* out) noexcept nogil:
+        # M v = p with the prescribed rates of a row behind the first
+        cdef long first = self.lane.now.first_row
+        self.lane.now.first_row += ahead
+        self.velocity(q, p, out)
+        self.lane.now.first_row = first
+
+    cdef int guess(self, double t, bint follows) noexcept nogil:
+        # V, Q and P of the stages: extrapolated, or with the velocity of the start
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b
+        cdef double* v = self.lane.newton.v
+        cdef int i, j, k, at
+        memset(x.Z, 0, 3 * x.m.nmulti * x.lanes * sizeof(double))
+        for i in range(x.m.nbody):
+            b = &x.m.body[i]
+            if joint_multi(b):
+                for k in range(3):
+                    for j in range(x.lanes):
+                        x.mu[(3 * b.multi + k) * x.lanes + j] = self.x_start[b.iv + turn_at(b) + k]
+        if follows:
+            self.kernels.extrapolate(x)
+        else:
+            self.velocity(self.q_start, self.x_start, v)
+            for i in range(x.m.nbody):
+                b = &x.m.body[i]
+                if joint_floats(b):
+                    store3(v + b.iv, mul(quat_matrix(load_quat(self.q_start + b.iq + 3)), load3(v + b.iv)))
+            for k in range(self.nv):
+                for j in range(x.lanes):
+                    x.V[k * x.lanes + j] = v[k]
+        self.lock_stages(True)
+        self.kernels.place(x, GUESS_ROUNDS)
+        self.lock_stages(False)
+        if not follows:
+            self.kernels.sweep(x)
+            if self.staged:
+                at = self.push(t)
+                if at != OK:
+                    return at
+        self.kernels.balance(x, GUESS_ROUNDS)
+        return OK
+
+    cdef int iterate(self, double t) noexcept nogil:
+        cdef GaussStep* x = &self.stages
+        cdef Now* now = self.lane.now
+        cdef double e, before = INFINITY, best = INFINITY
+        cdef int k, status, worse = 0, factors = 0
+        cdef bint done
+        for k in range(self.most):
+            if not factors or e > before or (factors == 1 and e > CORRECTS_BADLY * before):
+                self.renew_factors(not factors)
+                factors += 1
+            if k:
+                before = e
+            self.kernels.sweep(x)
+            if self.staged:
+                status = self.push(t)
+                if status != OK:
+                    return status
+            self.kernels.balance(x, TURN_ROUNDS)
+            self.kernels.correct(x)
+            e = self.change()
+            now.iterations += 1
+            now.error, now.contraction = e, e / before
+            if not e <= LOST:
+                return NOT_CONVERGED if isfinite(e) else NOT_FINITE
+            worse = worse + 1 if e >= best else 0
+            best = min(e, best)
+            done = (e <= self.tolerance or (e < STAGNATES and worse >= WORSE) or (e < FLOOR and worse)
+                    or (e >= 0.5 * before and self.rounds()))
+            if not done:
+                mix(&self.mixing, self.nv * x.lanes, x.dV, x.r, x.V)
+            self.kernels.place(x, TURN_ROUNDS)
+            self.lock_stages(False)
+            if done:
+                return OK
+        return NOT_CONVERGED
+
+    cdef void renew_factors(self, bint first) noexcept nogil:
+        # at the stages as they are; where no forces of joints are in them, the first ones give V = M^-1 P
+        if self.stiff:
+            self.stiffen()
+        self.kernels.factor(&self.stages)
+        self.mixing.count = self.mixing.next = self.mixing.known = 0
+        if first and not self.stiff and not self.shared.m.nlocked:
+            self.kernels.solve(&self.stages)
+            self.kernels.place(&self.stages, TURN_ROUNDS)
+
+    cdef double change(self) noexcept nogil:
+        # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is
+        cdef GaussStep* x = &self.stages
+        cdef double most = largest(x.norm, x.lanes), size = largest(x.norm + x.lanes, x.lanes)
+        return 0.0 if most == 0.0 else vt_sqrt(most / size)
+
+    cdef bint rounds(self) noexcept nogil:
+        # whether the last pass changed no coordinate by more than rounding errors
+        cdef GaussStep* x = &self.stages
+        cdef int k
+        for k in range(self.nv):
+            if not x.h * largest(x.dV + k * x.lanes, x.lanes) <= ROUNDED_OFF * self.length[k]:
+                return False
+        return True
+
+    cdef void accept(self) noexcept nogil:
+        cdef Progress* progress = self.lane.progress
+        ModelStepper.accept(self)
+        memcpy(self.V_last, self.stages.V, self.nv * self.stages.lanes * sizeof(double))
+        memcpy(self.F_last, self.stages.F, self.nv * self.stages.lanes * sizeof(double))
+        progress.opening = self.halves
+        if self.halves:
+            if not progress.halved:
+                progress.halved_first = self.lane.clock.t
+            progress.halved_last = self.lane.clock.t
+            progress.halved += 1
+
+    # ---- what integrators ask for ----------------------------------------------------------------------
+
+    @property
+    def halved(self):
+        """Steps that were taken in halves."""
+        return self.lane.progress.halved
+
+    @property
+    def halved_between(self):
+        """Times [s] at which the first and the last of these steps began; None without one."""
+        cdef Progress* progress = self.lane.progress
+        return (progress.halved_first, progress.halved_last) if progress.halved else None
+
+    @property
+    def lanes_at_once(self):
+        """Lanes of the module whose kernels it calls."""
+        return self.kernels.lanes
