@@ -90,10 +90,11 @@ def test_steps_are_those_of_another_program(case):
 
 
 @pytest.mark.parametrize(("order", "counts"), [(4, (40, 60, 80)), (6, (20, 28, 40)), (8, (14, 20, 28))])
-@pytest.mark.parametrize(("base", "forced", "seed"), [
-    ("fixed", False, 7), ("fixed", True, 3), ("free", False, 3), ("free", True, 5)])  # fmt: skip
-def test_order(order, counts, base, forced, seed):
+@pytest.mark.parametrize(("base", "forced", "seed", "fewer"), [
+    ("fixed", False, 7, 0), ("fixed", True, 3, 0), ("free", False, 3, 4), ("free", True, 5, 0)])  # fmt: skip
+def test_order(order, counts, base, forced, seed, fewer):
     """On random trees of all kinds of joints, with and without loads and joint forces of time and state."""
+    counts = [n - fewer for n in counts]  # so that errors stay above round-off
     speed, duration = (1.0, 0.4) if base == "fixed" else (2.0, 0.5 if forced else 0.6)
     flat, q, v = random_tree(seed, nbody=6, kinds=(*SINGLE, "ball"), base=base, damping=forced, speed=speed)
     model, more = vt.Model(flat), {}

@@ -138,7 +138,7 @@ class Gauss(CompiledIntegrator):
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",
         "halvings": "how often a step that cannot be solved is halved (default 3)",
         "tolerance": "largest change of the velocities accepted in the last pass, as the root of a share of the "
-        "kinetic energy (default 1e-9 of order 4, to 1e-12 of order 16)",
+        "kinetic energy about the centre of mass (default 1e-9 of order 4, to 1e-12 of order 16)",
         "max_iterations": "most passes of one step (default 40)",
     }
 

@@ -5,6 +5,7 @@
 cdef double CORRECTS_BADLY = 0.3        # a contraction above it asks for new factors
 cdef double STAGNATES = 1e-10           # below it WORSE passes one after the other that are no better end a step
 cdef double FLOOR = 1e-13               # below it one does
+cdef double WHOLE = 1e-6                # least share of the kinetic energy that is not that of the whole's translation
 cdef double LOST = 1e6                  # an error that no pass comes back from
 cdef double ROUNDED_OFF = 256 * 2.3e-16    # changes of a configuration that are rounding errors, in rad and lengths
 
@@ -509,9 +510,21 @@ cdef class GaussStepper(ModelStepper):
             self.kernels.place(&self.stages, TURN_ROUNDS)
 
     cdef double change(self) noexcept nogil:
-        # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is
+        # sqrt(max |r.dV| / max |P.V|): of the velocities, as the kinetic energy measures them; NaN if any is. A free base
+        # counts as its centre of mass sees it, P.V - |p|^2/mass, so that a falling robot's joints are not forgotten
         cdef GaussStep* x = &self.stages
-        cdef double most = largest(x.norm, x.lanes), size = largest(x.norm + x.lanes, x.lanes)
+        cdef const vt_body* b
+        cdef double most = largest(x.norm, x.lanes), size = 0.0, whole, least
+        cdef int i, k, body
+        for i in range(x.lanes):
+            whole = fabs(x.norm[x.lanes + i])
+            least = WHOLE * whole
+            for body in range(x.m.nbody if x.m.nmulti else 0):
+                b = &x.m.body[body]
+                if joint_floats(b) and b.parent < 0 and x.below[body] > 0.0:
+                    for k in range(b.iv, b.iv + 3):
+                        whole -= x.P[k * x.lanes + i] * x.P[k * x.lanes + i] / x.below[body]
+            size = vt_max_nan(size, vt_max_nan(whole, least))
         return 0.0 if most == 0.0 else vt_sqrt(most / size)
 
     cdef bint rounds(self) noexcept nogil:
