@@ -180,8 +180,8 @@ class Integrator:
     conserves_momentum: ClassVar[bool] = False
     #: whether its steps know contacts and limits
     touches: ClassVar[bool] = False
-    #: the share of a step's forces that acts where it ends: contacts that stay closed owe as much of their impulse there
-    behind: ClassVar[float] = 0.5
+    #: the share of a step's forces that acts where it ends: contacts that stay closed owe as much of an impulse there
+    at_end: ClassVar[float] = 0.5
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
