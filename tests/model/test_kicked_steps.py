@@ -165,7 +165,7 @@ def test_contacts_go_on_behind_a_blow(method):
 
 @pytest.mark.parametrize("method", ["semi-implicit-euler", "rk4"])
 def test_the_figure_stands_by_a_torque_function(method):
-    """Torques of springs and dampers about a stance: from a state that moves it comes to rest and carries its weight."""
+    """Torques of springs and dampers about a stance: what moves comes to rest, and carries its weight."""
     model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground(friction=0.8))
     q = model.neutral()
     for side in ("left", "right"):

@@ -519,7 +519,12 @@ class Integrator:
         return self.model.constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
 
     def kicked(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """Return rows x (n, nv) of states t (n,), q (n, nq) behind a ``change`` of the momentum (n, nv) of each."""
+        """Return x (n, nv) of rows of states behind a ``change`` of their momenta (n, nv) [kg m/s or kg m^2/s].
+
+        Returns
+        -------
+        (n, nv) array [m/s or rad/s or kg m/s or kg m^2/s]
+        """
         if self.uses_momentum:
             return x + change
         model = self.model
