@@ -501,7 +501,9 @@ def test_check_finds_meshes_that_cannot_touch(capsys):
 def test_methods_that_know_no_contacts_are_left_out(capsys):
     given = ["human", "--ground", "--v0", "zero"]
     assert cli.main(["compare", *given, "-T", "0.02", "--repeats", "1", "--no-plot", "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)["settings"]["methods"]) == ["linear-time", "midpoint"]
+    able = ["linear-time", "midpoint", "semi-implicit-euler", "rk4"]
+    assert list(json.loads(capsys.readouterr().out)["settings"]["methods"]) == able
     assert cli.main(["bench", *given, "--steps", "5", "--repeats", "1", "--no-peers"]) == 0
-    assert cli.main(["compare", *given, "-T", "0.02", "--no-plot", "-m", "rk4"]) == 2
-    assert "take linear-time or midpoint" in capsys.readouterr().err
+    assert cli.main(["simulate", *given, "-T", "0.02", "-m", "rk4"]) == 0
+    assert cli.main(["compare", *given, "-T", "0.02", "--no-plot", "-m", "scipy-rk45"]) == 2
+    assert "take linear-time, midpoint" in capsys.readouterr().err

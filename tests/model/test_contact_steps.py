@@ -238,7 +238,7 @@ def test_contacts_of_runs(method, every, tmp_path):
     np.testing.assert_array_equal(run.contacts.rows, watched.contacts.rows)
     weight = run.contacts.total(len(run), "box")[1:] / 2e-3
     # the first node has the share of a step's weight that acts there
-    share = 1.0 - vt.METHODS[method].behind
+    share = 1.0 - vt.METHODS[method].at_end
     np.testing.assert_allclose(weight[1:], np.broadcast_to((0, 0, 2 * 9.81), weight[1:].shape), rtol=0, atol=1e-6)
     assert weight[0, 2] == pytest.approx(2 * 9.81 * (share if every == 1 else 1.0))
     assert set(run.contacts.names) == {("box", "ground")} and len(run.contacts.of(2)) == 4

@@ -128,9 +128,10 @@ def test_impacts_never_give_energy(method):
     for k in range(60):
         a, b, c = size = rng.uniform(0.05, 1.0, 3)
         tree = vt.Tree("box", gravity=(0, 0, 0))
-        tree.world.add(vt.free("base"), vt.body("box", 2.0, tuple(np.array((b * b + c * c, a * a + c * c, a * a + b * b)))))
+        tree.world.add(vt.free("base"), vt.body("box", 2.0, (b * b + c * c, a * a + c * c, a * a + b * b)))
         tree.contact(vt.Contact("box", points=[(s * a / 2, r * b / 2, -c / 2) for s in (-1, 1) for r in (-1, 1)]))
-        tree.contact(vt.Ground(friction=float(rng.choice([0.0, 0.3, 1.0, 5.0])), restitution=float(rng.uniform(0.1, 1.0))))
+        friction, restitution = float(rng.choice([0.0, 0.3, 1.0, 5.0])), float(rng.uniform(0.1, 1.0))
+        tree.contact(vt.Ground(friction=friction, restitution=restitution))
         model = tree.compile()
         turn = rng.choice([0.0, 1.0]) * rng.standard_normal(3)
         q = vt.place_on_ground(model, model.integrate(model.neutral(), np.concatenate([np.zeros(3), turn])))
@@ -164,7 +165,7 @@ def test_contacts_go_on_behind_a_blow(method):
 
 @pytest.mark.parametrize("method", ["semi-implicit-euler", "rk4"])
 def test_the_figure_stands_by_a_torque_function(method):
-    """Torques of springs and dampers about a stance, from a state that moves: it comes to rest, and carries its weight."""
+    """Torques of springs and dampers about a stance: what moves comes to rest, and carries its weight."""
     model = vt.load_urdf(vt.find_robot("human"), base="free", ground=vt.Ground(friction=0.8))
     q = model.neutral()
     for side in ("left", "right"):
@@ -189,7 +190,7 @@ def test_the_figure_stands_by_a_torque_function(method):
 
 
 def test_steps_in_halves_are_told():
-    """Steps that are too long for a landing are taken in halves, kicks and all; the run tells so and keeps its times."""
+    """Steps that are too long for a landing are taken in halves, kicks and all; the run says so and keeps its times."""
     found = 0
     for ground, seed in (("hills", 0), ("hills", 1), ("plane", 1)):
         model = crawler(GROUNDS[ground])

@@ -182,8 +182,8 @@ class Integrator:
     touches: ClassVar[bool] = False
     #: Whether wheels that roll without slip and dry friction of joints act in its steps
     rolls: ClassVar[bool] = False
-    #: the share of a step's forces that acts where it ends: contacts that stay closed owe as much of their impulse there
-    behind: ClassVar[float] = 0.5
+    #: the share of a step's forces that acts where it ends: contacts that stay closed owe as much of an impulse there
+    at_end: ClassVar[float] = 0.5
     #: options of the method: name -> a sentence on its values
     options: ClassVar[Mapping[str, str]] = {}
 
@@ -530,7 +530,12 @@ class Integrator:
         return self.model.constrained_velocities(q, x, self._rates(t, x)) if self.uses_momentum else x
 
     def kicked(self, t: np.ndarray, q: np.ndarray, x: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """Return rows x (n, nv) of states t (n,), q (n, nq) behind a ``change`` of the momentum (n, nv) of each."""
+        """Return x (n, nv) of rows of states behind a ``change`` of their momenta (n, nv) [kg m/s or kg m^2/s].
+
+        Returns
+        -------
+        (n, nv) array [m/s or rad/s or kg m/s or kg m^2/s]
+        """
         if self.uses_momentum:
             return x + change
         model = self.model

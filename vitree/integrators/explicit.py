@@ -38,7 +38,7 @@ class ExplicitEuler(Explicit):
 
     name = "explicit-euler"
     order = 1
-    behind = 1.0
+    at_end = 1.0
 
     def _prepare(self):
         self.stepper = self._make("EulerStepper")
@@ -50,7 +50,7 @@ class SemiImplicitEuler(Explicit):
 
     name = "semi-implicit-euler"
     order = 1
-    behind = 0.0
+    at_end = 0.0
 
     def _prepare(self):
         self.stepper = self._make("EulerStepper", semi_implicit=True)

@@ -204,7 +204,7 @@ class _Steps:
 
     def momentum_balance(self) -> np.ndarray:
         """Gravity acts on the nodes' centres of mass, or on that of the middle configuration."""
-        model, midpoint, behind = self.model, self.integrator.name == "midpoint", self.integrator.behind
+        model, midpoint, behind = self.model, self.integrator.name == "midpoint", self.integrator.at_end
         found = model.energies(self.q, self.velocities)
         c = (1.0 - behind) * found[:-1, 8:] + behind * found[1:, 8:]
         if midpoint:
