@@ -236,6 +236,24 @@ def test_a_reduced_model_has_the_friction_of_its_followers():
             assert np.abs(run.q).max() < 1e-13
 
 
+def test_a_reduced_model_projects_velocities_as_its_full_model():
+    tree = vt.Tree("tandem")
+    at = tree.world.add(vt.tx("x"), vt.ty("y"), vt.rz("turn"), vt.body("frame", 2.0, (0.1, 0.2, 0.3)))
+    for name, ahead in (("rear", -0.4), ("front", 0.4)):
+        at.add(vt.tx(ahead), vt.rz(f"{name} steering"), vt.body(name, 0.2, (0.01, 0.01, 0.01)))
+        tree.roll(vt.Rolling(name))
+    tree.constrain(vt.gear("front steering", "rear steering", -1.0))
+    full = tree.compile()
+    model, rng = full.reduced(), np.random.default_rng(0)
+    q, v = rng.standard_normal(4), rng.standard_normal(4)
+    found = model.project_velocity(q, v)
+    np.testing.assert_allclose(model.expand_velocity(found),
+                               full.project_velocity(model.expand(q), model.expand_velocity(v)), atol=1e-12)
+    runs = [vt.simulate(m, *x, duration=0.5, dt=1e-2, tolerance=1e-12) for m, x in (
+        (model, (q, found)), (full, (model.expand(q), model.expand_velocity(found))))]
+    np.testing.assert_allclose(model.expand(runs[0].q[-1]), runs[1].q[-1], rtol=0, atol=1e-9)
+
+
 # ---- files, names, refusals ---------------------------------------------------------------------------------
 
 
