@@ -390,7 +390,8 @@ def methods_of(methods: str | None, system, usual=()) -> list[str]:
     """Return the methods of an option, or the default ones of a system."""
     if methods is not None:
         return [part for part in (part.strip() for part in methods.split(",")) if part]
-    able = [name for name, kind in system.methods.items() if kind.touches or not has_touches(system)]
+    touches, holds = has_touches(system), isinstance(system, Model) and system.holds
+    able = [name for name, kind in system.methods.items() if kind.touches >= touches and kind.rolls >= holds]
     if usual and set(usual) <= set(system.methods):
         return [name for name in usual if name in able]
     return [name for name in able if not name.startswith("scipy-")]
