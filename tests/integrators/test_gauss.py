@@ -352,11 +352,11 @@ def test_nan_is_an_error():
 def test_what_it_cannot_do_is_refused():
     chain = chain_flat(3)
     gear = vt.Model(replace(chain, constraints=(vt.gear(chain.joints[0].name, chain.joints[1].name, 2.0),)))
-    with pytest.raises(vt.ModelError, match="linear-time(, | or )midpoint"):
+    with pytest.raises(vt.ModelError, match=r"linear-time(, | or )midpoint"):
         simulate(gear, duration=0.1, dt=0.01)
     limited = vt.Model(replace(chain, limits="enforce", joints=tuple(
         replace(j, lower=(-1.0,), upper=(1.0,)) for j in chain.joints)))  # fmt: skip
-    with pytest.raises(vt.ModelError, match="linear-time(, | or )midpoint"):
+    with pytest.raises(vt.ModelError, match=r"linear-time(, | or )midpoint"):
         simulate(limited, duration=0.1, dt=0.01)
     model = vt.Model(chain)
     for more, text in (
