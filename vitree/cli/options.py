@@ -312,8 +312,8 @@ class Run(World):
         int,
         option(
             "--order",
-            text="Order, a number: of linear-time and midpoint 2, or 4, 6, 8 by compositions of steps; of gauss 4, 6, 8, "
-            "12 or 16, by default 8.",
+            text="Order, a number: of linear-time and midpoint 2, or 4, 6, 8 by compositions of steps; of gauss "
+            "4, 6, 8, 12 or 16, by default 8.",
         ),
     ] = 2
     others: Annotated[
