@@ -155,6 +155,14 @@ class CompiledIntegrator(Integrator):
     def t0(self):
         return self.stepper.t0
 
+    @property
+    def halved(self):
+        return getattr(self.stepper, "halved", 0)
+
+    @property
+    def halved_between(self):
+        return getattr(self.stepper, "halved_between", None)
+
     def state(self):
         return self.stepper.state()[1:]
 

@@ -23,14 +23,6 @@ class Explicit(CompiledIntegrator):
     def _make(self, kind, **options):
         return super()._make(kind, halvings=HALVINGS, **options)
 
-    @property
-    def halved(self):
-        return self.stepper.halved
-
-    @property
-    def halved_between(self):
-        return self.stepper.halved_between
-
 
 @reusable
 class ExplicitEuler(Explicit):

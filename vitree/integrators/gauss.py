@@ -173,11 +173,3 @@ class Gauss(CompiledIntegrator):
     @property
     def settings(self):
         return {"order": self.order, **self._solving(), "halvings": 3, **self.chosen}
-
-    @property
-    def halved(self):
-        return self.stepper.halved
-
-    @property
-    def halved_between(self):
-        return self.stepper.halved_between

@@ -187,14 +187,6 @@ class Variational(CompiledIntegrator):
             "norm": self.default_norm, **self.chosen,
         }  # fmt: skip
 
-    @property
-    def halved(self):
-        return self.stepper.halved
-
-    @property
-    def halved_between(self):
-        return self.stepper.halved_between
-
     def start_between(self, t, q0, q1):
         if self.adaptive:
             raise InputError(

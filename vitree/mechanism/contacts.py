@@ -90,7 +90,7 @@ class Ground:
                 raise ModelError(f"the {field} of the ground is None; leave it out for the default")
         _check_surface(self, "ground")
         planes = several(self.planes, "planes", "a sequence of (normal, height) of half-spaces")
-        object.__setattr__(self, "planes", tuple(map(_plane, planes)))
+        object.__setattr__(self, "planes", tuple(map(plane_of, planes)))
         if self.terrain is not None:
             of_kind(self.terrain, HeightField, "terrain", "a HeightField")
             if self.height or self.normal != _UP:
@@ -114,13 +114,13 @@ def _unit(value: Any, what: str) -> tuple[float, ...]:
     return tuple(given if abs(sum(x * x for x in given) - 1.0) < EXACT else unit_triple(given, what))
 
 
-def _plane(given: Any) -> tuple[tuple[float, ...], float]:
+def plane_of(given: Any, what: str = "a plane of the ground") -> tuple[tuple[float, ...], float]:
+    """Return the unit normal and the height of a plane given as (normal, height); ``what`` it is in messages."""
     try:
         normal, height = given
     except (TypeError, ValueError):
-        raise ModelError(f"a plane of the ground is {shown(given)}; give (normal, height)") from None
-    what = "of a plane of the ground"
-    return _unit(normal, f"normal {what}"), finite(height, f"height {what}")
+        raise ModelError(f"{what} is {shown(given)}; give (normal, height)") from None
+    return _unit(normal, f"normal of {what}"), finite(height, f"height of {what}")
 
 
 @dataclass(frozen=True)

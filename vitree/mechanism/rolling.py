@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from vitree.arguments import shown
 from vitree.errors import ModelError
 from vitree.geometry.numbers import within
-from vitree.spatial.checks import finite, triple, unit_triple
+from vitree.mechanism.contacts import plane_of
+from vitree.spatial.checks import triple, unit_triple
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,7 @@ class Rolling:
         if not (self.along or self.across or self.normal):
             raise ModelError(f"the {self.name} holds nothing; give along=True, across=True or normal=True")
         if self.plane is not None:
-            object.__setattr__(self, "plane", self._plane(self.plane))
-
-    def _plane(self, given: Any) -> tuple:
-        try:
-            normal, height = given
-        except (TypeError, ValueError):
-            raise ModelError(f"the plane of the {self.name} is {shown(given)}; give (normal, height)") from None
-        what = f"of the plane of the {self.name}"
-        return tuple(unit_triple(normal, f"normal {what}")), finite(height, f"height {what}")
+            object.__setattr__(self, "plane", plane_of(self.plane, f"the plane of the {self.name}"))
 
     @property
     def holds(self) -> tuple[bool, bool, bool]:
