@@ -38,7 +38,8 @@ class Nodes(NamedTuple):
     """Gauss's nodes on a step of length 1, and integrals of Lagrange's polynomials on them.
 
     ``c`` (s,) nodes; ``b`` (s,) weights; ``m`` (s, s) a_ij/b_j, where a_ij is the integral of the j-th polynomial to
-    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2; ``E`` (s, s) the polynomials at 1 + c_i.
+    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2; ``E`` (s, s) the polynomials at 1 + c_i;
+    ``last`` (s,) weights whose sum with values at the nodes is their last coefficient in Legendre's polynomials.
     """
 
     c: np.ndarray
@@ -46,6 +47,7 @@ class Nodes(NamedTuple):
     m: np.ndarray
     d: np.ndarray
     E: np.ndarray
+    last: np.ndarray
 
 
 @functools.cache
@@ -82,7 +84,9 @@ def gauss_nodes(s: int) -> Nodes:
                 m[j, i] = 1.0 - m[i, j]
         d = [float(_value(each, one / 2)) for each in integral]
         E = [[float(_value(each, one + x)) for each in lagrange] for x in c]
-        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), np.array(E))
+        last = [float((2 * s - 1) * weight * _value(before, x)) for weight, x in zip(b, c, strict=True)]
+        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), np.array(E),
+                     np.array(last))  # fmt: skip
 
 
 def _value(polynomial: list[Decimal], x: Decimal) -> Decimal:
@@ -133,6 +137,7 @@ class Gauss(CompiledIntegrator):
     order = 8
     symplectic = True
     conserves_momentum = True
+    estimates = True
     remedy = SOLVE_LONGER
     options: ClassVar[Mapping[str, str]] = {
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",
