@@ -265,9 +265,10 @@ def test_the_estimate_bounds_the_error_of_a_step(order, seed):
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_estimate_has_its_order(order):
     """eta falls with the power s - 1 of dt."""
-    model, steps = vt.Model(chain_flat(3)), (0.04, 0.02)
-    eta = [np.sqrt(simulate(model, [1.0, 0.3, -0.4], [1.0, 2.0, -1.0], duration=0.08, dt=dt, order=order, tolerance=1e-14,
-                            monitors="error").monitors["error"].max()) for dt in steps]  # fmt: skip
+    model, start = vt.Model(chain_flat(3)), ([1.0, 0.3, -0.4], [1.0, 2.0, -1.0])
+    runs = [simulate(model, *start, duration=0.08, dt=dt, order=order, tolerance=1e-14, monitors="error")
+            for dt in (0.04, 0.02)]  # fmt: skip
+    eta = [np.sqrt(run.monitors["error"].max()) for run in runs]
     assert np.log2(eta[0] / eta[1]) == pytest.approx(STAGES[order] - 1, abs=0.4)
 
 
@@ -283,7 +284,7 @@ def test_steps_too_long_are_told(order, dt):
         less = float(said[0].partition("Use dt = ")[2].split()[0])
         assert len(said) == 1 and less < 0.6 * dt and "eta = " in said[0] and "at t = " in said[0]
         dt = duration / np.ceil(duration / less)
-    assert first > dt > {4: 0.02, 6: 0.05, 8: 0.1, 12: 0.2}[order]
+    assert first > dt > {4: 0.01, 6: 0.05, 8: 0.1, 12: 0.2}[order]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -298,9 +299,9 @@ def test_a_fall_does_not_hide_joints():
     flat, q, v = random_tree(3, nbody=4, kinds=("revolute",), base="free", speed=2.0)
     model, fast = vt.Model(replace(flat, gravity=np.zeros(3))), v.copy()
     fast[0] += 100.0
-    found = [simulate(model, q, start, duration=0.1, dt=0.05, order=8, tolerance=1e-13, monitors="error").monitors["error"]
+    found = [simulate(model, q, start, duration=0.1, dt=0.05, tolerance=1e-13, monitors="error").monitors["error"].max()
              for start in (v, fast)]  # fmt: skip
-    assert found[1].max() > 0.1 * found[0].max()  # and not the square of the velocities less
+    assert found[1] > 0.1 * found[0]  # and not the square of the velocities less
 
 
 def test_the_estimate_goes_on_where_a_run_does():

@@ -81,22 +81,24 @@ def test_error_is_the_largest_difference_to_the_reference(result):
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-9, 1e-11])
 @pytest.mark.parametrize("duration, dt", [(0.4, 2e-3), (4.0, 2e-2)])
-def test_the_reference_is_as_good_as_it_says(duration, dt, tolerance):
+@pytest.mark.parametrize("reference", [None, "scipy-dop853"])
+def test_the_reference_is_as_good_as_it_says(duration, dt, tolerance, reference):
     model, q0 = Model(chain_flat(3)), np.array([2.1, 0.4, -0.3])
-    found = compare(model, ["rk4"], q0, duration=duration, dt=dt, reference_tolerance=tolerance)
-    truth = simulate(model, q0, duration=duration, dt=dt / 50, every=50, method="rk4")
+    found = compare(model, ["rk4"], q0, duration=duration, dt=dt, reference_tolerance=tolerance, reference=reference)
+    truth = simulate(model, q0, duration=duration, dt=dt / 50, every=50, method="rk8")
     pairs = zip(found.reference.q, truth.q, strict=True)
     actual = max(np.linalg.norm(model.difference(a, b)) for a, b in pairs)
-    assert 1e-14 < actual <= 2 * found.reference_error
+    assert 1e-15 < actual <= 2 * found.reference_error
     assert tolerance > 1e-10 or found.reference_error < 1e-7
 
 
 def test_references_of_two_methods_agree():
     found = [
         compare(double_pendulum(), ["rk4"], Q0, duration=0.4, dt=5e-3, reference=name).reference
-        for name in ("scipy-dop853", "scipy-radau")
+        for name in ("scipy-dop853", "scipy-radau", "gauss")
     ]
     assert np.abs(found[0].q - found[1].q).max() < 1e-8
+    assert np.abs(found[0].q - found[2].q).max() < 1e-11
 
 
 def test_iterations_and_times(result):
@@ -242,7 +244,7 @@ def test_a_failing_reference_leaves_the_error_out(monkeypatch):
     plain = reference_module.simulate
 
     def broken(model, given):
-        if given.method == "scipy-dop853":
+        if given.method in ("gauss", "scipy-dop853"):
             raise ConvergenceError("too stiff", time=0.0, residual=0.0, iterations=0)
         return plain(model, given)
 
@@ -324,7 +326,7 @@ def test_progress_counts_every_run_to_its_end():
     assert all(0 <= done <= total for done, total, _ in calls)
     ends = [what for done, total, what in calls if done == total]
     assert [what.split("]")[0] for what in ends] == [f"[{k}/6" for k in range(1, 7)]
-    assert "midpoint, dt = 0.005 s" in ends[3] and "reference scipy-dop853, dt = 0.005 s" in ends[-1]
+    assert "midpoint, dt = 0.005 s" in ends[3] and "reference gauss, dt = 0.0025 s" in ends[-1]
 
 
 def test_ctrl_c_hands_over_the_finished_rows():
@@ -374,7 +376,7 @@ def test_text_is_a_table_of_fixed_width(result):
     assert {len(line) for line in rows} == {len(lines[0]), len(lines[rule])}
     assert [line.split()[0] for line in rows] == [row["label"] for row in result.table]
     assert {"J", "J/s", "us/step"} <= set(lines[1].split())
-    assert "scipy-dop853" in str(result) and "nan" not in str(result)
+    assert "gauss of order 16" in str(result) and "nan" not in str(result)
 
 
 def test_json_is_strict_and_complete(result):

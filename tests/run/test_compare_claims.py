@@ -26,7 +26,8 @@ def test_momentum_of_a_run_that_begins_later_is_from_its_own_start():
 
 def test_orders_are_fitted_to_resolved_errors_only():
     steps = [0.04, 0.02, 0.005, 0.00125]
-    found = vt.compare(CHAIN, ["rk4"], Q0, duration=4.0, dt=steps, reference_tolerance=1e-6)
+    found = vt.compare(CHAIN, ["rk4"], Q0, duration=4.0, dt=steps, reference_tolerance=1e-6,
+                       reference="scipy-dop853")
     errors = np.array([row["error"] for row in found.table])
     resolved = errors > 3 * found.reference_error
     assert resolved.tolist() == [True, True, False, False]
@@ -34,7 +35,8 @@ def test_orders_are_fitted_to_resolved_errors_only():
     assert found.orders["rk4"] == pytest.approx(slope, rel=1e-12) and abs(slope - 4) < 0.2
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] < 3.5
     # one error has no order
-    found = vt.compare(CHAIN, ["rk4"], Q0, duration=4.0, dt=steps[1:], reference_tolerance=1e-6)
+    found = vt.compare(CHAIN, ["rk4"], Q0, duration=4.0, dt=steps[1:], reference_tolerance=1e-6,
+                       reference="scipy-dop853")
     assert np.isnan(found.orders["rk4"])
 
 
@@ -43,7 +45,8 @@ def test_the_references_error_is_the_largest_over_all_time_steps(duration, steps
     """Of two steps of which neither divides the other, each has a reference with other times."""
 
     def reference_error(dt):
-        return vt.compare(CHAIN, ["rk4"], Q0, duration=duration, dt=dt, reference_tolerance=1e-5).reference_error
+        return vt.compare(CHAIN, ["rk4"], Q0, duration=duration, dt=dt, reference_tolerance=1e-5,
+                          reference="scipy-dop853").reference_error
 
     alone = [reference_error(dt) for dt in steps]
     assert alone[larger] > 1.1 * alone[1 - larger]

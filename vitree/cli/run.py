@@ -23,8 +23,7 @@ try:
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-#: The reference of ``compare``, and the methods that it runs for a mechanism, by default.
-REFERENCE = "scipy-dop853"
+#: The methods that ``compare`` runs for a mechanism, by default.
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
 
@@ -57,7 +56,7 @@ def simulate(
         option(
             "--monitor",
             text="Quantities to keep for every step, recorded or not, separated by commas: energy, momentum, "
-            "constraint, residual, iterations, contraction, certificate, drive_forces, gap, contact_work, "
+            "constraint, residual, iterations, contraction, certificate, error, drive_forces, gap, contact_work, "
             "momentum_balance.",
         ),
     ] = "",
@@ -138,13 +137,14 @@ def compare(
         str, option("--dt", text="Time step in s; several, separated by commas, give orders.")
     ] = "0.001",
     reference: Annotated[
-        str,
+        Optional[str],  # noqa: UP045
         option(
             "--reference",
-            text="SciPy method for the solution that errors are measured against, run at a "
-            "tolerance of 1e-11 (rad, m, rad/s, m/s); or none, as always with --ground.",
+            text="Method for the solution that errors are measured against: gauss, at a step that makes its error "
+            "negligible; a SciPy method, at a tolerance of 1e-11 (rad, m, rad/s, m/s); or none. By default gauss, with "
+            "loops scipy-dop853, with --ground none.",
         ),
-    ] = REFERENCE,
+    ] = None,
     repeats: Annotated[
         int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
     ] = 3,
@@ -175,7 +175,7 @@ def compare(
                 *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
-                reference=reference != "none" and not (reference == REFERENCE and has_touches(system)) and reference,
+                reference=False if reference == "none" or (reference is None and has_touches(system)) else reference,
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,

@@ -3,22 +3,51 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from vitree.arguments import real
+from vitree.arguments import axes_of, real
 from vitree.errors import ConvergenceError, InputError
+from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments
+from vitree.run.controller import Controller
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, named
 
 #: No reference is held to be better than this [rad, m].
 ROUNDING = 2e-14
+#: The method that solves where it can, and the one that solves where it cannot.
+GAUSS, SCIPY = "gauss", "scipy-dop853"
+#: What gauss takes for a reference.
+SHARP = {"order": 16, "tolerance": 1e-13}
+#: The largest error of a reference as a share of the smallest that is compared with it, and the most parts of a step.
+NEGLIGIBLE, FINEST = 1e-3, 64
+
+
+def usual_reference(model: System, given: RunArguments) -> str:
+    """Return the method of the reference, if nobody chooses one: gauss where it can solve, else one of SciPy's.
+
+    Gauss takes shorter steps than the runs that are compared with it. So nothing may be given by rows over steps.
+    """
+    full = model.full
+    if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints or full.touches or full.holds:
+        return SCIPY
+    driven = [given.torque, given.inputs, given.targets]
+    if any(isinstance(x, Controller) for x in driven) or any(_is_rows(x, 2) for x in driven[1:]):
+        return SCIPY
+    named = [each.values() for each in (given.inputs, given.targets, given.prescribed) if isinstance(each, Mapping)]
+    return SCIPY if any(_is_rows(x, 1) for values in named for x in values) else GAUSS
+
+
+def _is_rows(value: Any, axes: int) -> bool:
+    """Whether a value has that many axes, or more, and is no function."""
+    return value is not None and not callable(value) and not isinstance(value, Mapping) and axes_of(value) >= axes
 
 
 class Runner:
@@ -72,6 +101,8 @@ class Reference:
         Relative [-] and absolute tolerance of the method.
     dts : list of float
         Time steps of the runs that are compared with it [s].
+    chosen : bool
+        Whether nobody asked for this method. One of SciPy's then solves where it fails.
 
     Attributes
     ----------
@@ -82,10 +113,10 @@ class Reference:
         Solutions by the smallest time steps; :meth:`of` finds the one for a step.
     """
 
-    def __init__(self, source, tolerance: float, dts: list[float]):
+    def __init__(self, source, tolerance: float, dts: list[float], chosen: bool = False):
         if not 0 < real(tolerance) < 1:
             raise InputError(Argument("reference_tolerance", tolerance) + " must be a number between 0 and 1")
-        self.source, self.tolerance = source, real(tolerance)
+        self.source, self.tolerance, self.chosen = source, real(tolerance), chosen
         self.error = NAN
         self.notes: tuple[str, ...] = ()
         # a step that divides another has the other's times among its own
@@ -119,28 +150,27 @@ class Reference:
             self.runs = dict.fromkeys(set(self.base.values()), self.source)
             self.notes = ("Error: against the trajectory that was given.",)
 
-    def compute(self, run: Runner) -> None:
-        """Run the reference, twice at different tolerances."""
+    def compute(self, run: Runner, compared: Sequence[tuple[float, Trajectory]] = ()) -> None:
+        """Run the reference, twice or more; ``compared`` are time steps and the runs that it is for."""
         if not isinstance(self.source, str):
             return
-        bases = sorted(set(self.base.values()))
+        solve = self._by_gauss if self.source == GAUSS else self._by_scipy
         errors = []
         try:
-            for dt in bases:
-                # with one largest step both might take the same steps and agree by chance
-                loose, tight = (
-                    run(
-                        self.source, f"reference {self.source}", dt, rtol=tolerance, atol=tolerance,
-                        max_step=run.duration / least,
-                    ) for tolerance, least in ((10 * self.tolerance, 40), (self.tolerance, 80))
-                )  # fmt: skip
-                if any(sound_records(x) < len(x) for x in (loose, tight)):
+            for dt in sorted(set(self.base.values())):
+                found, error = solve(run, dt, [x for step, x in compared if self.base[step] == dt])
+                if found is None:
                     self.notes = (f"Error: none, the reference {self.source} is not finite.",)
                     self.runs.clear()
                     return
-                errors.append(float(distance(run.model, *shared(tight, loose)).max()))
-                self.runs[dt] = tight
+                errors.append(error)
+                self.runs[dt] = found
         except ConvergenceError as error:
+            if self.chosen and self.source == GAUSS:
+                self.source = SCIPY
+                self.runs.clear()
+                self.compute(run, compared)
+                return
             self.notes = (f"Error: none, the reference {self.source} failed: " + error.args[0],)
             self.runs.clear()
             return
@@ -149,11 +179,65 @@ class Reference:
             self.runs.clear()
             raise
         self.error = max(*errors, ROUNDING)
-        self.notes = (
-            f"Error: largest norm of the difference to {self.source}, rtol = atol = {self.tolerance:g}. "
-            f"The reference itself is off by about {self.error:.1e}: that is how much it changes with ten times the "
-            "tolerance.",
-        )
+        about = f"The reference itself is off by about {self.error:.1e}: that is "
+        if self.source == GAUSS:
+            finest = max(float(x.settings["dt"]) for x in self.runs.values())
+            self.notes = (
+                f"Error: largest norm of the difference to gauss of order {SHARP['order']}, dt = {finest:.3g} s. {about}"
+                "how much it changes with longer steps, or what it estimates itself.",
+            )
+        else:
+            self.notes = (
+                f"Error: largest norm of the difference to {self.source}, rtol = atol = {self.tolerance:g}. {about}"
+                "how much it changes with ten times the tolerance.",
+            )
+
+    def _by_scipy(self, run: Runner, dt: float, _: Any) -> tuple[Trajectory | None, float]:
+        """Return a solution and its error, by two tolerances."""
+        # with one largest step both might take the same steps and agree by chance
+        loose, tight = (
+            run(
+                self.source, f"reference {self.source}", dt, rtol=tolerance, atol=tolerance,
+                max_step=run.duration / least,
+            ) for tolerance, least in ((10 * self.tolerance, 40), (self.tolerance, 80))
+        )  # fmt: skip
+        if any(sound_records(x) < len(x) for x in (loose, tight)):
+            return None, NAN
+        return tight, float(distance(run.model, *shared(tight, loose)).max())
+
+    def _by_gauss(self, run: Runner, dt: float, compared: list[Trajectory]) -> tuple[Trajectory | None, float]:
+        """Return a solution and its error: steps become shorter until the error is negligible, or falls no more."""
+        model, every, parts = run.model, run.shared.every, 1
+        span = dt * every  # of a record, which has as many steps as parts
+        before: Trajectory | None = None
+        best, error = before, math.inf
+        while True:
+            try:
+                now = run(GAUSS, f"reference {GAUSS}", span / parts, every=parts, monitors=("error",), **SHARP)
+            except ConvergenceError:  # the steps are too long
+                if parts >= FINEST * every:
+                    raise
+                parts, run.stages = 4 * parts, run.stages + 1
+                continue
+            if sound_records(now) < len(now):
+                return None, NAN
+            way = max(float(np.linalg.norm(model.difference(now.q[0], q))) for q in now.q)
+            own = way * float(now.monitors["error"].max(initial=0.0))
+            if before is not None:
+                changed = float(distance(model, now, before).max())
+                goal = max(self.tolerance, NEGLIGIBLE * min((_error_of(model, x, now) for x in compared), default=0.0))
+                falls = max(changed, own) < 0.5 * error
+                if falls or best is None:
+                    best, error = now, max(changed, own)
+                if error <= goal or (not falls and own <= changed) or parts >= FINEST * every:
+                    return best, max(error, ROUNDING)
+                run.stages += 1
+            before, parts = now, parts * (2 if own <= 0.1 * self.tolerance else 4)
+
+
+def _error_of(model: System, one: Trajectory, truth: Trajectory) -> float:
+    """The largest distance of a run from the truth."""
+    return float(distance(model, *shared(one, truth)).max(initial=0.0))
 
 
 def _divides(small: float, large: float) -> bool:

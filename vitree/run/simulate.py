@@ -106,7 +106,8 @@ def simulate(
         Called every fraction of a second. With the option adapt the total is an estimate.
     monitors : names
         Quantities to keep for every step, recorded or not, in ``Trajectory.monitors``: energy, momentum,
-        constraint, residual, iterations, contraction, certificate, drive_forces, gap, contact_work, momentum_balance.
+        constraint, residual, iterations, contraction, certificate, error, drive_forces, gap, contact_work,
+        momentum_balance.
     resume : Trajectory, optional
         Instead of a start: go on from the end of this run, bit for bit as if it had not stopped. Method, dt and
         options are that run's; inputs, torque and the like are given anew, with rows from here on.
