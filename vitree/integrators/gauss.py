@@ -38,7 +38,8 @@ class Nodes(NamedTuple):
     """Gauss's nodes on a step of length 1, and integrals of Lagrange's polynomials on them.
 
     ``c`` (s,) nodes; ``b`` (s,) weights; ``m`` (s, s) a_ij/b_j, where a_ij is the integral of the j-th polynomial to
-    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2; ``E`` (s, s) the polynomials at 1 + c_i.
+    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2. ``E`` (4, s, 2 s) extrapolates to 1 + c_i
+    from values at c - 1 and c, by polynomials through the last (s + 1)/2, s, (3 s + 1)/2 and 2 s of them.
     """
 
     c: np.ndarray
@@ -81,8 +82,12 @@ def gauss_nodes(s: int) -> Nodes:
                 m[i, j] = float(_value(integral[j], c[i]) / b[j])
                 m[j, i] = 1.0 - m[i, j]
         d = [float(_value(each, one / 2)) for each in integral]
-        E = [[float(_value(each, one + x)) for each in lagrange] for x in c]
-        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), np.array(E))
+        past, E = [x - one for x in c] + c, np.zeros((4, s, 2 * s))
+        for way, points in enumerate(((s + 1) // 2, s, (3 * s + 1) // 2, 2 * s)):
+            for j in range(2 * s - points, 2 * s):
+                each = _lagrange(past[2 * s - points :], j - 2 * s + points)
+                E[way, :, j] = [float(_value(each, one + x)) for x in c]
+        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), E)
 
 
 def _value(polynomial: list[Decimal], x: Decimal) -> Decimal:

@@ -52,14 +52,15 @@ cdef struct GaussStep:
     const double* hb        # (stages,) h b_j
     const double* hd        # (stages,) h d_j
     const vt_real* hA       # (stages, lanes): h a_ij at [j][i]
-    const vt_real* E        # (stages, lanes): what extrapolates the stages before
+    const vt_real* E        # (2 stages, lanes): what extrapolates the stages of the step before the last and of the last
+    bint far                # both are used
     const vt_real* share    # (lanes,) 1 - d_i/b_i
     const double* q         # (nq,) and (nv,) where the step starts, and where it ends
     const double* p
     double* q2
     double* p2
     const double* tau       # (nv,) joint forces of the whole step, or NULL
-    const vt_real* V_last   # (nv, lanes) of the step before
+    const vt_real* V_last   # (2 nv, lanes) of the step before, and of that before it
     const vt_real* F_last
     vt_real* Q              # (nq, lanes)
     vt_real* V              # (nv, lanes)
@@ -214,12 +215,20 @@ cdef inline int straight(const vt_body* b) noexcept nogil:
 # ---- configurations and momenta of the stages ------------------------------------------------------
 
 cdef void gauss_extrapolate(GaussStep* step) noexcept nogil:
-    # V_i = sum E_ij V_j of the step before, and the same of F
-    cdef int k, block, blocks = gauss_blocks(step)
-    for k in range(step.m.nv):
+    # V_i = sum E_ij V_j of the steps before, and the same of F
+    cdef int i, k, block, blocks = gauss_blocks(step), before = step.m.nv * blocks
+    cdef const vt_real* E = step.E + step.stages * blocks
+    cdef vt_real V, F
+    for i in range(step.m.nv):
+        k = i * blocks
         for block in range(blocks):
-            step.V[k * blocks + block] = gauss_mix(step, step.E, step.V_last + k * blocks, block)
-            step.F[k * blocks + block] = gauss_mix(step, step.E, step.F_last + k * blocks, block)
+            V = gauss_mix(step, E, step.V_last + k, block)
+            F = gauss_mix(step, E, step.F_last + k, block)
+            if step.far:
+                V = V + gauss_mix(step, step.E, step.V_last + before + k, block)
+                F = F + gauss_mix(step, step.E, step.F_last + before + k, block)
+            step.V[k + block] = V
+            step.F[k + block] = F
 
 
 cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
