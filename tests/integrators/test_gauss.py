@@ -235,6 +235,82 @@ def test_every_width_gives_the_same_bits(order, monkeypatch):
     assert len(found) == 1
 
 
+# ---- how well steps resolve a motion --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("s", STAGES.values())
+def test_the_last_coefficient_is_that_of_legendre(s):
+    """Of any polynomial of the stages' degree, by NumPy's fit."""
+    nodes, rng = gauss_nodes(s), np.random.default_rng(s)
+    values = rng.normal(size=s)
+    assert nodes.last @ values == pytest.approx(np.polynomial.legendre.legfit(2 * nodes.c - 1, values, s - 1)[-1])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6])
+def test_the_estimate_bounds_the_error_of_a_step(order, seed):
+    """eta^2 is not below the error of v over the largest v, of turns and of translations, and not idle."""
+    flat, q, v = random_tree(seed, nbody=5, kinds=(*SINGLE, "ball"), base="free" if seed % 2 else "fixed", speed=2.0)
+    model = vt.Model(flat)
+    h = {4: 0.004, 6: 0.01, 8: 0.02, 12: 0.03, 16: 0.04}[order]
+    run = simulate(model, q, v, duration=h, dt=h, order=order, tolerance=1e-14, monitors="error")
+    exact = exact_end(model, q, v, h)
+    # errors of translations are lengths: both are measured against the larger velocity, by the model's size
+    error = np.abs(run.v[-1] - exact.v).max() / np.abs(run.v).max()
+    (found,) = run.monitors["error"]
+    assert error < 2 * found + 1e-12
+    assert found < 1e-2
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_estimate_has_its_order(order):
+    """eta falls with the power s - 1 of dt."""
+    model, steps = vt.Model(chain_flat(3)), (0.04, 0.02)
+    eta = [np.sqrt(simulate(model, [1.0, 0.3, -0.4], [1.0, 2.0, -1.0], duration=0.08, dt=dt, order=order, tolerance=1e-14,
+                            monitors="error").monitors["error"].max()) for dt in steps]  # fmt: skip
+    assert np.log2(eta[0] / eta[1]) == pytest.approx(STAGES[order] - 1, abs=0.4)
+
+
+@pytest.mark.parametrize(("order", "dt"), [(4, 0.4), (6, 0.4), (8, 0.4), (12, 0.6)])
+def test_steps_too_long_are_told(order, dt):
+    """Once, with the time, eta and a shorter dt; the dt that serves in the end is no tiny one."""
+    model, duration, first = vt.Model(chain_flat(2)), 1.2, dt
+    while True:
+        run = simulate(model, [2.5, -0.4], [10.0, -15.0], duration=duration, dt=dt, order=order)
+        said = [text for text in run.warnings if text.startswith("dt is too large")]
+        if not said:
+            break
+        less = float(said[0].partition("Use dt = ")[2].split()[0])
+        assert len(said) == 1 and less < 0.6 * dt and "eta = " in said[0] and "at t = " in said[0]
+        dt = duration / np.ceil(duration / less)
+    assert first > dt > {4: 0.02, 6: 0.05, 8: 0.1, 12: 0.2}[order]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_short_steps_raise_no_alarm(order):
+    """Neither at rest nor where a motion begins from rest."""
+    for q in ([np.pi, 0.0], [0.5, 0.2]):
+        assert not simulate(vt.Model(chain_flat(2)), q, duration=1.0, dt=0.01, order=order).warnings
+
+
+def test_a_fall_does_not_hide_joints():
+    """Nor does the flight of a base."""
+    flat, q, v = random_tree(3, nbody=4, kinds=("revolute",), base="free", speed=2.0)
+    model, fast = vt.Model(replace(flat, gravity=np.zeros(3))), v.copy()
+    fast[0] += 100.0
+    found = [simulate(model, q, start, duration=0.1, dt=0.05, order=8, tolerance=1e-13, monitors="error").monitors["error"]
+             for start in (v, fast)]  # fmt: skip
+    assert found[1].max() > 0.1 * found[0].max()  # and not the square of the velocities less
+
+
+def test_the_estimate_goes_on_where_a_run_does():
+    model, q = vt.Model(chain_flat(2)), [2.5, -0.4]
+    whole = simulate(model, q, duration=1.0, dt=0.05, monitors="error")
+    half = simulate(model, q, duration=0.5, dt=0.05)
+    rest = vt.simulate(model, resume=half, duration=0.5, monitors="error")
+    assert rest.monitors["error"].tobytes() == whole.monitors["error"][10:].tobytes()
+
+
 # ---- forces -------------------------------------------------------------------------------------------------
 
 

@@ -178,6 +178,8 @@ class Integrator:
     order: int
     symplectic: bool = False
     conserves_momentum: ClassVar[bool] = False
+    #: whether its steps estimate their error
+    estimates: ClassVar[bool] = False
     #: whether its steps know contacts and limits
     touches: ClassVar[bool] = False
     #: Whether wheels that roll without slip and dry friction of joints act in its steps
@@ -264,6 +266,11 @@ class Integrator:
     @property
     def halved_between(self) -> tuple[float, float] | None:
         """Times [s] at which the first and the last of these steps began; None without one."""
+        return None
+
+    @property
+    def unresolved(self) -> tuple[float, float] | None:
+        """When [s] the step began that follows the motion worst, and by which share; None if all follow it."""
         return None
 
     @property

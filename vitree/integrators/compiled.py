@@ -163,6 +163,10 @@ class CompiledIntegrator(Integrator):
     def halved_between(self):
         return getattr(self.stepper, "halved_between", None)
 
+    @property
+    def unresolved(self):
+        return getattr(self.stepper, "unresolved", None)
+
     def state(self):
         return self.stepper.state()[1:]
 

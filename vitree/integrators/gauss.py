@@ -38,8 +38,9 @@ class Nodes(NamedTuple):
     """Gauss's nodes on a step of length 1, and integrals of Lagrange's polynomials on them.
 
     ``c`` (s,) nodes; ``b`` (s,) weights; ``m`` (s, s) a_ij/b_j, where a_ij is the integral of the j-th polynomial to
-    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2. ``E`` (4, s, 2 s) extrapolates to 1 + c_i
-    from values at c - 1 and c, by polynomials through the last (s + 1)/2, s, (3 s + 1)/2 and 2 s of them.
+    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2. ``E`` (5, s, 2 s) extrapolates to 1 + c_i
+    from values at c - 1 and c, by polynomials through the last (s + 1)/2, s, (5 s + 3)/4, (3 s + 1)/2 and 2 s of them.
+    ``last`` (s,) are weights whose sum with values at the nodes is their last coefficient in Legendre's polynomials.
     """
 
     c: np.ndarray
@@ -47,6 +48,7 @@ class Nodes(NamedTuple):
     m: np.ndarray
     d: np.ndarray
     E: np.ndarray
+    last: np.ndarray
 
 
 @functools.cache
@@ -82,12 +84,13 @@ def gauss_nodes(s: int) -> Nodes:
                 m[i, j] = float(_value(integral[j], c[i]) / b[j])
                 m[j, i] = 1.0 - m[i, j]
         d = [float(_value(each, one / 2)) for each in integral]
-        past, E = [x - one for x in c] + c, np.zeros((4, s, 2 * s))
-        for way, points in enumerate(((s + 1) // 2, s, (3 * s + 1) // 2, 2 * s)):
+        past, E = [x - one for x in c] + c, np.zeros((5, s, 2 * s))
+        for way, points in enumerate(((s + 1) // 2, s, (5 * s + 3) // 4, (3 * s + 1) // 2, 2 * s)):
             for j in range(2 * s - points, 2 * s):
                 each = _lagrange(past[2 * s - points :], j - 2 * s + points)
                 E[way, :, j] = [float(_value(each, one + x)) for x in c]
-        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), E)
+        last = [float((2 * s - 1) * weight * _value(before, x)) for weight, x in zip(b, c, strict=True)]
+        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), E, np.array(last))
 
 
 def _value(polynomial: list[Decimal], x: Decimal) -> Decimal:
@@ -138,6 +141,7 @@ class Gauss(CompiledIntegrator):
     order = 8
     symplectic = True
     conserves_momentum = True
+    estimates = True
     remedy = SOLVE_LONGER
     options: ClassVar[Mapping[str, str]] = {
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import several
-from vitree.errors import UnknownNameError
+from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import COLUMNS, Integrator, Records
 from vitree.model.lower import contact_names
 from vitree.model.model import Model
@@ -29,6 +29,7 @@ MONITORS = {
     "contraction": (0, "ratio of the last two residuals; NaN if there was only one"),
     "certificate": (len(CERTIFICATE), "largest turn of a joint [rad], and distance from the dynamics' prediction as a "
                                       "share of the most that is certified; NaN where it is not asked for"),
+    "error": (0, "estimate of the relative error of the velocities in the step, mostly too large; of the method gauss"),
     "drive_forces": (None, "mean forces of the drives in the step, of `model.drives` [N or N m]; NaN with methods that "
                            "take forces at their stages: `model.drive_forces` gives those"),
     "gap": (0, "least gap of all that may touch, at the step's end [m]; negative in penetration, NaN if nothing may"),
@@ -38,8 +39,9 @@ MONITORS = {
 }
 
 
-#: Numbers that a stepper shows of each step before the forces of drives: the contraction, and the certificate's two.
-WATCHED = 3
+#: Numbers that a stepper shows of each step before the forces of drives: the contraction, the certificate's two, and
+#: the estimate of the error.
+WATCHED = 4
 
 
 def monitors_of(names: str | Iterable[str]) -> tuple[str, ...]:
@@ -73,6 +75,12 @@ class Monitors:
 
     def __init__(self, names: str | Iterable[str], integrator: Integrator, steps: int):
         self.names = monitors_of(names)
+        if "error" in self.names and not integrator.estimates:
+            able = ", ".join(name for name, kind in integrator.model.methods.items() if kind.estimates) or "none here"
+            raise InputError(
+                Argument("monitors", "error") + f": the method {integrator.name} does not estimate its error. Methods "
+                f"that do: {able}"
+            )
         self.model: Any = integrator.model
         self.done = 0
         #: the time and the state where the next step begins, and the contacts that pushed in the step before
@@ -102,7 +110,8 @@ class Monitors:
         if self.names and here.stop > len(self.arrays["t"]):
             self._grow(max(here.stop, 3 * len(self.arrays["t"]) // 2))
         simple = {name: getattr(every, name) for name in ("t", "residual", "iterations")}
-        simple["contraction"], simple["certificate"] = self.watched[:, 0], self.watched[:, 1:WATCHED]
+        simple["contraction"], simple["certificate"] = self.watched[:, 0], self.watched[:, 1:3]
+        simple["error"] = self.watched[:, 3]
         simple["drive_forces"] = self.watched[:, WATCHED:]
         for name, rows in simple.items():
             if name in self.arrays:

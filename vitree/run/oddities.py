@@ -13,6 +13,8 @@ from vitree.model.model import Model
 BEYOND, NAMED = 1e-9, 6
 #: What a warning of limits says in the end.
 OF_LIMITS = 'Limits hold with limits="enforce" of load_urdf or of a tree; with limits="ignore" a run says nothing.'
+#: Largest share of the velocity that the last term of a Gauss step's polynomial may have.
+UNRESOLVED = 0.1
 #: Share of the largest kinetic energy by which no sound run of a conservative system changes its energy.
 EXPLODED = 0.5
 
@@ -25,6 +27,20 @@ def halving_warnings(count: int, between: tuple[float, float] | None, steps: int
     return [
         f"{count} of {steps} steps could not be solved whole and were taken in halves, the first {when}. The energy of "
         "such a run may drift, and its errors are those of shorter steps. Use a smaller dt."
+    ]
+
+
+def resolution_warnings(found: tuple[float, float] | None, dt: float, order: int) -> list[str]:
+    """Say that steps of dt [s] of a Gauss method are too long: when [s] the worst began, and its share eta."""
+    if found is None:
+        return []
+    when, eta = found
+    # eta falls with the power s - 1 of the step, s = order/2 stages
+    enough = dt * min((0.5 * UNRESOLVED / eta) ** (1.0 / max(order // 2 - 1, 1)), 0.5)
+    return [
+        f"dt is too large: in the step at t = {when:.9g} s the velocities change by more than its polynomial follows "
+        f"(eta = {eta:.2g}, and {UNRESOLVED:g} is the most that is sound). Use dt = {enough:.1g} or smaller. Friction "
+        "that changes sign and forces that jump do the same for a moment."
     ]
 
 

@@ -20,7 +20,7 @@ from vitree.results.plain import plain, read_only
 from vitree.results.recording import NAMES_OF_FIELDS
 from vitree.run.arguments import Schedule
 from vitree.run.monitors import Monitors
-from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings
+from vitree.run.oddities import energy_warnings, halving_warnings, limit_warnings, resolution_warnings
 from vitree.run.trajectory import Trajectory
 
 core = scalar()
@@ -75,6 +75,7 @@ class Outcome:
         if not later:
             self._by, self._uses_momentum, self._largest = integrator, integrator.uses_momentum, math.inf
             self.method, self.halved, self.between = integrator.name, integrator.halved, integrator.halved_between
+            self._unresolved = integrator.unresolved
             self.steps, self.iterations_total = integrator.steps, integrator.total_iterations
             self.iterations_max = integrator.most_iterations
             self._v = integrator.velocities(records.t, records.q, records.x, records.contacts)
@@ -84,6 +85,7 @@ class Outcome:
         self.method, self._uses_momentum = facts.name, facts.uses_momentum
         self.halved = stepper.halved if facts.uses_momentum else 0
         self.between = stepper.halved_between if self.halved else None
+        self._unresolved = integrator.unresolved
         self.steps, self.iterations_total = stepper.steps, stepper.total_iterations
         self.iterations_max = stepper.most_iterations
         self._multipliers = integrator.multipliers_of(records) if facts.constrained else records.multipliers
@@ -223,6 +225,9 @@ class Outcome:
 
     def _warnings(self) -> list[str]:
         odd = halving_warnings(self.halved, self.between, self.steps)
+        if self._unresolved is not None:
+            by: Any = self._by or self._facts
+            odd += resolution_warnings(self._unresolved, self._of_steps[0].dt, by.settings["order"])
         keeps = self._keeps_energy and self.system.conservative
         odd += energy_warnings(self.energies, self._has_stiff_springs) if keeps else []
         return odd + limit_warnings(self.system, self.records.t, self.records.q)

@@ -117,11 +117,14 @@ cdef inline const vt_real* gauss_take(const vt_real* rows, int n, int blocks, vt
 
 cdef inline vt_real gauss_mix(const GaussStep* step, const vt_real* A, const vt_real* x, int block) noexcept nogil:
     # sum over j of A_ij x_j in the stages i of a block; x: (lanes,) of a quantity
-    cdef int j, blocks = gauss_blocks(step)
-    cdef const double* from_stage = <const double*>x
-    cdef vt_real r = A[block] * vt_set1(from_stage[0])
-    for j in range(1, step.stages):
-        r = r + A[j * blocks + block] * vt_set1(from_stage[j])
+    return gauss_mixed(step.stages, gauss_blocks(step), A + block, <const double*>x)
+
+
+cdef inline vt_real gauss_mixed(int stages, int blocks, const vt_real* A, const double* x) noexcept nogil:
+    cdef int j
+    cdef vt_real r = A[0] * vt_set1(x[0])
+    for j in range(1, stages):
+        r = r + A[j * blocks] * vt_set1(x[j])
     return r
 
 
@@ -235,17 +238,28 @@ cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
     cdef const vt_model* m = step.m
     cdef const vt_body* b
-    cdef int i, k, block, blocks = gauss_blocks(step)
-    for i in range(m.nbody):
+    cdef int i, k, blocks = gauss_blocks(step)
+    gauss_lines(step, True, step.q, step.V, step.Q)
+    for i in range(m.nbody if m.nmulti else 0):
         b = &m.body[i]
-        for k in range(straight(b)):
-            for block in range(blocks):
-                step.Q[(b.iq + k) * blocks + block] = (
-                    vt_set1(step.q[b.iq + k]) + gauss_mix(step, step.hA, step.V + (b.iv + k) * blocks, block))
         if joint_multi(b):
             for k in range(turn_at(b)):
                 step.q2[b.iq + k] = step.q[b.iq + k] + gauss_sum(step, step.hb, step.V + (b.iv + k) * blocks)
             gauss_turn(step, b, rounds)
+
+
+cdef void gauss_lines(GaussStep* step, bint place, const double* start, const vt_real* rate, vt_real* out) noexcept nogil:
+    # start + h sum a_ij rate_j of the coordinates along lines; place: out is of configurations, else of momenta
+    cdef const vt_body* b = step.m.body
+    cdef const vt_real* A = step.hA
+    cdef int i, k, at, block, many = step.m.nbody, stages = step.stages, blocks = gauss_blocks(step)
+    for i in range(many):
+        at = b.iq if place else b.iv
+        for k in range(straight(b)):
+            for block in range(blocks):
+                out[(at + k) * blocks + block] = vt_set1(start[at + k]) + gauss_mixed(
+                    stages, blocks, A + block, <const double*>(rate + (b.iv + k) * blocks))
+        b += 1
 
 
 cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -283,13 +297,10 @@ cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
     cdef const vt_model* m = step.m
     cdef const vt_body* b
-    cdef int i, k, block, blocks = gauss_blocks(step)
-    for i in range(m.nbody):
+    cdef int i, k, blocks = gauss_blocks(step)
+    gauss_lines(step, False, step.p, step.F, step.P)
+    for i in range(m.nbody if m.nmulti else 0):
         b = &m.body[i]
-        for k in range(b.iv, b.iv + straight(b)):
-            for block in range(blocks):
-                step.P[k * blocks + block] = (
-                    vt_set1(step.p[k]) + gauss_mix(step, step.hA, step.F + k * blocks, block))
         if joint_multi(b):
             for k in range(b.iv, b.iv + turn_at(b)):
                 step.p2[k] = step.p[k] + gauss_sum(step, step.hb, step.F + k * blocks)

@@ -9,12 +9,14 @@ cdef double WHOLE = 1e-6                # least share of the kinetic energy that
 cdef double LOST = 1e6                  # an error that no pass comes back from
 cdef double ROUNDED_OFF = 256 * 2.3e-16    # changes of a configuration that are rounding errors, in rad and lengths
 
+cdef double UNRESOLVED = 0.1            # an eta above it: the step is too long for the motion
+
 cdef enum:
     TURN_ROUNDS = 2         # rounds of the charts in a pass
     GUESS_ROUNDS = 4        # and of a guess
     WORSE = 3
     PAIRS = 3               # passes that the next correction is made of
-    WAYS = 4                # ways to extrapolate the stages: through half of the last step's, all, and more than that
+    WAYS = 5                # ways to extrapolate the stages: through half of the last step's, all, and more than that
     ONE_BACK = 1            # the second uses one step
 
 
@@ -75,7 +77,7 @@ cdef struct Extrapolation:  # kept: what lies behind the step at hand
 
 
 cdef class GaussStepper(ModelStepper):
-    """Gauss collocation: ``nodes`` is (c, b, m, d, E) of the stages, a_ij = m_ij b_j; ``stiff`` (D1, D2) of theirs.
+    """Gauss collocation: ``nodes`` is (c, b, m, d, E, last) of the stages, a_ij = m_ij b_j; ``stiff`` (D1, D2) of theirs.
 
     ``kernels`` is what ``stages_abreast`` of a module returned whose lanes divide ``lanes``, the stages with copies of
     the last one.
@@ -87,6 +89,7 @@ cdef class GaussStepper(ModelStepper):
     cdef double* b
     cdef double* d
     cdef double* m                      # (stages, stages)
+    cdef double* last                   # (stages,) what the last of Legendre's coefficients is made of
     cdef double* D1                     # (stages,) shares of h and h^2 by which dampers and springs are in the factors
     cdef double* D2
     cdef double* hb
@@ -98,13 +101,20 @@ cdef class GaussStepper(ModelStepper):
     cdef double* p_end
     cdef double* V_last                 # (2 nv, lanes) of the step before, and of that before it
     cdef double* F_last
-    cdef double* E                      # (WAYS, 2 stages, lanes)
+    cdef double* E                      # (WAYS, 2 stages, lanes), and of the last stage (WAYS, 2 stages)
+    cdef double* E_end
     cdef Extrapolation* past
     cdef double* stage_q                # (nq,), (nv,), (nv,) a stage as loads see it, and the forces there
     cdef double* stage_v
     cdef double* stage_force
     cdef double* spring                 # (nv,) stiffness of springs of joints
     cdef double* length                 # (nv,) [m, or 1 of angles] what displacements are compared with
+    cdef int* unit                      # (nv,) whether a displacement is a length
+    cdef Resolution* resolved           # of the run so far, and of the parts of the step at hand
+    cdef Resolution resolving
+    cdef object stages_owner
+    cdef long stages_steps
+    cdef double* stages_out             # (steps, nv, stages) the polynomials of steps, or NULL
     cdef Mixing mixing
     cdef bint staged                    # forces are asked for stage by stage
     cdef bint placed                    # and some act on bodies
@@ -156,6 +166,8 @@ cdef class GaussStepper(ModelStepper):
         self.stage_force = self.memory.scratch_reals(m.nv)
         self.lane.newton.v = self.memory.scratch_reals(m.nv)
         self.lane.progress = progress_make(self.memory)
+        self.resolved = <Resolution*>self.memory.kept(sizeof(Resolution))
+        resolution_bounds(self.resolved, self.memory)
 
     cdef double* rows(self, Py_ssize_t n) except NULL:
         return self.memory.scratch_reals(n * self.stages.lanes)
@@ -166,14 +178,16 @@ cdef class GaussStepper(ModelStepper):
         cdef double* share = self.memory.given_reals(x.lanes)
         self.c, self.b, self.d = (self.memory.given_reals(n), self.memory.given_reals(n), self.memory.given_reals(n))
         self.D1, self.D2 = self.memory.given_reals(n), self.memory.given_reals(n)
+        self.last = self.memory.given_reals(n)
         self.m = self.memory.given_reals(n * n)
         self.hb, self.hd = self.memory.scratch_reals(n), self.memory.scratch_reals(n)
         self.hA = self.memory.scratch_reals(n * x.lanes)
         self.E = self.memory.given_reals(WAYS * 2 * n * x.lanes)
+        self.E_end = self.memory.given_reals(WAYS * 2 * n)
         x.share = share
         for i in range(n):
             self.c[i], self.b[i], self.d[i] = nodes[0][i], nodes[1][i], nodes[3][i]
-            self.D1[i], self.D2[i] = stiff[0][i], stiff[1][i]
+            self.D1[i], self.D2[i], self.last[i] = stiff[0][i], stiff[1][i], nodes[5][i]
             for j in range(n):
                 self.m[i * n + j] = nodes[2][i][j]
         for i in range(x.lanes):
@@ -181,7 +195,7 @@ cdef class GaussStepper(ModelStepper):
             share[i] = 1.0 - self.d[at] / self.b[at]
             for way in range(WAYS):
                 for j in range(2 * n):
-                    self.E[(way * 2 * n + j) * x.lanes + i] = nodes[4][way][at][j]
+                    self.E[(way * 2 * n + j) * x.lanes + i] = self.E_end[way * 2 * n + j] = nodes[4][way][at][j]
         return 0
 
     cdef int take_model(self) except -1:
@@ -200,9 +214,11 @@ cdef class GaussStepper(ModelStepper):
                 size = max(size, fabs(m.body[i].p[k]), fabs(m.body[i].com[k]))
         self.length = self.memory.given_reals(m.nv)
         self.spring = self.memory.given_reals(m.nv)
+        self.unit = <int*>self.memory.given(m.nv * sizeof(int))
         for i in range(m.nbody):
             for k in range(m.body[i].nv):
-                self.length[m.body[i].iv + k] = size if k < straight(&m.body[i]) and m.body[i].kind != REVOLUTE else 1.0
+                self.unit[m.body[i].iv + k] = k < straight(&m.body[i]) and m.body[i].kind != REVOLUTE
+                self.length[m.body[i].iv + k] = size if self.unit[m.body[i].iv + k] else 1.0
         self.placed = self.shared.user_rests or self.shared.user_moves
         for k in range(self.shared.nload):
             e = &self.shared.load[k]
@@ -220,6 +236,7 @@ cdef class GaussStepper(ModelStepper):
 
     cdef void begin(self) noexcept nogil:
         memset(self.lane.progress, 0, sizeof(Progress))
+        memset(self.resolved, 0, sizeof(Resolution))
         self.struck()
 
     cdef void struck(self) noexcept nogil:
@@ -364,6 +381,7 @@ cdef class GaussStepper(ModelStepper):
         memcpy(self.q_start, at.q, self.nq * sizeof(double))
         memcpy(self.x_start, at.x, self.nv * sizeof(double))
         self.halves = False
+        memset(&self.resolving, 0, sizeof(Resolution))
         self.follows = self.past.steps > 0 and self.lane.clock.h_last == self.lane.now.h
         status = self.solve(self.lane.clock.t, self.lane.now.h, self.follows)
         if self.may_halve(status) and self.halvings:
@@ -432,6 +450,7 @@ cdef class GaussStepper(ModelStepper):
             self.copy_locked(self.lane.bodies.inertial, p)
         if not (bounded(self.lane.state.q2, self.nq) and bounded(p, self.nv)):
             return NOT_FINITE
+        resolution_add(&self.resolving, &self.stages, self.last, self.length, self.unit, self.lane.clock.t)
         return OK
 
     cdef void velocity_by_row(self, int ahead, const double* q, const double* p, double* out) noexcept nogil:
@@ -559,6 +578,7 @@ cdef class GaussStepper(ModelStepper):
         cdef Progress* progress = self.lane.progress
         ModelStepper.accept(self)
         self.remember()
+        self.note_polynomial()
         if self.halves:
             if not progress.halved:
                 progress.halved_first = self.lane.clock.t
@@ -568,36 +588,89 @@ cdef class GaussStepper(ModelStepper):
     cdef void remember(self) noexcept nogil:
         # the stages for guesses, and which guess would have been the best one of the last stage's velocities
         cdef GaussStep* x = &self.stages
+        cdef int way, k, n = x.stages, last = n - 1
         cdef Py_ssize_t all = self.nv * x.lanes
         cdef const double* E
-        cdef double off, total, least = INFINITY
-        cdef int way, k, j, last = x.stages - 1
+        cdef const double* V
+        cdef double off, least = INFINITY
+        cdef double[WAYS] total
         if self.halves:
             self.past.steps = 0
             return
+        self.past.way = ONE_BACK
         if self.follows and self.past.steps > 1:
-            for way in range(WAYS):
-                E = self.E + way * 2 * x.stages * x.lanes + last
-                total = 0.0
-                for k in range(self.nv):
-                    off = -x.V[k * x.lanes + last]
-                    for j in range(x.stages):
-                        off += E[(x.stages + j) * x.lanes] * self.V_last[k * x.lanes + j]
-                        if way > ONE_BACK:
-                            off += E[j * x.lanes] * self.V_last[all + k * x.lanes + j]
+            memset(total, 0, WAYS * sizeof(double))
+            for k in range(self.nv):
+                V = self.V_last + k * x.lanes
+                for way in range(WAYS):
+                    E = self.E_end + way * 2 * n
+                    off = vt_inner(n, E + n, V) - x.V[k * x.lanes + last]
+                    if way > ONE_BACK:
+                        off += vt_inner(n, E, V + all)
                     off /= self.length[k]
-                    total += off * off
-                if total < least:
-                    self.past.way, least = way, total
-        else:
-            self.past.way = ONE_BACK
+                    total[way] += off * off
+            for way in range(WAYS):
+                if total[way] < least:
+                    self.past.way, least = way, total[way]
         memcpy(self.V_last + all, self.V_last, all * sizeof(double))
         memcpy(self.F_last + all, self.F_last, all * sizeof(double))
         memcpy(self.V_last, x.V, all * sizeof(double))
         memcpy(self.F_last, x.F, all * sizeof(double))
         self.past.steps = min(self.past.steps + 1, 2) if self.follows else 1
 
+    cdef void note_polynomial(self) noexcept nogil:
+        # how well the step is resolved, and its polynomial if that is kept
+        cdef int unit
+        cdef double eta
+        resolution_join(self.resolved, &self.resolving)
+        eta = resolution_eta(self.resolved, self.resolving.last, &unit)
+        self.lane.now.estimate = eta * eta
+        if self.stages_out != NULL and self.lane.clock.steps - self.shared.schedule.begun < self.stages_steps:
+            self.keep_polynomial(self.lane.clock.steps - self.shared.schedule.begun)
+
+    cdef void keep_polynomial(self, long step) noexcept nogil:
+        # V of the stages, of turns the rates of the chart; NaN of a step that was taken in parts
+        cdef GaussStep* x = &self.stages
+        cdef const vt_body* b
+        cdef const vt_real* rates
+        cdef Schedule* plan = &self.shared.schedule
+        cdef bint whole = not self.halves and self.lane.now.h == (plan.span if plan.spans == NULL else plan.spans[step])
+        cdef double* to
+        cdef int i, j, k
+        for i in range(x.m.nbody):
+            b = &x.m.body[i]
+            for k in range(b.nv):
+                to = self.stages_out + (step * self.nv + b.iv + k) * x.stages
+                rates = x.V + (b.iv + k) * x.lanes
+                if joint_multi(b) and k >= turn_at(b):
+                    rates = x.C + (3 * b.multi + k - turn_at(b)) * x.lanes
+                for j in range(x.stages):
+                    to[j] = rates[j] if whole else NAN
+
     # ---- what integrators ask for ----------------------------------------------------------------------
+
+    def release(self):
+        """Let go of a run."""
+        self.keep_stages(None)
+        ModelStepper.release(self)
+
+    def keep_stages(self, rows):
+        """Write the velocities of the stages of the steps from here on to an array (steps, nv, stages), or None."""
+        cdef double[:, :, ::1] view
+        self.stages_owner, self.stages_out = None, NULL
+        if rows is not None and rows.size:
+            view = rows
+            require_size(view.shape[1], self.nv, "velocities of stages")
+            require_size(view.shape[2], self.stages.stages, "stages")
+            self.stages_owner, self.stages_out = rows, &view[0, 0, 0]
+            self.stages_steps = view.shape[0]
+
+    @property
+    def unresolved(self):
+        """When [s] the step began whose polynomial resolves the run worst, and its eta; None if all resolve it."""
+        cdef int unit = 0
+        cdef double eta = resolution_eta(self.resolved, self.resolved.last, &unit)
+        return (self.resolved.when[unit], eta) if eta > UNRESOLVED else None
 
     @property
     def counts(self):

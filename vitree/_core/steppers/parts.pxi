@@ -28,6 +28,7 @@ cdef struct Now:            # scratch: the step at hand
     double contraction      # the last residual over the one before
     double turn             # [rad] the joints' largest; NaN where no method says it
     double off              # distance from the dynamics' prediction, in units of the most that is certified; NaN if not asked
+    double estimate         # of the relative error of v in the step; NaN where no method says it
     int iterations          # corrections
     int cause               # the status that a NaN stands for
     long first_row          # the row of prescribed motion where the step starts

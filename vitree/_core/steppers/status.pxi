@@ -17,7 +17,7 @@ cdef enum:
     NO_MEMORY = 8
 
 cdef enum:
-    WATCHED = 3         # numbers of a step beside its records, before those of the stepper's own kind
+    WATCHED = 4         # numbers of a step beside its records, before those of the stepper's own kind
     TOUCHED = 9         # numbers of a contact in a recorded step
 
 CONTACT_COLUMNS = TOUCHED

@@ -376,8 +376,8 @@ cdef class Stepper:
         self.start_run()
 
     def watch(self, rows):
-        """Write of each recorded step: contraction, turn [rad], distance, and the forces of n drives [N or N m], to an
-        array (rows, 3 + n), or None: no more."""
+        """Write of each recorded step: contraction, turn [rad], distance, estimate of the error, and the forces of n
+        drives [N or N m], to an array (rows, 4 + n), or None: no more."""
         cdef double[:, ::1] view
         self.watched_owner, self.watched_out, self.watched_count = rows, NULL, 0
         if rows is not None:
@@ -476,6 +476,7 @@ cdef class Stepper:
     cdef void show(self, double* row) noexcept nogil:
         # what is watched of the step at hand
         row[0], row[1], row[2] = self.lane.now.contraction, self.lane.now.turn, self.lane.now.off
+        row[3] = self.lane.now.estimate
 
     cdef int take_step(self, bint asks) noexcept nogil:
         # a whole step but for the clock
@@ -656,7 +657,7 @@ cdef class Stepper:
         cdef Schedule* plan = &self.shared.schedule
         cdef long at = self.lane.clock.steps - plan.begun
         self.lane.now.cause, self.lane.now.iterations, self.lane.now.contraction = OK, 0, NAN
-        self.lane.now.turn = self.lane.now.off = NAN
+        self.lane.now.turn = self.lane.now.off = self.lane.now.estimate = NAN
         self.take_inputs()
         self.lane.now.first_row = at * self.rows_each()
         if plan.spans != NULL:
