@@ -46,6 +46,9 @@ cdef struct GaussTurn:      # of several coordinates: where the chart begins and
 cdef struct GaussStep:
     const vt_model* m
     const double* below     # (nbody,) [kg] mass of the subtree
+    int lines               # coordinates along lines, and (lines,) where they are
+    const int* line_q
+    const int* line_v
     int stages
     int lanes               # of the arrays
     double h
@@ -122,8 +125,12 @@ cdef inline vt_real gauss_mix(const GaussStep* step, const vt_real* A, const vt_
 
 cdef inline vt_real gauss_mixed(int stages, int blocks, const vt_real* A, const double* x) noexcept nogil:
     cdef int j
-    cdef vt_real r = A[0] * vt_set1(x[0])
-    for j in range(1, stages):
+    cdef vt_real r = A[0] * vt_set1(x[0]) + A[blocks] * vt_set1(x[1])
+    if stages > 2:
+        r = r + A[2 * blocks] * vt_set1(x[2])
+    if stages > 3:
+        r = r + A[3 * blocks] * vt_set1(x[3])
+    for j in range(4, stages):
         r = r + A[j * blocks] * vt_set1(x[j])
     return r
 
@@ -239,7 +246,7 @@ cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef int i, k, blocks = gauss_blocks(step)
-    gauss_lines(step, True, step.q, step.V, step.Q)
+    gauss_lines(step, step.line_q, step.q, step.V, step.Q)
     for i in range(m.nbody if m.nmulti else 0):
         b = &m.body[i]
         if joint_multi(b):
@@ -248,18 +255,16 @@ cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
             gauss_turn(step, b, rounds)
 
 
-cdef void gauss_lines(GaussStep* step, bint place, const double* start, const vt_real* rate, vt_real* out) noexcept nogil:
-    # start + h sum a_ij rate_j of the coordinates along lines; place: out is of configurations, else of momenta
-    cdef const vt_body* b = step.m.body
+cdef void gauss_lines(const GaussStep* step, const int* at, const double* start, const vt_real* rate,
+                      vt_real* out) noexcept nogil:
+    # start + h sum a_ij rate_j of the coordinates along lines, at[k] of them in start and out
     cdef const vt_real* A = step.hA
-    cdef int i, k, at, block, many = step.m.nbody, stages = step.stages, blocks = gauss_blocks(step)
-    for i in range(many):
-        at = b.iq if place else b.iv
-        for k in range(straight(b)):
-            for block in range(blocks):
-                out[(at + k) * blocks + block] = vt_set1(start[at + k]) + gauss_mixed(
-                    stages, blocks, A + block, <const double*>(rate + (b.iv + k) * blocks))
-        b += 1
+    cdef const int* iv = step.line_v
+    cdef int k, block, lines = step.lines, stages = step.stages, blocks = gauss_blocks(step)
+    for k in range(lines):
+        for block in range(blocks):
+            out[at[k] * blocks + block] = vt_set1(start[at[k]]) + gauss_mixed(stages, blocks, A + block,
+                                                                             <const double*>(rate + iv[k] * blocks))
 
 
 cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -298,7 +303,7 @@ cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     cdef const vt_model* m = step.m
     cdef const vt_body* b
     cdef int i, k, blocks = gauss_blocks(step)
-    gauss_lines(step, False, step.p, step.F, step.P)
+    gauss_lines(step, step.line_v, step.p, step.F, step.P)
     for i in range(m.nbody if m.nmulti else 0):
         b = &m.body[i]
         if joint_multi(b):

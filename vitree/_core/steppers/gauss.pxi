@@ -202,6 +202,8 @@ cdef class GaussStepper(ModelStepper):
         # masses of subtrees, lengths, and which forces there are
         cdef const vt_model* m = self.shared.m
         cdef double* below = self.memory.given_reals(m.nbody)
+        cdef int* line_q = <int*>self.memory.given(m.nv * sizeof(int))
+        cdef int* line_v = <int*>self.memory.given(m.nv * sizeof(int))
         cdef const vt_load* e
         cdef double size = 0.0
         cdef int i, k
@@ -215,7 +217,11 @@ cdef class GaussStepper(ModelStepper):
         self.length = self.memory.given_reals(m.nv)
         self.spring = self.memory.given_reals(m.nv)
         self.unit = <int*>self.memory.given(m.nv * sizeof(int))
+        self.stages.line_q, self.stages.line_v = line_q, line_v
         for i in range(m.nbody):
+            for k in range(straight(&m.body[i])):
+                line_q[self.stages.lines], line_v[self.stages.lines] = m.body[i].iq + k, m.body[i].iv + k
+                self.stages.lines += 1
             for k in range(m.body[i].nv):
                 self.unit[m.body[i].iv + k] = k < straight(&m.body[i]) and m.body[i].kind != REVOLUTE
                 self.length[m.body[i].iv + k] = size if self.unit[m.body[i].iv + k] else 1.0
