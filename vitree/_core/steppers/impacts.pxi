@@ -103,9 +103,7 @@ cdef class ImpactStepper(PortStepper):
             owes = INFINITY
         if owes == INFINITY:
             self.take_owed()
-        memset(x.u, 0, x.ports * sizeof(double))
-        for k in range(y.n):
-            add_touch_row(&x.W1[k], y.lam[k], x.u)
+        self.sum_wrenches(y.lam, x.u)
         for k in range(x.ports):
             vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
         return OK
@@ -222,7 +220,7 @@ cdef class ImpactStepper(PortStepper):
         # on these, with friction, and v += (1 + e)(v0 - v)
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
-        cdef int c, k, j, count, all, n = 0, sweep, status, o, nv = self.nv
+        cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
         cdef double size
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
@@ -245,7 +243,7 @@ cdef class ImpactStepper(PortStepper):
         size = largest(y.w, y.n)
         for sweep in range(IMPACTS):
             # u = J v
-            count, n = 0, 0
+            count = 0
             for k in range(y.count):
                 if y.law[k] == CONE and y.w[y.row[k]] < -CLOSING * size:
                     x.bad[count] = k
@@ -273,9 +271,7 @@ cdef class ImpactStepper(PortStepper):
         memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
         for k in range(y.count):
             store3(x.struck + 3 * x.member[k], self.world_impulse(k, x.total + y.row[k]))
-        memset(x.u, 0, x.ports * sizeof(double))
-        for k in range(y.n):
-            add_touch_row(&x.W1[k], x.total[k], x.u)
+        self.sum_wrenches(x.total, x.u)
         memset(x.blow, 0, nv * sizeof(double))
         for k in range(x.ports):
             vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)

@@ -372,7 +372,7 @@ cdef class PortStepper(ModelStepper):
             memset(root, 0, x.trees * sizeof(int))
             x.group[0].member, x.group[0].count = 0, x.count
             return
-        # the least tree of each group, then its number; -1 - t, or the tree that it hangs together with
+        # a tree that each hangs together with, the least of a group with itself; then the numbers of groups that have members
         for t in range(x.trees):
             root[t] = t
         for k in range(x.count):
@@ -387,17 +387,24 @@ cdef class PortStepper(ModelStepper):
                     root[b] = a
                 else:
                     root[a] = b
+        for t in range(x.trees):
+            x.group[t].count = 0
+        for k in range(x.count):
+            t = self.tree_of(x.member[k])
+            while root[t] != t:
+                t = root[t]
+            x.group[t].count += 1
         x.groups = 0
         for t in range(x.trees):
-            if root[t] == t:
-                root[t] = x.groups
-                x.group[x.groups].count = 0
-                x.groups += 1
-            else:
+            if root[t] != t:
                 # roots are less, and numbered by now
                 root[t] = root[root[t]]
-        for k in range(x.count):
-            x.group[root[self.tree_of(x.member[k])]].count += 1
+            elif x.group[t].count == 0:
+                root[t] = -1
+            else:
+                root[t] = x.groups
+                x.group[x.groups].count = x.group[t].count
+                x.groups += 1
         at = 0
         for t in range(x.groups):
             x.group[t].member = at
@@ -564,14 +571,18 @@ cdef class PortStepper(ModelStepper):
             for k in range(6):
                 out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
 
-    cdef void gather_push(self) noexcept nogil:
-        # u, the wrenches of the impulses
+    cdef void sum_wrenches(self, const double* lam, double* u) noexcept nogil:
+        # u = W1 lam, what impulses are as wrenches in the ports
         cdef Touching* x = &self.own_touch
         cdef int k
-        memset(x.u, 0, x.ports * sizeof(double))
+        memset(u, 0, x.ports * sizeof(double))
         for k in range(x.cones.n):
-            add_touch_row(&x.W1[k], x.cones.lam[k], x.u)
-        x.foretold = False
+            add_touch_row(&x.W1[k], lam[k], u)
+
+    cdef void gather_push(self) noexcept nogil:
+        # u of the impulses at hand
+        self.sum_wrenches(self.own_touch.cones.lam, self.own_touch.u)
+        self.own_touch.foretold = False
 
     cdef void couple_contacts(self, const double* P, const TouchRow* W2) noexcept nogil:
         # G = W2^T P W1, and what yields

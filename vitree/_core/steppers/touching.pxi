@@ -304,9 +304,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Touching* x = &self.own_touch
         cdef Newton* newton = &self.lane.newton
         cdef int k
-        memset(x.T, 0, x.ports * sizeof(double))
-        for k in range(x.cones.n):
-            add_touch_row(&x.W1[k], x.cones.lam[k], x.T)
+        self.sum_wrenches(x.cones.lam, x.T)
         memset(newton.d, 0, self.nv * sizeof(double))
         for k in range(x.ports):
             vt_add_row(width_of(x, k), x.u[k] - x.T[k], x.rows + k * self.nv + first_of(x, k), newton.d + first_of(x, k))
@@ -351,9 +349,7 @@ cdef class TouchingStepper(VariationalStepper):
             if x.cut == TOUCH_CUTS:
                 self.note_worst()
                 return NOT_CONVERGED
-        memset(x.T, 0, x.ports * sizeof(double))
-        for k in range(n):
-            add_touch_row(&x.W1[k], y.lam[k], x.T)
+        self.sum_wrenches(y.lam, x.T)
         for k in range(x.ports):
             before[k] = x.u[k] - x.T[k]
             o = first_of(x, k)
