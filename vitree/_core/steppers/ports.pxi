@@ -17,6 +17,7 @@ cdef class PortStepper(ModelStepper):
     cdef bint elastic
     cdef bint rolls                     # there are rows that hold, which may depend on each other
     cdef double slowest                 # [m/s] slower approaches do not rebound
+    cdef int events                     # most contacts that are located in a step
     cdef Touching own_touch
     cdef double* lam_start              # the kept arrays where the step starts
     cdef double* way_start
@@ -27,7 +28,7 @@ cdef class PortStepper(ModelStepper):
         cdef int k
         self.contacts = options.get("contacts", ContactList())
         self.touch, self.ntouch = self.contacts.list, self.contacts.count
-        self.slowest = options.get("slowest", 0.0)
+        self.slowest, self.events = options.get("slowest", 0.0), options.get("events", 0)
         for k in range(self.ntouch):
             self.elastic = self.elastic or self.touch[k].restitution > 0.0
             self.rolls = self.rolls or self.touch[k].kind == ROLLS
@@ -62,7 +63,7 @@ cdef class PortStepper(ModelStepper):
                     break
                 on.end += 1
             c = on.end
-            if self.elastic or on.end - on.first < 2:
+            if self.elastic or self.events or on.end - on.first < 2:
                 continue        # where contacts may bounce it matters how fast each closes
             for j in range(3):
                 low, high = INFINITY, -INFINITY
@@ -163,7 +164,7 @@ cdef class PortStepper(ModelStepper):
             # those that are open keep a rest of a guess
             if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]):
                 continue
-            x.active[c], x.hold[c] = True, x.target[c]
+            x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
             told = x.told + TOLD * c
             lam = self.world_impulse(k, x.cones.lam + o)
             store3(x.lam + 3 * c, lam)
@@ -182,7 +183,7 @@ cdef class PortStepper(ModelStepper):
         cdef Touching* x = &self.own_touch
         cdef int j, c = x.member[k], o = x.cones.row[k]
         cdef double* told = x.told + TOLD * c
-        x.active[c], x.hold[c] = True, x.target[c]
+        x.active[c], x.hold[c] = PUSHED, x.target[c]
         store3(x.lam + 3 * c, self.world_impulse(k, x.cones.lam + o))
         for j in range(3):
             told[j] += x.lam[3 * c + j]
@@ -732,12 +733,17 @@ cdef class PortStepper(ModelStepper):
     cdef double touch_goal(self) noexcept nogil:
         # the natural residual that will do [m/s]: b holds the velocities without impulses
         cdef Touching* x = &self.own_touch
+        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
+                   TOUCH_ROUNDING * self.reach_of_bodies() / fabs(self.lane.now.h))
+
+    cdef double reach_of_bodies(self) noexcept nogil:
+        # the largest distance from the origin, at least a metre
+        cdef Touching* x = &self.own_touch
         cdef double size = 1.0
         cdef int i
         for i in range(self.shared.m.nbody):
             size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
-        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
-                   TOUCH_ROUNDING * size / fabs(self.lane.now.h))
+        return size
 
     cdef double touch_residual(self) noexcept nogil:
         # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem

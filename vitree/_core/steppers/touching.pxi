@@ -67,12 +67,27 @@ cdef class TouchingStepper(VariationalStepper):
         self.lane.newton.kick = NULL
         return status
 
-    cdef int attempt_touching(self) noexcept nogil:
+    cdef int part(self, bint leading) noexcept nogil:
+        return self.substep(leading)
+
+    cdef void lose_history(self) noexcept nogil:
+        self.forget()
+
+    cdef int open_anew(self) noexcept nogil:
+        self.lane.newton.kick = NULL
+        self.forget()
+        return self.prepare()
+
+    cdef void end_velocity(self, double* v) noexcept nogil:
+        self.velocity(self.lane.state.q2, self.lane.state.x2, v)
+        if self.shared.count:
+            # the rows of the constraints are those of node 1
+            self.velocity(self.lane.state.q, self.lane.state.x, self.own_touch.still)
+
+    cdef int attempt_opened(self, bint pushed, bint free) noexcept nogil:
         cdef Touching* x = &self.own_touch
-        cdef bint pushed = False, free = False
-        cdef int c, status = self.open_touches(&pushed, &free)
-        if status != OK:
-            return status
+        cdef int c, status = OK
+        x.solved = False
         if not pushed and not x.opened:
             # a step without contacts; where it ends some may be new
             if not free:
