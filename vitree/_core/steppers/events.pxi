@@ -17,9 +17,37 @@ cdef class LocatingStepper(ImpactStepper):
 
     cdef double* q_start                # (nq,) the state where the whole step starts
     cdef double* x_start                # (nv,)
+    cdef bint logs_parts
+    cdef Log part_log                   # (count, 2 + nq + nv) the step, t, q and x where parts end within a step
+    cdef Log push_log                   # (count, TOUCHED) contacts of the step so far there, by rows of the other
 
     def __cinit__(self, *args, **options):
         self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
+
+    def __dealloc__(self):
+        free(self.part_log.at)
+        free(self.push_log.at)
+
+    def log_parts(self, bint logs):
+        """Keep where parts of steps end, for :meth:`take_parts`, or not."""
+        self.logs_parts, self.part_log.count, self.push_log.count = logs, 0, 0
+
+    def take_parts(self):
+        """Return where parts of steps ended within these, since they were last taken.
+
+        They are rows (m, 2 + nq + nv) of the number of the step, t, q and p or v; and the contacts of the step so far
+        there (n, TOUCHED), as :meth:`take_contacts` has them, by rows of the others.
+        """
+        return taken(&self.part_log, 2 + self.nq + self.nv), taken(&self.push_log, TOUCHED)
+
+    cdef int log_part(self) noexcept nogil:
+        cdef double* to = log_more(&self.part_log, 2 + self.nq + self.nv)
+        if to == NULL:
+            return NO_MEMORY
+        to[0], to[1] = self.lane.clock.steps, self.lane.clock.t
+        memcpy(to + 2, self.lane.state.q, self.nq * sizeof(double))
+        memcpy(to + 2 + self.nq, self.lane.state.x, self.nv * sizeof(double))
+        return self.log_told(&self.push_log, self.part_log.count - 1)
 
     # ---- what a kind of step says ------------------------------------------------------------------------
 
@@ -67,6 +95,7 @@ cdef class LocatingStepper(ImpactStepper):
         cdef Now* now = self.lane.now
         cdef double whole = now.h, rest = whole, error = 0.0
         cdef int status, spent = 0, opening = self.lane.progress.opening
+        cdef long parts = self.part_log.count, pushes = self.push_log.count
         cdef bint leading = True
         self.note_start()
         x.whole_h, x.left = fabs(whole), self.events
@@ -82,9 +111,14 @@ cdef class LocatingStepper(ImpactStepper):
             rest -= now.h
             x.left -= 1
             self.lose_history()
+            if self.logs_parts:
+                status = self.log_part()
+                if status != OK:
+                    break
         now.h, now.iterations, now.error = whole, spent, error
         x.whole_h, x.left, clock.t = 0.0, 0, before.t
         if status != OK:
+            self.part_log.count, self.push_log.count = parts, pushes
             self.put_back_start(&before)
             clock.restarted, self.lane.progress.opening = before.restarted or not leading, opening
         elif not leading:

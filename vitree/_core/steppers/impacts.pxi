@@ -246,6 +246,7 @@ cdef class ImpactStepper(PortStepper):
         cdef Cones* y = &x.cones
         cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
         cdef double size
+        cdef bint arrived = False
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
             # what rolls does so in a blow as well; dry friction has no part in it
@@ -254,10 +255,13 @@ cdef class ImpactStepper(PortStepper):
                 x.within[c] = INSIDE
             if self.touch[c].kind == RUBS:
                 x.within[c] = OUTSIDE
-            # what it gave in the last step is of use where a contact was stopped there
-            if not x.active[c] or self.touch[c].stiffness != INFINITY:
+            arrived = arrived or x.active[c] == ARRIVED
+        for c in range(self.ntouch):
+            # where some were stopped in the last step, what those that pushed gave there
+            if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
                 x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
         status = self.gather()
+        memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
         if status == OK:
             status = cones_room(&x.hit, y.count, y.n, 0)
         for c in range(self.ntouch):
@@ -268,7 +272,8 @@ cdef class ImpactStepper(PortStepper):
         memset(x.total, 0, y.n * sizeof(double))
         for k in range(y.n):
             self.along_ports(&x.W1[k], x.v, &y.w[k])
-        self.take_back()
+        if arrived:
+            self.take_back()
         size = largest(y.w, y.n)
         for sweep in range(IMPACTS):
             # u = J v

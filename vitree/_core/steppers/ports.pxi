@@ -116,23 +116,22 @@ cdef class PortStepper(ModelStepper):
         memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
 
     cdef int log_row(self, long row) noexcept nogil:
+        return self.log_told(&self.log, row)
+
+    cdef int log_told(self, Log* log, long row) noexcept nogil:
+        # what is told of contacts so far in the step
         cdef Touching* x = &self.own_touch
-        cdef TouchLog* log = &self.log
         cdef double* to
         cdef int c
         for c in range(self.ntouch):
             if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0 and \
                     not stands(&self.touch[c]):
                 continue
-            if log.count == log.room:
-                to = <double*>realloc(log.at, (2 * log.room + 64) * TOUCHED * sizeof(double))
-                if to == NULL:
-                    return NO_MEMORY
-                log.at, log.room = to, 2 * log.room + 64
-            to = log.at + log.count * TOUCHED
+            to = log_more(log, TOUCHED)
+            if to == NULL:
+                return NO_MEMORY
             to[0], to[1] = row, c
             memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
-            log.count += 1
         return OK
 
     cdef void keep_touch(self) noexcept nogil:
