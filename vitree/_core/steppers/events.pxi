@@ -7,6 +7,8 @@ cdef enum:
 
 #: Such a gap is zero, for coordinates up to a metre [m]
 cdef double ROOT = 1e-13
+#: In parts of a step shorter than this share of it accelerations are not told from positions
+cdef double SHORT_PART = 1e-3
 
 
 cdef class LocatingStepper(ImpactStepper):
@@ -142,6 +144,11 @@ cdef class LocatingStepper(ImpactStepper):
         cdef double low = 0.0, high = now.h, zero = min(ROOT * self.reach_of_bodies(), 0.5 * CLOSED_GAP)
         cdef double gap = self.new_gap()
         cdef int k, status
+        while gap < -zero and self.take_in_slow():
+            status = self.attempt_anew(pushed)
+            if status != OK:
+                return status
+            gap = self.new_gap()
         if gap >= -zero:
             return OK
         for k in range(LOCATING):
@@ -149,18 +156,50 @@ cdef class LocatingStepper(ImpactStepper):
                 high = now.h
             else:
                 low = now.h
-            now.h = self.newton_length(gap)
+            now.h = self.newton_length()
             if not (low < now.h < high):
                 now.h = 0.5 * (low + high)
-            status = self.open_anew()
-            if status == OK:
-                status = self.attempt_opened(pushed, False)
+            status = self.attempt_anew(pushed)
             if status != OK:
                 return status
             gap = self.new_gap()
             if fabs(gap) <= (zero if k < LOCATED_WELL else CLOSED_GAP):
                 return OK
         return NOT_CONVERGED
+
+    cdef int attempt_anew(self, bint pushed) noexcept nogil:
+        # from the same state, after contacts or the length were changed
+        cdef Touching* x = &self.own_touch
+        cdef int c, status
+        for c in range(self.ntouch):
+            if x.within[c] == INSIDE and not (x.active[c] or stands(&self.touch[c])):
+                x.within[c] = OUTSIDE
+        status = self.open_anew()
+        return self.attempt_opened(pushed, False) if status == OK else status
+
+    cdef bint take_in_slow(self) noexcept nogil:
+        # contacts that close too slowly to bounce need no instant: the step is to hold them at the gap zero. They arrive
+        # with v^2 = rate^2 - 2 a gap. Whether there are any
+        cdef Touching* x = &self.own_touch
+        cdef double h = self.lane.now.h, rate, a
+        cdef bint found = False
+        cdef int c
+        if fabs(h) < SHORT_PART * x.whole_h:
+            return False
+        self.move_to_end()
+        for c in range(self.ntouch):
+            if x.within[c] == OPEN and x.there[c].gap < 0.0:
+                rate = self.closing_speed(c, x.there, x.v2)
+                a = 2.0 / h * (rate - (x.there[c].gap - x.here[c].gap) / h)
+                if rate * rate - 2.0 * a * x.there[c].gap <= max(self.slowest, 2.0 * x.whole_h * fabs(a)) ** 2:
+                    x.within[c] = OUTSIDE
+                    found = True
+        return found
+
+    cdef void move_to_end(self) noexcept nogil:
+        # the bodies' twists where the trial ends
+        self.end_velocity(self.own_touch.v2)
+        self.move_bodies(self.own_touch.pose2, self.own_touch.v2)
 
     cdef double new_gap(self) noexcept nogil:
         # the least at the trial's end of the contacts that pass
@@ -172,13 +211,12 @@ cdef class LocatingStepper(ImpactStepper):
                 least = min(least, x.there[c].gap)
         return least
 
-    cdef double newton_length(self, double gap) noexcept nogil:
+    cdef double newton_length(self) noexcept nogil:
         # the step to the first contact, by the rates of the gaps at the trial's end; 0 if they do not tell
         cdef Touching* x = &self.own_touch
         cdef double found = INFINITY, rate
         cdef int c
-        self.end_velocity(x.v2)
-        self.move_bodies(x.pose2, x.v2)
+        self.move_to_end()
         for c in range(self.ntouch):
             if x.within[c] != OPEN:
                 continue
@@ -201,7 +239,6 @@ cdef class LocatingStepper(ImpactStepper):
         cdef Touching* x = &self.own_touch
         cdef double h = fabs(self.lane.now.h)
         cdef int c
-        self.end_velocity(x.v2)
-        self.move_bodies(x.pose2, x.v2)
+        self.move_to_end()
         for c in range(self.ntouch):
             fall[c] = (self.closing_speed(c, x.there, x.v2) - fall[c]) / h

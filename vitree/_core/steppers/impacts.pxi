@@ -9,6 +9,9 @@ cdef double CLOSED_GAP = 1e-12
 #: Contacts with less restitution are stopped where they close, and rebound at the next node. Of the others the rebound
 #: makes up for their way through each other within two steps
 cdef double BOUNCY = 0.5
+#: Where impacts are located, contacts that close within this share of a step strike at once; below this gap [m] some may
+cdef double AT_ONCE = 1e-6
+cdef double NEARBY = 1e-6
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
 #: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
@@ -181,6 +184,9 @@ cdef class ImpactStepper(PortStepper):
         for c in range(self.ntouch):
             fall[c] = 2.0 * (x.there[c].gap - x.here[c].gap - h * fall[c]) / (h * h)
 
+    cdef inline bint closed_here(self, int c) noexcept nogil:
+        return self.own_touch.here[c].gap <= CLOSED_GAP or self.own_touch.within[c] == STRIKES
+
     cdef bint may_strike(self, int c) noexcept nogil:
         # whether its blow is asked for at this node or the next
         cdef Touching* x = &self.own_touch
@@ -188,7 +194,7 @@ cdef class ImpactStepper(PortStepper):
         if x.active[c] or x.within[c] == OPEN:
             return False
         # where impacts are located the others give their blow as well
-        return e.restitution > 0.0 or (self.events > 0 and x.here[c].gap <= CLOSED_GAP and e.stiffness == INFINITY
+        return e.restitution > 0.0 or (self.events > 0 and self.closed_here(c) and e.stiffness == INFINITY
                                        and not stands(e))
 
     cdef int meet(self, bint* free) noexcept nogil:
@@ -205,6 +211,7 @@ cdef class ImpactStepper(PortStepper):
             bounces = bounces or x.active[c] == ARRIVED
             if x.left and not x.active[c] and not stands(e) and e.stiffness == INFINITY and x.here[c].gap > CLOSED_GAP:
                 x.within[c] = OPEN
+                some = some or x.here[c].gap < NEARBY
             some = some or self.may_strike(c)
         hit = bounces
         if not (some or hit):
@@ -213,6 +220,8 @@ cdef class ImpactStepper(PortStepper):
         self.move_bodies(x.pose1, x.v)
         for c in range(self.ntouch):
             speed = x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
+            if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
+                x.within[c] = STRIKES
             near = near or (self.may_strike(c) and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
         if near:
             status = self.free_step()
@@ -226,7 +235,7 @@ cdef class ImpactStepper(PortStepper):
             if not self.may_strike(c) or speed >= 0.0:
                 continue
             least = max(self.slowest, 2.0 * h * fabs(x.fall[c]))
-            if x.here[c].gap <= CLOSED_GAP:
+            if self.closed_here(c):
                 hit = hit or (e.restitution * -speed > least or (self.events > 0 and -speed > least))
                 bounces = bounces or e.restitution * -speed > least
             elif e.restitution * -speed > least:
@@ -234,10 +243,12 @@ cdef class ImpactStepper(PortStepper):
                     x.arrives[c] = True
                 elif x.there[c].gap < 0.0:
                     x.within[c] = REBOUNDS
-        if hit:
-            free[0] = False
-            return self.strike_node(bounces)
-        return OK
+        status = self.strike_node(bounces) if hit else OK
+        free[0] = free[0] and not hit
+        for c in range(self.ntouch):
+            if x.within[c] == STRIKES:
+                x.within[c] = OUTSIDE
+        return status
 
     cdef int strike_node(self, bint bounces) noexcept nogil:
         # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
@@ -250,11 +261,8 @@ cdef class ImpactStepper(PortStepper):
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
             # what rolls does so in a blow as well; dry friction has no part in it
-            x.within[c] = OUTSIDE
-            if x.here[c].gap <= CLOSED_GAP or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED:
-                x.within[c] = INSIDE
-            if self.touch[c].kind == RUBS:
-                x.within[c] = OUTSIDE
+            x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
+                self.closed_here(c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED) else INSIDE
             arrived = arrived or x.active[c] == ARRIVED
         for c in range(self.ntouch):
             # where some were stopped in the last step, what those that pushed gave there

@@ -13,6 +13,7 @@ cdef enum:                  # whether a contact is in the solve
     INSIDE = 1
     REBOUNDS = 2            # it will bounce at the next node
     OPEN = 3                # it closes freely: the step to where it does so is looked for
+    STRIKES = 4             # it closes at this node, but for a way that is none
 
 cdef enum:                  # whether a contact pushed in the last step
     PUSHED = 1
