@@ -17,7 +17,7 @@ SOLVE_LONGER = (
 
 #: The option of methods that take contacts.
 EVENTS = {
-    "events": "most contacts of a step whose closing is located in time (default 0: bodies strike at the ends of steps)",
+    "events": "most impacts that are located in time in a step (default 0: bodies strike at the ends of steps)",
 }
 
 

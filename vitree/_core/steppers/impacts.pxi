@@ -244,11 +244,26 @@ cdef class ImpactStepper(PortStepper):
                 elif x.there[c].gap < 0.0:
                     x.within[c] = REBOUNDS
         status = self.strike_node(bounces) if hit else OK
+        while hit and status == OK and self.strike_more(h):
+            self.node_velocity(x.v)
+            status = self.strike_node(bounces)
         free[0] = free[0] and not hit
         for c in range(self.ntouch):
             if x.within[c] == STRIKES:
                 x.within[c] = OUTSIDE
         return status
+
+    cdef bint strike_more(self, double h) noexcept nogil:
+        # contacts that the blow closes at once take part in it, where impacts are located; whether there are any
+        cdef Touching* x = &self.own_touch
+        cdef bint found = False
+        cdef int c
+        self.move_bodies(x.pose1, x.v)
+        for c in range(self.ntouch if x.left else 0):
+            if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -self.closing_speed(c, x.here, x.v):
+                x.within[c] = STRIKES
+                found = True
+        return found
 
     cdef int strike_node(self, bint bounces) noexcept nogil:
         # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
