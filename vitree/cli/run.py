@@ -56,8 +56,8 @@ def simulate(
         Optional[int],  # noqa: UP045
         option(
             "--events",
-            text="Most impacts that are located in time in a step, a number; by default 0: bodies strike at the ends of "
-            "steps.",
+            text="Most impacts that are located in time in a step, a number; by default 0: bodies strike at the ends "
+            "of steps.",
         ),
     ] = None,
     monitor: Annotated[
