@@ -261,10 +261,10 @@ class Integrator:
 
         Returns
         -------
-        (m, 2 + nq + nv) array
-            Number of the step, t [s], q and x.
-        (n, 9) array
-            The contacts of the step so far there, by rows of the first.
+        inner : (m, columns) array
+            Number of the step, t [s], q (nq,) [m or rad] and x (nv,) in a row.
+        pushed : (n, 9) array
+            The contacts of the step so far there, by rows of the first; their impulses [N s].
         """
         return None
 
