@@ -213,6 +213,21 @@ def test_a_stopped_contact_gives_its_blow_from_the_speed_that_it_had():
     assert np.abs(run.monitors["momentum_balance"]).max() < 1e-13
 
 
+@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+def test_a_stop_and_its_rebound_give_no_energy(method):
+    """A robot is thrown: what a rebound gives back is less than the stop before it took, dt long or short."""
+    rebounds = 0
+    for ground, limits in (("plane", False), ("corner", True)):
+        model = crawler(replace(GROUNDS[ground], restitution=0.49), limits)
+        for dt in (1e-3, 4e-3):
+            run = vt.simulate(model, *thrown(model, 1), duration=0.4, dt=dt, method=method, monitors="contact_work")
+            work = run.monitors["contact_work"]
+            given = np.flatnonzero(work[1:] > 1e-3) + 1
+            rebounds += len(given)
+            assert (work[given] + work[given - 1] < 0).all()
+    assert rebounds > 4
+
+
 # ---- refusals -----------------------------------------------------------------------------------------------
 
 
