@@ -270,8 +270,9 @@ def test_the_estimate_bounds_the_error_of_a_step(order, seed):
 def test_the_estimate_has_its_order(order):
     """eta falls with the power s - 1 of dt."""
     model, steps = vt.Model(chain_flat(3)), (0.04, 0.02)
-    eta = [np.sqrt(simulate(model, [1.0, 0.3, -0.4], [1.0, 2.0, -1.0], duration=0.08, dt=dt, order=order, tolerance=1e-14,
-                            monitors="error").monitors["error"].max()) for dt in steps]  # fmt: skip
+    options = {"duration": 0.08, "order": order, "tolerance": 1e-14, "monitors": "error"}
+    runs = [simulate(model, [1.0, 0.3, -0.4], [1.0, 2.0, -1.0], dt=dt, **options) for dt in steps]
+    eta = [np.sqrt(run.monitors["error"].max()) for run in runs]
     assert np.log2(eta[0] / eta[1]) == pytest.approx(STAGES[order] - 1, abs=0.4)
 
 
@@ -302,8 +303,8 @@ def test_a_fall_does_not_hide_joints():
     flat, q, v = random_tree(3, nbody=4, kinds=("revolute",), base="free", speed=2.0)
     model, fast = vt.Model(replace(flat, gravity=np.zeros(3))), v.copy()
     fast[0] += 100.0
-    found = [simulate(model, q, start, duration=0.1, dt=0.05, order=8, tolerance=1e-13, monitors="error").monitors["error"]
-             for start in (v, fast)]  # fmt: skip
+    options = {"duration": 0.1, "dt": 0.05, "order": 8, "tolerance": 1e-13, "monitors": "error"}
+    found = [simulate(model, q, start, **options).monitors["error"] for start in (v, fast)]
     assert found[1].max() > 0.1 * found[0].max()  # and not the square of the velocities less
 
 
@@ -410,9 +411,9 @@ def test_a_step_that_cannot_be_solved_is_halved():
 def test_failures_leave_the_state():
     model = vt.Model(chain_flat(4))
     with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
-        simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2)
+        simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2, halvings=3)
     assert len(failure.value.trajectory) == 1 and np.isfinite(failure.value.trajectory.p).all()
-    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2)
+    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2, halvings=3)
     before = held.q.copy(), held.p.copy(), held.t
     with pytest.raises(vt.ConvergenceError):
         held.step()

@@ -90,7 +90,8 @@ def gauss_nodes(s: int) -> Nodes:
                 each = _lagrange(past[2 * s - points :], j - 2 * s + points)
                 E[way, :, j] = [float(_value(each, one + x)) for x in c]
         last = [float((2 * s - 1) * weight * _value(before, x)) for weight, x in zip(b, c, strict=True)]
-        return Nodes(*(np.array([float(x) for x in each]) for each in (c, b)), m, np.array(d), E, np.array(last))
+        nodes, weights = (np.array([float(x) for x in each]) for each in (c, b))
+        return Nodes(nodes, weights, m, np.array(d), E, np.array(last))
 
 
 def _value(polynomial: list[Decimal], x: Decimal) -> Decimal:
