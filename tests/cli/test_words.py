@@ -49,6 +49,7 @@ WRONG = {
     "--dt": "simulate pendulum --dt -1",
     "--output": f"simulate pendulum {SHORT} --output run.txt",
     "--halvings": f"simulate pendulum {SHORT} --halvings -1",
+    "--events": f"simulate pendulum {SHORT} --events -1",
     "--monitor": f"simulate pendulum {SHORT} --monitor enrgy",
     "--methods": f"compare pendulum {SHORT} --methods rk44",
     "--reference": f"compare pendulum {SHORT} --reference exact",

@@ -42,15 +42,19 @@ def test_nodes_are_those_of_mpmath(s):
         powers = mpmath.matrix([[node**k for k in range(s)] for node in c])
         inverse = powers**-1  # l_j(x) = sum_k inverse[k, j] x^k
         integral = lambda j, x: sum(inverse[k, j] * x ** (k + 1) / (k + 1) for k in range(s))  # noqa: E731
-        value = lambda j, x: sum(inverse[k, j] * x**k for k in range(s))  # noqa: E731
         b = [integral(j, mpmath.mpf(1)) for j in range(s)]
         m = np.array([[float(integral(j, x) / b[j]) for j in range(s)] for x in c])
         d = [float(integral(j, mpmath.mpf(1) / 2)) for j in range(s)]
-        E = np.array([[float(value(j, 1 + x)) for j in range(s)] for x in c])
+        E = np.zeros((5, s, 2 * s))
+        for way, points in enumerate(((s + 1) // 2, s, (5 * s + 3) // 4, (3 * s + 1) // 2, 2 * s)):
+            past = [*(x - 1 for x in c), *c][2 * s - points :]
+            inverse = mpmath.matrix([[node**k for k in range(points)] for node in past]) ** -1
+            E[way, :, 2 * s - points :] = [
+                [float(sum(inverse[k, j] * (1 + x) ** k for k in range(points))) for j in range(points)] for x in c]
     found = gauss_nodes(s)
     assert np.array_equal(found.c, [float(x) for x in c]) and np.array_equal(found.b, [float(x) for x in b])
     assert np.abs(found.m - m).max() < 1e-15 and np.abs(found.d - d).max() < 1e-16
-    assert np.abs(found.E - E).max() < 1e-15 * np.abs(E).max()
+    assert (np.abs(found.E - E).max(axis=(1, 2)) < 1e-15 * np.abs(E).max(axis=(1, 2))).all()
     assert (found.m + found.m.T == 1.0).all()
 
 
@@ -265,9 +269,9 @@ def test_the_estimate_bounds_the_error_of_a_step(order, seed):
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_estimate_has_its_order(order):
     """eta falls with the power s - 1 of dt."""
-    model, start = vt.Model(chain_flat(3)), ([1.0, 0.3, -0.4], [1.0, 2.0, -1.0])
-    runs = [simulate(model, *start, duration=0.08, dt=dt, order=order, tolerance=1e-14, monitors="error")
-            for dt in (0.04, 0.02)]  # fmt: skip
+    model, steps = vt.Model(chain_flat(3)), (0.04, 0.02)
+    options = {"duration": 0.08, "order": order, "tolerance": 1e-14, "monitors": "error"}
+    runs = [simulate(model, [1.0, 0.3, -0.4], [1.0, 2.0, -1.0], dt=dt, **options) for dt in steps]
     eta = [np.sqrt(run.monitors["error"].max()) for run in runs]
     assert np.log2(eta[0] / eta[1]) == pytest.approx(STAGES[order] - 1, abs=0.4)
 
@@ -284,7 +288,7 @@ def test_steps_too_long_are_told(order, dt):
         less = float(said[0].partition("Use dt = ")[2].split()[0])
         assert len(said) == 1 and less < 0.6 * dt and "eta = " in said[0] and "at t = " in said[0]
         dt = duration / np.ceil(duration / less)
-    assert first > dt > {4: 0.01, 6: 0.05, 8: 0.1, 12: 0.2}[order]
+    assert first > dt > {4: 0.015, 6: 0.05, 8: 0.1, 12: 0.2}[order]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -299,9 +303,9 @@ def test_a_fall_does_not_hide_joints():
     flat, q, v = random_tree(3, nbody=4, kinds=("revolute",), base="free", speed=2.0)
     model, fast = vt.Model(replace(flat, gravity=np.zeros(3))), v.copy()
     fast[0] += 100.0
-    found = [simulate(model, q, start, duration=0.1, dt=0.05, tolerance=1e-13, monitors="error").monitors["error"].max()
-             for start in (v, fast)]  # fmt: skip
-    assert found[1] > 0.1 * found[0]  # and not the square of the velocities less
+    options = {"duration": 0.1, "dt": 0.05, "order": 8, "tolerance": 1e-13, "monitors": "error"}
+    found = [simulate(model, q, start, **options).monitors["error"] for start in (v, fast)]
+    assert found[1].max() > 0.1 * found[0].max()  # and not the square of the velocities less
 
 
 def test_the_estimate_goes_on_where_a_run_does():
@@ -407,9 +411,9 @@ def test_a_step_that_cannot_be_solved_is_halved():
 def test_failures_leave_the_state():
     model = vt.Model(chain_flat(4))
     with pytest.raises(vt.ConvergenceError, match="halve dt") as failure:
-        simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2)
+        simulate(model, np.full(4, 0.3), np.full(4, 5.0), duration=1.0, dt=0.05, max_iterations=2, halvings=3)
     assert len(failure.value.trajectory) == 1 and np.isfinite(failure.value.trajectory.p).all()
-    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2)
+    held = vt.Simulation(model, np.full(4, 0.3), np.full(4, 5.0), dt=0.05, method="gauss", max_iterations=2, halvings=3)
     before = held.q.copy(), held.p.copy(), held.t
     with pytest.raises(vt.ConvergenceError):
         held.step()

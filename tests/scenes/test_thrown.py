@@ -80,7 +80,7 @@ def test_figures_come_to_rest(figure, method, seed):
 @pytest.mark.slow
 def test_figures_are_thrown(figure):
     halved = steps = 0
-    for seed in range(48):
+    for seed in range(16):
         run = vt.simulate(figure, *thrown(figure, seed), duration=1.5, dt=DT, every=5, method=METHODS[seed % 2])
         halved, steps = halved + run.settings.get("halved", 0), steps + run.steps
         assert min(figure.contact_gaps(q).gap.min() for q in run.q[::10]) > -1e-9

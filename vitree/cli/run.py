@@ -51,6 +51,14 @@ def simulate(
             text="How often a step that cannot be solved is halved, a number; by default 3 with the solver auto.",
         ),
     ] = None,
+    events: Annotated[
+        Optional[int],  # noqa: UP045
+        option(
+            "--events",
+            text="Most impacts that are located in time in a step, a number; by default 0: bodies strike at the ends "
+            "of steps.",
+        ),
+    ] = None,
     monitor: Annotated[
         str,
         option(
@@ -68,7 +76,7 @@ def simulate(
     check_writable("--output", output, ".npz")
     system = run.system(robot)
     method = method or next(iter(system.methods))
-    options = run.chosen(halvings=halvings)
+    options = run.chosen(halvings=halvings, events=events)
     inputs = run.driven()
     keeps = system.conservative and inputs is None
     try:

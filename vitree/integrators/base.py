@@ -258,6 +258,18 @@ class Integrator:
         """The options chosen, for the record."""
         return dict(self.chosen)
 
+    def parts(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return where the monitored steps since it was last asked were parted, or None if they never are.
+
+        Returns
+        -------
+        inner : (m, columns) array
+            Number of the step, t [s], q (nq,) [m or rad] and x (nv,) in a row.
+        pushed : (n, 9) array
+            The contacts of the step so far there, by rows of the first; their impulses [N s].
+        """
+        return None
+
     @property
     def halved(self) -> int:
         """Steps that were retried in halves."""

@@ -251,6 +251,8 @@ class CompiledIntegrator(Integrator):
             if monitors:
                 every_state.rows = 0
                 self.stepper.watch(monitors.watched)
+                if self.chosen.get("events"):
+                    self.stepper.log_parts(True)
             began = time.perf_counter()
             status = self.stepper.run(count, 1 if monitors else every, every_state, every if monitors else 1)
             took = time.perf_counter() - began
@@ -269,6 +271,9 @@ class CompiledIntegrator(Integrator):
             chunk = int(min(max(CHUNK_SECONDS / max(took / count, 1e-9), 1), 2 * chunk))
             if progress is not None:
                 progress(done, steps)
+
+    def parts(self):
+        return self.stepper.take_parts() if self.chosen.get("events") else None
 
     @property
     def touches_here(self) -> bool:

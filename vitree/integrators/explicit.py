@@ -7,9 +7,13 @@ that gaps hold where it ends.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from vitree.integrators.compiled import CompiledIntegrator, reusable
+from vitree.integrators.options import EVENTS, events_of
 
 #: How often a step with contacts that is not solved is halved.
 HALVINGS = 4
@@ -19,9 +23,10 @@ class Explicit(CompiledIntegrator):
     """Base of the baselines: with contacts a step may be taken in halves."""
 
     touches = True
+    options: ClassVar[Mapping[str, str]] = EVENTS
 
     def _make(self, kind, **options):
-        return super()._make(kind, halvings=HALVINGS, **options)
+        return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), **options)
 
 
 @reusable

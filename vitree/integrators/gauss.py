@@ -38,8 +38,9 @@ class Nodes(NamedTuple):
     """Gauss's nodes on a step of length 1, and integrals of Lagrange's polynomials on them.
 
     ``c`` (s,) nodes; ``b`` (s,) weights; ``m`` (s, s) a_ij/b_j, where a_ij is the integral of the j-th polynomial to
-    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2; ``E`` (s, s) the polynomials at 1 + c_i;
-    ``last`` (s,) weights whose sum with values at the nodes is their last coefficient in Legendre's polynomials.
+    c_i, and m_ij + m_ji = 1 to the last bit; ``d`` (s,) the integrals to 1/2. ``E`` (5, s, 2 s) extrapolates to 1 + c_i
+    from values at c - 1 and c, by polynomials through the last (s + 1)/2, s, (5 s + 3)/4, (3 s + 1)/2 and 2 s of them.
+    ``last`` (s,) are weights whose sum with values at the nodes is their last coefficient in Legendre's polynomials.
     """
 
     c: np.ndarray
@@ -83,10 +84,14 @@ def gauss_nodes(s: int) -> Nodes:
                 m[i, j] = float(_value(integral[j], c[i]) / b[j])
                 m[j, i] = 1.0 - m[i, j]
         d = [float(_value(each, one / 2)) for each in integral]
-        E = [[float(_value(each, one + x)) for each in lagrange] for x in c]
+        past, E = [x - one for x in c] + c, np.zeros((5, s, 2 * s))
+        for way, points in enumerate(((s + 1) // 2, s, (5 * s + 3) // 4, (3 * s + 1) // 2, 2 * s)):
+            for j in range(2 * s - points, 2 * s):
+                each = _lagrange(past[2 * s - points :], j - 2 * s + points)
+                E[way, :, j] = [float(_value(each, one + x)) for x in c]
         last = [float((2 * s - 1) * weight * _value(before, x)) for weight, x in zip(b, c, strict=True)]
-        return Nodes(np.array([float(x) for x in c]), np.array([float(x) for x in b]), m, np.array(d), np.array(E),
-                     np.array(last))  # fmt: skip
+        nodes, weights = (np.array([float(x) for x in each]) for each in (c, b))
+        return Nodes(nodes, weights, m, np.array(d), E, np.array(last))
 
 
 def _value(polynomial: list[Decimal], x: Decimal) -> Decimal:
@@ -141,7 +146,7 @@ class Gauss(CompiledIntegrator):
     remedy = SOLVE_LONGER
     options: ClassVar[Mapping[str, str]] = {
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",
-        "halvings": "how often a step that cannot be solved is halved (default 3)",
+        "halvings": "how often a step that cannot be solved is halved (default 10)",
         "tolerance": "largest change of the velocities accepted in the last pass, as the root of a share of the "
         "kinetic energy about the centre of mass (default 1e-9 of order 4, to 1e-12 of order 16)",
         "max_iterations": "most passes of one step (default 40)",
@@ -160,7 +165,7 @@ class Gauss(CompiledIntegrator):
         self.moments = np.concatenate(([0.0], nodes.c))
         self.stepper = self._make(
             "GaussStepper", nodes=nodes, stiff=STIFF[count], lanes=lanes, kernels=kernels,
-            halvings=whole_from("halvings", self.chosen.get("halvings", 3), 0, 20), **self._solving(),
+            halvings=whole_from("halvings", self.chosen.get("halvings", 10), 0, 20), **self._solving(),
         )  # fmt: skip
 
     def _solving(self) -> dict:
@@ -177,4 +182,4 @@ class Gauss(CompiledIntegrator):
 
     @property
     def settings(self):
-        return {"order": self.order, **self._solving(), "halvings": 3, **self.chosen}
+        return {"order": self.order, **self._solving(), "halvings": 10, **self.chosen}

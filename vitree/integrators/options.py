@@ -15,6 +15,11 @@ SOLVE_LONGER = (
     HALVE + ", or give " + keyword("max_iterations", "method") + " or a looser " + keyword("tolerance", "method")
 )
 
+#: The option of methods that take contacts.
+EVENTS = {
+    "events": "most impacts that are located in time in a step (default 0: bodies strike at the ends of steps)",
+}
+
 
 def option(name: str, value: Any) -> Argument:
     """Return an option of a method with its value, for a text."""
@@ -73,3 +78,20 @@ def alpha_of(chosen: Mapping[str, Any]) -> float:
     if not 0 <= real(alpha) <= 1:
         raise InputError(option("alpha", alpha) + " must be a number from 0 to 1")
     return real(alpha)
+
+
+def events_of(chosen: Mapping[str, Any], model: Any) -> int:
+    """Return the option ``events``, 0 if it is not chosen.
+
+    Raises
+    ------
+    InputError
+        If it is no whole number from 0 to 1000, or ``model`` cannot step to instants that are not known beforehand.
+    """
+    events = whole_from("events", chosen.get("events", 0), 0, 1000)
+    if events and getattr(model, "touches", False) and model.kinematic_names:
+        raise InputError(
+            option("events", events) + " does not know its steps beforehand, and prescribed coordinates need them; "
+            "leave it out"
+        )
+    return events

@@ -12,7 +12,7 @@ from vitree.arguments import entries, real
 from vitree.errors import InputError
 from vitree.integrators.compiled import CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
-from vitree.integrators.options import SOLVE_LONGER, alpha_of, one_of, option, solving, whole_from
+from vitree.integrators.options import EVENTS, SOLVE_LONGER, alpha_of, events_of, one_of, option, solving, whole_from
 from vitree.mechanism.flat import SEVERAL
 from vitree.mechanism.loads import CONSERVATIVE
 from vitree.model.stiffness import spring_rate
@@ -32,6 +32,7 @@ _OPTIONS = {
     "extrapolate-2, -3, -4",
     "order": "2 (default), 4, 6 or 8: steps composed of 5, 9 or 17 substeps",
     "halvings": "how often a step that cannot be solved is halved (default 3 with the solver auto, else 0)",
+    **EVENTS,
     "tolerance": "largest residual accepted, as a share of the momentum (default 1e-9; orders 4 to 8: to 1e-12)",
     "norm": "of the residual: momentum, its largest entry, or energy, in which a light joint counts as a heavy one",
     "max_iterations": "most corrections of one step (default 30)",
@@ -91,12 +92,13 @@ class Variational(CompiledIntegrator):
         self._require_plain_steps()
         solved = solving(chosen, TOLERANCES[self.order])
         halvings = chosen.get("halvings", 3 if solver == "auto" else 0)
-        shares = SHARES[self.order]
+        events, shares = events_of(chosen, self.model), SHARES[self.order]
         bounds = np.concatenate(([0.0], np.cumsum(shares)[:-1], [1.0]))
         self.moments = np.column_stack((bounds[:-1], 0.5 * (bounds[:-1] + bounds[1:]))).ravel()
         return {
             "solver": SOLVERS[solver], "guess": GUESSES[guess], "shares": shares,
-            "halvings": whole_from("halvings", halvings, 0, 20), **solved, **self._norm(), **self._adaptive_options(),
+            "halvings": whole_from("halvings", halvings, 0, 20), "events": events, **solved, **self._norm(),
+            **self._adaptive_options(),
         }  # fmt: skip
 
     def _require_plain_steps(self) -> None:

@@ -173,10 +173,46 @@ class _Steps:
         self.touches = isinstance(of.model, Model) and of.model.touches
         self.q, self.x = (np.vstack([one, rows[:n]]) for one, rows in zip(of._start, (every.q, every.x), strict=True))
         self.t = np.append(of._time, every.t[:n])
-        self.rows = signed(of.model, every.contacts) if self.touches else every.contacts
+        self.first, rows = np.arange(n), every.contacts
+        parts = integrator.parts()
+        if parts is not None and len(parts[0]):
+            rows = self._part(integrator, *parts, rows)
+        self.rows = signed(of.model, rows) if self.touches else rows
         at, self.number = self.rows[:, 0].astype(int), self.rows[:, 1].astype(int)
         before = [np.column_stack([np.zeros(len(of._pushed), int), of._pushed]), np.column_stack([at + 1, self.number])]
         self.nodes = Nodes(self.q, at, np.concatenate(before))
+
+    def _part(self, integrator: Integrator, inner: np.ndarray, pushed: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Have nodes where steps were parted as well, and return the contacts of each part.
+
+        Parameters
+        ----------
+        integrator : Integrator
+        inner, pushed : (m, 2 + nq + nv) and (k, 9) arrays
+            As of ``integrator.parts()``.
+        rows : (n, 9) array
+            The contacts of whole steps.
+        """
+        of, nq = inner[:, 0].astype(int) - (integrator.steps - len(self.first)), self.q.shape[1]
+        self.t = np.insert(self.t, of + 1, inner[:, 1])
+        self.q, self.x = (np.insert(nodes, of + 1, new, axis=0)
+                          for nodes, new in ((self.q, inner[:, 2 : 2 + nq]), (self.x, inner[:, 2 + nq :])))  # fmt: skip
+        self.first = self.first + np.searchsorted(of, self.first)
+        # impulses of a part: those of the step so far, less those before it
+        last = np.append(self.first[1:], len(self.q) - 1) - 1
+        at, step = pushed[:, 0].astype(int), rows[:, 0].astype(int)
+        rows = np.vstack([np.column_stack([of[at] + at, pushed[:, 1:]]), np.column_stack([last[step], rows[:, 1:]])])
+        step = np.append(of[at], step)
+        order = np.lexsort((rows[:, 0], rows[:, 1], step))
+        rows, step = rows[order], step[order]
+        again = np.flatnonzero((np.diff(step) == 0) & (np.diff(rows[:, 1]) == 0)) + 1
+        rows[again, 2:5] -= rows[again - 1, 2:5]
+        rows = rows[rows[:, 2:5].any(axis=1)]
+        return rows[np.argsort(rows[:, 0], kind="stable")]
+
+    def _whole(self, parts: np.ndarray) -> np.ndarray:
+        """Sums over the parts of each step."""
+        return np.add.reduceat(parts, self.first) if len(parts) > len(self.first) else parts
 
     def end(self) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
         """The last state, and the contacts that pushed in the last step."""
@@ -185,9 +221,10 @@ class _Steps:
 
     def starts(self, kept: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the steps ``kept`` begin, as ``Records.starts`` has it; they lead to rows from the ``first`` on."""
-        before = self.nodes.before[np.isin(self.nodes.before[:, 0], kept)]
-        row = first + np.searchsorted(kept, before[:, 0])
-        return first + np.arange(len(kept)), self.q[kept], np.column_stack([row, before[:, 1]])
+        at = self.first[kept]
+        before = self.nodes.before[np.isin(self.nodes.before[:, 0], at)]
+        row = first + np.searchsorted(at, before[:, 0])
+        return first + np.arange(len(kept)), self.q[at], np.column_stack([row, before[:, 1]])
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -199,7 +236,8 @@ class _Steps:
         return self.integrator.velocities(self.t, self.q, self.x)
 
     def gap(self) -> np.ndarray:
-        return least_gaps(self.model, self.q[1:]) if self.touches else np.full(len(self.q) - 1, np.nan)
+        ends = np.append(self.first[1:], len(self.q) - 1)
+        return least_gaps(self.model, self.q[ends]) if self.touches else np.full(len(ends), np.nan)
 
     def contact_work(self) -> np.ndarray:
         """lam . J (v1 + v1+)/2."""
@@ -209,7 +247,7 @@ class _Steps:
             t, q = self.t[some], self.q[some]
             after = self.integrator.velocities(t, q, self.integrator.kicked(t, q, self.x[some], kicks))
             work[some] = 0.5 * ((self.velocities[some] + after) * kicks).sum(axis=1)
-        return work
+        return self._whole(work)
 
     def momentum_balance(self) -> np.ndarray:
         """Gravity acts on the nodes' centres of mass, or on that of the middle configuration."""
@@ -226,4 +264,4 @@ class _Steps:
         if self.touches:
             log = ContactLog(self.rows, tuple(contact_names(model.flat, model.contact_candidates)), self.places, 1.0)
             change -= log.wrench(len(change))
-        return change
+        return self._whole(change)

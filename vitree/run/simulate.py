@@ -113,7 +113,8 @@ def simulate(
         options are that run's; inputs, torque and the like are given anew, with rows from here on.
     **options
         Options of the method: solver, guess, order, tolerance, max_iterations, halvings, alpha; adapt, rate, inertia
-        for steps that adapt themselves (docs/adaptive.md); rtol, atol for SciPy's.
+        for steps that adapt themselves (docs/adaptive.md); events, for impacts that are located in time
+        (docs/contacts.md); rtol, atol for SciPy's.
 
     Returns
     -------

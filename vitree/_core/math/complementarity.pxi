@@ -250,7 +250,7 @@ cdef inline void cone_law(const Cones* x, int i, const double* lam, const double
                           double* L) noexcept nogil:
     # F of one contact and, unless they are NULL, its derivatives S by w and L by lam, (3, 3); of one row the first entries
     cdef int o = x.row[i]
-    cdef double rho = x.share * x.diagonal[o], rt, R, z0, z1, size, u0, u1, b0, b1, s, p
+    cdef double rho = x.share * x.diagonal[o], rt, R, z0, z1, size, u0, u1, b0, b1, s
     if S != NULL:
         memset(S, 0, 3 * x.dim[i] * sizeof(double))
         memset(L, 0, 3 * x.dim[i] * sizeof(double))

@@ -46,20 +46,24 @@ cdef struct GaussTurn:      # of several coordinates: where the chart begins and
 cdef struct GaussStep:
     const vt_model* m
     const double* below     # (nbody,) [kg] mass of the subtree
+    int lines               # coordinates along lines, and (lines,) where they are
+    const int* line_q
+    const int* line_v
     int stages
     int lanes               # of the arrays
     double h
     const double* hb        # (stages,) h b_j
     const double* hd        # (stages,) h d_j
     const vt_real* hA       # (stages, lanes): h a_ij at [j][i]
-    const vt_real* E        # (stages, lanes): what extrapolates the stages before
+    const vt_real* E        # (2 stages, lanes): what extrapolates the stages of the step before the last and of the last
+    bint far                # both are used
     const vt_real* share    # (lanes,) 1 - d_i/b_i
     const double* q         # (nq,) and (nv,) where the step starts, and where it ends
     const double* p
     double* q2
     double* p2
     const double* tau       # (nv,) joint forces of the whole step, or NULL
-    const vt_real* V_last   # (nv, lanes) of the step before
+    const vt_real* V_last   # (2 nv, lanes) of the step before, and of that before it
     const vt_real* F_last
     vt_real* Q              # (nq, lanes)
     vt_real* V              # (nv, lanes)
@@ -116,11 +120,18 @@ cdef inline const vt_real* gauss_take(const vt_real* rows, int n, int blocks, vt
 
 cdef inline vt_real gauss_mix(const GaussStep* step, const vt_real* A, const vt_real* x, int block) noexcept nogil:
     # sum over j of A_ij x_j in the stages i of a block; x: (lanes,) of a quantity
-    cdef int j, blocks = gauss_blocks(step)
-    cdef const double* from_stage = <const double*>x
-    cdef vt_real r = A[block] * vt_set1(from_stage[0])
-    for j in range(1, step.stages):
-        r = r + A[j * blocks + block] * vt_set1(from_stage[j])
+    return gauss_mixed(step.stages, gauss_blocks(step), A + block, <const double*>x)
+
+
+cdef inline vt_real gauss_mixed(int stages, int blocks, const vt_real* A, const double* x) noexcept nogil:
+    cdef int j
+    cdef vt_real r = A[0] * vt_set1(x[0]) + A[blocks] * vt_set1(x[1])
+    if stages > 2:
+        r = r + A[2 * blocks] * vt_set1(x[2])
+    if stages > 3:
+        r = r + A[3 * blocks] * vt_set1(x[3])
+    for j in range(4, stages):
+        r = r + A[j * blocks] * vt_set1(x[j])
     return r
 
 
@@ -214,29 +225,46 @@ cdef inline int straight(const vt_body* b) noexcept nogil:
 # ---- configurations and momenta of the stages ------------------------------------------------------
 
 cdef void gauss_extrapolate(GaussStep* step) noexcept nogil:
-    # V_i = sum E_ij V_j of the step before, and the same of F
-    cdef int k, block, blocks = gauss_blocks(step)
-    for k in range(step.m.nv):
+    # V_i = sum E_ij V_j of the steps before, and the same of F
+    cdef int i, k, block, blocks = gauss_blocks(step), before = step.m.nv * blocks
+    cdef const vt_real* E = step.E + step.stages * blocks
+    cdef vt_real V, F
+    for i in range(step.m.nv):
+        k = i * blocks
         for block in range(blocks):
-            step.V[k * blocks + block] = gauss_mix(step, step.E, step.V_last + k * blocks, block)
-            step.F[k * blocks + block] = gauss_mix(step, step.E, step.F_last + k * blocks, block)
+            V = gauss_mix(step, E, step.V_last + k, block)
+            F = gauss_mix(step, E, step.F_last + k, block)
+            if step.far:
+                V = V + gauss_mix(step, step.E, step.V_last + before + k, block)
+                F = F + gauss_mix(step, step.E, step.F_last + before + k, block)
+            step.V[k + block] = V
+            step.F[k + block] = F
 
 
 cdef void gauss_place(GaussStep* step, int rounds) noexcept nogil:
     # Q_i = q0 + h sum a_ij V_j, and of several coordinates q1 = q0 + h sum b_j V_j
     cdef const vt_model* m = step.m
     cdef const vt_body* b
-    cdef int i, k, block, blocks = gauss_blocks(step)
-    for i in range(m.nbody):
+    cdef int i, k, blocks = gauss_blocks(step)
+    gauss_lines(step, step.line_q, step.q, step.V, step.Q)
+    for i in range(m.nbody if m.nmulti else 0):
         b = &m.body[i]
-        for k in range(straight(b)):
-            for block in range(blocks):
-                step.Q[(b.iq + k) * blocks + block] = (
-                    vt_set1(step.q[b.iq + k]) + gauss_mix(step, step.hA, step.V + (b.iv + k) * blocks, block))
         if joint_multi(b):
             for k in range(turn_at(b)):
                 step.q2[b.iq + k] = step.q[b.iq + k] + gauss_sum(step, step.hb, step.V + (b.iv + k) * blocks)
             gauss_turn(step, b, rounds)
+
+
+cdef void gauss_lines(const GaussStep* step, const int* at, const double* start, const vt_real* rate,
+                      vt_real* out) noexcept nogil:
+    # start + h sum a_ij rate_j of the coordinates along lines, at[k] of them in start and out
+    cdef const vt_real* A = step.hA
+    cdef const int* iv = step.line_v
+    cdef int k, block, lines = step.lines, stages = step.stages, blocks = gauss_blocks(step)
+    for k in range(lines):
+        for block in range(blocks):
+            out[at[k] * blocks + block] = vt_set1(start[at[k]]) + gauss_mixed(stages, blocks, A + block,
+                                                                             <const double*>(rate + iv[k] * blocks))
 
 
 cdef void gauss_turn(GaussStep* step, const vt_body* b, int rounds) noexcept nogil:
@@ -274,13 +302,10 @@ cdef void gauss_balance(GaussStep* step, int rounds) noexcept nogil:
     # P_i = p0 + h sum a_ij F_j, and of several coordinates p1 = p0 + h sum b_j F_j
     cdef const vt_model* m = step.m
     cdef const vt_body* b
-    cdef int i, k, block, blocks = gauss_blocks(step)
-    for i in range(m.nbody):
+    cdef int i, k, blocks = gauss_blocks(step)
+    gauss_lines(step, step.line_v, step.p, step.F, step.P)
+    for i in range(m.nbody if m.nmulti else 0):
         b = &m.body[i]
-        for k in range(b.iv, b.iv + straight(b)):
-            for block in range(blocks):
-                step.P[k * blocks + block] = (
-                    vt_set1(step.p[k]) + gauss_mix(step, step.hA, step.F + k * blocks, block))
         if joint_multi(b):
             for k in range(b.iv, b.iv + turn_at(b)):
                 step.p2[k] = step.p[k] + gauss_sum(step, step.hb, step.F + k * blocks)

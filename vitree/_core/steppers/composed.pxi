@@ -11,13 +11,6 @@ ADAPTATIONS = {"density": DENSITY, "sundman": SUNDMAN}
 cdef class ComposedStepper(TouchingStepper):
     """Base of the discretisations; a step has `stages` substeps, each with shares of the step and histories."""
 
-    cdef double* q_start                # (nq,) the state where the step starts
-    cdef double* x_start                # (nv,)
-
-    def __init__(self, *args, **options):
-        TouchingStepper.__init__(self, **options)
-        self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
-
     cdef int rows_each(self) noexcept nogil:
         return SUBSTEP_ROWS * self.shared.choices.stages
 
@@ -72,14 +65,16 @@ cdef class ComposedStepper(TouchingStepper):
         # a whole step; where it cannot be solved, two of half the length, and so on
         cdef Choices* c = &self.shared.choices
         cdef int status
+        if self.events and self.ntouch:
+            status = self.step_by_events()
+            if status == OK or self.lane.now.cause == CALLBACK_FAILED:
+                return status
+            self.lane.now.cause = OK
         if c.stages == 1:
             status = self.substep(True)
             if status == OK or c.halvings == 0:
                 return status
-        memcpy(self.q_start, self.lane.state.q, self.nq * sizeof(double))
-        memcpy(self.x_start, self.lane.state.x, self.nv * sizeof(double))
-        if self.ntouch:
-            self.note_touch()
+        self.note_start()
         if c.stages > 1:
             status = self.substeps(1)
         if unsolved(status) or status == NOT_FINITE:
@@ -142,11 +137,6 @@ cdef class ComposedStepper(TouchingStepper):
         if c.adapt == SUNDMAN and status == OK:
             now.h = passed
         if status != OK and n > 0:
-            memcpy(self.lane.state.q, self.q_start, self.nq * sizeof(double))
-            memcpy(self.lane.state.x, self.x_start, self.nv * sizeof(double))
-            clock.h_last, clock.restarted = before.h_last, True
-            self.lane.progress.opening = opening
-            if self.ntouch:
-                self.put_back_touch()
-            self.forget()
+            self.put_back_start(&before)
+            clock.restarted, self.lane.progress.opening = True, opening
         return status

@@ -16,6 +16,8 @@ cdef enum:
     GUESS_ROUNDS = 4        # and of a guess
     WORSE = 3
     PAIRS = 3               # passes that the next correction is made of
+    WAYS = 5                # ways to extrapolate the stages: through half of the last step's, all, and more than that
+    ONE_BACK = 1            # the second uses one step
 
 
 cdef struct Mixing:         # Anderson's: corrections d and residuals r = M d of passes that V came to by u
@@ -69,6 +71,11 @@ cdef void mix(Mixing* x, Py_ssize_t n, const double* d, const double* r, double*
             vt_add_row(n, share, x.s + k * n, V)
 
 
+cdef struct Extrapolation:  # kept: what lies behind the step at hand
+    int steps                   # of its length: none, one, or two and more
+    int way                     # that would have met the last step best
+
+
 cdef class GaussStepper(ModelStepper):
     """Gauss collocation: ``nodes`` is (c, b, m, d, E, last) of the stages, a_ij = m_ij b_j; ``stiff`` (D1, D2) of theirs.
 
@@ -92,8 +99,11 @@ cdef class GaussStepper(ModelStepper):
     cdef double* x_start                # (nv,)
     cdef double* p_start                # (nv,) its momentum as the balance has it
     cdef double* p_end
-    cdef double* V_last                 # (nv, lanes) of the step before
+    cdef double* V_last                 # (2 nv, lanes) of the step before, and of that before it
     cdef double* F_last
+    cdef double* E                      # (WAYS, 2 stages, lanes), and of the last stage (WAYS, 2 stages)
+    cdef double* E_end
+    cdef Extrapolation* past
     cdef double* stage_q                # (nq,), (nv,), (nv,) a stage as loads see it, and the forces there
     cdef double* stage_v
     cdef double* stage_force
@@ -109,7 +119,8 @@ cdef class GaussStepper(ModelStepper):
     cdef bint staged                    # forces are asked for stage by stage
     cdef bint placed                    # and some act on bodies
     cdef bint stiff                     # forces of joints are in the factors
-    cdef bint halves                    # the step at hand was taken in halves
+    cdef bint follows                   # a step of the same length lies before the step at hand
+    cdef bint halves                    # which was taken in halves
     cdef int most                       # passes
     cdef int halvings
     cdef readonly double tolerance
@@ -132,7 +143,10 @@ cdef class GaussStepper(ModelStepper):
         self.q_start, self.x_start = self.memory.scratch_reals(m.nq), self.memory.scratch_reals(m.nv)
         self.p_start, self.p_end = self.memory.scratch_reals(m.nv), self.memory.scratch_reals(m.nv)
         x.q, x.p, x.q2, x.p2 = self.q_start, self.p_start, self.lane.state.q2, self.p_end
-        self.V_last, self.F_last = self.memory.kept_reals(m.nv * lanes), self.memory.kept_reals(m.nv * lanes)
+        self.V_last, self.F_last = self.memory.kept_reals(2 * m.nv * lanes), self.memory.kept_reals(2 * m.nv * lanes)
+        self.past = <Extrapolation*>self.memory.kept(sizeof(Extrapolation))
+        self.memory.bound_int(&self.past.steps, 0, 2)
+        self.memory.bound_int(&self.past.way, 0, WAYS - 1)
         x.V_last, x.F_last = self.V_last, self.F_last
         x.Q, x.V, x.F = self.rows(m.nq), self.rows(m.nv), self.rows(m.nv)
         x.P, x.Pi, x.dV, x.r = self.rows(m.nv), self.rows(m.nv), self.rows(m.nv), self.rows(m.nv)
@@ -160,8 +174,7 @@ cdef class GaussStepper(ModelStepper):
 
     cdef int take_nodes(self, nodes, stiff) except -1:
         cdef GaussStep* x = &self.stages
-        cdef int i, j, at, n = x.stages
-        cdef double* E = self.memory.given_reals(n * x.lanes)
+        cdef int i, j, way, at, n = x.stages
         cdef double* share = self.memory.given_reals(x.lanes)
         self.c, self.b, self.d = (self.memory.given_reals(n), self.memory.given_reals(n), self.memory.given_reals(n))
         self.D1, self.D2 = self.memory.given_reals(n), self.memory.given_reals(n)
@@ -169,7 +182,9 @@ cdef class GaussStepper(ModelStepper):
         self.m = self.memory.given_reals(n * n)
         self.hb, self.hd = self.memory.scratch_reals(n), self.memory.scratch_reals(n)
         self.hA = self.memory.scratch_reals(n * x.lanes)
-        x.E, x.share = E, share
+        self.E = self.memory.given_reals(WAYS * 2 * n * x.lanes)
+        self.E_end = self.memory.given_reals(WAYS * 2 * n)
+        x.share = share
         for i in range(n):
             self.c[i], self.b[i], self.d[i] = nodes[0][i], nodes[1][i], nodes[3][i]
             self.D1[i], self.D2[i], self.last[i] = stiff[0][i], stiff[1][i], nodes[5][i]
@@ -178,14 +193,17 @@ cdef class GaussStepper(ModelStepper):
         for i in range(x.lanes):
             at = min(i, n - 1)
             share[i] = 1.0 - self.d[at] / self.b[at]
-            for j in range(n):
-                E[j * x.lanes + i] = nodes[4][at][j]
+            for way in range(WAYS):
+                for j in range(2 * n):
+                    self.E[(way * 2 * n + j) * x.lanes + i] = self.E_end[way * 2 * n + j] = nodes[4][way][at][j]
         return 0
 
     cdef int take_model(self) except -1:
         # masses of subtrees, lengths, and which forces there are
         cdef const vt_model* m = self.shared.m
         cdef double* below = self.memory.given_reals(m.nbody)
+        cdef int* line_q = <int*>self.memory.given(m.nv * sizeof(int))
+        cdef int* line_v = <int*>self.memory.given(m.nv * sizeof(int))
         cdef const vt_load* e
         cdef double size = 0.0
         cdef int i, k
@@ -199,7 +217,11 @@ cdef class GaussStepper(ModelStepper):
         self.length = self.memory.given_reals(m.nv)
         self.spring = self.memory.given_reals(m.nv)
         self.unit = <int*>self.memory.given(m.nv * sizeof(int))
+        self.stages.line_q, self.stages.line_v = line_q, line_v
         for i in range(m.nbody):
+            for k in range(straight(&m.body[i])):
+                line_q[self.stages.lines], line_v[self.stages.lines] = m.body[i].iq + k, m.body[i].iv + k
+                self.stages.lines += 1
             for k in range(m.body[i].nv):
                 self.unit[m.body[i].iv + k] = k < straight(&m.body[i]) and m.body[i].kind != REVOLUTE
                 self.length[m.body[i].iv + k] = size if self.unit[m.body[i].iv + k] else 1.0
@@ -224,7 +246,7 @@ cdef class GaussStepper(ModelStepper):
         self.struck()
 
     cdef void struck(self) noexcept nogil:
-        self.lane.progress.opening = True
+        self.past.steps = 0
 
     # ---- the state in the parent's axes ----------------------------------------------------------------
 
@@ -366,8 +388,8 @@ cdef class GaussStepper(ModelStepper):
         memcpy(self.x_start, at.x, self.nv * sizeof(double))
         self.halves = False
         memset(&self.resolving, 0, sizeof(Resolution))
-        status = self.solve(self.lane.clock.t, self.lane.now.h, not self.lane.progress.opening
-                            and self.lane.clock.h_last == self.lane.now.h)
+        self.follows = self.past.steps > 0 and self.lane.clock.h_last == self.lane.now.h
+        status = self.solve(self.lane.clock.t, self.lane.now.h, self.follows)
         if self.may_halve(status) and self.halvings:
             self.halves = True
             status = self.halve(self.lane.clock.t, self.lane.now.h, self.halvings)
@@ -458,6 +480,8 @@ cdef class GaussStepper(ModelStepper):
                     for j in range(x.lanes):
                         x.mu[(3 * b.multi + k) * x.lanes + j] = self.x_start[b.iv + turn_at(b) + k]
         if follows:
+            x.far = self.past.steps > 1 and self.past.way > ONE_BACK
+            x.E = <const vt_real*>self.E + (self.past.way if self.past.steps > 1 else ONE_BACK) * 2 * x.stages * x.lanes
             self.kernels.extrapolate(x)
         else:
             self.velocity(self.q_start, self.x_start, v)
@@ -499,6 +523,8 @@ cdef class GaussStepper(ModelStepper):
                     return status
             self.kernels.balance(x, TURN_ROUNDS)
             self.kernels.correct(x)
+            self.lane.progress.residuals += 1
+            self.lane.progress.solves += 1
             e = self.change()
             now.iterations += 1
             now.error, now.contraction = e, e / before
@@ -521,6 +547,7 @@ cdef class GaussStepper(ModelStepper):
         if self.stiff:
             self.stiffen()
         self.kernels.factor(&self.stages)
+        self.lane.progress.factorisations += 1
         self.mixing.count = self.mixing.next = self.mixing.known = 0
         if first and not self.stiff and not self.shared.m.nlocked:
             self.kernels.solve(&self.stages)
@@ -556,15 +583,46 @@ cdef class GaussStepper(ModelStepper):
     cdef void accept(self) noexcept nogil:
         cdef Progress* progress = self.lane.progress
         ModelStepper.accept(self)
-        memcpy(self.V_last, self.stages.V, self.nv * self.stages.lanes * sizeof(double))
-        memcpy(self.F_last, self.stages.F, self.nv * self.stages.lanes * sizeof(double))
+        self.remember()
         self.note_polynomial()
-        progress.opening = self.halves
         if self.halves:
             if not progress.halved:
                 progress.halved_first = self.lane.clock.t
             progress.halved_last = self.lane.clock.t
             progress.halved += 1
+
+    cdef void remember(self) noexcept nogil:
+        # the stages for guesses, and which guess would have been the best one of the last stage's velocities
+        cdef GaussStep* x = &self.stages
+        cdef int way, k, n = x.stages, last = n - 1
+        cdef Py_ssize_t all = self.nv * x.lanes
+        cdef const double* E
+        cdef const double* V
+        cdef double off, least = INFINITY
+        cdef double[WAYS] total
+        if self.halves:
+            self.past.steps = 0
+            return
+        self.past.way = ONE_BACK
+        if self.follows and self.past.steps > 1:
+            memset(total, 0, WAYS * sizeof(double))
+            for k in range(self.nv):
+                V = self.V_last + k * x.lanes
+                for way in range(WAYS):
+                    E = self.E_end + way * 2 * n
+                    off = vt_inner(n, E + n, V) - x.V[k * x.lanes + last]
+                    if way > ONE_BACK:
+                        off += vt_inner(n, E, V + all)
+                    off /= self.length[k]
+                    total[way] += off * off
+            for way in range(WAYS):
+                if total[way] < least:
+                    self.past.way, least = way, total[way]
+        memcpy(self.V_last + all, self.V_last, all * sizeof(double))
+        memcpy(self.F_last + all, self.F_last, all * sizeof(double))
+        memcpy(self.V_last, x.V, all * sizeof(double))
+        memcpy(self.F_last, x.F, all * sizeof(double))
+        self.past.steps = min(self.past.steps + 1, 2) if self.follows else 1
 
     cdef void note_polynomial(self) noexcept nogil:
         # how well the step is resolved, and its polynomial if that is kept
@@ -619,6 +677,12 @@ cdef class GaussStepper(ModelStepper):
         cdef int unit = 0
         cdef double eta = resolution_eta(self.resolved, self.resolved.last, &unit)
         return (self.resolved.when[unit], eta) if eta > UNRESOLVED else None
+
+    @property
+    def counts(self):
+        """Passes, factorisations and solves since the state was set."""
+        cdef Progress* progress = self.lane.progress
+        return progress.residuals, progress.factorisations, progress.solves
 
     @property
     def halved(self):

@@ -6,6 +6,12 @@ cdef enum:
 
 #: An elastic contact is closed below this gap [m]
 cdef double CLOSED_GAP = 1e-12
+#: Contacts with less restitution are stopped where they close, and rebound at the next node. Of the others the rebound
+#: makes up for their way through each other within two steps
+cdef double BOUNCY = 0.5
+#: Where impacts are located, contacts that close within this share of a step strike at once; below this gap [m] some may
+cdef double AT_ONCE = 1e-6
+cdef double NEARBY = 1e-6
 #: A pair closes if it does so faster than this share of the velocities
 cdef double CLOSING = 1e-12
 #: Contacts that stay owe a share of the last impulse at a node; those that owe so much more of it close anew
@@ -26,12 +32,13 @@ cdef class ImpactStepper(PortStepper):
         self.place_start(self.lane.state.q)
         x.count, x.opened, x.solved, x.worst, x.fresh = 0, False, False, -1, False
         memcpy(x.guess, x.lam, 3 * self.ntouch * sizeof(double))
+        memset(x.arrives, 0, self.ntouch * sizeof(int))
         for c in range(self.ntouch):
             self.admit(c)
-            if x.active[c] or self.elastic:
+            if x.active[c] or self.elastic or self.events:
                 self.face(c)
             pushed[0] = pushed[0] or x.within[c] == INSIDE
-        return self.meet(free) if self.elastic else OK
+        return self.meet(free) if self.elastic or self.events else OK
 
     # ---- velocities at nodes: p is that before the node's kick, which persisting contacts still owe ------
 
@@ -103,9 +110,7 @@ cdef class ImpactStepper(PortStepper):
             owes = INFINITY
         if owes == INFINITY:
             self.take_owed()
-        memset(x.u, 0, x.ports * sizeof(double))
-        for k in range(y.n):
-            add_touch_row(&x.W1[k], y.lam[k], x.u)
+        self.sum_wrenches(y.lam, x.u)
         for k in range(x.ports):
             vt_add_row(self.nv, x.u[k], x.response + k * self.nv, v)
         return OK
@@ -179,59 +184,107 @@ cdef class ImpactStepper(PortStepper):
         for c in range(self.ntouch):
             fall[c] = 2.0 * (x.there[c].gap - x.here[c].gap - h * fall[c]) / (h * h)
 
+    cdef inline bint closed_here(self, int c) noexcept nogil:
+        return self.own_touch.here[c].gap <= CLOSED_GAP or self.own_touch.within[c] == STRIKES
+
+    cdef bint may_strike(self, int c) noexcept nogil:
+        # whether its blow is asked for at this node or the next
+        cdef Touching* x = &self.own_touch
+        cdef const vt_contact* e = &self.touch[c]
+        if x.active[c] or x.within[c] == OPEN:
+            return False
+        # where impacts are located the others give their blow as well
+        return e.restitution > 0.0 or (self.events > 0 and self.closed_here(c) and e.stiffness == INFINITY
+                                       and not stands(e))
+
     cdef int meet(self, bint* free) noexcept nogil:
-        # which contacts bounce at this node, with the blow that they give, and which at the next. A contact bounces if
+        # which contacts strike at this node, with the blow that they give, and which at the next. A contact bounces if
         # e |v_n| > max(slowest, 2 h |a_n|): shorter rebounds are none. free: a step without contacts was taken
         cdef Touching* x = &self.own_touch
         cdef const vt_contact* e
-        cdef double h = fabs(self.lane.now.h), speed
-        cdef bint near = False, hit = False
+        cdef double h = x.whole_h if x.whole_h > 0.0 else fabs(self.lane.now.h), speed, least
+        cdef bint some = self.elastic, near = False, hit, bounces = False
         cdef int c, status
         free[0] = False
+        for c in range(self.ntouch):
+            e = &self.touch[c]
+            bounces = bounces or x.active[c] == ARRIVED
+            if x.left and not x.active[c] and not stands(e) and e.stiffness == INFINITY and x.here[c].gap > CLOSED_GAP:
+                x.within[c] = OPEN
+                some = some or x.here[c].gap < NEARBY
+            some = some or self.may_strike(c)
+        hit = bounces
+        if not (some or hit):
+            return OK
         self.node_velocity(x.v)
         self.move_bodies(x.pose1, x.v)
         for c in range(self.ntouch):
-            e = &self.touch[c]
             speed = x.speed[c] = x.fall[c] = self.closing_speed(c, x.here, x.v)
-            near = near or (e.restitution > 0.0 and not x.active[c] and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
-        if not near:
-            return OK
-        status = self.free_step()
-        if status != OK:
-            return status
-        self.place_end(self.lane.state.q2)
-        free[0] = True
-        self.measure_falls(x.fall)
-        for c in range(self.ntouch):
+            if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -speed:
+                x.within[c] = STRIKES
+            near = near or (self.may_strike(c) and speed < 0.0 and x.here[c].gap < 4.0 * h * -speed)
+        if near:
+            status = self.free_step()
+            if status != OK:
+                return status
+            self.place_end(self.lane.state.q2)
+            free[0] = True
+            self.measure_falls(x.fall)
+        for c in range(self.ntouch if near else 0):
             e, speed = &self.touch[c], x.speed[c]
-            if e.restitution == 0.0 or x.active[c] or speed >= 0.0:
+            if not self.may_strike(c) or speed >= 0.0:
                 continue
-            if e.restitution * -speed <= max(self.slowest, 2.0 * h * fabs(x.fall[c])):
-                continue
-            if x.here[c].gap <= CLOSED_GAP:
-                hit = True
-            elif x.there[c].gap < 0.0:
-                x.within[c] = REBOUNDS
-        if hit:
-            free[0] = False
-            return self.strike_node()
-        return OK
+            least = max(self.slowest, 2.0 * h * fabs(x.fall[c]))
+            if self.closed_here(c):
+                hit = hit or (e.restitution * -speed > least or (self.events > 0 and -speed > least))
+                bounces = bounces or e.restitution * -speed > least
+            elif e.restitution * -speed > least:
+                if e.restitution < BOUNCY and e.stiffness == INFINITY:
+                    x.arrives[c] = True
+                elif x.there[c].gap < 0.0:
+                    x.within[c] = REBOUNDS
+        status = self.strike_node(bounces) if hit else OK
+        while hit and status == OK and self.strike_more(h):
+            self.node_velocity(x.v)
+            status = self.strike_node(bounces)
+        free[0] = free[0] and not hit
+        for c in range(self.ntouch):
+            if x.within[c] == STRIKES:
+                x.within[c] = OUTSIDE
+        return status
 
-    cdef int strike_node(self) noexcept nogil:
+    cdef bint strike_more(self, double h) noexcept nogil:
+        # contacts that the blow closes at once take part in it, where impacts are located; whether there are any
+        cdef Touching* x = &self.own_touch
+        cdef bint found = False
+        cdef int c
+        self.move_bodies(x.pose1, x.v)
+        for c in range(self.ntouch if x.left else 0):
+            if x.within[c] == OPEN and x.here[c].gap < AT_ONCE * h * -self.closing_speed(c, x.here, x.v):
+                x.within[c] = STRIKES
+                found = True
+        return found
+
+    cdef int strike_node(self, bint bounces) noexcept nogil:
         # the impact of all that is closed, in the metric of M(q1): while contacts approach, v0 is the inelastic solution
-        # on these, with friction, and v += (1 + e)(v0 - v)
+        # on these, with friction, and v += (1 + e)(v0 - v). bounces: e is not 0
         cdef Touching* x = &self.own_touch
         cdef Cones* y = &x.cones
-        cdef int c, k, j, count, all, n = 0, sweep, status, o, nv = self.nv
+        cdef int c, k, j, count, all, sweep, status, o, nv = self.nv
         cdef double size
+        cdef bint arrived = False
         for c in range(self.ntouch):
             x.bad[c] = x.within[c]
             # what rolls does so in a blow as well; dry friction has no part in it
-            x.within[c] = INSIDE if x.here[c].gap <= CLOSED_GAP or self.touch[c].kind == ROLLS else OUTSIDE
-            if self.touch[c].kind == RUBS:
-                x.within[c] = OUTSIDE
-            x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
+            x.within[c] = OUTSIDE if self.touch[c].kind == RUBS or not (
+                self.closed_here(c) or self.touch[c].kind == ROLLS or x.active[c] == ARRIVED) else INSIDE
+            arrived = arrived or x.active[c] == ARRIVED
+        for c in range(self.ntouch):
+            # where some were stopped in the last step, what those that pushed gave there
+            if not arrived or not x.active[c] or self.touch[c].stiffness != INFINITY:
+                x.guess[3 * c] = x.guess[3 * c + 1] = x.guess[3 * c + 2] = 0.0
         status = self.gather()
+        memset(x.guess, 0, 3 * self.ntouch * sizeof(double))
         if status == OK:
             status = cones_room(&x.hit, y.count, y.n, 0)
         for c in range(self.ntouch):
@@ -242,10 +295,12 @@ cdef class ImpactStepper(PortStepper):
         memset(x.total, 0, y.n * sizeof(double))
         for k in range(y.n):
             self.along_ports(&x.W1[k], x.v, &y.w[k])
+        if arrived:
+            self.take_back()
         size = largest(y.w, y.n)
         for sweep in range(IMPACTS):
             # u = J v
-            count, n = 0, 0
+            count = 0
             for k in range(y.count):
                 if y.law[k] == CONE and y.w[y.row[k]] < -CLOSING * size:
                     x.bad[count] = k
@@ -259,7 +314,7 @@ cdef class ImpactStepper(PortStepper):
                     all += 1
             self.choose_hit(x.bad, all)
             cone_solve(&x.hit, 1e-13 * size)
-            self.part_again(count, 2 * sweep < IMPACTS)
+            self.part_again(count, bounces and 2 * sweep < IMPACTS)
             if all > count:
                 # and what rolls holds
                 self.choose_hit(x.bad + count, all - count)
@@ -273,9 +328,7 @@ cdef class ImpactStepper(PortStepper):
         memset(x.struck, 0, 3 * self.ntouch * sizeof(double))
         for k in range(y.count):
             store3(x.struck + 3 * x.member[k], self.world_impulse(k, x.total + y.row[k]))
-        memset(x.u, 0, x.ports * sizeof(double))
-        for k in range(y.n):
-            add_touch_row(&x.W1[k], x.total[k], x.u)
+        self.sum_wrenches(x.total, x.u)
         memset(x.blow, 0, nv * sizeof(double))
         for k in range(x.ports):
             vt_add_row(nv, x.u[k], x.rows + k * nv, x.blow)
@@ -283,6 +336,22 @@ cdef class ImpactStepper(PortStepper):
         x.opened = True
         x.count = 0
         return OK
+
+    cdef void take_back(self) noexcept nogil:
+        # where contacts were stopped in the last step, those that hang together with them approach as if none had pushed:
+        # u -= G lam
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int k, o
+        for k in range(x.groups):
+            x.group[k].arrived = False
+        for k in range(y.count):
+            if x.active[x.member[k]] == ARRIVED:
+                self.group_of(k).arrived = True
+        for k in range(y.count):
+            for o in range(y.row[k], y.row[k] + (y.dim[k] if self.group_of(k).arrived else 0)):
+                x.total[o] = -y.lam[o]
+                add_column(y.n, x.total[o], y.G + o, y.n, y.w)
 
     cdef void part_again(self, int count, bint bounce) noexcept nogil:
         # the approaching contacts part with e of their approach, u += G (1 + e) lam. Contacts of one e never gain energy;

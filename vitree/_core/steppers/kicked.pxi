@@ -21,7 +21,7 @@ cdef double KICK_ASTRAY = 100.0
 cdef double KICK_HEARD = 1e5
 
 
-cdef class KickedStepper(ImpactStepper):
+cdef class KickedStepper(LocatingStepper):
     """Steps of a state (q, v) by a map F_h that a subclass has as ``step``.
 
     ``halvings``: how often a step with contacts that is not solved is halved.
@@ -37,8 +37,6 @@ cdef class KickedStepper(ImpactStepper):
     cdef Pose* pose_before              # (nbody,) node 2 of the pass before
     cdef double* q_before               # (nq,) the same
     cdef AbaBody* aba1                  # (nbody,) M at node 1
-    cdef double* q_start                # (nq,) the state where the step starts
-    cdef double* x_start                # (nv,)
 
     def __cinit__(self, *args, **options):
         self.halvings = options.get("halvings", 0)
@@ -53,14 +51,13 @@ cdef class KickedStepper(ImpactStepper):
         self.pose_before = <Pose*>self.memory.scratch(self.shared.m.nbody * sizeof(Pose))
         self.q_before = self.memory.scratch_reals(self.nq)
         self.aba1 = <AbaBody*>self.memory.scratch(self.shared.m.nbody * sizeof(AbaBody))
-        self.q_start, self.x_start = self.memory.scratch_reals(self.nq), self.memory.scratch_reals(self.nv)
 
     cdef bint trees_apart(self) noexcept nogil:
         # P learns of all ports at once
         return False
 
     cdef void begin(self) noexcept nogil:
-        ImpactStepper.begin(self)
+        LocatingStepper.begin(self)
         if self.ntouch:
             memset(self.lane.progress, 0, sizeof(Progress))
             self.own_touch.have_ports[0] = False
@@ -70,31 +67,32 @@ cdef class KickedStepper(ImpactStepper):
         pass
 
     cdef void accept(self) noexcept nogil:
-        ImpactStepper.accept(self)
+        LocatingStepper.accept(self)
         if self.ntouch:
             self.keep_touch()
 
     cdef void node_velocity(self, double* v) noexcept nogil:
         memcpy(v, self.lane.state.x, self.nv * sizeof(double))
 
+    cdef void end_velocity(self, double* v) noexcept nogil:
+        memcpy(v, self.lane.state.x2, self.nv * sizeof(double))
+
     cdef void measure_falls(self, double* fall) noexcept nogil:
-        # by the velocities at both ends: the configurations of explicit Euler do not know them
-        cdef Touching* x = &self.own_touch
-        cdef double h = fabs(self.lane.now.h)
-        cdef int c
-        self.move_bodies(x.pose2, self.lane.state.x2)
-        for c in range(self.ntouch):
-            fall[c] = (self.closing_speed(c, x.there, self.lane.state.x2) - fall[c]) / h
+        # the configurations of explicit Euler do not know them
+        self.fall_by_velocities(fall)
 
     # ---- whole steps -------------------------------------------------------------------------------------
 
     cdef int advance(self) noexcept nogil:
         cdef int status
         if not self.ntouch:
-            return ImpactStepper.advance(self)
-        memcpy(self.q_start, self.lane.state.q, self.nq * sizeof(double))
-        memcpy(self.x_start, self.lane.state.x, self.nv * sizeof(double))
-        self.note_touch()
+            return LocatingStepper.advance(self)
+        if self.events:
+            status = self.step_by_events()
+            if status == OK or self.lane.now.cause == CALLBACK_FAILED:
+                return status
+            self.lane.now.cause = OK
+        self.note_start()
         status = self.part(True)
         # prescribed motion is known at the steps' ends only
         if unsolved(status) and self.lane.now.cause == OK and not self.shared.m.nlocked:
@@ -102,10 +100,9 @@ cdef class KickedStepper(ImpactStepper):
         return status
 
     cdef int part(self, bint leading) noexcept nogil:
-        # a step of the length at hand, accepted. leading: it starts where the whole step does
         cdef int status
         self.own_touch.leading = leading
-        status = self.attempt()
+        status = self.attempt_touching()
         if status == OK:
             self.accept()
         return status
@@ -133,10 +130,8 @@ cdef class KickedStepper(ImpactStepper):
                 progress.halved_last = clock.t
                 progress.halved += 1
                 return OK
-            memcpy(self.lane.state.q, self.q_start, self.nq * sizeof(double))
-            memcpy(self.lane.state.x, self.x_start, self.nv * sizeof(double))
-            clock.h_last, clock.restarted = before.h_last, before.restarted
-            self.put_back_touch()
+            self.put_back_start(&before)
+            clock.restarted = before.restarted
             if now.cause != OK:
                 break
         self.own_touch.worst, self.own_touch.residual = worst, residual
@@ -156,12 +151,10 @@ cdef class KickedStepper(ImpactStepper):
     cdef int free_step(self) noexcept nogil:
         return self.step_from(self.lane.state.x)
 
-    cdef int attempt(self) noexcept nogil:
+    cdef int attempt_opened(self, bint pushed, bint free) noexcept nogil:
         cdef Touching* x = &self.own_touch
-        cdef bint pushed = False, free = False
-        cdef int status = self.open_touches(&pushed, &free)
-        if status != OK:
-            return status
+        cdef int status = OK
+        x.solved = False
         if not pushed and not x.opened:
             # a step without contacts; where it ends some may be new
             if not free:

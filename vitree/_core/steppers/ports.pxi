@@ -17,6 +17,7 @@ cdef class PortStepper(ModelStepper):
     cdef bint elastic
     cdef bint rolls                     # there are rows that hold, which may depend on each other
     cdef double slowest                 # [m/s] slower approaches do not rebound
+    cdef int events                     # most contacts that are located in a step
     cdef Touching own_touch
     cdef double* lam_start              # the kept arrays where the step starts
     cdef double* way_start
@@ -27,7 +28,7 @@ cdef class PortStepper(ModelStepper):
         cdef int k
         self.contacts = options.get("contacts", ContactList())
         self.touch, self.ntouch = self.contacts.list, self.contacts.count
-        self.slowest = options.get("slowest", 0.0)
+        self.slowest, self.events = options.get("slowest", 0.0), options.get("events", 0)
         for k in range(self.ntouch):
             self.elastic = self.elastic or self.touch[k].restitution > 0.0
             self.rolls = self.rolls or self.touch[k].kind == ROLLS
@@ -62,7 +63,7 @@ cdef class PortStepper(ModelStepper):
                     break
                 on.end += 1
             c = on.end
-            if self.elastic or on.end - on.first < 2:
+            if self.elastic or self.events or on.end - on.first < 2:
                 continue        # where contacts may bounce it matters how fast each closes
             for j in range(3):
                 low, high = INFINITY, -INFINITY
@@ -115,23 +116,22 @@ cdef class PortStepper(ModelStepper):
         memcpy(self.own_touch.active, self.active_start, self.ntouch * sizeof(int))
 
     cdef int log_row(self, long row) noexcept nogil:
+        return self.log_told(&self.log, row)
+
+    cdef int log_told(self, Log* log, long row) noexcept nogil:
+        # what is told of contacts so far in the step
         cdef Touching* x = &self.own_touch
-        cdef TouchLog* log = &self.log
         cdef double* to
         cdef int c
         for c in range(self.ntouch):
             if x.told[TOLD * c] == 0.0 and x.told[TOLD * c + 1] == 0.0 and x.told[TOLD * c + 2] == 0.0 and \
                     not stands(&self.touch[c]):
                 continue
-            if log.count == log.room:
-                to = <double*>realloc(log.at, (2 * log.room + 64) * TOUCHED * sizeof(double))
-                if to == NULL:
-                    return NO_MEMORY
-                log.at, log.room = to, 2 * log.room + 64
-            to = log.at + log.count * TOUCHED
+            to = log_more(log, TOUCHED)
+            if to == NULL:
+                return NO_MEMORY
             to[0], to[1] = row, c
             memcpy(to + 2, x.told + TOLD * c, TOLD * sizeof(double))
-            log.count += 1
         return OK
 
     cdef void keep_touch(self) noexcept nogil:
@@ -163,7 +163,7 @@ cdef class PortStepper(ModelStepper):
             # those that are open keep a rest of a guess
             if not (x.cones.lam[o] > 0.0 and x.cones.w[o] < x.cones.diagonal[o] * x.cones.lam[o]):
                 continue
-            x.active[c], x.hold[c] = True, x.target[c]
+            x.active[c], x.hold[c] = ARRIVED if x.arrives[c] else PUSHED, x.target[c]
             told = x.told + TOLD * c
             lam = self.world_impulse(k, x.cones.lam + o)
             store3(x.lam + 3 * c, lam)
@@ -182,7 +182,7 @@ cdef class PortStepper(ModelStepper):
         cdef Touching* x = &self.own_touch
         cdef int j, c = x.member[k], o = x.cones.row[k]
         cdef double* told = x.told + TOLD * c
-        x.active[c], x.hold[c] = True, x.target[c]
+        x.active[c], x.hold[c] = PUSHED, x.target[c]
         store3(x.lam + 3 * c, self.world_impulse(k, x.cones.lam + o))
         for j in range(3):
             told[j] += x.lam[3 * c + j]
@@ -372,7 +372,7 @@ cdef class PortStepper(ModelStepper):
             memset(root, 0, x.trees * sizeof(int))
             x.group[0].member, x.group[0].count = 0, x.count
             return
-        # the least tree of each group, then its number; -1 - t, or the tree that it hangs together with
+        # a tree that each hangs together with, the least of a group with itself; then the numbers of groups that have members
         for t in range(x.trees):
             root[t] = t
         for k in range(x.count):
@@ -387,17 +387,24 @@ cdef class PortStepper(ModelStepper):
                     root[b] = a
                 else:
                     root[a] = b
+        for t in range(x.trees):
+            x.group[t].count = 0
+        for k in range(x.count):
+            t = self.tree_of(x.member[k])
+            while root[t] != t:
+                t = root[t]
+            x.group[t].count += 1
         x.groups = 0
         for t in range(x.trees):
-            if root[t] == t:
-                root[t] = x.groups
-                x.group[x.groups].count = 0
-                x.groups += 1
-            else:
+            if root[t] != t:
                 # roots are less, and numbered by now
                 root[t] = root[root[t]]
-        for k in range(x.count):
-            x.group[root[self.tree_of(x.member[k])]].count += 1
+            elif x.group[t].count == 0:
+                root[t] = -1
+            else:
+                root[t] = x.groups
+                x.group[x.groups].count = x.group[t].count
+                x.groups += 1
         at = 0
         for t in range(x.groups):
             x.group[t].member = at
@@ -564,14 +571,18 @@ cdef class PortStepper(ModelStepper):
             for k in range(6):
                 out[0] += W.on_b[k] * vt_inner(self.nv, x.rows + (W.b + k) * self.nv, v)
 
-    cdef void gather_push(self) noexcept nogil:
-        # u, the wrenches of the impulses
+    cdef void sum_wrenches(self, const double* lam, double* u) noexcept nogil:
+        # u = W1 lam, what impulses are as wrenches in the ports
         cdef Touching* x = &self.own_touch
         cdef int k
-        memset(x.u, 0, x.ports * sizeof(double))
+        memset(u, 0, x.ports * sizeof(double))
         for k in range(x.cones.n):
-            add_touch_row(&x.W1[k], x.cones.lam[k], x.u)
-        x.foretold = False
+            add_touch_row(&x.W1[k], lam[k], u)
+
+    cdef void gather_push(self) noexcept nogil:
+        # u of the impulses at hand
+        self.sum_wrenches(self.own_touch.cones.lam, self.own_touch.u)
+        self.own_touch.foretold = False
 
     cdef void couple_contacts(self, const double* P, const TouchRow* W2) noexcept nogil:
         # G = W2^T P W1, and what yields
@@ -721,12 +732,17 @@ cdef class PortStepper(ModelStepper):
     cdef double touch_goal(self) noexcept nogil:
         # the natural residual that will do [m/s]: b holds the velocities without impulses
         cdef Touching* x = &self.own_touch
+        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
+                   TOUCH_ROUNDING * self.reach_of_bodies() / fabs(self.lane.now.h))
+
+    cdef double reach_of_bodies(self) noexcept nogil:
+        # the largest distance from the origin, at least a metre
+        cdef Touching* x = &self.own_touch
         cdef double size = 1.0
         cdef int i
         for i in range(self.shared.m.nbody):
             size = max(size, vt_sqrt(dot(x.pose1[i].o, x.pose1[i].o)))
-        return max(TOUCH_TOLERANCE * max(largest(x.cones.b, x.cones.n), largest(x.w, x.cones.n)),
-                   TOUCH_ROUNDING * size / fabs(self.lane.now.h))
+        return size
 
     cdef double touch_residual(self) noexcept nogil:
         # the natural residual [m/s] of the impulses and the velocities as they are; leaves b of the problem

@@ -161,10 +161,33 @@ cdef class Before:
             memcpy(self.place[k], self.copy[k], self.size[k])
 
 
-cdef struct TouchLog:           # contacts of recorded steps
-    double* at                  # (count, TOUCHED)
+cdef struct Log:                # rows of numbers
+    double* at                  # (count, width)
     long count
     long room
+
+
+cdef double* log_more(Log* log, int width) noexcept nogil:
+    # another row, or NULL: there is no memory
+    cdef double* to
+    if log.count == log.room:
+        to = <double*>realloc(log.at, (2 * log.room + 64) * width * sizeof(double))
+        if to == NULL:
+            return NULL
+        log.at, log.room = to, 2 * log.room + 64
+    log.count += 1
+    return log.at + (log.count - 1) * width
+
+
+cdef object taken(Log* log, int width):
+    # the rows (count, width), which are forgotten
+    cdef double[:, ::1] view
+    out = np.empty((log.count, width))
+    if log.count:
+        view = out
+        memcpy(&view[0, 0], log.at, log.count * width * sizeof(double))
+    log.count = 0
+    return out
 
 
 cdef class Stepper:
@@ -187,7 +210,7 @@ cdef class Stepper:
     cdef Py_ssize_t watched_count
     cdef int watched_more
     cdef bint logs                      # contacts of recorded steps
-    cdef TouchLog log
+    cdef Log log                        # (count, TOUCHED) these
     cdef object pushes_owner
     cdef double* pushes_out             # (rows, constraints) or NULL
     cdef long pushes_every
@@ -395,13 +418,7 @@ cdef class Stepper:
         Columns: the row of the record, the number of the contact, the impulse [N s] on the first body at the step's
         start, world axes (of a limit: one number), the slip velocity [m/s], and the gap [m] at the step's end.
         """
-        cdef double[:, ::1] view
-        out = np.empty((self.log.count, TOUCHED))
-        if self.log.count:
-            view = out
-            memcpy(&view[0, 0], self.log.at, self.log.count * TOUCHED * sizeof(double))
-        self.log.count = 0
-        return out
+        return taken(&self.log, TOUCHED)
 
     cdef int log_row(self, long row) noexcept nogil:
         # the contacts of the step that led to a recorded state

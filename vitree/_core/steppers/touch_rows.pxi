@@ -12,6 +12,12 @@ cdef enum:                  # whether a contact is in the solve
     OUTSIDE = 0
     INSIDE = 1
     REBOUNDS = 2            # it will bounce at the next node
+    OPEN = 3                # it closes freely: the step to where it does so is looked for
+    STRIKES = 4             # it closes at this node, but for a way that is none
+
+cdef enum:                  # whether a contact pushed in the last step
+    PUSHED = 1
+    ARRIVED = 2             # it closed, and rebounds at this node
 
 
 cdef struct TouchSpan:      # contacts one after the other that are as far away as a ball about them, or farther
@@ -39,6 +45,7 @@ cdef struct TouchGroup:     # contacts in the solve that hang together by the tr
     double least            # of an impact: the least restitution, what the kinetic energy gains, and of which terms
     double gain
     double terms
+    int arrived             # a member is to rebound that was stopped in the last step
 
 
 cdef struct Touching:
@@ -46,7 +53,7 @@ cdef struct Touching:
     double* lam             # (contacts, 3) the last node's impulses, world axes; of a limit the first
     double* way             # (contacts, 3) unit, the way each slid in the last step, or zeros
     double* hold            # (contacts,) [m] the gap that those that pushed keep to: zero, or that of a bad start
-    int* active             # (contacts,) it pushed in the last step
+    int* active             # (contacts,) it pushed in the last step: 0, PUSHED or ARRIVED
     double* told            # (contacts, TOLD) of the last step: impulse, slip velocity, gap
     int* have_ports         # P is of a step behind, for these
     int* owner_kept         # (most_ports,) what each row of P belongs to
@@ -80,9 +87,13 @@ cdef struct Touching:
     double* blow            # (nv,) the impulse of an impact
     double* struck          # (contacts, 3) and those of its contacts, world axes
     int leading             # this part of a step is its first
+    double whole_h          # [s] the whole step, where contacts are located; else 0
+    int left                # so many may still be
+    int* arrives            # (contacts,) it is to close in this step, and to rebound at the next node
     double* v               # (nv,) the velocity before and after it
     double* speed           # (contacts,) [m/s] at which the gaps change at node 1 without them
     double* fall            # (contacts,) [m/s^2] their accelerations
+    double* v2              # (nv,) the velocity at node 2
     double* still           # (nv,) the velocity of no momentum
     int* bad                # (contacts,) members that an impact still closes
     double* total           # (rows of the cones,) their impulses
@@ -135,7 +146,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
                        int ports) except -1:
     x.lam, x.way = memory.kept_reals(3 * contacts), memory.kept_reals(3 * contacts)
     x.hold, x.target = memory.kept_reals(contacts), memory.scratch_reals(contacts)
-    x.active = memory.kept_ints(contacts, 0, 1)
+    x.active = memory.kept_ints(contacts, 0, ARRIVED)
     x.most_ports = min(ports, KEPT_PORTS)
     x.have_ports = memory.kept_ints(1, 0, 1)
     x.owner_kept = memory.kept_ints(x.most_ports, -contacts - 1, m.nbody)
@@ -153,6 +164,7 @@ cdef int touching_make(Touching* x, Memory memory, const vt_model* m, int contac
     x.speed, x.fall = memory.scratch_reals(contacts), memory.scratch_reals(contacts)
     x.still = memory.scratch_reals(m.nv)
     x.v, x.bad = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
+    x.v2, x.arrives = memory.scratch_reals(m.nv), <int*>memory.scratch(contacts * sizeof(int))
     x.blow, x.kick, x.r = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.h = memory.scratch_reals(count)
     x.patch_count = <int*>memory.scratch(patches * sizeof(int))

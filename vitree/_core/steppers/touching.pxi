@@ -67,12 +67,27 @@ cdef class TouchingStepper(VariationalStepper):
         self.lane.newton.kick = NULL
         return status
 
-    cdef int attempt_touching(self) noexcept nogil:
+    cdef int part(self, bint leading) noexcept nogil:
+        return self.substep(leading)
+
+    cdef void lose_history(self) noexcept nogil:
+        self.forget()
+
+    cdef int open_anew(self) noexcept nogil:
+        self.lane.newton.kick = NULL
+        self.forget()
+        return self.prepare()
+
+    cdef void end_velocity(self, double* v) noexcept nogil:
+        self.velocity(self.lane.state.q2, self.lane.state.x2, v)
+        if self.shared.count:
+            # the rows of the constraints are those of node 1
+            self.velocity(self.lane.state.q, self.lane.state.x, self.own_touch.still)
+
+    cdef int attempt_opened(self, bint pushed, bint free) noexcept nogil:
         cdef Touching* x = &self.own_touch
-        cdef bint pushed = False, free = False
-        cdef int c, status = self.open_touches(&pushed, &free)
-        if status != OK:
-            return status
+        cdef int c, status = OK
+        x.solved = False
         if not pushed and not x.opened:
             # a step without contacts; where it ends some may be new
             if not free:
@@ -304,9 +319,7 @@ cdef class TouchingStepper(VariationalStepper):
         cdef Touching* x = &self.own_touch
         cdef Newton* newton = &self.lane.newton
         cdef int k
-        memset(x.T, 0, x.ports * sizeof(double))
-        for k in range(x.cones.n):
-            add_touch_row(&x.W1[k], x.cones.lam[k], x.T)
+        self.sum_wrenches(x.cones.lam, x.T)
         memset(newton.d, 0, self.nv * sizeof(double))
         for k in range(x.ports):
             vt_add_row(width_of(x, k), x.u[k] - x.T[k], x.rows + k * self.nv + first_of(x, k), newton.d + first_of(x, k))
@@ -351,9 +364,7 @@ cdef class TouchingStepper(VariationalStepper):
             if x.cut == TOUCH_CUTS:
                 self.note_worst()
                 return NOT_CONVERGED
-        memset(x.T, 0, x.ports * sizeof(double))
-        for k in range(n):
-            add_touch_row(&x.W1[k], y.lam[k], x.T)
+        self.sum_wrenches(y.lam, x.T)
         for k in range(x.ports):
             before[k] = x.u[k] - x.T[k]
             o = first_of(x, k)

@@ -46,7 +46,7 @@ cdef double ROUNDING = 2e-16
 cdef double SMALLEST_GOAL = 1e-300
 
 
-cdef class VariationalStepper(ImpactStepper):
+cdef class VariationalStepper(LocatingStepper):
     """Steps whose unknown is the increment y that leads from q1 to q2; the state is (q, p).
 
     A discretisation says what its residual is and how to solve with its derivative; the rest is here and in
@@ -302,7 +302,7 @@ cdef class VariationalStepper(ImpactStepper):
     cdef void begin(self) noexcept nogil:
         cdef Progress* progress = self.lane.progress
         cdef int k
-        ImpactStepper.begin(self)
+        LocatingStepper.begin(self)
         for k in range(self.shared.choices.stages):
             economy_begin(&self.lane.economies[k])
         self.forget()
