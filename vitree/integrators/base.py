@@ -180,6 +180,8 @@ class Integrator:
     conserves_momentum: ClassVar[bool] = False
     #: whether its steps estimate their error
     estimates: ClassVar[bool] = False
+    #: whether a step has a polynomial that `keep_stages` can keep
+    dense: ClassVar[bool] = False
     #: whether its steps know contacts and limits
     touches: ClassVar[bool] = False
     #: Whether wheels that roll without slip and dry friction of joints act in its steps

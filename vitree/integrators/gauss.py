@@ -143,6 +143,7 @@ class Gauss(CompiledIntegrator):
     symplectic = True
     conserves_momentum = True
     estimates = True
+    dense = True
     remedy = SOLVE_LONGER
     options: ClassVar[Mapping[str, str]] = {
         "order": "4, 6, 8 (default), 12 or 16: steps of 2, 3, 4, 6 or 8 stages",
@@ -170,6 +171,12 @@ class Gauss(CompiledIntegrator):
 
     def _solving(self) -> dict:
         return solving({"max_iterations": 40, **self.chosen}, TOLERANCES[self.order])
+
+    def keep_stages(self, steps: int) -> np.ndarray:
+        """Return an array (steps, nv, stages) to which the steps from here on write the velocities of their stages."""
+        rows = np.full((steps, self.model.nv, STAGES[self.order]), np.nan)
+        self.stepper.keep_stages(rows)
+        return rows
 
     def _require_free(self) -> None:
         """Raise a ModelError if the model has holonomic constraints."""

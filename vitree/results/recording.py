@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from vitree.arguments import entries, mapping, numbers_of, of_kind, real, several, shown, told, whole
 from vitree.errors import InputError
+from vitree.integrators.gauss import STAGES
 from vitree.model.pushed import origins_of
 from vitree.model.system import System
 from vitree.results.contacts import ContactLog
+from vitree.results.dense import SLACK, Moment, states_at
 from vitree.results.plain import plain, read_only
 from vitree.wording import keyword
 
@@ -78,6 +80,7 @@ class Recording:
     system: System | None = field(default_factory=_nothing)
     film: Film | None = field(default_factory=_nothing)
     about: dict[str, Any] | None = field(default_factory=_nothing)
+    stages: Any = field(default_factory=_nothing)
 
     @classmethod
     def _of(cls, source: Any) -> Self:
@@ -135,6 +138,14 @@ class Recording:
             checkpoint = np.asarray(() if self.checkpoint is None else self.checkpoint, np.uint8)
         except Exception as error:  # whatever a value's own methods raise
             raise InputError(f"trajectory.checkpoint must be bytes in a row: {told(error)}") from None
+        if self.stages is not None:
+            stages = numbers_of(self.stages, "trajectory.stages")
+            if stages.ndim != 3 or stages.shape[:2] != (max(n - 1, 0), nv) or stages.shape[2] not in STAGES.values():
+                raise InputError(
+                    f"trajectory.stages has shape {stages.shape}; it must be {(max(n - 1, 0), nv)} and the stages of "
+                    f"gauss, one of {', '.join(map(str, STAGES.values()))}"
+                )
+            object.__setattr__(self, "stages", stages)
         if checkpoint.ndim != 1:
             raise InputError(f"trajectory.checkpoint has shape {checkpoint.shape}; it must be bytes in a row")
         object.__setattr__(self, "checkpoint", checkpoint)
@@ -149,6 +160,8 @@ class Recording:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        if "_source" not in state:
+            vars(self).setdefault("stages", None)  # of pickles of older versions
         self._freeze()
 
     def _freeze(self) -> None:
@@ -235,19 +248,51 @@ class Recording:
             film = None if self.film is None or not len(parts["t"]) else self.film.between(parts["t"])
             if self.contacts is not None:
                 parts["contacts"] = self.contacts.taken(np.arange(len(self))[index])
+            taken = np.arange(len(self))[index]
+            if self.stages is not None:  # of steps whose two ends are there
+                whole_steps = len(taken) and (np.diff(taken) == 1).all()
+                parts["stages"] = self.stages[taken[0] : taken[-1]] if whole_steps else None
             return replace(self, **parts, film=film, checkpoint=self.checkpoint if ends else None)
         try:
             index = operator.index(index)
         except Exception:  # whatever the index's own methods raise
             raise InputError(
                 f"a trajectory is indexed by a whole number, a slice or an array of indices, "
-                f"not by {shown(index)}; use .at(t) for a time"
+                f"not by {shown(index)}; use .at(t) or .nearest(t) for a time"
             ) from None
         if not -len(self) <= index < len(self):
             raise IndexError(f"a trajectory of {len(self)} records has no {shown(index)}")
         return State(*(getattr(self, name)[index] for name in State._fields))
 
-    def at(self, t: float) -> State:
+    def at(self, t: float | Sequence[float] | np.ndarray) -> Moment:
+        """Return q and v at any time of the run, or at several.
+
+        At the time of a record they are the record's. Between records they follow the polynomial of the step, if
+        ``simulate(..., method="gauss", dense=True)`` kept it. The polynomial of v goes through the velocities of the
+        s stages and of both records, and q is its integral. Else they are cubic in time, by q and v of both records:
+        the error grows with the fourth power of the time between records for q, and with the third for v. Records of
+        ``every`` > 1 are far apart, and the error grows with their distance. A ball or free joint turns in a chart
+        about a record or about the middle of the step. A blow or an impact between two records is not seen.
+
+        Parameters
+        ----------
+        t : float or (n,) array [s]
+
+        Returns
+        -------
+        Moment
+            ``t``; ``q``, (nq,) or (n, nq) [m or rad]; ``v``, (nv,) or (n, nv) [m/s or rad/s].
+
+        Raises
+        ------
+        InputError
+            If a time is NaN or lies outside what was recorded, a ball or free joint makes half a turn or more between
+            two records, the records there are NaN or not in the order of time, or the system is no mechanism of
+            joints, as a vehicle, and the time is not that of a record.
+        """
+        return states_at(self, t)
+
+    def nearest(self, t: float) -> State:
         """Return the record nearest to the time ``t`` [s].
 
         Raises
@@ -259,7 +304,7 @@ class Recording:
             raise InputError("the trajectory has no records")
         low, high = float(np.min(self.t)), float(np.max(self.t))
         t = real(t)
-        slack = 1e-9 * max(abs(low), abs(high))
+        slack = SLACK * max(abs(low), abs(high))
         if not low - slack <= t <= high + slack:  # NaN lands here too
             raise InputError(f"t = {t} s was not recorded; choose from {low:g} to {high:g} s")
         return self[int(np.argmin(np.abs(self.t - t)))]

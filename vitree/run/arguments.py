@@ -47,6 +47,7 @@ class RunArguments:
     prescribed: Mapping[str, Any] | None = None
     pushes: Iterable[Impulse | Push] = ()
     every: int = 1
+    dense: bool = False
     progress: Callable[[int, int], Any] | None = None
     monitors: str | Iterable[str] = ()
     resume: Recording | None = None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from vitree.arguments import plain_scalar, real, several, shown
+from vitree.arguments import plain_scalar, real, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
 from vitree.mechanism.pushes import Impulse, Push
@@ -53,7 +53,30 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         given = given.but(inputs=with_targets(model, given.targets, given.inputs), targets=None)
     if type(given.pushes) is not tuple or given.pushes:
         given = given.but(pushes=_pushes(model, given.pushes))
-    return methods[given.method or next(iter(methods))], given
+    kind = methods[given.method or next(iter(methods))]
+    if given.dense is not False:
+        require_dense(methods, kind, given)
+    return kind, given
+
+
+def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator], given: RunArguments) -> None:
+    """Raise an InputError if a run cannot keep the polynomials of its steps, as dense=True asks for."""
+    if not isinstance(plain_scalar(given.dense), bool):
+        raise InputError(Argument("dense", given.dense) + " must be True or False")
+    if not given.dense:
+        return
+    leave = "; leave " + named("dense") + " out: .at(t) works without it, by the records"
+    method = kind.name if given.resume is None or given.method else getattr(given.resume, "method", kind.name)
+    if not (method in methods and methods[method].dense):
+        able = ", ".join(name for name, each in methods.items() if each.dense) or "none here"
+        raise InputError(f'"{method}" has no polynomials of steps to keep (methods that have them: {able})' + leave)
+    if given.pushes:
+        raise InputError("the polynomials of steps know no " + named("pushes") + leave)
+    if whole(given.every) != 1:
+        raise InputError(
+            "the polynomials of steps need the records of both ends, and " + Argument("every", given.every)
+            + " leaves some out" + leave
+        )
 
 
 def _pushes(model: System, pushes: Any) -> tuple[Impulse | Push, ...]:

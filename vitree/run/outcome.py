@@ -64,6 +64,7 @@ class Outcome:
     """
 
     film = about = None
+    stages: np.ndarray | None = None
 
     def __init__(self, integrator: Any, records: Records, schedule: Schedule, every: int, more: dict[str, Any],
                  watched: Monitors | None, keeps_energy: bool, later: bool):  # fmt: skip

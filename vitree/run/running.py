@@ -56,6 +56,7 @@ class Running:
             self.records = _begin_plainly(integrator, given, schedule.steps // given.every + 1)
         else:
             self.records, self.watched = _started(integrator, given, schedule)
+        self.stages = integrator.keep_stages(schedule.steps) if given.dense else None
         self.between: Between | None = None
         if held or given.pushes:
             self.between = Between(integrator, integrator.t0, held, tuple(given.pushes), given.resume,
@@ -102,8 +103,11 @@ class Running:
         """Return what the run has come to; ``more`` are settings beside those of its steps."""
         if self.between is not None:
             more = more | self.between.settings()
-        return Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
+        made = Outcome(self.integrator, self.records.trimmed(), self.schedule, self.every, more, self.watched,
                        self.keeps_energy, self.plain)  # fmt: skip
+        if self.stages is not None:
+            made.stages = self.stages[: len(made.t) - 1]
+        return made
 
 
 def take_steps(integrator: Any, count: int, records: Records, every: int, begun: int, watched: Any = None) -> None:

@@ -49,6 +49,7 @@ def simulate(
     prescribed: Mapping[str, Any] | None = None,
     pushes: Iterable[Impulse | Push] = (),
     every: int = 1,
+    dense: bool = False,
     progress: Callable[[int, int], Any] | None = None,
     monitors: str | Iterable[str] = (),
     resume: Trajectory | None = None,
@@ -102,6 +103,9 @@ def simulate(
         those of the run before can be given again.
     every : int
         Record each ``every``-th step.
+    dense : bool
+        Keep the polynomials of the steps, of the method gauss, for :meth:`Trajectory.at`. It goes with neither
+        ``every`` > 1 nor ``pushes``.
     progress : callable (done, total), optional
         Called every fraction of a second. With the option adapt the total is an estimate.
     monitors : names

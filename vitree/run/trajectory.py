@@ -24,8 +24,8 @@ class Trajectory(Recording):
     All arrays are read-only: ``traj.q.copy()`` is one's own.
 
     ``traj[5]`` is one :class:`State`, ``traj[::10]`` (or an array of indices) a shorter
-    trajectory, ``traj.at(0.5)`` the record nearest to a time. Counts and seconds stay those of
-    the whole run.
+    trajectory, ``traj.at(0.5)`` the state at a time, ``traj.nearest(0.5)`` the record nearest to
+    it. Counts and seconds stay those of the whole run.
 
     Attributes
     ----------
@@ -66,6 +66,9 @@ class Trajectory(Recording):
         Pictures for a viewer, of a run from a file.
     about : dict or None
         Facts about the system, of a run from a file; see :func:`vitree.results.units.about`.
+    stages : (n - 1, nv, s) array or None [m/s or rad/s]
+        Of ``simulate(dense=True)``: velocities of the stages of each step, of turns the rates of its chart; NaN of a
+        step that was taken in parts.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from vitree.errors import InputError
 from vitree.lie import SO3
 from vitree.model.model import Model
 from vitree.model.signals import Motion, resolve_inputs
+from vitree.results.dense import hermite
 from vitree.results.recording import Recording
 from vitree.wording import keyword, named
 
@@ -124,15 +125,15 @@ class Course:
         q0, q1, v0, v1 = self.q[k], self.q[k + 1], self.v[k], self.v[k + 1]
         i, j = self.plain_q, self.plain_v
         q, v, step = np.empty_like(q0), np.empty_like(v0), np.zeros_like(v0)
-        q_plain, v[j] = _hermite(s, h, q0[i], q1[i], v0[j], v1[j])
+        q_plain, v[j] = hermite(s, h, q0[i], q1[i], v0[j], v1[j])
         for w, turned, end in self._turns(k):
-            x, slope = _hermite(s, h, np.zeros(3), turned, v0[w], end)
+            x, slope = hermite(s, h, np.zeros(3), turned, v0[w], end)
             step[w], v[w] = x, EXP.dtau(-x) @ slope
         q[:] = self.model.integrate(q0, step)
         q[i] = q_plain
         for place, u, turn in self.moving:
             R0, R1, R = (_rotation(x[turn : turn + 4]) for x in (q0, q1, q))
-            q[place], slope = _hermite(s, h, q0[place], q1[place], R0 @ v0[u], R1 @ v1[u])
+            q[place], slope = hermite(s, h, q0[place], q1[place], R0 @ v0[u], R1 @ v1[u])
             v[u] = R.T @ slope
         return q, v
 
@@ -155,15 +156,6 @@ class Course:
                 found.append((w, difference[w], EXP.dtau_inv(-difference[w]) @ self.v[k + 1, w]))
             self._last = k, found
         return self._last[1]
-
-
-def _hermite(s: float, h: float, x0, x1, v0, v1) -> tuple[np.ndarray, np.ndarray]:
-    """The cubic with these ends and slopes at the share s of h, and its slope."""
-    d = x1 - x0
-    a, b = h * v0 - d, d - h * v1
-    x = x0 + s * d + s * (1 - s) * ((1 - s) * a + s * b)
-    slope = d + (1 - 2 * s) * ((1 - s) * a + s * b) + s * (1 - s) * (b - a)
-    return x, slope / h
 
 
 def _rotation(turn: np.ndarray) -> np.ndarray:
