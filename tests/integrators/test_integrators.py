@@ -205,7 +205,7 @@ def test_the_state_resumes(scheme):
     """Two runs in sequence from (q, p) are one run, to the solver's tolerance."""
     model, q, v = tree(71, kinds=("revolute", "prismatic", "ball", "free"))
     whole = vt.simulate(model, q, v, duration=0.4, dt=0.004, **SCHEMES[scheme], tolerance=1e-13)
-    half = whole.at(0.2)
+    half = whole.nearest(0.2)
     rest = vt.simulate(model, half.q, p0=half.p, t0=0.2, duration=0.2, dt=0.004, **SCHEMES[scheme], tolerance=1e-13)
     assert np.abs(model.difference(rest.q[-1], whole.q[-1])).max() < 1e-11
     assert rest.t[-1] == pytest.approx(0.4, abs=1e-12)

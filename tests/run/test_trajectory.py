@@ -159,23 +159,25 @@ def test_one_record():
 
 
 @pytest.mark.parametrize("t, k", [(0.0, 0), (0.32, 3), (0.38, 4), (1.0, 10)])
-def test_at_takes_the_nearest_record(t, k):
-    assert np.array_equal(make().at(t).q, make().q[k])
+def test_nearest_takes_the_nearest_record(t, k):
+    assert np.array_equal(make().nearest(t).q, make().q[k])
 
 
 @pytest.mark.parametrize("off", [-1.0, 1.0])
-def test_at_allows_for_rounding_only(off):
+@pytest.mark.parametrize("ask", [Trajectory.at, Trajectory.nearest])
+def test_times_allow_for_rounding_only(ask, off):
     traj = make()
     edge = traj.t[0] if off < 0 else traj.t[-1]
-    assert traj.at(edge + 1e-12 * off).t == edge
+    assert ask(traj, edge + 1e-12 * off).t == edge
     with pytest.raises(InputError, match="0 to 1 s"):
-        traj.at(edge + 1e-8 * off)
+        ask(traj, edge + 1e-8 * off)
 
 
 @pytest.mark.parametrize("t", [-0.2, 1.01, float("nan"), float("inf")])
-def test_at_refuses_times_outside(t):
+@pytest.mark.parametrize("ask", [Trajectory.at, Trajectory.nearest])
+def test_times_outside_are_refused(ask, t):
     with pytest.raises(InputError, match="0 to 1 s"):
-        make().at(t)
+        ask(make(), t)
 
 
 @pytest.mark.parametrize("name", ARRAYS)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from vitree.arguments import numbers_of, shown
+from vitree.arguments import numbers_of
 from vitree.errors import InputError
 from vitree.integrators.gauss import gauss_nodes
 from vitree.model.model import Model
@@ -101,11 +101,10 @@ def states_at(run: Any, t: Any) -> Moment:
     q, v = run.q[np.zeros(len(rows), int)], run.v[np.zeros(len(rows), int)]
     k = np.clip(np.searchsorted(run.t, rows, side="right") - 1, 0, max(len(run) - 2, 0))
     between = np.ones(len(rows), bool)
-    for near in (k, np.minimum(k + 1, len(run) - 1)):
-        same = np.abs(rows - run.t[near]) <= SAME * (run.t[near] - run.t[near - 1] if len(run) > 1 else 0.0) * (
-            near > 0
-        ) + 4 * np.finfo(float).eps * np.abs(rows)
-        same &= between
+    after = np.minimum(k + 1, len(run) - 1)
+    rounding = SAME * (run.t[after] - run.t[k]) + 4 * np.finfo(float).eps * np.abs(rows)
+    for near in (k, after):
+        same = between & (np.abs(rows - run.t[near]) <= rounding)
         q[same], v[same], rows[same] = run.q[near[same]], run.v[near[same]], run.t[near[same]]
         between &= ~same
     at = np.flatnonzero(between)
@@ -151,11 +150,11 @@ def _interpolated(run: Any, layout: Layout, k: np.ndarray, t: np.ndarray, stages
     def curve(x0, x1, u0, u1, inner):
         return hermite(s, h, x0, x1, u0, u1) if inner is None else collocated(s, h, x0, x1, u0, u1, inner)
 
-    def inner(at):
+    def inner(at: Any) -> np.ndarray | None:
         return None if stages is None else stages[:, at]
 
-    i, j = layout.q, layout.v
-    q[:, i], v[:, j] = curve(q0[:, i], q1[:, i], v0[:, j], v1[:, j], inner(j))
+    a, b = layout.q, layout.v
+    q[:, a], v[:, b] = curve(q0[:, a], q1[:, a], v0[:, b], v1[:, b], inner(b))
     for turn in layout.turns:
         i, j = slice(turn.quaternion, turn.quaternion + 4), slice(turn.omega, turn.omega + 3)
         rates = inner(j)
@@ -172,7 +171,7 @@ def _interpolated(run: Any, layout: Layout, k: np.ndarray, t: np.ndarray, stages
         v[:, j] = velocity(z, rate)
         if turn.x >= 0:
             x, u = slice(turn.x, turn.x + 3), slice(turn.rate, turn.rate + 3)
-            u0, u1 = (rotated(a[:, i], b[:, u]) for a, b in ((q0, v0), (q1, v1)))
+            u0, u1 = rotated(q0[:, i], v0[:, u]), rotated(q1[:, i], v1[:, u])
             q[:, x], slope = curve(q0[:, x], q1[:, x], u0, u1, inner(u))
             v[:, u] = rotated(inverse(q[:, i]), slope)
     return q, v
