@@ -164,7 +164,8 @@ class _Table:
             self.rows.append(row)
         sound = {(row["label"], row["dt"]) for row in self.rows if row["status"] == "ok"}
         compared = [(dt, traj) for (label, dt), traj in self.trajectories.items() if (label, dt) in sound]
-        self.truth.compute(self.run, compared)  # last, since it takes longest: an interrupt then leaves the methods' rows
+        # last, since it takes longest: an interrupt then leaves the methods' rows
+        self.truth.compute(self.run, compared)
 
     def comparison(self, settings: dict[str, Any]) -> Comparison:
         """Return the rows there are, with their errors."""

@@ -21,7 +21,7 @@ from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, named
 
 #: No reference is held to be better than this [rad, m].
-ROUNDING = 2e-14
+ROUNDING = 5e-14
 #: The method that solves where it can, and the one that solves where it cannot.
 GAUSS, SCIPY = "gauss", "scipy-dop853"
 #: What gauss takes for a reference.
@@ -183,7 +183,8 @@ class Reference:
         if self.source == GAUSS:
             finest = max(float(x.settings["dt"]) for x in self.runs.values())
             self.notes = (
-                f"Error: largest norm of the difference to gauss of order {SHARP['order']}, dt = {finest:.3g} s. {about}"
+                f"Error: largest norm of the difference to gauss of order {SHARP['order']}, dt = {finest:.3g} s. "
+                f"{about}"
                 "how much it changes with longer steps, or what it estimates itself.",
             )
         else:
