@@ -76,6 +76,7 @@ def test_time_to_an_error_is_a_power_law_between_runs():
     assert time_to(points, 16.0 / 5**4, 0.0) == pytest.approx(5e-3)
     assert time_to(points, 10.0, 0.0) == 2e-3  # the coarsest is good enough
     assert time_to(points, 1e-9, 0.0) == np.inf
+    assert time_to([*points, Point("20", 1e-5, 1e-3)], 10.0, 0.0) == 1e-3  # a quick run of a small error
     assert time_to(points, 16.0 / 12**4, 1e-3) == np.inf  # below the floor nothing is told apart
 
 
