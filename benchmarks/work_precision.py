@@ -293,7 +293,7 @@ def plot(path: str, found: dict[str, tuple[Motion, dict[str, list[Point]], float
     panels[0].set_ylabel("error at the end (rad, rad/s; m, m/s)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=min(6, 2 * len(found)),
                   fontsize="small", frameon=False)  # fmt: skip
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=75)
     print(f"written: {path}")
 
 
