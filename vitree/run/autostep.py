@@ -34,7 +34,9 @@ LEAST, MOST, PAIRS = 16, 200_000, 8
 #: About so many records of a trial are compared.
 RECORDS = 128
 #: Differences [rad, m] below this one tell the order; if they do not fall, they are round-off.
-SETTLED = 1e-3
+SETTLED = 1e-2
+#: A higher order is not taken for granted: it must show.
+UNSEEN = 4.0
 #: The largest share of the steps of a trial that may be taken in halves: such steps of 2 h and h are the same.
 HALVED = 0.01
 
@@ -154,7 +156,9 @@ class _Search:
         pushes = tuple(each for each in given.pushes if _begins(each) < given.t0 + 0.9 * self.trial)
         self.given = given.but(accuracy=None, monitors=(), progress=None, pushes=pushes)
         self.order = float(getattr(kind, "order", 1))
-        self.steps = 0
+        full = model.full
+        self.touches = isinstance(full, Model) and full.touches
+        self.steps, self.least = 0, math.inf
 
     def choice(self) -> Choice:
         """Return the step.
@@ -167,32 +171,30 @@ class _Search:
         longest = h = self.trial / LEAST
         shortest = self.trial / MOST
         best: Choice | None = None
-        before: tuple[float, float] | None = None
-        seen, rate = math.inf, 0.0
-        pairs, tried = 0, False
-        while pairs < PAIRS and not tried:
+        pairs: list[tuple[float, float]] = []
+        seen, tried = math.inf, False
+        while len(pairs) < PAIRS and not tried:
             tried = h <= shortest
             h = max(h, shortest)
             count, pieces = self._counts(h)
             h = self.duration / count
             if best is not None and 3 * pieces > self.duration / best.dt - count:  # the trial costs more than it saves
                 break
+            self.least = min(self.least, h)
             difference = self._difference(h, pieces)
             if not math.isfinite(difference):
                 if best is not None:
                     break
-                h, longest, before = h / 4, h / 2, None
+                h, longest = h / 4, h / 2
                 continue
-            pairs += 1
-            rate = rate or self.order
-            ratio = 1.0 if before is None else h / before[0]
-            if before is not None and not 0.7 < ratio < 1.4 and 0 < min(difference, before[1]) and before[1] < SETTLED:
-                # impacts and the like lower the order
-                rate = min(max(math.log(difference / before[1]) / math.log(ratio), 1.0), self.order)
-            error = difference / (2.0**rate - 1)
+            if self.touches:  # impacts are of order 1, and their errors jump: what one pair misses the one before tells
+                difference = max([difference, *(found * h / other for other, found in pairs[-1:])])
+            rate = 1.0 if self.touches else self._rate(h, difference, pairs)
+            error = difference / (2.0 ** min(rate or self.order, rate or UNSEEN) - 1)
             seen = min(seen, error)
-            gain = (0.5 * self.accuracy / error) ** (1 / rate) if error > 0 else math.inf
+            gain = (0.5 * self.accuracy / error) ** (1 / (rate or self.order)) if error > 0 else math.inf
             after = h * min(max(gain, 1 / 32), 8.0)
+            before = pairs[-1] if pairs else None
             if error <= self.accuracy and before is None:
                 after = h / 2  # one pair may agree by chance
             elif error <= self.accuracy:
@@ -202,12 +204,21 @@ class _Search:
                 after = min(after, longest)
             elif best is not None:
                 break
-            elif ratio < 0.7 and before is not None and 0.7 * before[1] < difference < SETTLED:
+            elif before is not None and h < 0.7 * before[0] and 0.7 * before[1] < difference < SETTLED:
                 break  # round-off, or the residual that a step may leave
-            before, h = (h, difference), after
+            pairs.append((h, difference))
+            h = after
         if best is None:
             raise InputError(self._failure(seen))
         return replace(best, steps=self.steps)
+
+    def _rate(self, h: float, difference: float, pairs: list[tuple[float, float]]) -> float | None:
+        """Return the order that a pair shows beside one before it; None if there is none to compare with."""
+        for other, found in reversed(pairs):
+            if not 0.7 < h / other < 1.4 and 0 < min(difference, found) and max(difference, found) < SETTLED:
+                # forces that are not smooth lower the order
+                return min(max(math.log(difference / found) / math.log(h / other), 1.0), self.order)
+        return None
 
     def _counts(self, h: float) -> tuple[int, int]:
         """Return the steps of the whole run, of about h, and those of twice that length in the trial."""
@@ -245,7 +256,7 @@ class _Search:
         """Say that no step is good enough, and what to do."""
         name, order, model = self.kind.name, self.order, self.model
         full = model.full
-        touches, held = isinstance(full, Model) and full.touches, bool(full.constraints)
+        touches, held = self.touches, bool(full.constraints)
         ways: list[str] = ["a larger " + keyword("accuracy")]
         if "order" in self.kind.options and order < 8 and not touches:
             ways.append("a higher " + keyword("order", "method"))
@@ -257,7 +268,8 @@ class _Search:
         ]  # fmt: skip
         if "tolerance" in self.kind.options:
             ways.append("a smaller " + keyword("tolerance", "method"))
-        came = f"the least error found is {seen:.2g}" if seen < math.inf else "no step could be solved"
+        came = f"the least error found is {seen:.2g}" if seen < math.inf else "no trial could be solved"
+        came += f", with steps of {self.least:.2g} s or more"
         return Text(
             f"no step of the method {name}, of order {order:g}, reaches ", Argument("accuracy", self.accuracy),
             f" in a trial of {self.trial:g} s: {came}; give ", joined(ways, " or "),

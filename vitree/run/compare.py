@@ -129,9 +129,10 @@ def compare(
     truth = Reference(source, reference_tolerance, dts, chosen=reference is None or reference is True)
     truth.check(run)
     table = _Table(run, truth, jobs, steps, int(repeats))
+    told = {"auto": {"accuracy": ACCURACY if accuracy is None else accuracy}} if auto else {}
     settings = {
         "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items()},
-        "duration": duration, "dt": dts, **({"auto": {"accuracy": ACCURACY if accuracy is None else accuracy}} if auto else {}), "every": every, "repeats": repeats,
+        "duration": duration, "dt": dts, **told, "every": every, "repeats": repeats,
         "torque": torque, "effort_limits": effort_limits,
         "reference": source if isinstance(source, str | bool) else "given trajectory",
         "reference_tolerance": reference_tolerance, "q0": q0, "v0": v0,
@@ -226,7 +227,7 @@ def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool
     except TypeError:
         dts, auto = [], False
     if not (dts or auto) or np.ndim(dts) > 1 or len(set(dts)) < len(dts):
-        raise InputError(Argument("dt", dt) + ' must be one time step or several that differ; one of them may be "auto"')
+        raise InputError(Argument("dt", dt) + ' must be one time step or several that differ; one may be "auto"')
     if (whole(every) or 0) < 1:
         raise InputError(Argument("every", every) + " must be a whole number of steps, 1 or more")
     for step in dts:
