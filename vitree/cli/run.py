@@ -27,7 +27,7 @@ Accuracy = Annotated[
     Optional[float],  # noqa: UP045
     option(
         "--accuracy",
-        text="Largest error of the trials of --dt auto, in rad and m, from 1e-13 to 0.1; by default 1e-6.",
+        text="Largest error of the trials of --dt auto, in m and rad, from 1e-13 to 0.1; by default 1e-6.",
     ),
 ]
 #: The methods that ``compare`` runs for a mechanism, by default.

@@ -196,7 +196,7 @@ class _Search:
             after = h * min(max(gain, 1 / 32), 8.0)
             before = pairs[-1] if pairs else None
             if error <= self.accuracy and before is None:
-                after = h / 2  # one pair may agree by chance
+                after = 0.6 * h  # one pair may agree by chance, also because an impact falls on a step of both
             elif error <= self.accuracy:
                 best = Choice(h, error, 2 * h * pieces, 0)
                 if h > 0.99 * longest:
