@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from vitree.arguments import axes_of, real
+from vitree.arguments import real
 from vitree.errors import ConvergenceError, InputError
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.series import NAN, distance, shared
-from vitree.run.arguments import RunArguments
+from vitree.run.arguments import RunArguments, rows_over_steps
 from vitree.run.controller import Controller
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
@@ -38,16 +38,8 @@ def usual_reference(model: System, given: RunArguments) -> str:
     full = model.full
     if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints or full.touches or full.holds:
         return SCIPY
-    driven = [given.torque, given.inputs, given.targets]
-    if any(isinstance(x, Controller) for x in driven) or any(_is_rows(x, 2) for x in driven[1:]):
-        return SCIPY
-    named = [each.values() for each in (given.inputs, given.targets, given.prescribed) if isinstance(each, Mapping)]
-    return SCIPY if any(_is_rows(x, 1) for values in named for x in values) else GAUSS
-
-
-def _is_rows(value: Any, axes: int) -> bool:
-    """Whether a value has that many axes, or more, and is no function."""
-    return value is not None and not callable(value) and not isinstance(value, Mapping) and axes_of(value) >= axes
+    held = any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets))
+    return SCIPY if held or rows_over_steps(given) is not None else GAUSS
 
 
 class Runner:
