@@ -19,7 +19,8 @@ ONE = """<robot name="r"><link name="a"/><joint name="s" type="revolute"><parent
 <limit lower="-2" upper="2" effort="1" velocity="1"/></joint>
 <link name="c"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 </robot>"""
-FREE, LED = ONE.format(kind="continuous", more=""), ONE.format(kind="revolute", more='<mimic joint="s" multiplier="2"/>')
+FREE = ONE.format(kind="continuous", more="")
+LED = ONE.format(kind="revolute", more='<mimic joint="s" multiplier="2"/>')
 
 
 def falling(restitution, **limits):
@@ -110,10 +111,10 @@ def test_a_robot_file_takes_a_number_or_numbers_by_names():
         with pytest.raises(vt.InputError, match=text):
             read(FREE, given)
     for given in ({"t": 0.5}, {"knee": 0.5}):
-        with pytest.raises(vt.UnknownNameError, match="no joint with limits .*choose from s"):
+        with pytest.raises(vt.UnknownNameError, match=r"no joint with limits .*choose from s"):
             read(FREE, given)
     for limits in ("report", "ignore"):
-        with pytest.raises(vt.InputError, match='limit_restitution= is of limits .* give limits="enforce"'):
+        with pytest.raises(vt.InputError, match=r'limit_restitution= is of limits .* give limits="enforce"'):
             vt.load_urdf(FREE, limits=limits, limit_restitution=0.5)
 
 

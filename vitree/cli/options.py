@@ -124,8 +124,8 @@ class Reading:
         str,
         option(
             "--joint-friction",
-            text="Friction of joints in a URDF file: smooth (a joint creeps), or dry (a joint stands until more than its "
-            "friction acts on it), which linear-time and midpoint know.",
+            text="Friction of joints in a URDF file: smooth (a joint creeps), or dry (a joint stands until more than "
+            "its friction acts on it), which linear-time and midpoint know.",
             complete=one_of("smooth", "dry"),
         ),
     ] = "smooth"
@@ -138,8 +138,6 @@ class Reading:
         for name, value in surface.items():
             with blaming(f"--{name}"):
                 Ground(**{name: value})
-        if self.limit_restitution is not None and self.limits != "enforce":
-            raise InputError("--limit-restitution: this is of limits that are enforced; give --limits enforce, too")
         return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits,
                 "limit_restitution": self.limit_restitution}  # fmt: skip
 

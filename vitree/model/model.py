@@ -358,7 +358,7 @@ class Model(System):
 
     @property
     def limit_restitution(self) -> np.ndarray:
-        """Restitution of the enforced limits of each velocity, (nv,) [-]: a share of the speed with which it rebounds."""
+        """Restitution of the enforced limits of each velocity, (nv,) [-]: the share of its speed after a rebound."""
         return np.array(self.flat.limit_restitution, dtype=float)
 
     @property

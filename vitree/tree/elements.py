@@ -120,7 +120,8 @@ def tx(value: str | float, **limits: Any) -> Element:
         of f against the motion, and of up to f at rest, where the joint stands exactly; armature [kg or kg m^2], the
         inertia of a rotor times the square of its gear ratio; lower, upper [m or rad]; limit_restitution [-], from 0
         to 1, the share of the speed with which it rebounds from them where ``tree.limits`` is "enforce"; velocity
-        [m/s or rad/s], effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is prescribed and not solved for.
+        [m/s or rad/s], effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is prescribed and not solved
+        for.
 
     Raises
     ------

@@ -212,8 +212,8 @@ def _bounce(element: Coordinate, count: int) -> tuple[float, ...]:
     """Restitution of the limits of each coordinate of a joint."""
     values = _one_each(element, count, "limit_restitution", "leave it out")
     if any(values) and max(values) > 1:
-        raise ModelError(f'the limit_restitution of "{element.name}" is {element.limit_restitution!r}; it must be from 0 '
-                         "to 1")  # fmt: skip
+        given = repr(element.limit_restitution)
+        raise ModelError(f'the limit_restitution of "{element.name}" is {given}; it must be from 0 to 1')
     if any(values) and np.isinf(as_numbers(element.lower)).all() and np.isinf(as_numbers(element.upper)).all():
         raise ModelError(f'"{element.name}" has limit_restitution and no limits; give lower= or upper=, too')
     return values

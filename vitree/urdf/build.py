@@ -234,7 +234,7 @@ class Builder:
             at_most = {key: values(limit, key, (math.inf,))[0] for key in ("velocity", "effort")}
             data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
         if (bounds := bounds_of(self.file, joint)) is not None:
-            data |= dict(zip(("lower", "upper", "limit_restitution"), (*bounds, self.rebound.get(name, 0.0)), strict=True))
+            data |= {"lower": bounds[0], "upper": bounds[1], "limit_restitution": self.rebound.get(name, 0.0)}
         if dynamics is not None:
             given = (("damping", "damping"), ("dry_friction" if self.dry else "friction", "friction"))
             data |= {field: value for field, key in given if (value := values(dynamics, key)[0])}
