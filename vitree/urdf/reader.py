@@ -94,8 +94,8 @@ class Options:
         for option in NUMBERS:
             object.__setattr__(self, option, checked_numbers(option, getattr(self, option)))
         if self.limit_restitution is not None and self.limits != "enforce":
-            text = keyword("limit_restitution") + " is of limits that are enforced; give " + Argument("limits", "enforce")
-            raise InputError(text + ", too")
+            text = keyword("limit_restitution") + " is of limits that are enforced; give "
+            raise InputError(text + Argument("limits", "enforce") + ", too")
         ground = "a Ground, such as vt.Ground(friction=0.8), or None"
         of_kind(self.ground, (Ground, type(None)), "ground", ground)
         for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
