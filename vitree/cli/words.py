@@ -10,7 +10,7 @@ from vitree.wording import Argument, pieces_of, reworded
 
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
-           "scenes": "scene"}  # fmt: skip
+           "scenes": "scene", "friction": "joint-friction", "limit_restitution": "limit-restitution"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
