@@ -14,6 +14,10 @@ gravity; and Talos with damping (5 N m s/rad) and springs (50 N m/rad) at its jo
 random speeds up to 1, 3 and 10. The chain of 30 links starts at up to 0.3, 1 and 3. Each case runs one second. A number
 of the table is the mean over the cases that did not fail; the number of failed cases stands in brackets. Beside each
 row stands the row of a prototype, which had starts of its own and, with "the default", no last resort.
+
+The last table counts ``gauss`` on the motions of work_precision.py: passes and factorisations a step, by order and dt.
+A pass computes all stages at once, and solves with factors that it has. Halves of steps count with their step. "failed"
+is a run with a step that is not solved.
 """
 
 from __future__ import annotations
@@ -51,6 +55,10 @@ PROTOTYPE = {
     "the default, 1e-8": ((3.16, 0), (3.76, 0), (4.46, 0), (5.94, 2), (7.26, 5)),
 }
 
+#: Of gauss.
+ORDERS, LONG_STEPS = (4, 8, 12, 16), (2e-3, 5e-3, 1e-2, 2e-2, 5e-2)
+MOTIONS = "chain10", "chain30", "talos"
+
 
 @dataclass
 class Counts:
@@ -85,9 +93,9 @@ def cases() -> dict[str, tuple[vt.Model, np.ndarray, float]]:
     return found
 
 
-def count(model: vt.Model, q: np.ndarray, v: np.ndarray, dt: float, steps: int, options: dict) -> Counts | None:
-    """Counts of a step, None if one fails."""
-    integrator = vt.METHODS["linear-time"](model, dt, **options)
+def counted(method: str, model: vt.Model, q, v, dt: float, steps: int, options: dict) -> tuple[int, int, int] | None:
+    """Residuals or passes, factorisations and solves of a run, None if a step fails."""
+    integrator = vt.METHODS[method](model, dt, **options)
     integrator.start(0.0, q, model.momentum_from_velocity(q, v))
     # the start and the end
     records = Records(np.empty(2), np.empty((2, model.nq)), np.empty((2, model.nv)), np.zeros(2, dtype=np.intc),
@@ -96,7 +104,15 @@ def count(model: vt.Model, q: np.ndarray, v: np.ndarray, dt: float, steps: int, 
         integrator.run(records, steps, steps, None)
     except vt.ConvergenceError:
         return None
-    residuals, factorisations, solves = integrator.stepper.counts
+    return integrator.stepper.counts
+
+
+def count(model: vt.Model, q: np.ndarray, v: np.ndarray, dt: float, steps: int, options: dict) -> Counts | None:
+    """Counts of a step, None if one fails."""
+    done = counted("linear-time", model, q, v, dt, steps, options)
+    if done is None:
+        return None
+    residuals, factorisations, solves = done
     guesses = steps if options.get("guess") == "aba" else FIRST_GUESSES
     if options.get("solver") == "riqn":
         directions = SYMMETRIC * factorisations + SOLVE * solves
@@ -115,6 +131,22 @@ def mean(counts: list[Counts | None]) -> tuple[Counts, int]:
 def cell(value: float, failed: int) -> str:
     """A mean cost, and in brackets the failures if there are any."""
     return f"{value:.2f}" + (f" ({failed})" if failed else "")
+
+
+def gauss_table(smoke: bool) -> None:
+    """Print passes and factorisations of a step of gauss, by motion, order and dt."""
+    orders, steps = (ORDERS[:2], LONG_STEPS[2:3]) if smoke else (ORDERS, LONG_STEPS)
+    print("\ngauss: passes / factorisations a step\n")
+    print(f"{'dt':22s}" + "".join(f"{dt:>16g}" for dt in steps))
+    for name in MOTIONS[:1] if smoke else MOTIONS:
+        motion = starts.smooth_motion(name)
+        for order in orders:
+            cells = []
+            for dt in steps:
+                n = round(motion.duration / dt)
+                done = counted("gauss", motion.model, motion.q, motion.v, dt, n, {"order": order})
+                cells.append("failed" if done is None else f"{done[0] / n:.2f} / {done[1] / n:.2f}")
+            print(f"{f'{name}, order {order}':22s}" + "".join(f"{text:>16s}" for text in cells))
 
 
 def main() -> None:
@@ -152,6 +184,7 @@ def main() -> None:
     for name in names:
         done = [found[name, way, dt] for way in WAYS]
         print(f"{name:20s}" + "".join(f"{'failed' if c is None else f'{c.cost:.2f}':>30s}" for c in done))
+    gauss_table(smoke)
 
 
 if __name__ == "__main__":

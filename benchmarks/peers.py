@@ -93,6 +93,50 @@ def robots() -> dict[str, tuple[str, bool]]:
     }
 
 
+class Coordinates:
+    """From vitree's states of a robot of hinges, with or without a free base, to a peer's and back.
+
+    Joints are found by their names. A free base has, in vitree and in Pinocchio, the quaternion (x, y, z, w) and its
+    linear velocity in body axes; in MuJoCo the quaternion (w, x, y, z) and its linear velocity in world axes. Its
+    angular velocity is in body axes in all three.
+    """
+
+    def __init__(self, model, theirs: list[str], free: bool, mujoco: bool = False):
+        ours = [joint.name for joint in model.flat.joints if joint.kind == "revolute"]
+        if sorted(ours) != sorted(theirs):
+            raise ValueError(f"the joints of the peer, {theirs}, are not those of vitree, {ours}")
+        self.base = 7 if free else 0
+        self.turned = free and mujoco
+        #: place among theirs of each of our joints, and the reverse
+        self.to = np.array([ours.index(name) for name in theirs])
+        self.back = np.argsort(self.to)
+
+    def theirs(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The peer's q and v of vitree's."""
+        base, speed = q[: self.base].copy(), v[: self.base - 1 if self.base else 0].copy()
+        if self.turned:
+            speed[:3] = rotated(base[3:], speed[:3])
+            base[3:] = base[[6, 3, 4, 5]]
+        return np.r_[base, q[self.base :][self.to]], np.r_[speed, v[len(speed) :][self.to]]
+
+    def ours(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Vitree's q and v of the peer's; the quaternion gets length one."""
+        base, speed = q[: self.base].copy(), v[: self.base - 1 if self.base else 0].copy()
+        if self.turned:
+            base[3:] = base[[4, 5, 6, 3]]
+        if self.base:
+            base[3:] /= np.linalg.norm(base[3:])
+        if self.turned:
+            speed[:3] = rotated(base[3:] * (-1, -1, -1, 1), speed[:3])
+        return np.r_[base, q[self.base :][self.back]], np.r_[speed, v[len(speed) :][self.back]]
+
+
+def rotated(turn: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """A vector turned by a quaternion (x, y, z, w)."""
+    twice = 2 * np.cross(turn[:3], vector)
+    return vector + turn[3] * twice + np.cross(turn[:3], twice)
+
+
 # ---- Pinocchio --------------------------------------------------------------------------------------
 
 
@@ -101,6 +145,37 @@ def pinocchio_model(text: str, free: bool):
     import pinocchio as pin
 
     return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if free else pin.buildModelFromXML(text)
+
+
+def pinocchio_coordinates(model, pin_model, free: bool) -> Coordinates:
+    """From vitree's states to Pinocchio's, and back."""
+    return Coordinates(model, list(pin_model.names)[2 if free else 1 :], free)
+
+
+def pinocchio_field(model, free: bool):
+    """A function (x, tau, convention, rate) that writes the rate of Pinocchio's x = (q, v); hinges, and a free base.
+
+    The quaternion of the base is taken as four numbers.
+    """
+    import pinocchio as pin
+
+    data, nq, aba = model.createData(), model.nq, pin.aba
+    base = (7, 6) if free else (0, 0)
+
+    def field(x, tau, convention, rate):
+        if free:
+            a, b, c, d = x[3:7].tolist()
+            vx, vy, vz, p, q, r = x[nq : nq + 6].tolist()
+            tx, ty, tz = 2 * (b * vz - c * vy), 2 * (c * vx - a * vz), 2 * (a * vy - b * vx)
+            rate[:7] = (
+                vx + d * tx + b * tz - c * ty, vy + d * ty + c * tx - a * tz, vz + d * tz + a * ty - b * tx,
+                0.5 * (d * p + b * r - c * q), 0.5 * (d * q + c * p - a * r), 0.5 * (d * r + a * q - b * p),
+                -0.5 * (a * p + b * q + c * r),
+            )  # fmt: skip
+        rate[base[0] : nq] = x[nq + base[1] :]
+        rate[nq:] = aba(model, data, x[:nq], x[nq:], tau, convention)
+
+    return field
 
 
 def pinocchio_python(text: str, free: bool) -> dict[str, float]:
@@ -252,6 +327,12 @@ def mujoco_model(text: str, free: bool, dt: float = 1e-3, gains: tuple[float, fl
     if not balls:
         model.opt.disableflags |= off.mjDSBL_CONTACT | off.mjDSBL_CONSTRAINT
     return model
+
+
+def mujoco_coordinates(model, mujoco_robot, free: bool) -> Coordinates:
+    """From vitree's states to MuJoCo's, and back."""
+    names = [mujoco_robot.joint(k).name for k in range(1 if free else 0, mujoco_robot.njnt)]
+    return Coordinates(model, names, free, mujoco=True)
 
 
 def mujoco_steps(text: str, free: bool, velocity: np.ndarray, dt: float = 1e-3, steps: int = 300) -> dict[str, float]:

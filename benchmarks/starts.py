@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import peers
 
 import vitree as vt
@@ -33,3 +35,48 @@ def spherical_chain(n: int) -> vt.Model:
         link = vt.body(f"link{i}", 1.0, inertia=(1, 1, 1), com=(0, 0, systems.LENGTH / 2))
         at = at.add(vt.ball(f"joint{i}") if i else vt.free("base"), link).add(vt.tz(systems.LENGTH))
     return tree.compile()
+
+
+def hanging_chain_urdf(n: int) -> str:
+    """Return the URDF text of n boxes of 1 kg, 0.03 x 0.03 x 0.1 m, that turn about x and y in alternation."""
+    x, y, z = 0.03, 0.03, 0.1
+    ixx, iyy, izz = (y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12
+    inertial = (
+        f'<inertial><origin xyz="0 0 {-z / 2}"/><mass value="1"/>'
+        f'<inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/></inertial>'
+    )
+    parts = ['<robot name="hanging_chain"><link name="world_link"/>']
+    for i in range(n):
+        above = f"link{i - 1}" if i else "world_link"
+        # hinges with limits out of reach, so that all peers have a single angle as their coordinate
+        parts.append(
+            f'<link name="link{i}">{inertial}</link><joint name="joint{i}" type="revolute"><parent link="{above}"/>'
+            f'<child link="link{i}"/><origin xyz="0 0 {-z if i else 0}"/><axis xyz="{"0 1 0" if i % 2 else "1 0 0"}"/>'
+            '<limit lower="-1e3" upper="1e3" effort="1e9" velocity="1e9"/></joint>'
+        )
+    return "".join(parts) + "</robot>"
+
+
+@dataclass
+class Motion:
+    """A smooth motion: what it is, its robot (URDF text), its start, its duration [s]."""
+
+    title: str
+    text: str
+    free: bool
+    model: vt.Model
+    q: np.ndarray
+    v: np.ndarray
+    duration: float
+
+
+def smooth_motion(name: str) -> Motion:
+    """Return the motion chain10 or chain30, let go with all joints at 0.1 rad, or talos, which tumbles and falls."""
+    if name == "talos":
+        text = peers.without_damping(vt.find_robot("talos").read_text())
+        model = vt.load_urdf(text, base="free")
+        v = 1.5 * np.random.default_rng(0).normal(size=model.nv)
+        return Motion("Talos tumbling, 1 s", text, True, model, model.neutral(), v, 1.0)
+    n = int(name.removeprefix("chain"))
+    text = hanging_chain_urdf(n)
+    return Motion(f"hanging chain of {n}, 5 s", text, False, vt.load_urdf(text), np.full(n, 0.1), np.zeros(n), 5.0)

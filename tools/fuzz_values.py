@@ -394,7 +394,7 @@ def options(case: Case):
 
 
 LIMITS = {"damping": 0.1, "friction": 0.2, "friction_velocity": 0.1, "armature": 0.3, "lower": -1.0, "upper": 1.0,
-          "velocity": 2.0, "effort": 3.0, "kinematic": True, "mimic": None}  # fmt: skip
+          "limit_restitution": 0.5, "velocity": 2.0, "effort": 3.0, "kinematic": True, "mimic": None}  # fmt: skip
 VEHICLE = {"mass": 10.0, "inertia": 1.5, "wheel_inertia": 0.05, "wheelbase": 0.8, "wheel_radius": 0.1,
            "rolling_resistance": 0.0, "max_steering": 0.65}  # fmt: skip
 

@@ -507,3 +507,29 @@ def test_methods_that_know_no_contacts_are_left_out(capsys):
     assert cli.main(["simulate", *given, "-T", "0.02", "-m", "rk4"]) == 0
     assert cli.main(["compare", *given, "-T", "0.02", "--no-plot", "-m", "scipy-rk45"]) == 2
     assert "take linear-time, midpoint" in capsys.readouterr().err
+
+
+def test_joints_rebound_and_stand_as_told(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = vt.find_robot("arm6").read_text()
+    arm = tmp_path / "rubs.urdf"
+    arm.write_text(text.replace("<limit ", '<dynamics friction="0.3"/><limit '))
+    given = [str(arm), "--limits", "enforce", "--limit-restitution", "0.5", "--joint-friction", "dry"]
+    assert cli.main(["simulate", *given, "-T", "0.05"]) == 0
+    model = vt.load_urdf(arm, limits="enforce", limit_restitution=0.5, friction="dry")
+    assert vt.Trajectory.load("run.npz").settings["model_digest"] == model.digest and model.dry_friction.any()
+    capsys.readouterr()
+    assert cli.main(["info", *given]) == 0
+    assert "dry friction" in (told := capsys.readouterr().out) and "limit restitution 0.5" in told
+    for words, text in (
+        (["--limits", "enforce", "--limit-restitution", "2"], "--limit-restitution 2.0 must be a number from 0 to 1"),
+        (["--limit-restitution", "0.5"], "give --limits enforce, too"),
+        (["--joint-friction", "wet"], "--joint-friction wet is not known; choose from"),
+        (["--joint-friction", "dry", "-m", "rk4"], "dry friction"),
+        (["--ground", "--friction", "-1"], "--friction: the friction of the ground"),
+    ):
+        assert cli.main(["simulate", str(arm), *words, "-T", "0.02"]) == 2
+        assert text in capsys.readouterr().err
+    assert cli.main(["simulate", "car", "--joint-friction", "dry"]) == 2
+    assert "--joint-friction: " in capsys.readouterr().err
+    assert cli.main(["compare", str(arm), "--joint-friction", "dry", "-T", "0.02", "--repeats", "1", "--no-plot"]) == 0

@@ -463,3 +463,40 @@ def test_a_run_resumes_bit_for_bit(order):
     half = simulate(model, q, v, duration=0.1, dt=0.01, order=order)
     rest = vt.simulate(model, resume=half, duration=0.1)
     assert rest.q[-1].tobytes() == whole.q[-1].tobytes() and rest.p[-1].tobytes() == whole.p[-1].tobytes()
+
+
+# ---- long runs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [8, 16])
+@pytest.mark.parametrize("robot", ["talos", "human"])
+def test_robots_tumble_for_long(robot, order):
+    """100 s at 10 ms: all steps are solved, and momentum stays."""
+    flat = vt.load_urdf(vt.find_robot(robot), base="free", gravity=(0, 0, 0)).flat
+    model = vt.Model(replace(flat, damping=np.zeros_like(flat.damping), friction=np.zeros_like(flat.friction)))
+    v = 0.5 * np.random.default_rng(1).normal(size=model.nv)
+    run = simulate(model, model.neutral(), v, duration=100.0, dt=0.01, order=order, every=100)
+    assert np.abs(run.momentum - run.momentum[0]).max() < 1e-11 * np.abs(run.momentum[0]).max()
+    assert np.ptp(run.energy) < 1e-6 * run.energy[0] and run.settings["halved"] < 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [8, 16])
+def test_a_chain_of_thirty_swings_for_long(order):
+    model = vt.Model(chain_flat(30))
+    run = simulate(model, np.full(30, 0.1), 0.2 * np.random.default_rng(1).normal(size=30), duration=100.0, dt=0.01,
+                   order=order, every=100)  # fmt: skip
+    assert np.ptp(run.energy) < {8: 1e-3, 16: 1e-6}[order] * np.abs(run.energy[0]) and run.settings["halved"] < 50
+
+
+@pytest.mark.slow
+def test_a_million_steps_drift_by_nothing():
+    tree = vt.Tree("double pendulum")
+    at = tree.world
+    for name in "ab":
+        at = at.add(vt.ry(name), vt.body(name, 1.0, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 1e-3))).add(vt.tz(-1.0))
+    run = simulate(tree.compile(), [0.6, -0.4], duration=50_000.0, dt=0.05, order=16, tolerance=1e-12, every=1000)
+    tenth = len(run.t) // 10
+    drift = run.energy[-tenth:].mean() - run.energy[:tenth].mean()
+    assert np.abs(drift) < 1e-11 * np.abs(run.energy[0])

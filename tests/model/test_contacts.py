@@ -451,7 +451,7 @@ def test_methods_without_contacts_say_so():
     with pytest.raises(vt.ModelError, match='limits="enforce"'):
         vt.simulate(tree.compile(), duration=0.1, dt=1e-3, method="scipy-radau")
     for more in ({"order": 4}, {"adapt": "density", "rate": 1.0}):
-        with pytest.raises(vt.InputError, match="contacts and limits"):
+        with pytest.raises(vt.InputError, match='is not for limits="enforce"'):
             vt.Simulation(tree.compile(), dt=1e-3, **more)
     tree.limits = "report"
     assert vt.simulate(tree.compile(), duration=0.01, dt=1e-3, method="rk4").steps == 10
@@ -578,9 +578,11 @@ def test_contradictory_limits(limits, low, high):
 def test_orders_and_steps_that_do_not_serve(method, order):
     model = robot().compile()
     q = vt.place_on_ground(model, model.neutral())
-    with pytest.raises(vt.InputError, match=rf"order={order} is not for contacts and limits.*take order=2"):
+    with pytest.raises(vt.InputError, match=(
+        rf"order={order} is not for contacts, .*take order=2\. Methods that serve: linear-time, midpoint, .*rk4"
+    )):  # fmt: skip
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, order=order)
-    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts and limits.*leave it out"):
+    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts, .*leave it out; .*linear-time, midpoint, "):
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, adapt="hamiltonian")
 
 
@@ -591,6 +593,27 @@ def test_other_methods_say_which_serve():
         if not kind.touches:
             with pytest.raises(vt.ModelError, match=f"the method {name} knows none: take linear-time, midpoint"):
                 vt.simulate(model, q, duration=0.01, dt=1e-3, method=name)
+
+
+@pytest.mark.parametrize(("more", "which", "serve"), [
+    ({"lower": 0.0}, 'limits="enforce"', "linear-time, midpoint, explicit-euler, semi-implicit-euler, rk4 or rk8"),
+    ({"lower": 0.0, "dry_friction": 1.0}, 'limits="enforce" and dry friction', "linear-time or midpoint"),
+])  # fmt: skip
+def test_refusals_name_what_acts_and_all_methods_that_serve(more, which, serve):
+    """The methods that are named do step, and the others do not."""
+    tree = vt.Tree("rail")
+    tree.world.add(vt.tz("z", **more), vt.body("block", 1.0))
+    tree.limits = "enforce"
+    model = tree.compile()
+    for order in (4, 8):
+        with pytest.raises(vt.InputError, match=f"order={order} is not for {which}, .* Methods that serve: {serve}"):
+            vt.simulate(model, [1.0], duration=0.01, dt=1e-3, order=order)
+    for name in vt.METHODS:
+        if name in serve.replace(" or ", ", ").split(", "):
+            assert len(vt.simulate(model, [1.0], duration=0.01, dt=1e-3, method=name)) == 11
+            continue
+        with pytest.raises(vt.ModelError, match=f'has {which}, and the method {name} knows none: take {serve}, or'):
+            vt.simulate(model, [1.0], duration=0.01, dt=1e-3, method=name)
 
 
 def test_a_tree_prints_its_contacts():

@@ -167,7 +167,7 @@ EVERYTHING = """
     (ry 0.3 rz -1.2 screw "drill" (1 1 0) (0 0.1 0) 0.05 (damping 0.2) (friction 0.3) (friction-velocity 0.02)
     (armature 0.04) (dry-friction 0.1)
       (mass 0.5 0.1 0.1 0.1) (name "bit"))
-    (ty (D "slide") (lower -1) (upper 1) (velocity 2) (effort 30)
+    (ty (D "slide") (lower -1) (upper 1) (limit-restitution 0.5) (velocity 2) (effort 30)
       (rx "roll" (mimic "slide" -2 0.1) (mass 0.7) (name "cart")))
     (twist "skew" (0.6 0 0.8) (0 0.5 0) tx 0.5 (mass 1) (name "tip"))
     (revolute (K "hinge") (0 3 4) tz 0.5 (mass 0.1) (name "a"))

@@ -185,6 +185,7 @@ def _facts_of_model(model) -> dict[str, Any]:
         facts["friction"] = model.friction[joint.v_slice]
         facts["dry_friction"] = model.dry_friction[joint.v_slice]
         facts["armature"] = model.armature[joint.v_slice]
+        facts["limit_restitution"] = model.limit_restitution[joint.v_slice]
         facts["q"] = [joint.q_slice.start, joint.q_slice.stop]
         facts["v"] = [joint.v_slice.start, joint.v_slice.stop]
         facts["mimic"] = joint.mimic
@@ -335,7 +336,7 @@ def _describe(joint, model) -> str:
     count = joint.v_slice.stop - joint.v_slice.start
     if count > 1:
         parts.append(f"{count} degrees of freedom")
-    for what in ("damping", "friction", "dry_friction", "armature"):
+    for what in ("damping", "friction", "dry_friction", "armature", "limit_restitution"):
         values = getattr(model, what)[joint.v_slice]
         if values.any():
             parts.append(f"{what.replace('_', ' ')} " + " ".join(f"{x:g}" for x in values))

@@ -113,16 +113,33 @@ class Reading:
             complete=one_of(*LIMITS),
         ),
     ] = LIMITS[0]
+    limit_restitution: Annotated[
+        Optional[float],  # noqa: UP045
+        option(
+            "--limit-restitution",
+            text="Restitution of --limits enforce, without unit, from 0 (joints stop there), the default, to 1.",
+        ),
+    ] = None
+    joint_friction: Annotated[
+        str,
+        option(
+            "--joint-friction",
+            text="Friction of joints in a URDF file: smooth (a joint creeps), or dry (a joint stands until more than "
+            "its friction acts on it), which linear-time and midpoint know.",
+            complete=one_of("smooth", "dry"),
+        ),
+    ] = "smooth"
 
     def touching(self) -> dict[str, Any]:
-        """Return the options ``ground`` and ``limits`` of ``load_urdf``."""
+        """Return the options ``ground``, ``limits`` and ``limit_restitution`` of ``load_urdf``."""
         surface = {name: value for name in ("friction", "restitution") if (value := getattr(self, name)) is not None}
         if surface and not self.ground:
             raise InputError(f"{', '.join(f'--{name}' for name in surface)}: this is of the ground; give --ground, too")
         for name, value in surface.items():
             with blaming(f"--{name}"):
                 Ground(**{name: value})
-        return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits}
+        return {"ground": Ground(**surface) if self.ground else None, "limits": self.limits,
+                "limit_restitution": self.limit_restitution}  # fmt: skip
 
     def options(self, path: Any) -> dict[str, Any]:
         """Return the options of ``load_urdf`` for a file."""
@@ -135,7 +152,7 @@ class Reading:
             "mimic": self.mimic, "loops": self.loops, "root": self.root,
             "inertia": self.inertia, "density": self.density,
             "packages": folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
-            "trust": self.trust, **self.touching(),
+            "trust": self.trust, "friction": self.joint_friction, **self.touching(),
         }  # fmt: skip
 
     def given(self) -> dict[str, Any]:
@@ -144,7 +161,7 @@ class Reading:
         values = {field: field.default if (value := getattr(self, field.name)) in empty else value
                   for field in fields(Reading)}  # fmt: skip
         return {
-            f"--{'package' if field.name == 'packages' else field.name}": value
+            f"--{'package' if field.name == 'packages' else field.name.replace('_', '-')}": value
             for field, value in values.items() if value != field.default
         }  # fmt: skip
 

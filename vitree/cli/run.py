@@ -13,7 +13,7 @@ import numpy as np
 from vitree.cli.base import Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Robot, Run, Start, has_touches, methods_of, numbers
+from vitree.cli.options import Robot, Run, Start, has_touches, methods_of
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.wording import Argument
@@ -23,6 +23,13 @@ try:
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
+Accuracy = Annotated[
+    Optional[float],  # noqa: UP045
+    option(
+        "--accuracy",
+        text="Largest error of the trials of --dt auto, in m and rad, from 1e-13 to 0.1; by default 1e-6.",
+    ),
+]
 #: The methods that ``compare`` runs for a mechanism, by default.
 COMPARED = ("linear-time", "midpoint", "semi-implicit-euler", "rk4")
 
@@ -40,7 +47,10 @@ def simulate(
             complete=methods,
         ),
     ] = None,
-    dt: Annotated[float, option("--dt", text="Time step, in s.")] = 0.001,
+    dt: Annotated[
+        str, option("--dt", text="Time step, in s; auto: one for the whole run, chosen by trials of its first part.")
+    ] = "0.001",
+    accuracy: Accuracy = None,
     output: Annotated[
         Path, option("--output", "-o", text="File for the trajectory (.npz).", complete=runs)
     ] = Path("run.npz"),
@@ -74,6 +84,7 @@ def simulate(
     from vitree.run.simulate import simulate
 
     check_writable("--output", output, ".npz")
+    step = _step(dt)
     system = run.system(robot)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings, events=events)
@@ -82,9 +93,10 @@ def simulate(
     try:
         with Bar(run.progress) as bar:
             traj = simulate(
-                system, *start.of(system, robot.ground), duration=run.duration, dt=dt, method=method, every=run.every,
-                inputs=inputs, monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
-                progress=lambda done, total: bar(done, total, f"{method}, dt = {dt:g} s"), **options,
+                system, *start.of(system, robot.ground), duration=run.duration, dt=step, accuracy=accuracy,
+                method=method, every=run.every, inputs=inputs,
+                monitors=[name for name in (part.strip() for part in monitor.split(",")) if name],
+                progress=lambda done, total: bar(done, total, f"{method}, dt = {dt} s"), **options,
             )  # fmt: skip
     except (ConvergenceError, KeyboardInterrupt) as error:
         kept = getattr(error, "trajectory", None)
@@ -96,34 +108,40 @@ def simulate(
             error.args = (error.args[0] + f"; {text}",)
             raise
         if as_json:
-            print_json(_facts_of_run(kept, dt, output, keeps))
+            print_json(_facts_of_run(kept, output, keeps))
         say(f"interrupted; {text}")
         raise typer.Exit(130) from None
     traj.save(output)
-    facts = _facts_of_run(traj, dt, output, keeps)
+    facts = _facts_of_run(traj, output, keeps)
     if as_json:
         print_json(facts)
         return
     energy = f"within {facts['energy_error']:.2e}" if keeps else f"changed by {facts['energy_change']:.3g}"
     rest = " at rest" if "adapt" in options else ""
     out(
-        f"{system.name} by {method}: {counted(traj.steps, 'step')} of {dt:g} s{rest} in {traj.seconds:.3g} s "
+        f"{system.name} by {method}: {counted(traj.steps, 'step')} of {traj.dt:g} s{rest} in {traj.seconds:.3g} s "
         f"({facts['us_per_step']:.1f} us/step), energy {energy} J; wrote {counted(len(traj), 'record')} to {output}"
     )
+    if "auto" in traj.settings:
+        told = traj.settings["auto"]
+        out(
+            f"dt = {traj.dt:.6g} s was chosen: over the first {told['trial']:g} s the error is about "
+            f"{told['error']:.1e} rad, m ({counted(told['steps'], 'step')} of trials)"
+        )
     out(f"see it: vitree view {shlex.quote(str(output))}")
     for warning in traj.warnings:
         say(f"warning: {warning}")
 
 
-def _facts_of_run(traj, dt: float, output: Path, keeps: bool) -> dict[str, Any]:
+def _facts_of_run(traj, output: Path, keeps: bool) -> dict[str, Any]:
     """Return the facts of a run; the energy has an error only if the system conserves it."""
     change = traj.energy - traj.energy[0]
     return {
-        "file": str(output), "model": traj.model_name, "method": traj.method, "dt": dt, "duration": traj.t[-1],
+        "file": str(output), "model": traj.model_name, "method": traj.method, "dt": traj.dt, "duration": traj.t[-1],
         "steps": traj.steps, "records": len(traj), "seconds": traj.seconds,
         "us_per_step": 1e6 * traj.seconds / max(traj.steps, 1),
         "energy_error": np.abs(change).max() if keeps else None, "energy_change": change[-1],
-        "iterations_total": traj.iterations_total, "warnings": list(traj.warnings),
+        "iterations_total": traj.iterations_total, "auto": traj.settings.get("auto"), "warnings": list(traj.warnings),
     }  # fmt: skip
 
 
@@ -142,8 +160,10 @@ def compare(
         ),
     ] = None,
     dt: Annotated[
-        str, option("--dt", text="Time step in s; several, separated by commas, give orders.")
+        str,
+        option("--dt", text="Time step in s; several, separated by commas, give orders. auto: one for each method."),
     ] = "0.001",
+    accuracy: Accuracy = None,
     reference: Annotated[
         Optional[str],  # noqa: UP045
         option(
@@ -170,7 +190,7 @@ def compare(
     from vitree.run.compare import compare
     from vitree.run.comparison import Comparison
 
-    steps = numbers("--dt", dt)
+    steps = [_step(part) for part in dt.split(",")]
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot)
     result: Comparison | None
@@ -183,6 +203,7 @@ def compare(
                 *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
+                accuracy=accuracy,
                 reference=False if reference == "none" or (reference is None and has_touches(system)) else reference,
                 inputs=run.driven(),
                 every=run.every,
@@ -203,6 +224,14 @@ def compare(
         shown = "; the rows that were finished are shown" if result is not None else " before anything was finished"
         say(f"interrupted{shown}")
         raise typer.Exit(130)
+
+
+def _step(text: str) -> Any:
+    """Return a time step [s], or auto."""
+    try:
+        return "auto" if text.strip() == "auto" else float(text)
+    except ValueError:
+        raise InputError(f'--dt "{text}" must be a number of seconds, or auto') from None
 
 
 def _jobs(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:

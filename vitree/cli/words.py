@@ -10,12 +10,12 @@ from vitree.wording import Argument, pieces_of, reworded
 
 #: Options of the command line by the arguments that they give, where the names differ.
 _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coordinates": "coordinate",
-           "scenes": "scene"}  # fmt: skip
+           "scenes": "scene", "friction": "joint-friction", "limit_restitution": "limit-restitution"}  # fmt: skip
 #: Arguments that have options of their own names.
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
-    "solver", "order", "every", "method", "methods", "dt", "halvings", "events", "reference", "repeats", "steps",
-    "host", "port", "speed", "spread", "lossy", "contacts", "limits",
+    "solver", "order", "every", "method", "methods", "dt", "accuracy", "halvings", "events", "reference", "repeats",
+    "steps", "host", "port", "speed", "spread", "lossy", "contacts", "limits",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: Options of methods that have an option of their own.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from vitree._core import scalar
 from vitree.arguments import Asked, as_numbers, entries, mapping, of_kind, plain_scalar, real, shown, told, whole
 from vitree.errors import CallableError, ConvergenceError, InputError, ModelError, UnknownNameError, VitreeError
+from vitree.mechanism.contacts import Contact
 from vitree.mechanism.loads import Wrench
 from vitree.mechanism.pushes import Push
 from vitree.model.lower import lower_loads, lower_wrench
@@ -105,6 +106,26 @@ class Records:
     def contacts(self) -> np.ndarray:
         """The contacts of all rows (n, 9)."""
         return np.concatenate(self.touched) if self.touched else np.empty((0, CONTACT_COLUMNS))
+
+
+def acting(model: Model) -> list[str]:
+    """Return what acts on a model by impulses in steps, in words."""
+    found = {
+        "contacts": any(isinstance(each, Contact) for each in model.contacts),
+        'limits="enforce"': model.limits == "enforce",
+        "wheels that roll without slip": bool(model.rolling), "dry friction": bool(model.dry_friction.any()),
+    }  # fmt: skip
+    return [words for words, there in found.items() if there]
+
+
+def serving(model: Model) -> str:
+    """Return the methods whose steps, of their own order, know all that acts on a model by impulses, in words."""
+    *some, last = [name for name, kind in model.methods.items() if _knows(kind, model)]
+    return f"{', '.join(some)} or {last}"
+
+
+def _knows(kind: Any, model: Model) -> bool:
+    return kind.rolls if model.holds else kind.touches
 
 
 class Integrator:
@@ -225,20 +246,14 @@ class Integrator:
         """Raise a ModelError if forces act that the method's steps do not know."""
         if not isinstance(model, Model) or not model.touches:
             return
-        if model.holds and not self.rolls:
-            parts = ["wheels that roll without slip"] * bool(model.rolling) + ["dry friction"] * bool(
-                model.dry_friction.any())  # fmt: skip
-            raise ModelError(
-                f'"{model.name}" has {" and ".join(parts)}, and the method {self.name} knows none: take linear-time or '
-                "midpoint, or leave " + ("them" if len(parts) > 1 or model.rolling else "it") + " out"
-            )
-        if self.touches:
+        if _knows(type(self), model):
             return
-        which = 'limits="enforce"' if model.limits == "enforce" else "contacts"
-        able = [name for name, kind in model.methods.items() if kind.touches]
+        which = acting(model)
+        leave = {"contacts": "leave out ground and contacts", 'limits="enforce"': 'take limits="report"'}
+        remedies = [leave.get(each, f"leave out {each}") for each in which]
         raise ModelError(
-            f'"{model.name}" has {which}, and the method {self.name} knows none: take {", ".join(able)}, or '
-            'leave out ground and contacts and take limits="report"'
+            f'"{model.name}" has {" and ".join(which)}, and the method {self.name} knows none: take '
+            f"{serving(model)}, or {' and '.join(remedies)}"
         )
 
     def _prepare(self) -> None:

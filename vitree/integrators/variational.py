@@ -10,6 +10,7 @@ import numpy as np
 from vitree._core import scalar
 from vitree.arguments import entries, real
 from vitree.errors import InputError
+from vitree.integrators.base import acting, serving
 from vitree.integrators.compiled import CompiledIntegrator, reusable
 from vitree.integrators.composition import SHARES, TOLERANCES
 from vitree.integrators.options import EVENTS, SOLVE_LONGER, alpha_of, events_of, one_of, option, solving, whole_from
@@ -105,15 +106,16 @@ class Variational(CompiledIntegrator):
         """Raise an InputError if contacts act in steps of another kind than theirs."""
         if not getattr(self.model, "touches", False):
             return
+        which, able = " and ".join(acting(self.model)), serving(self.model)
         if self.order > 2:
             raise InputError(
-                option("order", self.order) + f' is not for contacts and limits, which "{self.model.name}" has: its '
-                "substeps back in time would pull; take " + option("order", 2)
+                option("order", self.order) + f' is not for {which}, which "{self.model.name}" has: its '
+                "substeps back in time would pull; take " + option("order", 2) + f". Methods that serve: {able}"
             )
         if self.adaptive:
             raise InputError(
-                keyword("adapt", "method") + f' is not for contacts and limits, which "{self.model.name}" has: their '
-                "steps are equal; leave it out"
+                keyword("adapt", "method") + f' is not for {which}, which "{self.model.name}" has: steps are equal '
+                f"there; leave it out. Methods that serve: {able}"
             )
 
     def _norm(self) -> dict:

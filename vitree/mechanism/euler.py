@@ -64,8 +64,8 @@ def expand(flat: Flat) -> Flat:
         if parts is None:
             kinematic = [bool(flat.kinematic[nv[i]])]
             rubbing = [flat.friction[nv[i]]]
-            dry = [flat.dry_friction[nv[i]]]
-            rows.append(Row(code, up, turned, at, flat.pitch[i], own[:1], rubbing, slow, rotor, dry, kinematic))
+            dry, bounce = [flat.dry_friction[nv[i]]], [flat.limit_restitution[nv[i]]]
+            rows.append(Row(code, up, turned, at, flat.pitch[i], own[:1], rubbing, slow, rotor, dry, bounce, kinematic))
             fold.append(np.eye(3))
         else:
             if np.any(own[-3:]) or np.ptp(own[:3]):
@@ -76,7 +76,7 @@ def expand(flat: Flat) -> Flat:
             for _, primitive, axis in parts:
                 F = turn_z_to(axis)
                 damping = [own[0] if primitive == PRISMATIC else 0.0]
-                rows.append(Row(primitive, up, turned @ F, at, 0.0, damping, [0.0], slow, [0.0], [0.0], [False]))
+                rows.append(Row(primitive, up, turned @ F, at, 0.0, damping, [0.0], slow, [0.0], [0.0], [0.0], [False]))
                 up, turned, at = len(rows) - 1, F.T, np.zeros(3)
             fold.append(turned)
         last.append(len(rows) - 1)

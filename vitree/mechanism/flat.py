@@ -156,6 +156,8 @@ class Flat:
     friction_velocity: np.ndarray = None  # type: ignore[assignment]  # (nv,) [m/s or rad/s], FRICTION_VELOCITY if not
     # Dry friction of joints of one coordinate: they stand until more than that acts on them
     dry_friction: np.ndarray = None  # type: ignore[assignment]  # (nv,) [N or N m], zero if not given
+    # Restitution of enforced limits of joints of one coordinate
+    limit_restitution: np.ndarray = None  # type: ignore[assignment]  # (nv,) [-], from 0 to 1, zero if not given
     # Inertia of the rotors of joints of one coordinate, times the square of their gear ratio
     armature: np.ndarray = None  # type: ignore[assignment]  # (nv,) [kg or kg m^2], zero if not given
     # Named frames (links, joints and user frames): body index (-1: world) and place in its core frame
@@ -181,7 +183,7 @@ class Flat:
 
     def __post_init__(self):
         for name, value in (("friction", 0.0), ("friction_velocity", FRICTION_VELOCITY), ("armature", 0.0),
-                            ("dry_friction", 0.0)):  # fmt: skip
+                            ("dry_friction", 0.0), ("limit_restitution", 0.0)):  # fmt: skip
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full(_rows(self.damping, "damping"), value))
         vars(self).update(_sound_arrays(self))
@@ -219,12 +221,14 @@ class Flat:
 
     def __setstate__(self, state):
         vars(self).update(state)
-        for name in ("armature", "dry_friction"):
+        for name in ADDED:
             if getattr(self, name) is None:  # a pickle of a version that knew of none
                 vars(self)[name] = np.zeros(len(self.damping))
         _freeze(self)
 
 
+#: Fields of a Flat that models of earlier versions are without: zero or more, and zero where nothing is given.
+ADDED = ("armature", "dry_friction", "limit_restitution")
 #: Fields of a Flat that are no arrays, but sequences.
 _TUPLES = ("frame_names", "link_names", "link_parent", "link_mass", "link_com", "link_inertia", "joints", "geometry",
            "constraints", "loads", "contacts", "rolling")  # fmt: skip
@@ -236,7 +240,7 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
     shapes = {
         "gravity": (3,), "kind": n, "parent": n, "E": (*n, 3, 3), "p": (*n, 3), "pitch": n, "mass": n, "com": (*n, 3),
         "inertia": (*n, 3, 3), "damping": nv, "kinematic": nv, "friction": nv, "friction_velocity": nv,
-        "armature": nv, "dry_friction": nv,
+        "armature": nv, "dry_friction": nv, "limit_restitution": nv,
         "frame_body": frames, "frame_E": (*frames, 3, 3), "frame_p": (*frames, 3),
     }  # fmt: skip
     found = {}
@@ -258,13 +262,16 @@ def _sound_arrays(flat: Flat) -> dict[str, np.ndarray]:
         ("friction", "have no friction; set it to zero"),
         ("armature", "have no armature; set it to zero"),
         ("dry_friction", "have no dry friction; set it to zero"),
+        ("limit_restitution", "have no limits, nor a restitution of these; set it to zero"),
         ("kinematic", "cannot be prescribed"),
     ):
         if len(starts) == len(found[name]) and found[name][(starts == BALL) | (starts == FREE)].any():
             raise ModelError(f"ball and free joints {word}")
-    for name in ("armature", "dry_friction"):
+    for name in ADDED:
         if not (np.isfinite(found[name]) & (found[name] >= 0)).all():
             raise ModelError(f"{name} has negative numbers, or ones that are not finite; it must be zero or more")
+    if (found["limit_restitution"] > 1).any():
+        raise ModelError("limit_restitution has numbers above 1; it must be from 0 to 1")
     return found
 
 
@@ -302,6 +309,7 @@ class Row:
     friction_velocity: Iterable[float]
     armature: Iterable[float]
     dry_friction: Iterable[float]
+    limit_restitution: Iterable[float]
     kinematic: Iterable[bool]
     mass: float = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
@@ -309,7 +317,8 @@ class Row:
 
 
 #: Fields of a Row that have an entry for each velocity.
-_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "armature", "dry_friction", "kinematic")
+_OF_VELOCITIES = ("damping", "friction", "friction_velocity", "armature", "dry_friction", "limit_restitution",
+                  "kinematic")  # fmt: skip
 
 
 def columns_of(rows: Sequence[Row]) -> dict[str, Any]:

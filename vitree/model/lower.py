@@ -331,6 +331,7 @@ def limit_rows(flat: Flat) -> list[dict]:
     rows = []
     for joint, iq, iv, *bounds in limits_of(flat.joints) if flat.limits == "enforce" else ():
         if not flat.kinematic[joint.v_slice].any():
-            rows += [{"kind": _LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound}
+            rows += [{"kind": _LIMIT, "dim": 1, "iq": iq, "iv": iv, "sign": sign, "bound": bound,
+                      "restitution": float(flat.limit_restitution[iv])}
                      for sign, bound in zip((1.0, -1.0), bounds, strict=True) if np.isfinite(bound)]  # fmt: skip
     return rows

@@ -20,6 +20,7 @@ from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
 from vitree.mechanism.drives import Drive
 from vitree.mechanism.flat import (
+    ADDED,
     BALL,
     FREE,
     KIND_NV,
@@ -356,6 +357,11 @@ class Model(System):
         return np.array(self.flat.dry_friction, dtype=float)
 
     @property
+    def limit_restitution(self) -> np.ndarray:
+        """Restitution of the enforced limits of each velocity, (nv,) [-]: the share of its speed after a rebound."""
+        return np.array(self.flat.limit_restitution, dtype=float)
+
+    @property
     def holds(self) -> bool:
         """Whether wheels roll without slip, or joints have dry friction."""
         return bool(self.flat.rolling) or bool(self.flat.dry_friction.any())
@@ -577,7 +583,7 @@ class Model(System):
             h = hashlib.sha256()
             for field in fields(Flat):
                 value = getattr(self.flat, field.name)
-                if field.name in ("armature", "dry_friction") and not value.any():
+                if field.name in ADDED and not value.any():
                     continue  # digests of models without are those of versions that knew of none
                 if isinstance(value, np.ndarray):
                     h.update(np.ascontiguousarray(value).tobytes())

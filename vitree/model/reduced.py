@@ -76,6 +76,7 @@ class ReducedModel(Model, made_by="reduced"):
             friction_velocity=full.flat.friction_velocity[self._own_v],
             armature=armature,
             dry_friction=dry,
+            limit_restitution=full.flat.limit_restitution[self._own_v],
             kinematic=full.flat.kinematic[self._own_v],
         )
         self._gravity = full.gravity

@@ -33,7 +33,8 @@ class RunArguments:
     q0: ArrayLike | None = None
     v0: ArrayLike | None = None
     duration: float | None = None
-    dt: float | Sequence[float] | np.ndarray | None = None
+    dt: float | Sequence[float] | np.ndarray | str | None = None
+    accuracy: float | None = None
     method: str | None = None
     p0: ArrayLike | None = None
     q1: ArrayLike | None = None
@@ -75,6 +76,18 @@ class RunArguments:
 
 #: Names of the arguments that every method takes.
 NAMES = frozenset(each.name for each in fields(RunArguments))
+
+
+def rows_over_steps(given: RunArguments) -> str | None:
+    """Return the name of an argument that has a row for each step; None without one."""
+    for name in ("inputs", "targets", "prescribed"):
+        value = getattr(given, name)
+        if isinstance(value, Mapping):
+            if any(not callable(x) and axes_of(x) >= 1 for x in value.values()):
+                return name
+        elif value is not None and not callable(value) and axes_of(value) >= 2:
+            return name
+    return None
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,11 @@ from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
 from vitree.run import notes
 from vitree.run.arguments import NAMES, RunArguments, count_steps
+from vitree.run.autostep import ACCURACY, AUTO, chosen
 from vitree.run.checks import require_system
 from vitree.run.comparison import Comparison
 from vitree.run.reference import GAUSS, Reference, Runner, usual_reference
+from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, keyword, named, text_of
 
@@ -39,7 +41,8 @@ def compare(
     v0: ArrayLike | None = None,
     *,
     duration: float,
-    dt: float | Sequence[float],
+    dt: float | str | Sequence[float | str],
+    accuracy: float | None = None,
     reference: str | Trajectory | bool | None = None,
     reference_tolerance: float = 1e-11,
     torque: Torque = None,
@@ -69,8 +72,11 @@ def compare(
         Zero if not given.
     duration : float
         Simulated time [s].
-    dt : float or sequence of float
-        Time steps [s], each a whole fraction of ``duration``.
+    dt : float, "auto" or a sequence of them
+        Time steps [s], each a whole fraction of ``duration``; "auto" among them is one for each method, as of
+        :func:`vitree.simulate`.
+    accuracy : float
+        Of "auto" [rad and m], as of :func:`vitree.simulate`.
     reference : str, Trajectory, False or None
         What the error is measured against: "gauss", of order 16, a SciPy method by its name in ``vt.METHODS``, a
         trajectory (compared at the times it shares with a run), or False for no error column. None: gauss where it
@@ -104,20 +110,29 @@ def compare(
     require_system(model)
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else model.validate_velocity(v0, "v0")
-    jobs, dts = _jobs(methods, model.methods), _time_steps(dt, duration, every)
+    jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, every)
+    if accuracy is not None and not auto:
+        raise InputError(Argument("accuracy", accuracy) + " goes with " + Argument("dt", AUTO) + "; leave it out")
     if (whole(repeats) or 0) < 1:
         raise InputError(Argument("repeats", repeats) + " must be a whole number, 1 or more")
-    shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "progress"}})
+    shared = RunArguments(**{name: given[name] for name in given.keys() & NAMES - {"dt", "accuracy", "progress"}})
     source = usual_reference(model, shared) if reference is None or reference is True else reference
     if isinstance(source, str):
         _check_method(source, solving(model), "reference")
     run = Runner(model, shared.but(q0=q0, v0=v0), progress)
+    steps = {label: list(asked) for label in jobs}
+    for label, (name, options) in jobs.items() if auto else ():
+        own = chosen(model, run.shared.but(method=name, dt=AUTO, accuracy=accuracy, **options), simulate).dt
+        _require_records(duration, own, every)
+        steps[label] += [own] if own not in asked else []
+    dts = sorted({x for own in steps.values() for x in own}, reverse=True) if auto else asked
     truth = Reference(source, reference_tolerance, dts, chosen=reference is None or reference is True)
     truth.check(run)
-    table = _Table(run, truth, jobs, dts, int(repeats))
+    table = _Table(run, truth, jobs, steps, int(repeats))
+    told = {"auto": {"accuracy": ACCURACY if accuracy is None else accuracy}} if auto else {}
     settings = {
         "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items()},
-        "duration": duration, "dt": dts, "every": every, "repeats": repeats,
+        "duration": duration, "dt": dts, **told, "every": every, "repeats": repeats,
         "torque": torque, "effort_limits": effort_limits,
         "reference": source if isinstance(source, str | bool) else "given trajectory",
         "reference_tolerance": reference_tolerance, "q0": q0, "v0": v0,
@@ -139,21 +154,23 @@ class _Table:
     truth : Reference
     jobs : dict
         Label to (method, options).
-    dts : list of float
-        Time steps [s].
+    steps : dict of list of float
+        Time steps [s] by label.
     repeats : int
         Runs a row.
     """
 
-    def __init__(self, run: Runner, truth: Reference, jobs: Mapping[str, tuple], dts: list[float], repeats: int):
-        self.run, self.truth, self.jobs, self.dts, self.repeats = run, truth, jobs, dts, repeats
+    def __init__(self, run: Runner, truth: Reference, jobs: Mapping[str, tuple], steps: Mapping[str, list[float]],
+                 repeats: int):  # fmt: skip
+        self.run, self.truth, self.jobs, self.steps, self.repeats = run, truth, jobs, steps, repeats
+        self.dts = [x for own in steps.values() for x in own]
         self.rows: list[dict[str, Any]] = []
         self.trajectories: dict[tuple[str, float], Trajectory] = {}
-        run.stages = len(jobs) * len(dts) * repeats + truth.stages
+        run.stages = len(self.dts) * repeats + truth.stages
 
     def fill(self) -> None:
         """Run everything."""
-        each = [(label, name, options, dt) for label, (name, options) in self.jobs.items() for dt in self.dts]
+        each = [(label, name, options, dt) for label, (name, options) in self.jobs.items() for dt in self.steps[label]]
         for _, name, options, dt in each:  # a wrong option shows before the long runs
             steps = min(WARM_UP, count_steps(self.run.duration, dt))
             self.run.warm_up(name, dt, steps, **options)
@@ -164,7 +181,8 @@ class _Table:
             self.rows.append(row)
         sound = {(row["label"], row["dt"]) for row in self.rows if row["status"] == "ok"}
         compared = [(dt, traj) for (label, dt), traj in self.trajectories.items() if (label, dt) in sound]
-        self.truth.compute(self.run, compared)  # last, since it takes longest: an interrupt then leaves the methods' rows
+        # last, since it takes longest: an interrupt then leaves the methods' rows
+        self.truth.compute(self.run, compared)
 
     def comparison(self, settings: dict[str, Any]) -> Comparison:
         """Return the rows there are, with their errors."""
@@ -199,22 +217,31 @@ class _Table:
         )  # fmt: skip
 
 
-def _time_steps(dt: float | Sequence[float], duration: float, every: int) -> list[float]:
-    """Return the time steps [s], checked."""
+def _time_steps(dt: Any, duration: float, every: int) -> tuple[list[float], bool]:
+    """Return the time steps [s], checked, and whether one is to be chosen, too."""
+    numbers, auto = dt, isinstance(dt, str) and dt == AUTO
+    if isinstance(dt, list | tuple):
+        numbers = [x for x in dt if not (isinstance(x, str) and x == AUTO)]
+        auto = len(numbers) == len(dt) - 1
     try:
-        dts = np.atleast_1d(as_numbers(dt)).tolist()
+        dts = [] if auto and (numbers is dt or not numbers) else np.atleast_1d(as_numbers(numbers)).tolist()
     except TypeError:
-        dts = []
-    if not dts or np.ndim(dts) > 1 or len(set(dts)) < len(dts):
-        raise InputError(Argument("dt", dt) + " must be one time step or several that differ")
+        dts, auto = [], False
+    if not (dts or auto) or np.ndim(dts) > 1 or len(set(dts)) < len(dts):
+        raise InputError(Argument("dt", dt) + ' must be one time step or several that differ; one may be "auto"')
     if (whole(every) or 0) < 1:
         raise InputError(Argument("every", every) + " must be a whole number of steps, 1 or more")
     for step in dts:
-        if count_steps(duration, step) < every:
-            raise InputError(
-                Argument("every", every) + " is more than the steps of " + Argument("dt", step) + " s; lower it"
-            )
-    return dts
+        _require_records(duration, step, every)
+    return dts, auto
+
+
+def _require_records(duration: float, step: float, every: int) -> None:
+    """Raise an InputError if a run has fewer steps than are between records."""
+    if count_steps(duration, step) < every:
+        raise InputError(
+            Argument("every", every) + " is more than the steps of " + Argument("dt", step) + " s; lower it"
+        )
 
 
 def _jobs(methods, known: Mapping) -> dict[str, tuple[str, dict]]:

@@ -39,7 +39,7 @@ class Comparison(Compared):
     reference : Trajectory or None
         At the smallest time step.
     reference_error : float [m and rad]
-        The reference's estimate of its own error, at least 2e-14: the largest difference to a run with two or four
+        The reference's estimate of its own error, at least 5e-14: the largest difference to a run with two or four
         times the step, or ten times the tolerance. Smaller errors in the table are not resolved.
     series : dict
         (label, dt) to a :class:`Series`, the errors over time.

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from vitree.arguments import axes_of, real
+from vitree.arguments import real
 from vitree.errors import ConvergenceError, InputError
 from vitree.model.model import Model
 from vitree.model.system import System
 from vitree.results.series import NAN, distance, shared
-from vitree.run.arguments import RunArguments
+from vitree.run.arguments import RunArguments, rows_over_steps
 from vitree.run.controller import Controller
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, named
 
 #: No reference is held to be better than this [rad, m].
-ROUNDING = 2e-14
+ROUNDING = 5e-14
 #: The method that solves where it can, and the one that solves where it cannot.
 GAUSS, SCIPY = "gauss", "scipy-dop853"
 #: What gauss takes for a reference.
@@ -38,16 +38,8 @@ def usual_reference(model: System, given: RunArguments) -> str:
     full = model.full
     if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints or full.touches or full.holds:
         return SCIPY
-    driven = [given.torque, given.inputs, given.targets]
-    if any(isinstance(x, Controller) for x in driven) or any(_is_rows(x, 2) for x in driven[1:]):
-        return SCIPY
-    named = [each.values() for each in (given.inputs, given.targets, given.prescribed) if isinstance(each, Mapping)]
-    return SCIPY if any(_is_rows(x, 1) for values in named for x in values) else GAUSS
-
-
-def _is_rows(value: Any, axes: int) -> bool:
-    """Whether a value has that many axes, or more, and is no function."""
-    return value is not None and not callable(value) and not isinstance(value, Mapping) and axes_of(value) >= axes
+    held = any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets))
+    return SCIPY if held or rows_over_steps(given) is not None else GAUSS
 
 
 class Runner:
@@ -183,7 +175,8 @@ class Reference:
         if self.source == GAUSS:
             finest = max(float(x.settings["dt"]) for x in self.runs.values())
             self.notes = (
-                f"Error: largest norm of the difference to gauss of order {SHARP['order']}, dt = {finest:.3g} s. {about}"
+                f"Error: largest norm of the difference to gauss of order {SHARP['order']}, dt = {finest:.3g} s. "
+                f"{about}"
                 "how much it changes with longer steps, or what it estimates itself.",
             )
         else:

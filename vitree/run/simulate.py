@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from vitree.model.model import FACES, Model
 from vitree.model.reduced import ReducedModel
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, require_times
+from vitree.run.autostep import asks_for_choice, require_choosable, with_step
 from vitree.run.checks import as_before, checked, driven
 from vitree.run.controller import Controller
 from vitree.run.outcome import Outcome
@@ -35,7 +37,8 @@ def simulate(
     v0: ArrayLike | None = None,
     *,
     duration: float | None = None,
-    dt: float | Sequence[float] | np.ndarray | None = None,
+    dt: float | Sequence[float] | np.ndarray | str | None = None,
+    accuracy: float | None = None,
     method: str | None = None,
     p0: ArrayLike | None = None,
     q1: ArrayLike | None = None,
@@ -72,7 +75,12 @@ def simulate(
     duration, dt : float
         Time to simulate and step [s]; the duration must be a whole number of steps. dt may be an array (steps,) of
         steps that differ; their sum is the duration. With the option adapt steps choose their own length, dt is the
-        step at rest, and the run ends with a record at or beyond the duration.
+        step at rest, and the run ends with a record at or beyond the duration. "auto": one step for the whole run,
+        chosen by trials, for methods whose steps are of equal length; ``Trajectory.dt`` tells it.
+    accuracy : float
+        With ``dt="auto"``: the largest error that the configurations of the trial may have, as a norm of
+        ``model.difference`` [rad and m]; 1e-6 if not given. The trial is the first two seconds of the run or its
+        first hundredth, whichever is longer; callables are asked in it, too. What comes later is not looked at.
     method : str, optional
         A name of ``model.methods``; of a Model these are ``vitree.METHODS``, and the default is "linear-time".
     torque : None, (nv,) array, callable (t, q, v) -> (nv,) array, or Controller
@@ -141,30 +149,37 @@ def simulate(
     return run(given.pop("model"), RunArguments.all_of(given))
 
 
-def run(model: System, given: RunArguments) -> Trajectory:
+def run(model: System, given: RunArguments, told: Mapping[str, Any] | None = None) -> Trajectory:
     """Simulate with all arguments in one object; see :func:`simulate`, which raises the same.
 
     Parameters
     ----------
     model : Model, or another System
     given : RunArguments
+    told : mapping, optional
+        Settings of the trajectory beside those of the run.
 
     Returns
     -------
     Trajectory
     """
+    chooses, told = asks_for_choice(given), dict(told or {})
+    if chooses:
+        require_choosable(given)
     kind, given = checked(model, given)
-    if type(model) is not Model and isinstance(model, ReducedModel):
-        return run_reduced(model, given, run)
-    if given.resume is not None:
-        given = as_before(model, given)
-        kind = model.methods[given.method]  # type: ignore[index]
-    schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     every = whole(given.every)
     if every is None or not 1 <= every < 2**63:
         raise InputError(Argument("every", given.every) + " must be a whole number of steps, at least 1")
     if every is not given.every:
         given = given.but(every=every)
+    if chooses and given.resume is None:
+        given, told = with_step(model, kind, given, run)
+    if type(model) is not Model and isinstance(model, ReducedModel):
+        return run_reduced(model, given, partial(run, told=told))
+    if given.resume is not None:
+        given = as_before(model, given)
+        kind = model.methods[given.method]  # type: ignore[index]
+    schedule = Schedule.of(given, given.options.get("adapt") is not None and "adapt" in kind.options)
     shortest = schedule.dt if schedule.spans is None else float(schedule.spans.min())
     require_times(given.t0, given.t0 + schedule.duration, shortest)
     given, held, limited = driven(model, given, schedule)
@@ -172,7 +187,7 @@ def run(model: System, given: RunArguments) -> Trajectory:
     running = Running(place, given, schedule, held)
 
     def outcome() -> Outcome:
-        return running.outcome({"effort_cut": limited.shares()} if limited is not None else {})
+        return running.outcome(told | ({"effort_cut": limited.shares()} if limited is not None else {}))
 
     try:
         running.finish()

@@ -77,6 +77,11 @@ class Trajectory(Recording):
     """
 
     @property
+    def dt(self) -> float:
+        """The step [s]: the mean of steps that differ, the step at rest of steps that adapt; NaN if nobody knows."""
+        return float(self.settings.get("dt", np.nan))
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What was odd about the run, in sentences: steps taken in halves, too much energy, limits of joints passed."""
         return tuple(self.settings.get("warnings", ()))

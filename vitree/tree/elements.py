@@ -48,6 +48,7 @@ class Coordinate(Element):
     friction: Any = 0.0
     friction_velocity: Any = FRICTION_VELOCITY
     dry_friction: Any = 0.0
+    limit_restitution: Any = 0.0
     armature: Any = 0.0
     lower: Any = -np.inf
     upper: Any = np.inf
@@ -73,8 +74,8 @@ class Body(Element):
 
 
 #: Keywords of coordinates.
-_LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper", "velocity",
-           "effort", "kinematic", "mimic")  # fmt: skip
+_LIMITS = ("damping", "friction", "friction_velocity", "dry_friction", "armature", "lower", "upper",
+           "limit_restitution", "velocity", "effort", "kinematic", "mimic")  # fmt: skip
 
 
 def _coordinate(name: str, limits: dict, **made: Any) -> Coordinate:
@@ -117,8 +118,10 @@ def tx(value: str | float, **limits: Any) -> Element:
         For a coordinate: damping [N s/m or N m s/rad]; friction f [N or N m] and friction_velocity e
         [m/s or rad/s], by default 0.01, for the force -f v/sqrt(v^2 + e^2); dry_friction f [N or N m], for the force
         of f against the motion, and of up to f at rest, where the joint stands exactly; armature [kg or kg m^2], the
-        inertia of a rotor times the square of its gear ratio; lower, upper [m or rad], velocity [m/s or rad/s],
-        effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is prescribed and not solved for.
+        inertia of a rotor times the square of its gear ratio; lower, upper [m or rad]; limit_restitution [-], from 0
+        to 1, the share of the speed with which it rebounds from them where ``tree.limits`` is "enforce"; velocity
+        [m/s or rad/s], effort [N or N m]; ``kinematic=True`` for a coordinate whose motion is prescribed and not solved
+        for.
 
     Raises
     ------

@@ -93,7 +93,8 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             E, p = before.R.dot(F), before.p + before.R.dot(origin)
             kinematic = (bool(element.kinematic),) * nv
             dry = _one_each(element, nv, "dry_friction", "give damping=")
-            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, armature, dry, kinematic))
+            bounce = _bounce(element, nv)
+            rows.append(Row(kind, before.body, E, p, pitch, damping, friction, slow, armature, dry, bounce, kinematic))
             attached.append([])
             coordinates.append((element, at))
             here = _Place(len(rows) - 1, F.T, (-F.T).dot(origin))
@@ -204,6 +205,17 @@ def _one_each(element: Coordinate, count: int, what: str, remedy: str) -> tuple[
             f'"{element.name}" has {what.replace("_", " ")}, but only joints of one coordinate can; {remedy}, or make '
             f"it of tx, ty, tz, rz, ry, rx"
         )
+    return values
+
+
+def _bounce(element: Coordinate, count: int) -> tuple[float, ...]:
+    """Restitution of the limits of each coordinate of a joint."""
+    values = _one_each(element, count, "limit_restitution", "leave it out")
+    if any(values) and max(values) > 1:
+        given = repr(element.limit_restitution)
+        raise ModelError(f'the limit_restitution of "{element.name}" is {given}; it must be from 0 to 1')
+    if any(values) and np.isinf(as_numbers(element.lower)).all() and np.isinf(as_numbers(element.upper)).all():
+        raise ModelError(f'"{element.name}" has limit_restitution and no limits; give lower= or upper=, too')
     return values
 
 

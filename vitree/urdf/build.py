@@ -44,6 +44,15 @@ def _limit(value: float) -> float:
     return value if abs(value) < UNLIMITED else float(np.copysign(np.inf, value))
 
 
+def bounds_of(file: Source, joint: Node) -> tuple[float, float] | None:
+    """Return the lower and upper limit [m or rad] of a joint of one coordinate; None if it has none."""
+    limit = joint.find("limit")
+    if limit is None or joint.get("type") == "continuous":
+        return None
+    lower, upper = file.values(limit, "lower")[0], file.values(limit, "upper")[0]
+    return (_limit(lower), _limit(upper)) if lower <= upper else None
+
+
 def reversed_elements(elements: list[Element]) -> list[Element]:
     """Return the elements that lead back: the inverse of each, in the opposite order."""
     back: list[Element] = []
@@ -74,11 +83,13 @@ class Builder:
         Of joints of one coordinate [kg or kg m^2].
     dry : bool
         Whether friction of joints is dry.
+    rebound : dict of str to float
+        Restitution of limits of joints that have some.
     """
 
     def __init__(self, file: Source, tree: Tree, links, joints, inertials, layout: Layout, armature: dict[str, float],
-                 dry: bool):  # fmt: skip
-        self.dry = dry
+                 dry: bool, rebound: dict[str, float]):  # fmt: skip
+        self.dry, self.rebound = dry, rebound
         self.file, self.tree, self.links, self.layout, self.armature = file, tree, links, layout, armature
         self.inertials: dict[str, Inertial | None] = inertials
         there = layout.joints()
@@ -222,9 +233,8 @@ class Builder:
         if limit is not None:
             at_most = {key: values(limit, key, (math.inf,))[0] for key in ("velocity", "effort")}
             data |= {key: _limit(value) for key, value in at_most.items() if value >= 0}
-            lower, upper = values(limit, "lower")[0], values(limit, "upper")[0]
-            if joint.get("type") != "continuous" and lower <= upper:
-                data |= {"lower": _limit(lower), "upper": _limit(upper)}
+        if (bounds := bounds_of(self.file, joint)) is not None:
+            data |= {"lower": bounds[0], "upper": bounds[1], "limit_restitution": self.rebound.get(name, 0.0)}
         if dynamics is not None:
             given = (("damping", "damping"), ("dry_friction" if self.dry else "friction", "friction"))
             data |= {field: value for field, key in given if (value := values(dynamics, key)[0])}
@@ -265,7 +275,7 @@ class Builder:
         if any(joint.find("limit") is not None for joint in self._of(*ONE_COORDINATE).values()):
             self.file.say("limits", {
                 "report": "joint limits: a run that passes one says so, and nothing holds them",
-                "enforce": "joint limits are enforced",
+                "enforce": "joint limits are enforced" + (", with a rebound" if any(self.rebound.values()) else ""),
                 "ignore": "joint limits are kept as data",
             }[limits])  # fmt: skip
         read = {"transmission"} if rotors else set()

@@ -23,7 +23,7 @@ from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.contacts import LIMITS, Ground
 from vitree.model.model import Model
 from vitree.tree.tree import Tree
-from vitree.urdf.build import Builder, moves
+from vitree.urdf.build import Builder, bounds_of, moves
 from vitree.urdf.checks import check_elements, check_mimics
 from vitree.urdf.collision import contacts_of
 from vitree.urdf.geometry import read_colours, read_shapes
@@ -31,7 +31,7 @@ from vitree.urdf.inertials import POLICIES, settle_inertial
 from vitree.urdf.layout import find_layout
 from vitree.urdf.paths import Packages, Places
 from vitree.urdf.schema import JOINT, ONE_COORDINATE, USED
-from vitree.urdf.transmissions import armature_by, checked_armature, rotors_of
+from vitree.urdf.transmissions import NUMBERS, checked_numbers, numbers_by, rotors_of
 from vitree.urdf.xacro import expand_xacro, is_xacro
 from vitree.urdf.xml import MAX_BYTES, MAX_DEPTH, Source
 from vitree.wording import Argument, keyword
@@ -73,6 +73,7 @@ class Options:
     armature: Any
     ground: Any
     limits: str
+    limit_restitution: Any
     hull_points: int
     packages: Packages | None
     xacro: Mapping[str, object] | None
@@ -90,7 +91,11 @@ class Options:
         if not 0 < real(self.density) < np.inf:
             raise InputError(Argument("density", self.density) + " must be a finite number above zero")
         object.__setattr__(self, "density", real(self.density))
-        object.__setattr__(self, "armature", checked_armature(self.armature))
+        for option in NUMBERS:
+            object.__setattr__(self, option, checked_numbers(option, getattr(self, option)))
+        if self.limit_restitution is not None and self.limits != "enforce":
+            text = keyword("limit_restitution") + " is of limits that are enforced; give "
+            raise InputError(text + Argument("limits", "enforce") + ", too")
         ground = "a Ground, such as vt.Ground(friction=0.8), or None"
         of_kind(self.ground, (Ground, type(None)), "ground", ground)
         for option, least in (("max_bytes", 1), ("max_depth", 1), ("hull_points", 4)):
@@ -115,6 +120,7 @@ def load_urdf(
     armature: float | Mapping[str, float] | None = None,
     ground: Ground | None = None,
     limits: str = LIMITS[0],
+    limit_restitution: float | Mapping[str, float] | None = None,
     hull_points: int = HULL_POINTS,
     packages: Packages | None = None,
     xacro: Mapping[str, object] | None = None,
@@ -171,6 +177,9 @@ def load_urdf(
         then an error. Without a ground nothing touches.
     limits : {"report", "enforce", "ignore"}
         How to treat limits of joints: a run that passes one says so in ``traj.warnings``; they hold; or nothing.
+    limit_restitution : float, or mapping of str to float, optional
+        With ``limits="enforce"`` the share of the speed with which joints rebound from their limits, from 0, the
+        default, to 1: a number for all, or numbers by names or patterns of names, as ``armature``.
     hull_points : int
         Points of the convex hull of a mesh that touch, at most. The note "contact-points" of the report says how far
         the others are outside of their hull.
@@ -198,7 +207,7 @@ def load_urdf(
     InputError
         If an option is not known.
     UnknownNameError
-        If there is no link ``root``, or a pattern of ``armature`` fits no joint.
+        If there is no link ``root``, or a pattern of ``armature`` or ``limit_restitution`` fits no joint.
 
     Notes
     -----
@@ -220,8 +229,8 @@ def load_urdf(
     """
     return load(source, Options(
         base=base, gravity=gravity, name=name, mimic=mimic, loops=loops, root=root, inertia=inertia, density=density,
-        friction=friction, armature=armature, ground=ground, limits=limits, hull_points=hull_points, packages=packages,
-        xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
+        friction=friction, armature=armature, ground=ground, limits=limits, limit_restitution=limit_restitution,
+        hull_points=hull_points, packages=packages, xacro=xacro, trust=trust, max_bytes=max_bytes, max_depth=max_depth,
     ))[1]  # fmt: skip
 
 
@@ -349,9 +358,11 @@ def _read(source, options: Options) -> tuple[Source, Tree, dict]:
     rotors = rotors_of(file, joints, moving)
     file.stop()
     _ask_parser(file, joints)
-    armature = armature_by(options.armature, moving, rotors)
+    armature = numbers_by("armature", options.armature, moving, rotors)
+    limited = [name for name in moving if (bounds := bounds_of(file, joints[name])) and not np.isinf(bounds).all()]
+    rebound = numbers_by("limit_restitution", options.limit_restitution, limited, {}, "joint with limits")
     tree = Tree(options.name or file.root.get("name") or "", options.gravity)
-    builder = Builder(file, tree, links, joints, inertials, layout, armature, options.friction == "dry")
+    builder = Builder(file, tree, links, joints, inertials, layout, armature, options.friction == "dry", rebound)
     try:
         with np.errstate(all="ignore"):
             builder.build(options.base, shapes)

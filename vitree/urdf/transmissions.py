@@ -143,61 +143,72 @@ def _transmissions(text: str) -> list[_Transmission]:
 
 # ---- as a person gives it ---------------------------------------------------------------------------
 
+#: Options of joints that are numbers: the largest one, and what errors ask for.
+NUMBERS = {
+    "armature": (math.inf, "a finite number, zero or more [kg or kg m^2]"),
+    "limit_restitution": (1.0, "a number from 0 to 1"),
+}
 
-def checked_armature(armature: Any) -> float | dict[str, float] | None:
-    """Return the option ``armature``: a number, or numbers by patterns of joint names.
+
+def checked_numbers(option: str, given: Any) -> float | dict[str, float] | None:
+    """Return an option of joints, one of ``NUMBERS``: a number, or numbers by patterns of joint names.
 
     Raises
     ------
     InputError
-        If a number is negative or not finite, or a pattern no text.
+        If a number is out of its range, or a pattern no text.
     """
-    if armature is None:
+    if given is None:
         return None
-    if not isinstance(armature, Mapping):
-        return _least_zero(armature, Argument("armature", armature))
-    for pattern in armature:
+    if not isinstance(given, Mapping):
+        return _in_range(option, given, Argument(option, given))
+    for pattern in given:
         if not isinstance(pattern, str):
-            raise InputError(f"a key of armature is {shown(pattern)}; it must be a pattern of names of joints, a text")
-    return {pattern: _least_zero(value, f'armature["{pattern}"]') for pattern, value in armature.items()}
+            raise InputError(f"a key of {option} is {shown(pattern)}; it must be a pattern of names of joints, a text")
+    return {pattern: _in_range(option, value, f'{option}["{pattern}"]') for pattern, value in given.items()}
 
 
-def _least_zero(value: Any, what: str) -> float:
-    number = real(value)
-    if isinstance(value, bool) or not 0 <= number < math.inf:
+def _in_range(option: str, value: Any, what: str) -> float:
+    number, (most, needed) = real(value), NUMBERS[option]
+    if isinstance(value, bool) or not 0 <= number <= most or math.isinf(number):
         shows = "" if isinstance(what, Argument) else f" is {shown(value)}; it"
-        raise InputError(what + shows + " must be a finite number, zero or more [kg or kg m^2]")
+        raise InputError(what + shows + f" must be {needed}")
     return number
 
 
-def armature_by(
-    armature: float | Mapping[str, float] | None, names: Iterable[str], rotors: Mapping[str, float]
-) -> dict[str, float]:
-    """Return the armature of each joint that has some: as given, or else that of the file.
+def numbers_by(
+    option: str, given: float | Mapping[str, float] | None, names: Iterable[str], of_file: Mapping[str, float],
+    kind: str = "joint of one coordinate",
+) -> dict[str, float]:  # fmt: skip
+    """Return the number of each joint that has one: as given, or else that of the file.
 
     Parameters
     ----------
-    armature : float, mapping of patterns to floats, or None
-        Of :func:`checked_armature`. The first pattern that fits a name counts.
+    option : str
+        Of ``NUMBERS``.
+    given : float, mapping of patterns to floats, or None
+        Of :func:`checked_numbers`. The first pattern that fits a name counts.
     names : iterable of str
-        The joints of one coordinate.
-    rotors : mapping of str to float
-        Of :func:`rotors_of`.
+        The joints that may have one.
+    of_file : mapping of str to float
+        Such as of :func:`rotors_of`.
+    kind : str
+        What errors call these joints.
 
     Raises
     ------
     UnknownNameError
         If a pattern fits no joint.
     """
-    if armature is None:
-        return dict(rotors)
-    patterns = armature if isinstance(armature, Mapping) else {"*": armature}
+    if given is None:
+        return dict(of_file)
+    patterns = given if isinstance(given, Mapping) else {"*": given}
     names = list(names)
-    found = dict(rotors)
+    found = dict(of_file)
     for pattern, value in reversed(list(patterns.items())):
         fitting = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
-        if not fitting and isinstance(armature, Mapping):
-            kind = "joint of one coordinate that fits" if set(pattern) & set("*?[") else "joint of one coordinate"
-            raise UnknownNameError(kind, pattern, names, about=Argument("armature", dict(armature)))
+        if not fitting and isinstance(given, Mapping):
+            which = f"{kind} that fits" if set(pattern) & set("*?[") else kind
+            raise UnknownNameError(which, pattern, names, about=Argument(option, dict(given)))
         found |= dict.fromkeys(fitting, value)
     return found

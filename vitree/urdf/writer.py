@@ -40,7 +40,8 @@ def write_urdf(model: Model | Tree, path: str | os.PathLike | None = None, *, lo
 
     The file reads back to the same dynamics, links, frames, limits and shapes. Poses of links and
     joints are rounded to 14 decimals; masses, inertias, limits and sizes are exact. A model that was
-    read from such a file is written as the same text. A ground is no part of a file.
+    read from such a file is written as the same text. A ground and ``limit_restitution`` are
+    no part of a file.
 
     Parameters
     ----------

@@ -154,7 +154,8 @@ TRANSFORMS: dict[str, tuple[Callable, str]] = {
 }
 #: Options of a joint, one number for all its coordinates or one each; and the default of each option.
 LIMITS = {"damping": 0.0, "friction": 0.0, "friction-velocity": FRICTION_VELOCITY, "dry-friction": 0.0, "armature": 0.0,
-          "lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}  # fmt: skip
+          "lower": -math.inf, "upper": math.inf, "limit-restitution": 0.0, "velocity": math.inf,
+          "effort": math.inf}  # fmt: skip
 #: Options of a frame.
 OPTIONS = {
     "name": '"name"',
