@@ -101,7 +101,7 @@ def test_refusals():
     start = ([0.3, 0.2], [0.0, 0.0])
     run = vt.simulate(model, *start, duration=0.1, dt=0.01)
     for bad in (-0.01, 0.11, np.nan, np.inf):
-        with pytest.raises(vt.InputError, match="was not recorded; choose from 0 to 0.1"):
+        with pytest.raises(vt.InputError, match=r"was not recorded; choose from 0 to 0\.1"):
             run.at(bad)
     for bad in ([[0.01]], "soon", None, [0.01, "soon"]):
         with pytest.raises(vt.InputError):
