@@ -582,7 +582,7 @@ def test_orders_and_steps_that_do_not_serve(method, order):
         rf"order={order} is not for contacts, .*take order=2\. Methods that serve: linear-time, midpoint, .*rk4"
     )):  # fmt: skip
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, order=order)
-    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts, .*leave it out; .*linear-time, midpoint, "):
+    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts, .*leave it out\. .*linear-time, midpoint, "):
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, adapt="hamiltonian")
 
 

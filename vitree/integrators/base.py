@@ -248,8 +248,8 @@ class Integrator:
         leave = {"contacts": "leave out ground and contacts", 'limits="enforce"': 'take limits="report"'}
         remedies = [leave.get(each, f"leave out {each}") for each in which]
         raise ModelError(
-            f'"{model.name}" has {" and ".join(which)}, and the method {self.name} knows none: take {serving(model)}, or '
-            + " and ".join(remedies)
+            f'"{model.name}" has {" and ".join(which)}, and the method {self.name} knows none: take {serving(model)}, '
+            f"or {' and '.join(remedies)}"
         )
 
     def _prepare(self) -> None:
