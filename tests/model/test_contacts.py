@@ -9,7 +9,7 @@ from dataclasses import replace
 import contact_reference as oracle
 import numpy as np
 import pytest
-from contact_checks import axis, of, place, require_gap, require_rows, state, two_bodies
+from contact_checks import axis, differences, of, place, require_gap, require_rows, state, two_bodies
 from places import DATA
 from random_models import random_flat
 

@@ -29,7 +29,7 @@ def test_capsules_against_boxes(seed):
     box, capsule = vt.Box((0.4, 0.6, 0.8), **place(rng)), vt.Capsule(0.05, 0.7, **place(rng))
     model = two_bodies(vt.Contact("A", shapes=[capsule]), vt.Contact("B", shapes=[box]))
     half, sound = np.array((0.2, 0.3, 0.4)), []
-    for _ in range(8):
+    for _ in range(4):
         q = state(model, rng, 0.5)
 
         def touch(q):
@@ -75,32 +75,39 @@ def lying(against, rng, tilt):
         yield model, model.integrate(q, np.array([0, 0, 0, *tilt * rng.normal(size=3), *[0] * 6]))
 
 
-def three(model, q):
-    """Gaps (3,) of a pair: the least one, and those at the ends."""
+def all_of(model, q):
+    """Gaps of a pair, normals and points: of the closest points, and at the ends."""
     found = model.contact_candidates
-    assert found.pair_end.tolist() == [0, 1, 2]
-    return gaps_at(model, np.arange(3), np.zeros(3, int), q[None])
+    count = len(found.pair)
+    assert found.pair_end.tolist() == list(range(count)) and count == (3 if len(found.box_body) else 5)
+    return gaps_at(model, np.arange(count), np.zeros(count, int), q[None])
 
 
 @pytest.mark.parametrize("against", ["capsule", "box"])
 @pytest.mark.parametrize("tilt", [0.0, 1e-9, 1e-5, 0.03, 0.3])
 def test_the_gaps_of_the_ends_are_never_less_and_do_not_jump(against, tilt):
-    """What lies flat has two that are the least; beyond an angle of 0.1 rad the closest points alone count."""
-    rng = np.random.default_rng(int(1e3 * tilt))
-    both = jumps = 0
+    """The least is the true one; what lies flat has two of it; far from flat the closest points alone count."""
+    rng, both, compared = np.random.default_rng(int(1e3 * tilt)), 0, 0
+    half = np.array((0.25, 0.15, 0.1))
     for model, q in lying(against, rng, tilt):
-        gap, n, x, _ = three(model, q)
-        assert gap[1:].min() >= gap[0] - 1e-14
+
+        def least(q, model=model):
+            one, X = axis(vt.Capsule(0.05, 0.7, rotation=ALONG_X), of(model, q, "A")), of(model, q, "B")
+            if against == "box":
+                return oracle.capsule_box(one, 0.05, X, half).gap
+            return oracle.capsule_capsule(one, 0.05, axis(vt.Capsule(0.08, 0.5, rotation=ALONG_X), X), 0.08).gap
+
+        gap, n, x, _ = all_of(model, q)
+        true = least(q)
+        assert gap.min() == pytest.approx(true, abs=2e-12)
         np.testing.assert_allclose(np.linalg.norm(n, axis=1), 1.0, rtol=0, atol=1e-14)
-        both += bool(tilt < 1e-3 and abs(gap - gap[0]).max() < 10 * tilt + 1e-14 and abs(x[1] - x[2]).max() > 0.01)
+        flat = np.flatnonzero(gap[1:] < true + 10 * tilt + 1e-14) + 1
+        both += len(flat) >= 2 and np.ptp(x[flat], axis=0).max() > 0.01
         step = 1e-7 * rng.normal(size=12)
-        after = three(model, model.integrate(q, step))[0]
-        jumps = max(jumps, np.abs(after - gap).max() / np.linalg.norm(step))
-        if tilt == 0.3:
-            own = model.contact_gaps(q)
-            lies = abs(n[0] @ (of(model, q, "A")[:3, 0])) < 0.1
-            assert len(own.gap) == 1 and (lies or gap[1:].min() > gap[0])
-    assert jumps < 10
+        after, near = all_of(model, model.integrate(q, step))[0], np.flatnonzero(gap[1:] < true + 0.01) + 1
+        assert np.abs(after - gap)[near].max(initial=0.0) < 5 * np.linalg.norm(step)
+        compared += len(near)
+    assert compared > 15 or tilt == 0.3
     assert both >= (0 if tilt > 1e-3 else 15)
 
 
@@ -161,7 +168,7 @@ def test_a_log_rests_on_both_ends(rest, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_log_slides_along_a_table_as_far_as_friction_says(method):
-    """Its front end leaves the table on the way; it goes v^2/(2 mu g), and no end lifts."""
+    """It goes v^2/(2 mu g) and no end lifts; beyond the edge it tips where weight and friction do, mu R before it."""
     model = log(vt.Box((1.0, 0.4, 0.2), position=(0, 0, -0.1)), length=0.6)
     q = model.neutral()
     q[:3] = 0.0, 0.0, 0.1
@@ -169,10 +176,9 @@ def test_a_log_slides_along_a_table_as_far_as_friction_says(method):
     assert run.q[-1, 0] == pytest.approx(1.2**2 / (2 * 0.5 * 9.81), abs=1e-5)
     assert run.q[-1, 0] + 0.3 < 0.5 and np.abs(run.q[:, 2] - 0.1).max() < 1e-11
     q[0] = 0.3
-    run = vt.simulate(model, q, [1.2, 0, 0, 0, 0, 0], duration=0.25, dt=1e-3, method=method)
-    assert run.q[-1, 0] + 0.3 > 0.7
+    run = vt.simulate(model, q, [2.0, 0, 0, 0, 0, 0], duration=0.25, dt=1e-3, method=method)
     tips = run.t[np.abs(run.q[:, 2] - 0.1) > 1e-9]
-    assert len(tips) and run.q[np.searchsorted(run.t, tips[0]), 0] == pytest.approx(0.5, abs=2e-2)
+    assert len(tips) and run.q[np.searchsorted(run.t, tips[0]), 0] == pytest.approx(0.45, abs=5e-3)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -184,9 +190,11 @@ def test_a_log_that_falls_comes_to_rest(shapes, method):
     q[2] = 0.1 * 3**0.5 + 0.05 if len(shapes) == 2 else 0.15
     q = model.integrate(q, np.array([0, 0, 0, 0, 0.05, 0.02]))
     run = vt.simulate(model, q, duration=2.0, dt=1e-3, method=method, monitors="gap")
-    assert run.monitors["gap"].min() > -1e-11
+    # axes that come to cross within a step, by the angle a, may be a^2 L^2/(16 R) too near in the middle
+    angle = 1e-3 * np.linalg.norm(run.v[:, 3:], axis=1).max()
+    assert run.monitors["gap"].min() > (-1e-11 if len(shapes) == 1 else -(angle**2) / 1.6)
     assert np.diff(run.energy).max() < 2e-3
-    assert np.abs(run.v[-1, [2, 4]]).max() < 1e-9 and abs(of(model, run.q[-1], "log")[2, 0]) < 1e-9
+    assert np.ptp(run.q[-100:, 2]) < 1e-10 and abs(of(model, run.q[-1], "log")[2, 0]) < 1e-9
 
 
 @pytest.mark.parametrize("shapes", [[TABLE], LOGS])

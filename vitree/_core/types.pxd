@@ -89,7 +89,7 @@ cdef struct vt_contact:     # what two bodies, or a body and the world, may touc
     int body_b
     int dim             # rows of its impulse: 3, or 1 without friction
     int patch           # points of one body on one plane have the same, or -1
-    int end             # of a segment: 0 its closest points, 1 or 2 where it lies along at its first or other end
+    int end             # of segments: 0 the closest points; where they lie along 1, 2 the ends of a, and 3, 4 those of b
     int iq              # of a joint's limit
     int iv
     double sign         # 1: a lower limit, -1: an upper one

@@ -6,8 +6,14 @@ import numpy as np
 
 #: Squared sine below which segments are parallel, and touch at two places.
 PARALLEL = 1e-12
-#: Squared sines of angles: up to which a capsule lies along another one or a face, and below which it is parallel.
-NEARLY, ALONG = 0.01, 1e-14
+#: The same, below which the closest points are at an end.
+SAME = 1e-14
+#: Squared sines of angles: up to which a capsule lies along another one or a face; below which it is parallel to it.
+NEARLY, ALONG = 0.01, 1e-24
+#: The same, below which a capsule is along an edge, which it does not leave the face over.
+EDGEWISE = 1e-4
+#: [m] the closest points of what lies along count where they are nearer than those at the ends by more.
+LEVEL = 1e-12
 #: Sine of the angle to the plane below which a disk lies flat.
 FLAT = 1e-9
 
@@ -24,7 +30,7 @@ def closest_on_segments(
     u, v, w = a1 - a0, b1 - b0, a0 - b0
     uu, vv, uv, uw, vw = _dot(u, u), _dot(v, v), _dot(u, v), _dot(u, w), _dot(v, w)
     across = uu * vv - uv * uv
-    free = across > ALONG * uu * vv
+    free = across > SAME * uu * vv
     s = np.where(free, np.clip(_share(uv * vw - uw * vv, np.where(free, across, 0.0)), 0.0, 1.0), 0.0)
     t = _share(uv * s + vw, vv)
     s = np.where((t < 0) | (t > 1) | (vv == 0), np.clip(_share(uv * np.clip(t, 0.0, 1.0) - uw, uu), 0.0, 1.0), s)
@@ -75,33 +81,56 @@ def nearest_of_box(c: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndar
     return away, n, y
 
 
-def ends_beside(a0: np.ndarray, a1: np.ndarray, b0: np.ndarray, b1: np.ndarray, end: np.ndarray) -> tuple:
-    """Return the places on two segments (n, 3) at an end of their overlap [m], and how far they are from parallel.
-
-    They are the end of a and the place on b that is nearest to it, or the end of b on this side and the place on a,
-    whichever are nearer to each other.
+def ends_beside(a0: np.ndarray, a1: np.ndarray, b0: np.ndarray, b1: np.ndarray) -> list[tuple]:
+    """Return places on two segments (n, 3) at their ends [m]: an end of one and what is nearest to it on the other.
 
     Parameters
     ----------
     a0, a1, b0, b1 : (n, 3) arrays [m]
-    end : (n,) array
-        1: the end at a0, 2: at a1.
 
     Returns
     -------
-    x, y : (n, 3) arrays [m]
-    beyond : (n,) array
-        By how much the squared sine of the angle is more than ``NEARLY``; there the closest points alone count.
+    list of (x, y)
+        (n, 3) arrays [m], at a0, a1, b0, b1.
     """
-    u, v, first = a1 - a0, b1 - b0, end == 1
-    g, uu, vv = _dot(u, v), _dot(u, u), _dot(v, v)
-    a = np.where(first[:, None], a0, a1)
-    b = np.where((first == (g >= 0))[:, None], b0, b1)
-    on_b = b0 + np.clip(_share(_dot(v, a - b0), vv), 0.0, 1.0)[:, None] * v
-    on_a = a0 + np.clip(_share(_dot(u, b - a0), uu), 0.0, 1.0)[:, None] * u
-    own = (_dot(a - on_b, a - on_b) <= _dot(on_a - b, on_a - b))[:, None]
-    beyond = np.maximum(_share(uu * vv - g * g, uu * vv) - NEARLY, 0.0)
-    return np.where(own, a, on_a), np.where(own, on_b, b), beyond
+    u, v = a1 - a0, b1 - b0
+    on_b = [b0 + np.clip(_share(_dot(v, x - b0), _dot(v, v)), 0.0, 1.0)[:, None] * v for x in (a0, a1)]
+    on_a = [a0 + np.clip(_share(_dot(u, y - a0), _dot(u, u)), 0.0, 1.0)[:, None] * u for y in (b0, b1)]
+    return [(a0, on_b[0]), (a1, on_b[1]), (on_a[0], b0), (on_a[1], b1)]
+
+
+def square_sines(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the squared sines (n,) of the angles between vectors (n, 3), zero of a vector zero."""
+    uu, vv, uv = _dot(u, u), _dot(v, v), _dot(u, v)
+    return _share(uu * vv - uv * uv, uu * vv)
+
+
+def raised(square: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Return by how much a gap at an end is too large (n,) [m]: beyond ``NEARLY`` the closest points alone count.
+
+    Parameters
+    ----------
+    square : (n,) array
+        Squared sine of the angle.
+    reach : (n,) array [m]
+        Of the capsules about the segments.
+    """
+    return reach * np.maximum(square - NEARLY, 0.0)
+
+
+def spared(least: np.ndarray, ends: np.ndarray, square: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Return by how much the gap of the closest points is too large (n,) [m] where those at the ends stand for it.
+
+    Along a parallel one the closest point jumps from end to end.
+
+    Parameters
+    ----------
+    least, ends : (n,) arrays [m]
+        The gap of the closest points, and the lesser one at the ends.
+    square, reach : (n,) arrays
+        As for :func:`raised`.
+    """
+    return np.where(ends - least < LEVEL, reach * np.maximum(1.0 - square / NEARLY, 0.0), 0.0)
 
 
 def nearest_shares(p: np.ndarray, d: np.ndarray, half: np.ndarray) -> np.ndarray:
@@ -172,6 +201,8 @@ def end_of_box(p: np.ndarray, d: np.ndarray, radius: np.ndarray, half: np.ndarra
         Distances of the places, and more where the segment does not lie along.
     n, x, y : (n, 3) arrays
         Normals, places on the segments and on the boxes [m].
+    square : (n,) array
+        Squared sine of the angle to the face.
     """
     rows, whole = np.arange(len(p)), _dot(d, d)
     c = p + nearest_shares(p, d, half)[:, None] * d
@@ -187,11 +218,12 @@ def end_of_box(p: np.ndarray, d: np.ndarray, radius: np.ndarray, half: np.ndarra
         a, b = closest_on_segments(p, p + d, start, start + way)
         far = np.linalg.norm(a - b, axis=1)
         normal = (a - b) / np.where(far > 0, far, 1.0)[:, None]
-        far = far + radius * np.maximum(NEARLY - _share(d[rows, i] ** 2, whole), 0.0) / NEARLY
+        far = far + radius * np.maximum(EDGEWISE - _share(d[rows, i] ** 2, whole), 0.0) / EDGEWISE
         near = (far < away)[:, None]
         away = np.minimum(far, away)
         n, x, y = np.where(near, normal, n), np.where(near, a, x), np.where(near, b, y)
-    return away + radius * np.maximum(_share(d[rows, face] ** 2, whole) - NEARLY, 0.0), n, x, y
+    square = _share(d[rows, face] ** 2, whole)
+    return away + raised(square, radius), n, x, y, square
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -16,7 +16,10 @@ from vitree.geometry.distances import (
     ends_beside,
     nearest_of_box,
     nearest_shares,
+    raised,
     rim_levers,
+    spared,
+    square_sines,
 )
 from vitree.geometry.shapes import Box, Disk
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
@@ -34,7 +37,8 @@ SMALL = 0.1
 LEVEL = 1e-9
 #: Kinds of pairs.
 ROD_ROD, ROD_BOX = 0, 1
-_ENDS = (1, 2)
+#: Places at ends of what lies along: of rods those of the one and of the other, and along a box those of the rod.
+ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +85,8 @@ class Candidates:
     pair : (r, 2) array of int32
         Rows of the two; the first of rod pairs is the lower row.
     pair_end : (r,) array of int32
-        Of a capsule against a capsule or a box: 0 where the two are nearest to each other; 1 and 2 at the first and the
-        other end where one lies along the other. These are behind all that have 0.
+        Of a capsule against a capsule or a box: 0 where the two are nearest to each other. Where one lies along the
+        other 1 and 2 at the ends of the first, and 3 and 4 at those of a second capsule. These are behind all others.
     pair_numbers : (r, 4) array
     """
 
@@ -295,8 +299,9 @@ def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray)
     against = [*zip(ball[clear].tolist(), box[clear].tolist(), strict=True)]
     kinds, pairs = [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
     along = [k for k, (i, j) in enumerate(pairs) if long[i] and (kinds[k] == ROD_BOX or long[j])]
-    return (kinds + [kinds[k] for k in along for _ in _ENDS], pairs + [pairs[k] for k in along for _ in _ENDS],
-            [0] * len(pairs) + [end for _ in along for end in _ENDS])  # fmt: skip
+    ends = [(k, end) for k in along for end in ENDS[kinds[k]]]
+    return (kinds + [kinds[k] for k, _ in ends], pairs + [pairs[k] for k, _ in ends],
+            [0] * len(pairs) + [end for _, end in ends])  # fmt: skip
 
 
 def _whole(flat: Flat) -> np.ndarray:
@@ -374,11 +379,11 @@ def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: n
 
 def box_gaps(
     ends: np.ndarray, radius: np.ndarray, end: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray,
-    half: np.ndarray,
+    half: np.ndarray, rows: bool = False,
 ) -> tuple:  # fmt: skip
     """The same of rods (n, 2, 3), at ends (n,) of :class:`Candidates`, against boxes (E, p, half) of bodies at poses.
 
-    The poses are (n, 3, 4).
+    The poses are (n, 3, 4). With ``rows`` gaps are those of the core, where ends stand for the closest points.
     """
     R = at[:, :, :3] @ E
     middle = np.einsum("nij,nj->ni", at[:, :, :3], p) + at[:, :, 3]
@@ -389,19 +394,29 @@ def box_gaps(
     s = nearest_shares(own[k, 0], d[k], half[k])[:, None]
     away[k], n[k], y[k] = nearest_of_box(own[k, 0] + s * d[k], half[k])
     c[k] += s * (ends[k, 1] - ends[k, 0])
+    k = k[d[k].any(axis=1)] if rows else k[:0]
+    both = [end_of_box(own[k, 0], d[k], radius[k], half[k], np.full(len(k), which)) for which in ENDS[ROD_BOX]]
+    away[k] += spared(away[k], np.minimum(both[0][0], both[1][0]), both[0][4], radius[k])
     k = np.flatnonzero(end)
-    away[k], n[k], x, y[k] = end_of_box(own[k, 0], d[k], radius[k], half[k], end[k])
+    away[k], n[k], x, y[k], _ = end_of_box(own[k, 0], d[k], radius[k], half[k], end[k])
     c[k] = np.einsum("nij,nj->ni", R[k], x) + middle[k]
     n, y = (np.einsum("nij,nj->ni", R, x) for x in (n, y))
     return away - radius, n, c - radius[:, None] * n, y + middle
 
 
 def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: np.ndarray) -> tuple:
-    """The same of rods (n, 2, 3) against rods, at ends (n,) of :class:`Candidates`."""
-    x, y = closest_on_segments(a[:, 0], a[:, 1], b[:, 0], b[:, 1])
-    k, more = np.flatnonzero(end), np.zeros(len(x))
-    x[k], y[k], beyond = ends_beside(a[k, 0], a[k, 1], b[k, 0], b[k, 1], end[k])
-    more[k] = beyond * (ra + rb)[k]
+    """The same of rods (n, 2, 3) against rods, at ends (n,) of :class:`Candidates`, as the core has them."""
+    segments = a[:, 0], a[:, 1], b[:, 0], b[:, 1]
+    x, y = closest_on_segments(*segments)
+    gap, more, reach = ball_gaps(x, y, ra, rb)[0], np.zeros(len(x)), ra + rb
+    u, v = a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]
+    square, ends = square_sines(u, v), ends_beside(*segments)
+    least = np.min([ball_gaps(p, q, ra, rb)[0] for p, q in ends], axis=0)
+    long = u.any(axis=1) & v.any(axis=1)
+    more[long] = spared(gap, least + raised(square, reach), square, reach)[long]
+    for which, (p, q) in enumerate(ends, start=1):
+        k = end == which
+        x[k], y[k], more[k] = p[k], q[k], raised(square, reach)[k]
     gap, *others = ball_gaps(x, y, ra, rb)
     return gap + more, *others
 
@@ -451,7 +466,8 @@ def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
     if not len(ends):
         return least
     both = {tuple(found.pair[k].tolist()): (k, k + 1) for k in ends[::2]}
-    gap, _, x, _ = _box_gaps(found, poses, *found.pair[rows].T, found.pair_end[rows])
+    i, j = found.pair[rows].T
+    gap, _, x, _ = _box_gaps(found, poses, i, j, found.pair_end[rows])
     at = dict(zip(rows.tolist(), range(len(rows)), strict=True))
     chosen: list[int] = []
     for k in least.tolist():

@@ -163,8 +163,8 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
     def on_boxes(some: np.ndarray) -> tuple:
         i, j = found.pair[pair[some]].T
         at = poses[bodies(found.box_body[j], some)]
-        end = found.pair_end[pair[some]]
-        return box_gaps(rods(i, some), found.rod_radius[i], end, at, found.box_E[j], found.box_p[j], found.box_half[j])
+        box = found.box_E[j], found.box_p[j], found.box_half[j]
+        return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
 
     def on_wheels(some: np.ndarray) -> tuple:
         which = pair[some] - len(found.pair)

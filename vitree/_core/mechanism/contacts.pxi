@@ -4,9 +4,13 @@ from libc.math cimport atan2
 
 #: Sine of the angle to the plane below which a disk lies flat
 cdef double FLAT = 1e-9
-#: Squared sines of angles: up to which a capsule lies along another one or a face, and below which it is parallel to it
+#: Squared sines of angles: up to which a capsule lies along another one or a face, below which it is parallel to a face, and
+#: below which it is along an edge, which it does not leave the face over
 cdef double NEARLY = 0.01
-cdef double ALONG = 1e-14
+cdef double ALONG = 1e-24
+cdef double EDGEWISE = 1e-4
+#: [m] the closest points of what lies along count where they are nearer than those at the ends by more
+cdef double LEVEL = 1e-12
 
 
 cdef struct Touch:      # a contact at a configuration; world axes
@@ -17,6 +21,7 @@ cdef struct Touch:      # a contact at a configuration; world axes
     Vec3 a              # the material points that touch
     Vec3 b
     double steep        # at the step's start: sqrt(1 + |dH|^2) of a surface z = H(x, y); of a box its face, 2 axis + (low)
+    bint spared         # the points at the ends of what lies along stand for the closest ones
     Vec3 arm_a          # from the bodies' origins to these points
     Vec3 arm_b
 
@@ -95,19 +100,27 @@ cdef inline double raised(double square, double whole, double reach) noexcept no
     return reach * max(square / whole - NEARLY, 0.0) if whole > 0.0 else reach
 
 
-cdef void at_end(const vt_contact* e, Vec3 p, Vec3 d, Vec3 q, Vec3 f, Touch* x) noexcept nogil:
-    # capsules beside each other, at one end of their overlap: the end of a and the place on b that is nearest to it, or the end
-    # of b on this side and the place on a, whichever are nearer to each other
+cdef inline void spare(double ends, double share, double reach, const Touch* before, Touch* x) noexcept nogil:
+    # the gap of the closest points is too large by share reach where those at the ends stand for it: along a parallel one the
+    # closest point jumps from end to end, and may go its whole length in a step. What stands where a step starts does so to
+    # its end
+    if before != NULL:
+        x.spared = before.spared
+    if (before != NULL and before.spared) or ends - x.gap < LEVEL:
+        x.spared = True
+        x.gap += share * reach
+
+
+cdef void at_end(const vt_contact* e, int end, Vec3 p, Vec3 d, Vec3 q, Vec3 f, Touch* x) noexcept nogil:
+    # capsules beside each other: an end of a (1, 2) and the place on b that is nearest to it, or an end of b (3, 4) and that on a
     cdef double g = dot(d, f), dd = dot(d, d), ff = dot(f, f)
-    cdef bint first = e.end == 1
-    cdef Vec3 a = p if first else add(p, d), b = q if first == (g >= 0.0) else add(q, f)
-    cdef Vec3 on_b = axpy(clamp(dot(f, sub(a, q)) / ff, 0.0, 1.0), f, q)
-    cdef Vec3 on_a = axpy(clamp(dot(d, sub(b, p)) / dd, 0.0, 1.0), d, p)
-    cdef Vec3 one = sub(a, on_b), other = sub(on_a, b)
-    if dot(one, one) <= dot(other, other):
-        between_centres(x, a, on_b, e.radius_a, e.radius_b)
+    cdef Vec3 at
+    if end < 3:
+        at = p if end == 1 else add(p, d)
+        between_centres(x, at, axpy(clamp(dot(f, sub(at, q)) / ff, 0.0, 1.0), f, q), e.radius_a, e.radius_b)
     else:
-        between_centres(x, on_a, b, e.radius_a, e.radius_b)
+        at = q if end == 3 else add(q, f)
+        between_centres(x, axpy(clamp(dot(d, sub(at, p)) / dd, 0.0, 1.0), d, p), at, e.radius_a, e.radius_b)
     x.gap += raised(dd * ff - g * g, dd * ff, e.radius_a + e.radius_b)
 
 
@@ -219,11 +232,12 @@ cdef int nearest_face(const double* p, const double* d, const double* h) noexcep
     return face
 
 
-cdef void over_edges(const vt_contact* e, const double* p, const double* d, const Mat3* A, Vec3 at, Touch* x) noexcept nogil:
+cdef void over_edges(const vt_contact* e, bint first, const double* p, const double* d, const Mat3* A, Vec3 at,
+                     Touch* x) noexcept nogil:
     # a capsule along a face, at one end: it is on its ball there, x, or where it leaves the face over an edge
     cdef double start[3]
     cdef double way[3]
-    cdef double whole = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], ahead = 1.0 if e.end == 2 else -1.0
+    cdef double whole = d[0] * d[0] + d[1] * d[1] + d[2] * d[2], ahead = -1.0 if first else 1.0
     cdef Vec3 a, b
     cdef Touch edge
     cdef int i, k, face = <int>x.steep // 2
@@ -236,7 +250,7 @@ cdef void over_edges(const vt_contact* e, const double* p, const double* d, cons
         start[i], way[i] = (ahead if d[i] >= 0.0 else -ahead) * e.half_b[i], 0.0
         closest_points(load3(p), load3(d), load3(start), load3(way), &a, &b)
         between_centres(&edge, a, b, e.radius_a, 0.0)
-        edge.gap += e.radius_a * max(NEARLY - d[i] * d[i] / whole, 0.0) / NEARLY
+        edge.gap += e.radius_a * max(EDGEWISE - d[i] * d[i] / whole, 0.0) / EDGEWISE
         if edge.gap < x.gap:
             x.gap, x.n = edge.gap, mul(A[0], edge.n)
             x.a, x.b = add(at, mul(A[0], edge.a)), add(at, mul(A[0], edge.b))
@@ -251,7 +265,8 @@ cdef void on_box(const vt_contact* e, const Pose* pose, const Touch* before, Tou
     cdef double p[3]
     cdef double c[3]
     cdef double d[3]
-    cdef double s
+    cdef double s, whole, least = INFINITY
+    cdef Touch end
     cdef int k
     A.x, A.y, A.z = (mul(R, constant3(e.axes_b)), mul(R, constant3(e.axes_b + 3)), mul(R, constant3(e.axes_b + 6)))
     store3(p, tmul(A, sub(centre, at)))
@@ -264,9 +279,23 @@ cdef void on_box(const vt_contact* e, const Pose* pose, const Touch* before, Tou
     for k in range(3):
         c[k] = p[k] + s * d[k]
     ball_on_box(c, e.half_b, e.radius_a, &A, at, axpy(s, way, centre), x)
+    x.steep = before.steep if before != NULL else nearest_face(p, d, e.half_b)
     if e.end:
-        x.steep = before.steep if before != NULL else nearest_face(p, d, e.half_b)
-        over_edges(e, p, d, &A, at, x)
+        over_edges(e, e.end == 1, p, d, &A, at, x)
+        return
+    x.spared = False
+    s, whole = d[<int>x.steep // 2], dot(way, way)
+    if s * s >= NEARLY * whole:
+        return
+    end.steep = x.steep
+    ball_on_box(p, e.half_b, e.radius_a, &A, at, centre, &end)
+    over_edges(e, True, p, d, &A, at, &end)
+    least = end.gap
+    for k in range(3):
+        c[k] = p[k] + d[k]
+    ball_on_box(c, e.half_b, e.radius_a, &A, at, add(centre, way), &end)
+    over_edges(e, False, p, d, &A, at, &end)
+    spare(min(least, end.gap), 1.0 - s * s / (NEARLY * whole), e.radius_a, before, x)
 
 
 cdef inline void spline_weights(double u, int count, int* first, double* w, double* d) noexcept nogil:
@@ -352,7 +381,9 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
                    Touch* x) noexcept nogil:
     # the contact at q, all but t1 and t2, which what rolls has; before: at the step's start, or NULL there. The gap of dry
     # friction is the coordinate
-    cdef double z, by_x, by_y
+    cdef double z, by_x, by_y, whole, square, least
+    cdef Touch end
+    cdef int k
     cdef Vec3 a, b, from_a, from_b, way_a, way_b
     if on_coordinate(e):
         x.gap = e.sign * (q[e.iq] - e.bound)
@@ -379,10 +410,19 @@ cdef void touch_at(const vt_contact* e, const double* q, const Pose* pose, const
         from_a, from_b = placed(pose, e.body_a, e.point_a), placed(pose, e.body_b, e.point_b)
         way_a, way_b = sub(placed(pose, e.body_a, e.end_a), from_a), sub(placed(pose, e.body_b, e.end_b), from_b)
         if e.end:
-            at_end(e, from_a, way_a, from_b, way_b, x)
+            at_end(e, e.end, from_a, way_a, from_b, way_b, x)
         else:
             closest_points(from_a, way_a, from_b, way_b, &a, &b)
             between_centres(x, a, b, e.radius_a, e.radius_b)
+            whole = dot(way_a, way_a) * dot(way_b, way_b)
+            square = whole - dot(way_a, way_b) * dot(way_a, way_b)
+            x.spared = False
+            if square < NEARLY * whole:
+                least = INFINITY
+                for k in range(1, 5):
+                    at_end(e, k, from_a, way_a, from_b, way_b, &end)
+                    least = min(least, end.gap)
+                spare(least, 1.0 - square / (NEARLY * whole), e.radius_a + e.radius_b, before, x)
     elif on_wheel(e):
         touch_wheel(e, pose, x)
     else:
