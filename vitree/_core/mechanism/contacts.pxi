@@ -5,9 +5,11 @@ from libc.math cimport atan2
 #: Sine of the angle to the plane below which a disk lies flat
 cdef double FLAT = 1e-9
 #: Squared sines of angles: up to which a capsule lies along another one or a face, below which it is parallel to a face, and
-#: below which it is along an edge, which it does not leave the face over
+#: up to which its ends stand for its closest points over a whole step, and below which it is along an edge, which it does not
+#: leave the face over
 cdef double NEARLY = 0.01
 cdef double ALONG = 1e-24
+cdef double STILL = 1e-4
 cdef double EDGEWISE = 1e-4
 #: [m] the closest points of what lies along count where they are nearer than those at the ends by more
 cdef double LEVEL = 1e-12
@@ -102,11 +104,9 @@ cdef inline double raised(double square, double whole, double reach) noexcept no
 
 cdef inline void spare(double ends, double share, double reach, const Touch* before, Touch* x) noexcept nogil:
     # the gap of the closest points is too large by share reach where those at the ends stand for it: along a parallel one the
-    # closest point jumps from end to end, and may go its whole length in a step. What stands where a step starts does so to
-    # its end
-    if before != NULL:
-        x.spared = before.spared
-    if (before != NULL and before.spared) or ends - x.gap < LEVEL:
+    # closest point jumps from end to end, and may go its whole length in a step. By small angles what stands where a step starts
+    # does so to its end
+    if (before != NULL and before.spared and share > 1.0 - STILL / NEARLY) or ends - x.gap < LEVEL:
         x.spared = True
         x.gap += share * reach
 
