@@ -80,6 +80,22 @@ def sphere_box(c, radius, X, half):
     return Touch(away - radius, n, c - radius * n, y)
 
 
+def capsule_box(a, radius, X, half):
+    """The nearest ball of an axis a (2, 3): the distance is convex along it; its derivative is zero, by bisection."""
+    low, high = 0.0, 1.0
+    u = X[:3, :3].T @ (a[1] - a[0])
+    for _ in range(200):
+        s = 0.5 * (low + high)
+        local = X[:3, :3].T @ (a[0] + s * (a[1] - a[0]) - X[:3, 3])
+        out = local - np.clip(local, -np.asarray(half), half)
+        if not out.any():
+            k = int(np.argmax(np.abs(local) - half))
+            out[k] = np.sign(local[k])
+        low, high = (low, s) if u @ out > 0 else (s, high)
+    s = 0.5 * (low + high)
+    return sphere_box(a[0] + s * (a[1] - a[0]), radius, X, half)
+
+
 def point_field(c, radius, height, slope):
     """gap = (z - H)/f - R, f = sqrt(1 + |dH|^2); n = (-dH, 1)/f."""
     n = np.array([*-np.asarray(slope), 1.0])

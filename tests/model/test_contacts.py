@@ -9,90 +9,15 @@ from dataclasses import replace
 import contact_reference as oracle
 import numpy as np
 import pytest
+from contact_checks import axis, differences, of, place, require_gap, require_rows, state, two_bodies
 from places import DATA
-from random_models import random_flat, random_rotation
+from random_models import random_flat
 
 import vitree as vt
 
 
-def two_bodies(*contacts, inside=False, gravity=(0, 0, -9.81)):
-    """Two free bodies, or a body on an arm of three joints on a free one."""
-    tree = vt.Tree("two", gravity=gravity)
-    a = tree.world.add(vt.free("a"), vt.body("A", 1.0, (0.1, 0.2, 0.25)))
-    if inside:
-        a.add(vt.tx(0.3), vt.ball("s"), vt.ty(0.8), vt.body("M", 0.5, (0.01,) * 3), vt.rx("e"), vt.tz(0.7),
-              vt.body("B", 1.0, (0.2, 0.2, 0.1)))  # fmt: skip
-    else:
-        tree.world.add(vt.free("b"), vt.body("B", 1.0, (0.2, 0.2, 0.1)))
-    tree.contact(*contacts)
-    return tree.compile()
-
-
-def place(rng):
-    return {"position": rng.normal(size=3) * 0.2, "rotation": random_rotation(rng)}
-
-
-def state(model, rng, spread=1.0):
-    q = model.random_configuration(rng)
-    return model.integrate(q, rng.normal(size=model.nv) * spread)
-
-
-def axis(shape, X):
-    """The axis (2, 3) of a capsule or sphere in the world."""
-    R, p = np.array(shape.rotation), np.array(shape.position)
-    half = np.array((0, 0, 0.5 * getattr(shape, "length", 0.0)))
-    return np.array([oracle.moved(X, p + R @ half * sign) for sign in (-1, 1)])
-
-
-def of(model, q, frame):
-    return model.frame_pose(frame, q)
-
-
 def hills(rng):
     return vt.HeightField(0.3 * rng.normal(size=(8, 9)), (0.5, 0.4), (-2, -1.5, 0.1))
-
-
-def differences(function, model, q, h=1e-3):
-    """The derivative of a function by the displacement of q, of order six."""
-    share = {1: 45, 2: -9, 3: 1}
-    columns = []
-    for e in np.eye(model.nv):
-        columns.append(sum(w * (function(model.integrate(q, k * h * e)) - function(model.integrate(q, -k * h * e)))
-                           for k, w in share.items()) / (60 * h))  # fmt: skip
-    return np.array(columns).T
-
-
-def require_rows(model, q, gap, touch, a, b=None):
-    """The rows of a contact against differences of its gap, and of the displacement of its material points.
-
-    A gap's second derivative jumps where a closest point comes to an end, edge or corner: a column that has such
-    a place within its differences is left out, as two steps that disagree tell. Returns whether there was none.
-    """
-    J = oracle.rows(model, q, touch, a, b)
-    far, near = (differences(gap, model, q, h) for h in (1e-3, 3e-4))
-    sound = np.abs(far - near) < 3e-10
-    np.testing.assert_allclose(J[0][sound], far[sound], rtol=0, atol=1e-9)
-    own = [(name, np.linalg.inv(of(model, q, name))) for name in (a, b) if name is not None]
-    at = [oracle.moved(X, x) for (_, X), x in zip(own, (touch.a, touch.b), strict=False)]
-    tangents = oracle.basis(touch.normal)[1:]
-
-    def slip(q):
-        x = [oracle.moved(of(model, q, name), local) for (name, _), local in zip(own, at, strict=True)]
-        return tangents @ (x[0] - x[1] if b is not None else x[0])
-
-    np.testing.assert_allclose(J[1:], differences(slip, model, q), rtol=0, atol=1e-9)
-    return sound.all()
-
-
-def require_gap(model, q, touch, k=0, a="A", b="B"):
-    """A row of contact_gaps is a contact of the oracle."""
-    found = model.contact_gaps(q)
-    assert (found.a[k], found.b[k]) == (a, b)
-    assert found.gap[k] == pytest.approx(touch.gap, abs=1e-13)
-    for got, wanted in ((found.normal[k], touch.normal), (found.point_a[k], touch.a), (found.point_b[k], touch.b)):
-        np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
-    # each surface's points are a gap apart along the normal
-    np.testing.assert_allclose(found.point_a[k] - found.point_b[k], found.gap[k] * found.normal[k], rtol=0, atol=1e-12)
 
 
 # ---- table C3 ----------------------------------------------------------------------------------------------------
@@ -364,14 +289,15 @@ def test_all_candidates_of_random_trees(seed):
         assert away.max() == pytest.approx(own.group_radius[k], abs=1e-15)
     assert own.group_first[-1] == len(own.body)
     at = len(grounded)
-    for kind, (i, j) in zip(own.pair_kind, own.pair, strict=True):
+    for kind, (i, j) in zip(own.pair_kind[own.pair_end == 0], own.pair[own.pair_end == 0], strict=True):
         a = contacts[own.rod_source[i]]
         b = contacts[(own.box_source if kind else own.rod_source)[j]]
         Xa, Xb = of(model, q, a.frame), of(model, q, b.frame)
         if kind:
             X = np.eye(4)
             X[:3, :3], X[:3, 3] = Xb[:3, :3] @ np.array(b.shapes[2].rotation), oracle.moved(Xb, b.shapes[2].position)
-            touch = oracle.sphere_box(oracle.moved(Xa, a.shapes[0].position), 0.02, X, (0.05, 0.1, 0.15))
+            one = a.shapes[i % 2]
+            touch = oracle.capsule_box(axis(one, Xa), one.radius, X, (0.05, 0.1, 0.15))
         else:
             one = a.shapes[i % 2]
             other = b.shapes[j % 2]
@@ -582,7 +508,7 @@ def test_orders_and_steps_that_do_not_serve(method, order):
         rf"order={order} is not for contacts, .*take order=2\. Methods that serve: linear-time, midpoint, .*rk4"
     )):  # fmt: skip
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, order=order)
-    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts, .*leave it out; .*linear-time, midpoint, "):
+    with pytest.raises(vt.InputError, match=r"adapt= is not for contacts, .*leave it out\. .*linear-time, midpoint, "):
         vt.simulate(model, q, duration=0.01, dt=1e-3, method=method, adapt="hamiltonian")
 
 

@@ -89,6 +89,7 @@ cdef struct vt_contact:     # what two bodies, or a body and the world, may touc
     int body_b
     int dim             # rows of its impulse: 3, or 1 without friction
     int patch           # points of one body on one plane have the same, or -1
+    int end             # of segments: 0 the closest points; where they lie along 1, 2 the ends of a, and 3, 4 those of b
     int iq              # of a joint's limit
     int iv
     double sign         # 1: a lower limit, -1: an upper one
@@ -157,7 +158,7 @@ cdef enum:
 cdef enum:
     ON_PLANE = 0        # a point or a sphere on a plane of the world
     SEGMENTS = 1        # spheres and capsules: points within a radius of a segment
-    ON_BOX = 2          # a sphere on a box
+    ON_BOX = 2          # a sphere or a capsule on a box
     AT_LIMIT = 3        # a coordinate at its limit
     ON_FIELD = 4        # a point or a sphere on a surface of the world
     ON_RIM = 5          # the rim of a disk on a plane of the world

@@ -213,7 +213,7 @@ def _facts_of_contacts(model) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "ground": None if ground is None else {name: getattr(ground, name) for name in surface},
-        "contacts": frames, "pairs": len(model.contact_candidates.pair) if contacts else 0,
+        "contacts": frames, "pairs": int((model.contact_candidates.pair_end == 0).sum()) if contacts else 0,
     }  # fmt: skip
 
 

@@ -147,8 +147,8 @@ class Contact:
 
     Notes
     -----
-    Spheres, capsules and points with a radius touch each other, and spheres touch boxes. Boxes, cylinders, hulls and
-    points touch the ground only; disks touch its planes.
+    Spheres, capsules and points with a radius touch each other and boxes. Boxes do not touch boxes; cylinders, hulls
+    and points touch the ground only; disks touch its planes.
 
     Raises
     ------

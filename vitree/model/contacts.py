@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from vitree.errors import ModelError
-from vitree.geometry.distances import beside, closest_on_segments, nearest_of_box, rim_levers
+from vitree.geometry.distances import (
+    beside,
+    closest_on_segments,
+    end_of_box,
+    ends_beside,
+    nearest_of_box,
+    nearest_shares,
+    raised,
+    rim_levers,
+    spared,
+    square_sines,
+)
 from vitree.geometry.shapes import Box, Disk
 from vitree.mechanism.contacts import Contact, NoContact, against_ground, between
 from vitree.mechanism.flat import FREE, PRISMATIC, Flat
@@ -22,8 +33,12 @@ if TYPE_CHECKING:
 #: Balls whose radius is below this share of the largest distance between points of their body count as points: a foot
 #: on four small balls does not roll.
 SMALL = 0.1
+#: [m] a capsule lies along a face if the gaps at its ends are this near to the least one.
+LEVEL = 1e-9
 #: Kinds of pairs.
 ROD_ROD, ROD_BOX = 0, 1
+#: Places at ends of what lies along: of rods those of the one and of the other, and along a box those of the rod.
+ENDS = {ROD_ROD: (1, 2, 3, 4), ROD_BOX: (1, 2)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +81,12 @@ class Candidates:
     box_p, box_half : (k, 3) arrays
         Middles, and half the edges.
     pair_kind : (r,) array of int32
-        0: rod against rod, 1: rod (a sphere) against box.
+        0: rod against rod, 1: rod against box.
     pair : (r, 2) array of int32
         Rows of the two; the first of rod pairs is the lower row.
+    pair_end : (r,) array of int32
+        Of a capsule against a capsule or a box: 0 where the two are nearest to each other. Where one lies along the
+        other 1 and 2 at the ends of the first, and 3 and 4 at those of a second capsule. These are behind all others.
     pair_numbers : (r, 4) array
     """
 
@@ -96,6 +114,7 @@ class Candidates:
     box_half: np.ndarray
     pair_kind: np.ndarray
     pair: np.ndarray
+    pair_end: np.ndarray
     pair_numbers: np.ndarray
 
     def __post_init__(self) -> None:
@@ -173,12 +192,13 @@ def candidates_of(index: Index, flat: Flat, poses: np.ndarray) -> Candidates:
     """
     points, rods, boxes = _placed(index, flat)
     columns = {**_ground_rows(points, flat), **_rod_rows(rods), **_box_rows(boxes)}
-    kinds, pairs = _pairs(index, flat, columns, poses)
+    kinds, pairs, ends = _pairs(index, flat, columns, poses)
     at = (columns["rod_source"], columns["box_source"])
     numbers = [between(flat.contacts[at[0][i]], flat.contacts[at[k][j]], flat.ground)
                for k, (i, j) in zip(kinds, pairs, strict=True)]  # fmt: skip
     return Candidates(
         **columns, pair_kind=np.array(kinds, np.int32), pair=np.array(pairs, np.int32).reshape(-1, 2),
+        pair_end=np.array(ends, np.int32),
         pair_numbers=np.array(numbers, float).reshape(-1, 4),
     )  # fmt: skip
 
@@ -257,8 +277,8 @@ def _box_rows(boxes: list) -> dict[str, Any]:
     }
 
 
-def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray) -> tuple[list, list]:
-    """Kinds and rows of the pairs that may touch."""
+def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray) -> tuple[list, list, list]:
+    """Kinds, rows and ends of the pairs that may touch."""
     rod_body, box_body = columns["rod_body"], columns["box_body"]
     apart = _apart(index, flat)
     shut = np.zeros((len(flat.kind) + 1,) * 2, dtype=bool)  # the world is the last row
@@ -268,8 +288,8 @@ def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray)
     one, other = np.triu_indices(len(rod_body), 1)
     open_ = ~shut[rod_body[one], rod_body[other]]
     one, other = one[open_], other[open_]
-    balls = np.flatnonzero((columns["rod_ends"][:, 0] == columns["rod_ends"][:, 1]).all(axis=1))
-    ball, box = (x.ravel() for x in np.meshgrid(balls, np.arange(len(box_body)), indexing="ij"))
+    long = (columns["rod_ends"][:, 0] != columns["rod_ends"][:, 1]).any(axis=1)
+    ball, box = (x.ravel() for x in np.meshgrid(np.arange(len(rod_body)), np.arange(len(box_body)), indexing="ij"))
     open_ = ~shut[rod_body[ball], box_body[box]]
     ball, box = ball[open_], box[open_]
     whole = _whole(flat)
@@ -277,7 +297,11 @@ def _pairs(index: Index, flat: Flat, columns: dict[str, Any], poses: np.ndarray)
     clear = (_box_gaps(columns, poses, ball, box)[0] > 0) | ~whole[rod_body[ball], box_body[box]]
     rows = [*zip(one[free].tolist(), other[free].tolist(), strict=True)]
     against = [*zip(ball[clear].tolist(), box[clear].tolist(), strict=True)]
-    return [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
+    kinds, pairs = [ROD_ROD] * len(rows) + [ROD_BOX] * len(against), rows + against
+    along = [k for k, (i, j) in enumerate(pairs) if long[i] and (kinds[k] == ROD_BOX or long[j])]
+    ends = [(k, end) for k in along for end in ENDS[kinds[k]]]
+    return (kinds + [kinds[k] for k, _ in ends], pairs + [pairs[k] for k, _ in ends],
+            [0] * len(pairs) + [end for _, end in ends])  # fmt: skip
 
 
 def _whole(flat: Flat) -> np.ndarray:
@@ -345,22 +369,56 @@ def ball_gaps(x: np.ndarray, y: np.ndarray, ra: np.ndarray, rb: np.ndarray) -> t
     return away - ra - rb, n, x - ra[:, None] * n, y + rb[:, None] * n
 
 
-def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple:
-    """The same of balls i against boxes j."""
-    c = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i, 0], poses)
+def _box_gaps(columns: dict | Candidates, poses: np.ndarray, i: np.ndarray, j: np.ndarray, end: Any = 0) -> tuple:
+    """The same of rods i against boxes j."""
+    ends = in_world(_of(columns, "rod_body")[i], _of(columns, "rod_ends")[i], poses)
     bodies, *box = (_of(columns, name)[j] for name in ("box_body", "box_E", "box_p", "box_half"))
-    return box_gaps(c, _of(columns, "rod_radius")[i], np.concatenate([poses, np.eye(3, 4)[None]])[bodies], *box)
+    at = np.concatenate([poses, np.eye(3, 4)[None]])[bodies]
+    return box_gaps(ends, _of(columns, "rod_radius")[i], np.broadcast_to(end, len(ends)), at, *box)
 
 
 def box_gaps(
-    c: np.ndarray, radius: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray, half: np.ndarray
-) -> tuple:
-    """The same of balls about c (n, 3) against boxes (E, p, half) of bodies at poses (n, 3, 4)."""
+    ends: np.ndarray, radius: np.ndarray, end: np.ndarray, at: np.ndarray, E: np.ndarray, p: np.ndarray,
+    half: np.ndarray, rows: bool = False,
+) -> tuple:  # fmt: skip
+    """The same of rods (n, 2, 3), at ends (n,) of :class:`Candidates`, against boxes (E, p, half) of bodies at poses.
+
+    The poses are (n, 3, 4). With ``rows`` gaps are those of the core, where ends stand for the closest points.
+    """
     R = at[:, :, :3] @ E
     middle = np.einsum("nij,nj->ni", at[:, :, :3], p) + at[:, :, 3]
-    away, n, y = nearest_of_box(np.einsum("nji,nj->ni", R, c - middle), half)
+    own, c = np.einsum("nji,nkj->nki", R, ends - middle[:, None]), ends[:, 0].copy()
+    d = own[:, 1] - own[:, 0]
+    away, n, y = np.empty(len(c)), np.empty_like(c), np.empty_like(c)
+    k = np.flatnonzero(end == 0)
+    s = nearest_shares(own[k, 0], d[k], half[k])[:, None]
+    away[k], n[k], y[k] = nearest_of_box(own[k, 0] + s * d[k], half[k])
+    c[k] += s * (ends[k, 1] - ends[k, 0])
+    k = k[d[k].any(axis=1)] if rows else k[:0]
+    both = [end_of_box(own[k, 0], d[k], radius[k], half[k], np.full(len(k), which)) for which in ENDS[ROD_BOX]]
+    away[k] += spared(away[k], np.minimum(both[0][0], both[1][0]), both[0][4], radius[k])
+    k = np.flatnonzero(end)
+    away[k], n[k], x, y[k], _ = end_of_box(own[k, 0], d[k], radius[k], half[k], end[k])
+    c[k] = np.einsum("nij,nj->ni", R[k], x) + middle[k]
     n, y = (np.einsum("nij,nj->ni", R, x) for x in (n, y))
     return away - radius, n, c - radius[:, None] * n, y + middle
+
+
+def rod_gaps(a: np.ndarray, b: np.ndarray, ra: np.ndarray, rb: np.ndarray, end: np.ndarray) -> tuple:
+    """The same of rods (n, 2, 3) against rods, at ends (n,) of :class:`Candidates`, as the core has them."""
+    segments = a[:, 0], a[:, 1], b[:, 0], b[:, 1]
+    x, y = closest_on_segments(*segments)
+    gap, more, reach = ball_gaps(x, y, ra, rb)[0], np.zeros(len(x)), ra + rb
+    u, v = a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]
+    square, ends = square_sines(u, v), ends_beside(*segments)
+    least = np.min([ball_gaps(p, q, ra, rb)[0] for p, q in ends], axis=0)
+    long = u.any(axis=1) & v.any(axis=1)
+    more[long] = spared(gap, least + raised(square, reach), square, reach)[long]
+    for which, (p, q) in enumerate(ends, start=1):
+        k = end == which
+        x[k], y[k], more[k] = p[k], q[k], raised(square, reach)[k]
+    gap, *others = ball_gaps(x, y, ra, rb)
+    return gap + more, *others
 
 
 def plane_gaps(c: np.ndarray, radius: np.ndarray, axle: np.ndarray, plane: np.ndarray) -> tuple:
@@ -388,7 +446,7 @@ def terrain_gaps(c: np.ndarray, radius: np.ndarray, terrain: HeightField) -> tup
 
 def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
     """Rows of two rods, closest points (n, 3) of their axes, and pairs; parallel rods beside each other have two."""
-    one, other = found.pair[found.pair_kind == ROD_ROD].T
+    one, other = found.pair[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)].T
     ends = in_world(found.rod_body, found.rod_ends, poses)
     x, y = closest_on_segments(ends[one, 0], ends[one, 1], ends[other, 0], ends[other, 1])
     rows, xs, ys = [], [], []
@@ -399,6 +457,25 @@ def _rod_places(found: Candidates, poses: np.ndarray) -> tuple:
             xs.append(p)
             ys.append(r)
     return one[rows], other[rows], np.array(xs).reshape(-1, 3), np.array(ys).reshape(-1, 3), np.array(rows, int)
+
+
+def _box_rows_of(found: Candidates, poses: np.ndarray) -> np.ndarray:
+    """Rows of pairs with boxes: where they are nearest; of capsules that lie along a face both ends."""
+    rows = np.flatnonzero(found.pair_kind == ROD_BOX)
+    least, ends = (rows[(found.pair_end[rows] > 0) == behind] for behind in (False, True))
+    if not len(ends):
+        return least
+    both = {tuple(found.pair[k].tolist()): (k, k + 1) for k in ends[::2]}
+    i, j = found.pair[rows].T
+    gap, _, x, _ = _box_gaps(found, poses, i, j, found.pair_end[rows])
+    at = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+    chosen: list[int] = []
+    for k in least.tolist():
+        one, other = both.get(tuple(found.pair[k].tolist()), (k, k))
+        near = max(gap[at[one]], gap[at[other]]) <= gap[at[k]] + LEVEL
+        lies = near and np.abs(x[at[one]] - x[at[other]]).max() > LEVEL
+        chosen += [one, other] if lies else [k]
+    return np.array(chosen, dtype=int)
 
 
 def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
@@ -426,15 +503,16 @@ def gaps_of(flat: Flat, found: Candidates, poses: np.ndarray) -> ContactGaps:
     a += [name[k] for k in found.rod_source[one]]
     b += [name[k] for k in found.rod_source[other]]
     parts.append(ball_gaps(x, y, found.rod_radius[one], found.rod_radius[other]))
-    ball, box = found.pair[found.pair_kind == ROD_BOX].T
+    rows = _box_rows_of(found, poses)
+    ball, box = found.pair[rows].T
     a += [name[k] for k in found.rod_source[ball]]
     b += [name[k] for k in found.box_source[box]]
-    parts.append(_box_gaps(found, poses, ball, box))
+    parts.append(_box_gaps(found, poses, ball, box, found.pair_end[rows]))
     return ContactGaps(tuple(a), tuple(b), *(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
 def gap_numbers(found: Candidates, poses: np.ndarray) -> np.ndarray:
     """Return friction, restitution, stiffness and damping (n, 4) of what :func:`gaps_of` has rows for."""
-    rods = found.pair_numbers[found.pair_kind == ROD_ROD][_rod_places(found, poses)[-1]]
-    boxes = found.pair_numbers[found.pair_kind == ROD_BOX]
+    rods = found.pair_numbers[(found.pair_kind == ROD_ROD) & (found.pair_end == 0)][_rod_places(found, poses)[-1]]
+    boxes = found.pair_numbers[_box_rows_of(found, poses)]
     return np.concatenate([np.tile(found.numbers, (found.grounds, 1)), rods, boxes])

@@ -290,8 +290,10 @@ def lower_contacts(flat: Flat, found: Candidates, wheels: Wheels) -> ContactList
                 **ground, **_surface(numbers), "body_a": body, "point_a": point, "radius_a": radius,
                 "patch": patch + k * count if flat_ground else -1, **disk,
             })  # fmt: skip
-    for kind, (one, other), numbers in zip(found.pair_kind, found.pair, found.pair_numbers, strict=True):
-        row = {**_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
+    for kind, end, (one, other), numbers in zip(
+        found.pair_kind, found.pair_end, found.pair, found.pair_numbers, strict=True
+    ):
+        row = {"end": end, **_surface(numbers), "body_a": found.rod_body[one], "radius_a": found.rod_radius[one],
                "point_a": found.rod_ends[one, 0], "end_a": found.rod_ends[one, 1]}  # fmt: skip
         if kind == ROD_BOX:
             row |= {"kind": _BOX, "body_b": found.box_body[other], "point_b": found.box_p[other],

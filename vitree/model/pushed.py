@@ -7,16 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vitree._core import scalar
-from vitree.geometry.distances import closest_on_segments
 from vitree.model.contacts import (
     ROD_BOX,
     ROD_ROD,
     Candidates,
     along_axes,
-    ball_gaps,
     box_gaps,
     in_world,
     plane_gaps,
+    rod_gaps,
     terrain_gaps,
 )
 from vitree.model.lower import limit_rows
@@ -158,13 +157,14 @@ def gaps_at(model: Any, number: np.ndarray, row: np.ndarray, q: np.ndarray) -> t
 
     def on_rods(some: np.ndarray) -> tuple:
         i, j = found.pair[pair[some]].T
-        x, y = closest_on_segments(*rods(i, some).swapaxes(0, 1), *rods(j, some).swapaxes(0, 1))
-        return ball_gaps(x, y, found.rod_radius[i], found.rod_radius[j])
+        radii = found.rod_radius[i], found.rod_radius[j]
+        return rod_gaps(rods(i, some), rods(j, some), *radii, found.pair_end[pair[some]])
 
     def on_boxes(some: np.ndarray) -> tuple:
         i, j = found.pair[pair[some]].T
         at = poses[bodies(found.box_body[j], some)]
-        return box_gaps(rods(i, some)[:, 0], found.rod_radius[i], at, found.box_E[j], found.box_p[j], found.box_half[j])
+        box = found.box_E[j], found.box_p[j], found.box_half[j]
+        return box_gaps(rods(i, some), found.rod_radius[i], found.pair_end[pair[some]], at, *box, rows=True)
 
     def on_wheels(some: np.ndarray) -> tuple:
         which = pair[some] - len(found.pair)
