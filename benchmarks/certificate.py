@@ -21,7 +21,7 @@ import numpy as np
 import vitree as vt
 
 sys.path.append(str(Path(__file__).parents[1] / "examples" / "papers" / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 
 def double_pendulum():
@@ -44,11 +44,11 @@ def chain(links: int):
 
 def cases(rng):
     """Name -> model and a start, different at each call."""
-    model, q = systems.closed_chain()
+    model, q = mechanisms.closed_chain()
     yield "closed chain", model, vt.satisfy_constraints(model, q + 0.1 * rng.normal(size=model.nq)), None
-    model, q, *_ = systems.scissor(3)
+    model, q, *_ = mechanisms.scissor(3)
     yield "scissor of 3", model, q, None
-    model, q = systems.marionette()
+    model, q = mechanisms.marionette()
     yield "marionette", model, vt.satisfy_constraints(model, q), None
     model = chain(5)
     yield "chain of 5", model, rng.uniform(-2, 2, model.nq), 3.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pages
 import starts
-from starts import systems
+from starts import chains
 
 import vitree as vt
 
@@ -65,7 +65,7 @@ def begin(smoke: bool) -> list[Start]:
     """Return the mechanisms and their starts."""
     found = []
     for n in (10,) if smoke else (10, 50, 100, 200):
-        model, (q, _) = systems.chain(n), systems.thrown(n)
+        model, (q, _) = chains.chain(n), chains.thrown(n)
         found += [Start(f"chain of {n}, {what}", model, q, what == "links") for what in ("joints", "links")]
     talos, panda = starts.talos(), starts.panda()
     found += [Start("Talos", talos, talos.neutral()), Start("Panda", panda, panda.neutral())]
@@ -135,8 +135,8 @@ def limit(model, q, v, dt: float, failure) -> Limit:
 
 def straight_chain() -> tuple[vt.Model, np.ndarray, np.ndarray]:
     """Return 50 upright links, with random speeds of joints that make the tip move at 133 m/s."""
-    model, v = systems.chain(50), np.random.default_rng(2).uniform(-1, 1, 50)
-    return model, np.zeros(50), v * FAST / abs(systems.LENGTH * np.cumsum(v).sum())
+    model, v = chains.chain(50), np.random.default_rng(2).uniform(-1, 1, 50)
+    return model, np.zeros(50), v * FAST / abs(chains.LENGTH * np.cumsum(v).sum())
 
 
 def tables(smoke: bool) -> str:

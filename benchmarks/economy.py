@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import starts
-from starts import systems
+from starts import chains
 
 import vitree as vt
 from vitree.integrators.base import Records
@@ -82,9 +82,9 @@ def with_springs(flat, damping: float = 5.0, stiffness: float = 50.0):
 def cases() -> dict[str, tuple[vt.Model, np.ndarray, float]]:
     """Label -> model, configuration, and the range that speeds are drawn from."""
     rng = np.random.default_rng(0)
-    robots = {"chain10": systems.chain(10), "panda": starts.panda(), "talos": starts.talos()}
+    robots = {"chain10": chains.chain(10), "panda": starts.panda(), "talos": starts.talos()}
     robots["talos, damped"] = vt.Model(with_springs(robots["talos"].flat))
-    robots["chain30"] = systems.chain(30)
+    robots["chain30"] = chains.chain(30)
     found = {}
     for name, model in robots.items():
         q = rng.uniform(-np.pi / 2, np.pi / 2, model.nv) if "chain" in name else model.neutral()

@@ -50,9 +50,9 @@ def load(robot: str):
     """Return the model of that name, and a configuration."""
     if robot == "marionette":
         sys.path.insert(0, str(SYSTEMS))
-        import systems
+        import mechanisms
 
-        return systems.marionette()
+        return mechanisms.marionette()
     model = vt.load_urdf(CHAIN) if robot == "chain10" else vt.load_urdf(vt.find_robot(robot), base="free")
     return model, model.neutral()
 

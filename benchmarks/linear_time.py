@@ -27,7 +27,7 @@ import numpy as np
 import vitree as vt
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "papers" / "lee_2016"))
-import systems
+import chains
 
 #: Microseconds a step of the authors' program on a like machine, by number of links.
 AUTHORS = {
@@ -71,12 +71,12 @@ def measure(ways, counts, start, smoke: bool) -> tuple[dict, dict]:
     iterations: dict[str, dict[int, float]] = {label: {} for label in ways}
     going = dict(ways)
     for n, following in zip(counts, [*counts[1:], None], strict=True):
-        model, (q, v) = systems.chain(n, gravity=0.0), start(n)
+        model, (q, v) = chains.chain(n, gravity=0.0), start(n)
 
         def note(label, steps, n=n, model=model, q=q, v=v):
             """Time a run; say how many seconds it took."""
             method, options = ways[label]
-            run = vt.simulate(model, q, v, duration=steps * systems.DT, dt=systems.DT, method=method, every=steps,
+            run = vt.simulate(model, q, v, duration=steps * chains.DT, dt=chains.DT, method=method, every=steps,
                               **options)  # fmt: skip
             times[label][n] = min(times[label].get(n, np.inf), 1e6 * run.seconds / steps)
             iterations[label][n] = run.iterations_total / steps
@@ -129,12 +129,12 @@ def main() -> None:
     smoke = parser.parse_args().smoke
 
     short = [5, 10] if smoke else [5, 10, 20, 50, 100]
-    times, iterations = measure(systems.SOLVERS | systems.PAIRS, short, systems.thrown, smoke)
+    times, iterations = measure(chains.SOLVERS | chains.PAIRS, short, chains.thrown, smoke)
     show("the authors' start", short, times | AUTHORS, iterations)
     show_ratios([n for n in (10, 100) if n in short], times | AUTHORS)
 
     long = [5, 10, 20] if smoke else [5, 10, 20, 50, 100, 200, 400, 800]
-    times, iterations = measure(systems.SOLVERS, long, systems.loosely_thrown, smoke)
+    times, iterations = measure(chains.SOLVERS, long, chains.loosely_thrown, smoke)
     show("links thrown, not joints", long, times, iterations)
     last = [n for n in long if n >= 50 or smoke]
     print(f"\ngrowth of the time from {last[0]} links on, as a power of their number, and up to how many")

@@ -20,7 +20,7 @@ import peers
 import vitree as vt
 
 sys.path.append(str(Path(__file__).parents[1] / "examples" / "papers" / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 DT = 1e-3
 METHODS = ("linear-time", "midpoint", "rk4")
@@ -116,7 +116,7 @@ def main() -> None:
         return [*own, mujoco_four_bars(count, steps, repeats)]
 
     def of_scissors(count):
-        model, q = systems.scissor(count)
+        model, q = mechanisms.scissor(count)
         steps = 5 if smoke else max(100, 1000 // count)
         return [step_time(model, q, np.zeros(model.nv), method, steps, repeats) for method in METHODS]
 

@@ -12,7 +12,7 @@ import peers
 import vitree as vt
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "papers" / "lee_2016"))
-import systems
+import chains
 
 
 def panda() -> vt.Model:
@@ -32,8 +32,8 @@ def spherical_chain(n: int) -> vt.Model:
     tree = vt.Tree(f"spherical chain of {n}", gravity=(0, 0, 0))
     at = tree.world
     for i in range(n):
-        link = vt.body(f"link{i}", 1.0, inertia=(1, 1, 1), com=(0, 0, systems.LENGTH / 2))
-        at = at.add(vt.ball(f"joint{i}") if i else vt.free("base"), link).add(vt.tz(systems.LENGTH))
+        link = vt.body(f"link{i}", 1.0, inertia=(1, 1, 1), com=(0, 0, chains.LENGTH / 2))
+        at = at.add(vt.ball(f"joint{i}") if i else vt.free("base"), link).add(vt.tz(chains.LENGTH))
     return tree.compile()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import vitree as vt
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "papers" / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 #: microseconds a step of trep on a like machine
 TREP = {1: 7.7, 2: 15, 5: 64, 10: 313, 20: 1984, 40: 20825}
@@ -27,12 +27,12 @@ TREP = {1: 7.7, 2: 15, 5: 64, 10: 313, 20: 1984, 40: 20825}
 def cases():
     """Return models, starts, motions of prescribed coordinates, and trep's time."""
     for n, trep in TREP.items():
-        yield *systems.link_pendulum(n, inertia=0.0), None, trep
-    yield *systems.closed_chain(), None, 97
-    yield *systems.scissor(5), None, 247
-    yield *systems.scissor(8), None, None
-    model, q0 = systems.marionette()
-    yield model, q0, systems.pulled(model, q0), 1095
+        yield *mechanisms.link_pendulum(n, inertia=0.0), None, trep
+    yield *mechanisms.closed_chain(), None, 97
+    yield *mechanisms.scissor(5), None, 247
+    yield *mechanisms.scissor(8), None, None
+    model, q0 = mechanisms.marionette()
+    yield model, q0, mechanisms.pulled(model, q0), 1095
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from places import PAPERS as FOLDER
 import vitree as vt
 
 sys.path.insert(0, str(FOLDER / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 RESIDUALS = ("recursive", "tree")
 
@@ -21,7 +21,7 @@ RESIDUALS = ("recursive", "tree")
 @pytest.mark.parametrize("links", [20, 40])
 def test_planar_pendulums_of_many_links(links, dt, residual):
     """From aligned links at 45 degrees, with default settings; energy stays near what it was."""
-    model, q0 = systems.link_pendulum(links, inertia=0.0)
+    model, q0 = mechanisms.link_pendulum(links, inertia=0.0)
     run = vt.simulate(model, q0, duration=2.0, dt=dt, method="midpoint", residual=residual, every=10)
     # of the energy that the fall has turned into motion
     assert np.abs(run.energy - run.energy[0]).max() < (2e-2 if dt == 0.01 else 2e-4) * np.abs(run.kinetic).max()
@@ -43,11 +43,11 @@ def test_chains_of_alternate_axes(links, method):
 
 @pytest.mark.parametrize("residual", RESIDUALS)
 def test_a_scissor_lift_of_eight_segments_for_ten_seconds(residual):
-    model, q0 = systems.scissor(8)
+    model, q0 = mechanisms.scissor(8)
     run = vt.simulate(model, q0, duration=10.0, dt=0.01, method="midpoint", residual=residual)
     assert np.abs(run.constraint).max() < 3e-12
     times = np.arange(1, 101) * 0.01
-    error = systems.scissor_angle(model, run.q[1:101]) - systems.scissor_benchmark(8, times)
+    error = mechanisms.scissor_angle(model, run.q[1:101]) - mechanisms.scissor_benchmark(8, times)
     assert np.abs(error).max() < 2e-2
 
 

@@ -13,7 +13,7 @@ import vitree as vt
 from vitree.urdf.robots import example_robots
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 METHODS = ["linear-time", "midpoint"]
 
@@ -37,7 +37,7 @@ def double_pendulum():
     pytest.param("midpoint", 1e-9, 1525.0, 5.0, marks=pytest.mark.slow)])  # fmt: skip
 def test_the_closed_chains_stay_on_their_branch(method, tolerance, duration, band):
     """At 92.03 s, 148 s and 1520 s extrapolated guesses led to other solutions: 1068 J or 3.5e8 J more in a step."""
-    model, q0 = systems.closed_chain()
+    model, q0 = mechanisms.closed_chain()
     run = vt.simulate(model, q0, duration=duration, dt=0.01, method=method, tolerance=tolerance)
     assert np.abs(np.diff(run.q, axis=0)).max() < 0.3
     assert np.ptp(run.energy) < band
@@ -50,7 +50,7 @@ def test_coarse_compositions_stay_on_their_branch(method, dt, band):
 
     Steps of 0.1 s are far too long for this motion: each eighth is taken in halves, and the run says so.
     """
-    model, q0 = systems.closed_chain()
+    model, q0 = mechanisms.closed_chain()
     run = vt.simulate(model, q0, duration=100.0, dt=dt, method=method, order=8)
     assert np.abs(np.diff(run.q, axis=0)).max() < np.pi and np.ptp(run.energy) < band
     assert bool(run.warnings) == bool(run.settings["halved"])
@@ -187,11 +187,11 @@ def test_a_damped_light_link_that_is_struck_hardly_moves(kick, chosen):
 @pytest.mark.parametrize("segments, angle", [(15, 1.0), (15, 0.8), (20, 1.0), (20, 0.9), (20, 0.8)])
 def test_a_scissor_lift_passes_its_singular_configuration(segments, angle):
     """A trial of the solver at which the constraints depend on each other is taken in halves as others are."""
-    model, q = systems.scissor(segments, angle)
+    model, q = mechanisms.scissor(segments, angle)
     run = vt.simulate(model, q, duration=5.0, dt=0.01, method="midpoint")
     assert run.settings["halved"] < 10 and np.abs(run.constraint).max() < 1e-10
     assert np.abs(np.diff(run.q, axis=0)).max() < 0.3
-    theta = systems.scissor_angle(model, run.q)
+    theta = mechanisms.scissor_angle(model, run.q)
     assert (theta > np.pi / 2).any() and (theta < np.pi / 2).any()
     early = run.t < 0.3
-    assert theta[early] == pytest.approx(systems.scissor_benchmark(segments, run.t[early], angle), abs=0.02)
+    assert theta[early] == pytest.approx(mechanisms.scissor_benchmark(segments, run.t[early], angle), abs=0.02)

@@ -27,7 +27,7 @@ import vitree as vt
 from vitree.model.stiffness import spring_rate
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 EVERY = (*SINGLE, "ball", "free")
 AVERAGED = {"method": "linear-time", "springs": "averaged"}
@@ -284,7 +284,7 @@ def test_constraints_hold(written, order):
 
 def test_a_scissor_with_stiff_springs():
     """Islands that are solved by their plans, with springs on their joints."""
-    model, q = systems.scissor(40, 0.9)
+    model, q = mechanisms.scissor(40, 0.9)
     assert model.nv > 40
     springs = joint_spring(model.flat, q, 30.0)
     model = vt.Model(replace(model.flat, loads=springs))

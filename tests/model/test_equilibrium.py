@@ -13,7 +13,7 @@ from random_models import random_flat, random_state
 import vitree as vt
 
 sys.path.insert(0, str(FOLDER / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 
 def sprung(seed, kinds):
@@ -38,7 +38,7 @@ def test_what_is_put_at_rest_stays(seed, kinds):
 
 
 def test_constraints_and_prescribed_coordinates_hold():
-    model, q = systems.marionette()
+    model, q = mechanisms.marionette()
     rest = vt.minimize_potential_energy(model, q)
     strings = [model.joint(name).q_slice.start for name in model.kinematic_names]
     assert np.array_equal(rest[strings], q[strings])
@@ -48,7 +48,7 @@ def test_constraints_and_prescribed_coordinates_hold():
 
 
 def test_held_joints_stay():
-    model, q = systems.closed_chain()
+    model, q = mechanisms.closed_chain()
     rest = vt.minimize_potential_energy(model, q, hold=["J"])
     assert rest[model.joint("J").q_slice] == q[model.joint("J").q_slice]
     with pytest.raises(vt.UnknownNameError, match="elbow"):

@@ -15,7 +15,7 @@ import vitree as vt
 from vitree._core import scalar
 
 sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples" / "papers" / "johnson_murphey_2009"))
-import systems
+import mechanisms
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_accelerations_are_those_of_the_dense_way(base, seed, monkeypatch, alway
 @pytest.mark.parametrize("options", [{}, {"solver": "recursive-newton"}, {"solver": "frozen"}, {"solver": "broyden"},
                                      {"order": 4}, {"kinetic": "split"}], ids=str)  # fmt: skip
 def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_by_plans):
-    model, q = systems.scissor(6, 0.9)
+    model, q = mechanisms.scissor(6, 0.9)
     run = vt.simulate(model, q, duration=0.4, dt=2e-3, tolerance=1e-11, **options)
     assert always_by_plans
     without_plans(monkeypatch)
@@ -120,7 +120,7 @@ def test_a_scissor_moves_as_it_does_the_dense_way(options, monkeypatch, always_b
 
 @pytest.mark.parametrize("order", [2, 4])
 def test_a_scissor_resumes_to_the_last_bit(order):
-    model, q = systems.scissor(5, 0.9)
+    model, q = mechanisms.scissor(5, 0.9)
     whole = vt.simulate(model, q, duration=0.1, dt=2e-3, order=order)
     half = vt.simulate(model, q, duration=0.05, dt=2e-3, order=order)
     rest = vt.simulate(model, duration=0.05, resume=half)
@@ -129,7 +129,7 @@ def test_a_scissor_resumes_to_the_last_bit(order):
 
 def test_few_bodies_of_a_scissor_are_open_at_a_time(always_by_plans):
     for segments in (5, 10, 40):
-        model, _ = systems.scissor(segments, 0.9)
+        model, _ = mechanisms.scissor(segments, 0.9)
         stepper_of(model, None)
         order = always_by_plans[-1]
         assert order.slots <= 3 and order.places <= 6
@@ -170,10 +170,10 @@ def test_few_constraints_are_solved_for_densely(monkeypatch):
             made.append(self)
 
     monkeypatch.setattr(scalar(), "FrontOrder", Noted)
-    model, q = systems.scissor(2, 0.9)
+    model, q = mechanisms.scissor(2, 0.9)
     small = vt.simulate(model, q, duration=0.02, dt=2e-3)
     assert not made
-    model, q = systems.scissor(20, 0.9)
+    model, q = mechanisms.scissor(20, 0.9)
     vt.simulate(model, q, duration=0.02, dt=2e-3)
     assert made and small.steps == 10
 
@@ -181,7 +181,7 @@ def test_few_constraints_are_solved_for_densely(monkeypatch):
 @pytest.mark.parametrize("segments", [5, 15])
 def test_a_scissor_passes_the_collinear_configuration(segments, monkeypatch, always_by_plans):
     """There the multipliers' matrix changes its sign, as Dh(q2) Dh(q1)^T does."""
-    model, q = systems.scissor(segments, 0.9)
+    model, q = mechanisms.scissor(segments, 0.9)
     run = vt.simulate(model, q, duration=2.0, dt=5e-3)
     x = run.q[:, model.joint("x").q_slice]
     assert always_by_plans and x.min() < -0.5 < 0.5 < x.max()

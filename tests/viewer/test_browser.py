@@ -34,6 +34,7 @@ def browser():
 @pytest.fixture
 def page(browser):
     context = browser.new_context(viewport={"width": 900, "height": 600})
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     page.asked, page.failed = [], []
     page.on("request", lambda request: page.asked.append(request.url))

@@ -15,8 +15,8 @@ energy from the first swing, and fails after about a minute (ODE, in the paper, 
 import sys
 from pathlib import Path
 
+import mechanisms
 import mujoco_peer
-import systems
 
 import vitree as vt
 
@@ -27,7 +27,7 @@ import common
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration, dt = 60.0 if arguments.quick else 5000.0, 0.01
-    hinge, pinned = systems.pendulum(), systems.pinned_body()
+    hinge, pinned = mechanisms.pendulum(), mechanisms.pinned_body()
     runs = {
         name: vt.simulate(*hinge, duration=duration, dt=dt, method=name)
         for name in ("midpoint", "rk4", "semi-implicit-euler")

@@ -15,8 +15,8 @@ are at times too fast, and the mean moves by a tenth of the band.
 import sys
 from pathlib import Path
 
+import mechanisms
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -41,7 +41,7 @@ def main() -> None:
     figure, axes = common.figure(2, 2, size=(10, 7), width_ratios=[2, 3])
     rows = []
     for pinned, (pose, plot) in zip((True, False), axes, strict=True):
-        model, q0, v0 = systems.planar_human(pinned)
+        model, q0, v0 = mechanisms.planar_human(pinned)
         for style, method in zip(common.LINES, METHODS, strict=False):
             run = simulate(model, q0, v0, duration, dt, method)
             energy, momentum = run.energy - run.energy[0], np.abs(run.momentum - run.momentum[0])
@@ -69,9 +69,9 @@ def draw(axes, model, run) -> None:
     """The figure at four times of the first second, from light to black."""
     for shade, t in zip(("0.8", "0.65", "0.4", "0.0"), (0.0, 0.3, 0.6, 0.9), strict=True):
         places = {name: frame[:3, 3] for name, frame in model.frame_poses(run.at(t).q).items()}
-        for ends in systems.STICKS:
+        for ends in mechanisms.STICKS:
             x, _, z = np.transpose([places[name] for name in ends])
-            axes.plot(x, z, color=shade, linewidth=2, label=f"{t:g} s" if ends == systems.STICKS[0] else None)
+            axes.plot(x, z, color=shade, linewidth=2, label=f"{t:g} s" if ends == mechanisms.STICKS[0] else None)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
     axes.legend(fontsize="small")
 

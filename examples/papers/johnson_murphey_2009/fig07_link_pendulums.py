@@ -14,8 +14,8 @@ The chaos of many links enlarges rounding; the table therefore compares the angl
 import sys
 from pathlib import Path
 
+import mechanisms
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -38,7 +38,7 @@ def main() -> None:
     seconds = {way: [] for way in WAYS}
     rows = []
     for k, links in enumerate(counts):
-        model, q0 = systems.link_pendulum(links)
+        model, q0 = mechanisms.link_pendulum(links)
         after = []
         for way, options in WAYS.items():
             # the first way runs in any case; without a cache the work grows with about the fourth power of links

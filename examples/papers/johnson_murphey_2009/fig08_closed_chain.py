@@ -13,9 +13,9 @@ centimetres, and its energy drifts. The mechanism is read from closed_chain.sexp
 import sys
 from pathlib import Path
 
+import mechanisms
 import mujoco_peer
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -26,7 +26,7 @@ import common
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration, dt = 10.0 if arguments.quick else 120.0, 0.01
-    model, q0 = systems.closed_chain()
+    model, q0 = mechanisms.closed_chain()
     runs = {
         "midpoint": vt.simulate(model, q0, duration=duration, dt=dt, method="midpoint"),
         "MuJoCo, dt = 0.01 s": mujoco_peer.simulate(model, q0, duration=duration, dt=dt),

@@ -12,9 +12,9 @@ same, with MuJoCo in the place of ODE and its constraints as stiff as it takes t
 import sys
 from pathlib import Path
 
+import mechanisms
 import mujoco_peer
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -27,7 +27,7 @@ SEGMENTS = 5
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration, dt = 3.0 if arguments.quick else 10.0, 0.01
-    model, q0 = systems.scissor(SEGMENTS)
+    model, q0 = mechanisms.scissor(SEGMENTS)
     runs = {"midpoint, dt = 0.01 s": vt.simulate(model, q0, duration=duration, dt=dt, method="midpoint")}
     for parts in (1, 10, 100):
         runs[f"MuJoCo, dt = {dt / parts:g} s"] = mujoco_peer.simulate(
@@ -35,13 +35,13 @@ def main() -> None:
         )
     runs = {name: run for name, run in runs.items() if run is not None}
     times = dt * np.arange(round(duration / dt) + 1)
-    benchmark = systems.scissor_benchmark(SEGMENTS, times)
+    benchmark = mechanisms.scissor_benchmark(SEGMENTS, times)
 
     rows = []
     figure, axes = common.figure(1, 1, size=(8, 4))
     axes.plot(times, benchmark, color="0.8", linewidth=5, label="benchmark")
     for style, (name, run) in zip(common.LINES, runs.items(), strict=False):
-        theta = systems.scissor_angle(model, run.q)
+        theta = mechanisms.scissor_angle(model, run.q)
         error = np.abs(theta - benchmark[: len(theta)]).max()
         change = run.energy - run.energy[0]
         h = np.abs(model.constraint_rows(run.q)[0]).max()

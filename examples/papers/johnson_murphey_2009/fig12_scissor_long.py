@@ -10,8 +10,8 @@ of the last 10 s agree to a part in ten thousand with the benchmark's, and the s
 import sys
 from pathlib import Path
 
+import mechanisms
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -24,13 +24,13 @@ SEGMENTS = 5
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration, dt, shown = 50.0 if arguments.quick else 1000.0, 0.01, 10.0
-    model, q0 = systems.scissor(SEGMENTS)
+    model, q0 = mechanisms.scissor(SEGMENTS)
     run = vt.simulate(model, q0, duration=duration, dt=dt, method="midpoint")
     late = run.t >= duration - shown - dt / 2
-    t, theta = run.t[late], systems.scissor_angle(model, run.q)[late]
+    t, theta = run.t[late], mechanisms.scissor_angle(model, run.q)[late]
     # the benchmark some seconds around, to be moved over the run
     fine = np.concatenate(([0.0], np.arange(duration - shown - 2, duration + 2, 1e-3)))
-    benchmark = systems.scissor_benchmark(SEGMENTS, fine)[1:]
+    benchmark = mechanisms.scissor_benchmark(SEGMENTS, fine)[1:]
     fine = fine[1:]
     shifts = np.arange(-1.0, 1.0, 1e-3)
     misfits = [np.sqrt(np.mean((np.interp(t + shift, fine, benchmark) - theta) ** 2)) for shift in shifts]

@@ -15,9 +15,9 @@ in one line; its rows show such steps, at a smaller error.
 import sys
 from pathlib import Path
 
+import mechanisms
 import mujoco_peer
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -31,7 +31,7 @@ def midpoint(model, q0, duration, steps):
         run = vt.simulate(model, q0, duration=duration, dt=duration / steps, method="midpoint")
     except vt.ConvergenceError:
         return None
-    return run.t, systems.scissor_angle(model, run.q), run.seconds
+    return run.t, mechanisms.scissor_angle(model, run.q), run.seconds
 
 
 def mujoco(model, q0, duration, steps):
@@ -39,7 +39,7 @@ def mujoco(model, q0, duration, steps):
     every = max(1, steps // 1500)
     dt = duration / steps
     run = mujoco_peer.simulate(model, q0, duration=duration, dt=dt, every=every, impedance=0.9999)
-    return run.t, systems.scissor_angle(model, run.q), run.seconds
+    return run.t, mechanisms.scissor_angle(model, run.q), run.seconds
 
 
 def coarsest(method, segments: int, duration: float, allowed: float, within: float, least: int, most: int):
@@ -47,9 +47,9 @@ def coarsest(method, segments: int, duration: float, allowed: float, within: flo
 
     Doubling from ``least``, then bisection; None if there is none up to ``most`` steps.
     """
-    model, q0 = systems.scissor(segments)
+    model, q0 = mechanisms.scissor(segments)
     fine = np.linspace(0.0, duration, 15001)
-    benchmark = systems.scissor_benchmark(segments, fine)
+    benchmark = mechanisms.scissor_benchmark(segments, fine)
 
     def attempt(steps):
         done = method(model, q0, duration, steps)

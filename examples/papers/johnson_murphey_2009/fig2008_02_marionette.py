@@ -12,8 +12,8 @@ drift apart. The damping dissipates the work of the strings.
 import sys
 from pathlib import Path
 
+import mechanisms
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -29,12 +29,12 @@ STICKS = [("left_shoulder", "right_shoulder"), ("left_hip", "right_hip"), ("left
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration = 2.0 if arguments.quick else 60.0
-    model, q0 = systems.marionette()
+    model, q0 = mechanisms.marionette()
     rows, shown, reference = [], None, None
     for method, dt in RUNS:
         try:
             run = vt.simulate(model, q0, duration=duration, dt=dt, method=method,
-                              prescribed=systems.pulled(model, q0), every=round(0.02 / dt))  # fmt: skip
+                              prescribed=mechanisms.pulled(model, q0), every=round(0.02 / dt))  # fmt: skip
         except vt.ConvergenceError as stop:
             run = stop.trajectory
         shown = run if shown is None else shown
@@ -50,7 +50,7 @@ def main() -> None:
     figure, axes = common.figure(1, 5, size=(9, 4.2), sharey=True)
     for panel, time in zip(axes, np.linspace(0.0, 1.5, 5), strict=True):
         places = model.frame_poses(shown.at(time).q)
-        for frame, hook in systems.STRINGS.items():
+        for frame, hook in mechanisms.STRINGS.items():
             panel.plot(*np.transpose([hook, places[frame][:3, 3]])[1:], color="0.7", linewidth=0.8)
         for a, b in STICKS:
             panel.plot(*np.transpose([places[a][:3, 3], places[b][:3, 3]])[1:], color="0", linewidth=2)

@@ -16,8 +16,8 @@ about ten steps a second on. Over four minutes the errors of the angles reach th
 import sys
 from pathlib import Path
 
+import bodies
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -36,7 +36,7 @@ def measure(model, v0, truth, method, dt, duration):
         return None
     if not (np.isfinite(run.q).all() and np.abs(run.v).max() < 1e3):
         return None
-    return *systems.distances(model, run, truth), 1e6 * run.seconds / run.steps
+    return *bodies.distances(model, run, truth), 1e6 * run.seconds / run.steps
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     found = {(method, dt): [] for method in METHODS for dt in steps}
     for _ in range(draws):
-        model, v0 = systems.body(rng), systems.throw(rng)
+        model, v0 = bodies.body(rng), bodies.throw(rng)
         exact = {"method": "scipy-dop853", "rtol": 1e-12, "atol": 1e-12}
         truth = vt.simulate(model, v0=v0, duration=duration, dt=max(steps), **exact)
         for method, dt in found:

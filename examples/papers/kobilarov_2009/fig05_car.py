@@ -15,8 +15,8 @@ minute is short.
 import sys
 from pathlib import Path
 
+import bodies
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -44,7 +44,7 @@ def main() -> None:
     rng, car = np.random.default_rng(0), vt.vehicles.car()
     found = {(method, dt): [] for method in METHODS for dt in steps}
     for _ in range(draws):
-        start, drive = systems.drive(rng, car)
+        start, drive = bodies.drive(rng, car)
         exact = {"method": "scipy-dop853", "rtol": 1e-11, "atol": 1e-12, "dt": max(steps)}
         truth = vt.simulate(car, *start, duration=duration, inputs=lambda t, q, v, f=drive: f(t), **exact)
         for method, dt in found:

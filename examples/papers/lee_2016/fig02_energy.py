@@ -18,8 +18,8 @@ default factors more often by then.) The script prints both claims, with the num
 import sys
 from pathlib import Path
 
+import chains
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -66,15 +66,15 @@ def claims(run, found) -> list:
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration = 20.0 if arguments.quick else 1000.0
-    model = systems.chain(LINKS)
-    starts = {"thrown": systems.thrown(LINKS), "swinging": systems.swinging(LINKS)}
-    print(f"chain of {LINKS}, {duration:g} s, dt = {systems.DT} s, {BLOCKS} blocks: change of energy [J]")
+    model = chains.chain(LINKS)
+    starts = {"thrown": chains.thrown(LINKS), "swinging": chains.swinging(LINKS)}
+    print(f"chain of {LINKS}, {duration:g} s, dt = {chains.DT} s, {BLOCKS} blocks: change of energy [J]")
     rows, claimed = [], []
     figure, axes = common.figure(2, 2, size=(10, 6.4), sharex=True)
     for column, (start, (q, v)) in zip(axes.T, starts.items(), strict=True):
         for style, name in zip(common.LINES, METHODS, strict=False):
             solved = vt.METHODS[name].symplectic
-            run = vt.simulate(model, q, v, duration=duration, dt=systems.DT, method=name, every=EVERY,
+            run = vt.simulate(model, q, v, duration=duration, dt=chains.DT, method=name, every=EVERY,
                               monitors=("iterations",) if solved else ())  # fmt: skip
             found = measure(run)
             if solved:

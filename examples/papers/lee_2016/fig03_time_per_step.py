@@ -22,17 +22,17 @@ links of long chains would be too fast for the step otherwise.
 import sys
 from pathlib import Path
 
+import chains
 import numpy as np
-import systems
 
 import vitree as vt
 
 sys.path.append(str(Path(__file__).parents[1]))
 import common
 
-EXACT = {**systems.AS_PUBLISHED, "solver": "recursive-newton"}
+EXACT = {**chains.AS_PUBLISHED, "solver": "recursive-newton"}
 WAYS = {
-    **systems.PAIRS,
+    **chains.PAIRS,
     "exact by recursion + DRNEA": ("linear-time", EXACT),
     "exact by recursion + SVI": ("midpoint", {**EXACT, "residual": "tree"}),
     "linear-time": ("linear-time", {}),
@@ -48,7 +48,7 @@ def time_of_a_step(model, q, v, method, options) -> tuple[float, float]:
     """Least microseconds of a step, and mean iterations."""
 
     def run(steps):
-        setting = {"duration": steps * systems.DT, "dt": systems.DT, "method": method, "every": steps}
+        setting = {"duration": steps * chains.DT, "dt": chains.DT, "method": method, "every": steps}
         return vt.simulate(model, q, v, **setting, **options)
 
     runs = [run(FEW)]
@@ -73,12 +73,12 @@ def main() -> None:
     times = {label: [] for label in WAYS}
     iterations = {label: 0.0 for label in WAYS}
     for n in counts:
-        model, (q, v) = systems.chain(n), systems.loosely_thrown(n)
+        model, (q, v) = chains.chain(n), chains.loosely_thrown(n)
         for label, (method, options) in WAYS.items():
             least, iterations[label] = time_of_a_step(model, q, v, method, options)
             times[label].append(least)
     shown = [n for n in counts if n in (5, 10, 20, 50, 100, 200)]
-    print(f"chains, dt = {systems.DT} s: microseconds a step, its growth over the last part as a power of the")
+    print(f"chains, dt = {chains.DT} s: microseconds a step, its growth over the last part as a power of the")
     print("degrees of freedom, and mean iterations of the longest")
     rows = []
     for label, values in times.items():

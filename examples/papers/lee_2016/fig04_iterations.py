@@ -23,8 +23,8 @@ fastest.
 import sys
 from pathlib import Path
 
+import chains
 import numpy as np
-import systems
 
 import vitree as vt
 
@@ -52,7 +52,7 @@ def history(model, q, v, method, solver, guess="current", most=12) -> list[float
     for count in range(1, most + 1):
         try:
             # a solve that ends after so many corrections tells what it had reached
-            run = vt.simulate(model, q, v, duration=systems.DT, dt=systems.DT, max_iterations=count, **options)
+            run = vt.simulate(model, q, v, duration=chains.DT, dt=chains.DT, max_iterations=count, **options)
         except vt.ConvergenceError as stop:
             residuals.append(stop.residual / scale)
         else:
@@ -63,7 +63,7 @@ def history(model, q, v, method, solver, guess="current", most=12) -> list[float
 def main() -> None:
     arguments = common.arguments(__doc__)
     links, steps = (10, 100) if arguments.quick else (50, 1000)
-    model, (q, v) = systems.chain(links), systems.thrown(links)
+    model, (q, v) = chains.chain(links), chains.thrown(links)
     figure, axes = common.figure(1, 2, size=(11, 4.2))
 
     print(f"chain of {links}: residual over momentum after each correction of the first step, from the current one")
@@ -77,7 +77,7 @@ def main() -> None:
     common.table(["correction", *range(1, 9)], rows)
     axes[0].set(title="the first step", xlabel="corrections", ylabel="residual / momentum")
 
-    print(f"\n{steps} steps of {systems.DT} s: iterations a step by guess, mean (greatest),")
+    print(f"\n{steps} steps of {chains.DT} s: iterations a step by guess, mean (greatest),")
     print("for tolerances of " + " and ".join(f"{x:g}" for x in TOLERANCES))
     rows, spread = [], []
     for label, (method, solver) in ITERATED.items():
@@ -85,7 +85,7 @@ def main() -> None:
             cells = []
             for name, guess in GUESSES.items():
                 try:
-                    run = vt.simulate(model, q, v, duration=steps * systems.DT, dt=systems.DT, method=method,
+                    run = vt.simulate(model, q, v, duration=steps * chains.DT, dt=chains.DT, method=method,
                                       solver=solver, guess=guess, tolerance=tolerance)  # fmt: skip
                 except vt.ConvergenceError:
                     cells.append("fails")
