@@ -1,7 +1,7 @@
 # Everything that is compiled once for each width.
 cimport cython
-from libc.math cimport INFINITY, floor
-from libc.string cimport memset
+from libc.math cimport INFINITY, NAN, fabs, floor, isfinite, log
+from libc.string cimport memcpy, memset
 
 from vitree._core.types cimport *
 
@@ -19,5 +19,9 @@ include "methods/linear_time.pxi"
 include "methods/midpoint.pxi"
 include "methods/bodies.pxi"
 include "methods/gauss.pxi"
+include "steppers/guess.pxi"
+include "steppers/economy.pxi"
+include "steppers/branch.pxi"
 include "sizes.pxi"
+include "steppers/lanes.pxi"
 include "doors.pxi"

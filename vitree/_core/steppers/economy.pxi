@@ -50,16 +50,6 @@ cdef struct Economy:    # kept
     double first                    # residual of the last guess
 
 
-cdef int economy_bounds(Economy* x, Memory memory) except -1:
-    memory.bound_int(&x.have, 0, 1)
-    memory.bound_int(&x.reused, 0, 1)
-    memory.bound_int(&x.age, 0, MOST_INT)
-    memory.bound_reals(&x.contraction, 1, 0.0, INFINITY)
-    memory.bound_reals(&x.newton_constant, 1, 0.0, INFINITY)
-    memory.bound_reals(&x.first, 1, 0.0, INFINITY)
-    return 0
-
-
 cdef void economy_begin(Economy* x) noexcept nogil:
     x.have = x.reused = False
     x.age = 0

@@ -15,20 +15,23 @@ cdef struct Guess:
     double* table                   # (ORDERS + 1, nv) backward differences of the last increment
 
 
-cdef int guess_make(Guess* x, Memory memory, int nv) except -1:
-    x.seen = <Seen*>memory.kept(sizeof(Seen))
-    memory.bound_long(&x.seen.count)
-    x.table = memory.kept_reals((ORDERS + 1) * nv)
-    return 0
+cdef int seen_order(const Seen* seen) noexcept nogil:
+    # the order with the least score
+    cdef int m, best = 1
+    for m in range(2, <int>min(seen.count, ORDERS) + 1):
+        if seen.score[m] < seen.score[best]:
+            best = m
+    return best
+
+
+cdef void seen_note(Seen* seen, int m, double worst) noexcept nogil:
+    # what order m was wrong by
+    if m < ORDERS:
+        seen.score[m + 1] = 0.5 * (worst + seen.score[m + 1]) if seen.count > m + 1 else worst
 
 
 cdef int guess_order(const Guess* g) noexcept nogil:
-    # the order with the least score
-    cdef int m, best = 1
-    for m in range(2, <int>min(g.seen.count, ORDERS) + 1):
-        if g.seen.score[m] < g.seen.score[best]:
-            best = m
-    return best
+    return seen_order(g.seen)
 
 
 cdef void guess_predict(const Guess* g, int nv, int order, double* y) noexcept nogil:
@@ -55,8 +58,7 @@ cdef void guess_learn(Guess* g, int nv, const double* y, double* fresh) noexcept
             row[k] = d
             fresh[k] = e
             worst = max(worst, fabs(e))
-        if m < ORDERS:
-            g.seen.score[m + 1] = 0.5 * (worst + g.seen.score[m + 1]) if g.seen.count > m + 1 else worst
+        seen_note(g.seen, m, worst)
     g.seen.count += 1
 
 

@@ -184,6 +184,23 @@ cdef Progress* progress_make(Memory memory) except NULL:
     return x
 
 
+cdef int economy_bounds(Economy* x, Memory memory) except -1:
+    memory.bound_int(&x.have, 0, 1)
+    memory.bound_int(&x.reused, 0, 1)
+    memory.bound_int(&x.age, 0, MOST_INT)
+    memory.bound_reals(&x.contraction, 1, 0.0, INFINITY)
+    memory.bound_reals(&x.newton_constant, 1, 0.0, INFINITY)
+    memory.bound_reals(&x.first, 1, 0.0, INFINITY)
+    return 0
+
+
+cdef int guess_make(Guess* x, Memory memory, int nv) except -1:
+    x.seen = <Seen*>memory.kept(sizeof(Seen))
+    memory.bound_long(&x.seen.count)
+    x.table = memory.kept_reals((ORDERS + 1) * nv)
+    return 0
+
+
 cdef struct Newton:
     Pass* now
     double* y                   # (nv,) the unknown increment

@@ -19,29 +19,13 @@ GUESSES = {"auto": GUESS_AUTO, "current": GUESS_CURRENT, "euler": GUESS_EULER, "
            "extrapolate-3": GUESS_EXTRAPOLATE_3, "extrapolate-4": GUESS_EXTRAPOLATE_4}
 
 cdef enum:
-    PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions
     SHORTER = 6         # most times that a correction is shortened
     SUBSTEP_ROWS = 2    # rows of prescribed motion in a substep
 
 #: How well constraints are closed, in units of the mechanism's size (at least a metre)
 cdef double CLOSED = 2e-13
-#: The square of the most that joints turn in a step: half a turn [rad^2]
-cdef double HALF_TURN = 9.8696
-#: The square of the turn up to which the pivots' signs alone certify a step [rad^2]
-cdef double SHORT_TURN = 0.09
-#: The square of the turn beyond which joints must be steady [rad^2], and that of what they may turn more or less then
-cdef double LONG_TURN = 0.64
-cdef double STEADY = 0.0025
 #: A factorisation whose correction leaves more than this share takes the answers of loads anew the next time
 cdef double LINKED = 1e-4
-#: How far a solution may be from the dynamics' prediction, in units of (the prediction's turn)^2: the first one found,
-#: and the one that begins with the prediction
-cdef double NEAR = 0.5
-cdef double FARTHER = 1.0
-#: The most that it may be [rad]
-cdef double FAR = 0.5
-#: A share of the rounding errors of the largest possible terms
-cdef double ROUNDING = 2e-16
 #: Goals below this number would be solved for in numbers that lose digits
 cdef double SMALLEST_GOAL = 1e-300
 

@@ -1,0 +1,20 @@
+# What variational steps are judged by, of one lane and of several: see "certificate" in variational.pxi.
+
+cdef enum:
+    PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions
+
+#: The square of the most that joints turn in a step: half a turn [rad^2]
+cdef double HALF_TURN = 9.8696
+#: The square of the turn up to which the pivots' signs alone certify a step [rad^2]
+cdef double SHORT_TURN = 0.09
+#: The square of the turn beyond which joints must be steady [rad^2], and that of what they may turn more or less then
+cdef double LONG_TURN = 0.64
+cdef double STEADY = 0.0025
+#: How far a solution may be from the dynamics' prediction, in units of (the prediction's turn)^2: the first one found,
+#: and the one that begins with the prediction
+cdef double NEAR = 0.5
+cdef double FARTHER = 1.0
+#: The most that it may be [rad]
+cdef double FAR = 0.5
+#: A share of the rounding errors of the largest possible terms
+cdef double ROUNDING = 2e-16
