@@ -46,6 +46,8 @@ from vitree.moved import know_old_names as _know_old_names
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.controller import Controller
+from vitree.run.rollout import rollout
+from vitree.run.rollouts import Rollout
 from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
 from vitree.run.trajectory import Trajectory
@@ -115,6 +117,7 @@ __all__ = [
     "ReducedModel",
     "Report",
     "Rolling",
+    "Rollout",
     "SavedState",
     "Simulation",
     "Sphere",
@@ -153,6 +156,7 @@ __all__ = [
     "read_sexpr",
     "read_urdf",
     "revolute",
+    "rollout",
     "rx",
     "ry",
     "rz",

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -90,6 +91,20 @@ def write(run: Recording, path: str | os.PathLike) -> Path:
         arrays |= {_FILM + "t": film.t, _FILM + "poses": film.poses}
     with replacing(path) as stream:
         np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+    return path
+
+
+def write_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> Path:
+    """Write arrays to an .npz file, at once or not at all, and return where it is.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    path = path_of(path)
+    with replacing(path) as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
     return path
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from vitree.arguments import plain_scalar, real, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import Integrator
@@ -33,6 +35,13 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     require_system(model)
     model.require_regular()
     methods = model.methods
+    for name in ("q0", "v0", "p0"):
+        start = getattr(given, name)
+        if type(start) is np.ndarray and start.ndim > 1:
+            raise InputError(
+                named(name, start) + f" has the shape {start.shape}, and a run has one start; vt.rollout simulates "
+                "many instances at once"
+            )
     if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
         raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
     for name in ("wrenches", "prescribed"):

@@ -54,6 +54,10 @@ cdef struct LaneStage:          # of a substep
     MultiGains* multi           # (nmulti,)
 
 
+#: Lanes of a block of :class:`Lanes`
+VT_LANES = VT_WIDTH
+
+
 cdef inline size_t lane_layout() noexcept nogil:
     return sizeof(LanePlan) + 1000 * sizeof(vt_body)
 
@@ -102,7 +106,9 @@ cdef class Lanes:
     cdef bint left[MOST_LANES]          # the lane left the common way
     cdef long steps                     # since the start
     cdef long taken[MOST_LANES]         # steps of a lane before it left
-    cdef long corrections[MOST_LANES]   # of its last step
+    cdef int corrections[MOST_LANES]    # of its last step
+    cdef long total[MOST_LANES]         # of all its steps, and the most of one
+    cdef int most[MOST_LANES]
     cdef double error[MOST_LANES]       # last residual of it
     cdef vt_real* q                     # the state, and the trial state
     cdef vt_real* x
@@ -185,7 +191,7 @@ cdef class Lanes:
         gather(&x[0, 0] if self.nv else NULL, x.shape[0], self.nv, first, self.x)
         for i in range(VT_WIDTH):
             self.left[i] = i >= self.count
-            self.taken[i] = self.corrections[i] = 0
+            self.taken[i] = self.corrections[i] = self.total[i] = self.most[i] = 0
             self.error[i] = 0.0
         for s in range(self.plan.stages if self.plan.kind == LINEAR_TIME_LANES else 0):
             for i in range(VT_WIDTH):
@@ -251,15 +257,21 @@ cdef class Lanes:
                             q[first + i, row, n] = vt_get(self.q[n], i)
                         for n in range(self.nv):
                             x[first + i, row, n] = vt_get(self.x[n], i)
-                        iterations[first + i, row] = <int>self.corrections[i]
+                        iterations[first + i, row] = self.corrections[i]
                         residual[first + i, row] = self.error[i]
                     row += 1
         return row
 
     def done(self):
-        """The steps that each instance has taken, and whether it left the common way, a list of pairs."""
+        """Of each instance: steps taken, whether it left the common way, corrections of all steps and the most of one."""
         cdef int i
-        return [(self.taken[i], bool(self.left[i])) for i in range(self.count)]
+        return [(self.taken[i], bool(self.left[i]), self.total[i], self.most[i]) for i in range(self.count)]
+
+    @property
+    def any_left(self):
+        """Whether an instance left the common way."""
+        cdef int i
+        return any([self.left[i] for i in range(self.count)])
 
     def look(self, double[:, ::1] q, double[:, ::1] v, Py_ssize_t first):
         """Write the states to the rows of q (n, nq) and v (n, nv) from ``first`` on."""
@@ -297,6 +309,8 @@ cdef class Lanes:
             if not self.left[i]:
                 goes_on = True
                 self.taken[i] += 1
+                self.total[i] += self.corrections[i]
+                self.most[i] = max(self.most[i], self.corrections[i])
         return goes_on
 
     cdef void check(self) noexcept nogil:

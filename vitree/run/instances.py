@@ -1,0 +1,117 @@
+"""The instances of a rollout: where they start, and what drives each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vitree.arguments import whole
+from vitree.errors import InputError
+from vitree.integrators import Integrator
+from vitree.model.system import System
+from vitree.run.arguments import RunArguments, Schedule
+from vitree.wording import Argument
+
+
+@dataclass
+class Instances:
+    """The instances: their starts, and what drives them.
+
+    Attributes
+    ----------
+    model : System
+    q0, v0, p0 : array or None
+        Of shape (k,), the same for all, or (n, k).
+    driving : dict of str to array, mapping or callable
+        torque, inputs and targets, where they are given.
+    parameters : dict
+    given : RunArguments
+        The arguments that all instances have in common.
+    kind : type of Integrator
+    schedule : Schedule
+    """
+
+    model: System
+    q0: np.ndarray | None
+    v0: np.ndarray | None
+    p0: np.ndarray | None
+    driving: dict[str, Any]
+    parameters: dict[str, Any]
+    given: RunArguments
+    kind: type[Integrator]
+    schedule: Schedule
+    count: int = 0
+
+    def count_instances(self, asked: Any) -> None:
+        """Find the number of instances.
+
+        Raises
+        ------
+        InputError
+            If two arguments have different numbers of instances, or none says it.
+        """
+        found: dict[str, int] = {}
+        for name in ("q0", "v0", "p0"):
+            array = getattr(self, name)
+            if array is not None and array.ndim == 2:
+                found[name] = len(array)
+        for name, value in self.driving.items():
+            size = {} if callable(value) else value if isinstance(value, dict) else {"": value}
+            for key, array in size.items():
+                if array.ndim > (0 if key else 1):
+                    found[f'{name}["{key}"]' if key else name] = len(array)
+        found.update(_leaves(self.parameters, "parameters"))
+        if asked is not None:
+            count = whole(asked)
+            if count is None or not 0 <= count < 2**53:
+                raise InputError(Argument("instances", asked) + " must be a whole number")
+            found["instances"] = count
+        if not found:
+            raise InputError("nothing says how many instances there are: give q0 of shape (n, nq), or instances=n")
+        if len({*found.values()}) > 1:
+            listed = ", ".join(f"{name}: {count}" for name, count in found.items())
+            raise InputError(f"the arguments have different numbers of instances ({listed}); give each the same")
+        self.count = next(iter(found.values()))
+
+    def of(self, name: str, k: int) -> Any:
+        """Return q0, v0 or p0 of an instance."""
+        array = getattr(self, name)
+        return array if array is None or array.ndim == 1 else array[k]
+
+    def driven_by(self, name: str, k: int) -> Any:
+        """Return torque, inputs or targets of an instance as simulate() takes them; a torque may have rows."""
+        value = self.driving.get(name)
+        if isinstance(value, dict):
+            return {key: column if not column.ndim else column[k] for key, column in value.items()}
+        return value if value is None or callable(value) or value.ndim == 1 else value[k]
+
+    def system(self, k: int) -> Any:
+        """Return the model of an instance.
+
+        Raises
+        ------
+        VitreeError
+            If its parameters are none of a model.
+        """
+        if not self.parameters:
+            return self.model
+        varied: Any = self.model
+        return varied.with_parameters(**_row(self.parameters, k))
+
+    @property
+    def torque_rows(self) -> bool:
+        """Whether a torque has a row for each step."""
+        torque = self.driving.get("torque")
+        return isinstance(torque, np.ndarray) and torque.ndim == 3
+
+
+def _leaves(value: Any, name: str) -> dict[str, int]:
+    if not isinstance(value, dict):
+        return {name: len(value)}
+    return {key: size for part, each in value.items() for key, size in _leaves(each, f'{name}["{part}"]').items()}
+
+
+def _row(value: Any, k: int) -> Any:
+    return {name: _row(each, k) for name, each in value.items()} if isinstance(value, dict) else value[k]

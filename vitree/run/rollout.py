@@ -1,0 +1,239 @@
+"""rollout(): many instances of a model at once, in lanes and threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.arguments import mapping, numbers_of, several, whole
+from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.base import progress_of
+from vitree.model.system import System
+from vitree.run.abreast import Block, in_lanes, one_by_one, side_by_side
+from vitree.run.arguments import RunArguments, Schedule, require_times
+from vitree.run.batch import Batch
+from vitree.run.checks import checked
+from vitree.run.instances import Instances
+from vitree.run.rollouts import QUANTITIES, Rollout
+from vitree.wording import Argument, named
+
+#: Arguments of simulate() that are the same for all instances.
+SHARED = ("effort_limits", "wrenches", "wrench_axes", "prescribed", "pushes")
+#: Those that may be an array of an instance each, and the words for their columns.
+DRIVING = ("torque", "inputs", "targets")
+
+
+def rollout(
+    model: System,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
+    *,
+    duration: float,
+    dt: float,
+    method: str | None = None,
+    p0: ArrayLike | None = None,
+    t0: float = 0.0,
+    torque: ArrayLike | Callable[..., ArrayLike] | None = None,
+    inputs: ArrayLike | Callable[..., ArrayLike] | Mapping[str, ArrayLike] | None = None,
+    targets: ArrayLike | Callable[..., ArrayLike] | Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    instances: int | None = None,
+    every: int | None = 1,
+    record: str | Iterable[str] = ("q", "v"),
+    threads: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    effort_limits: bool = False,
+    wrenches: Mapping[str, ArrayLike] | None = None,
+    wrench_axes: str = "world",
+    prescribed: Mapping[str, Any] | None = None,
+    pushes: Iterable[Any] = (),
+    **options: Any,
+) -> Rollout:
+    """Simulate many instances of a mechanism at once.
+
+    Each instance is independent. Its numbers are those of :func:`vitree.simulate`, to the last bit: they depend neither
+    on the other instances, nor on their number and order, nor on the lanes of the processor, nor on ``threads``.
+
+    Parameters
+    ----------
+    model : Model, or another System
+    q0 : (n, nq) array, optional [m or rad]
+        Configurations at the start; (nq,): the same for all; the neutral one if not given.
+    v0, p0 : (n, nv) array, optional [m/s or rad/s, kg m/s or kg m^2/s]
+        Velocities or momenta at the start; (nv,): the same for all; zero if not given.
+    duration, dt : float [s]
+        Time to simulate and step; the duration must be a whole number of steps.
+    method : str, optional
+        A name of ``model.methods``.
+    t0 : float [s]
+        Time at the start.
+    torque : array or callable, optional [N or N m]
+        Joint forces: (nv,) for all, (n, nv), or (n, steps, nv) with a row for each step. A callable
+        (t, Q, V) -> (n, nv) is called once a step with the states (n, nq) and (n, nv) of all instances where the step
+        starts; its answer holds for the step.
+    inputs : array, callable or mapping, optional [units as the loads take them]
+        Values of ``model.input_names``, as torque: (nu,), (n, nu), (n, steps, nu), or a callable
+        (t, Q, V) -> (n, nu). A mapping has numbers, (n,) or (n, steps) by name.
+    targets : array, callable or mapping, optional [m or rad]
+        Targets of the drives, in the order of ``model.drives``, in the same shapes.
+    parameters : mapping, optional
+        Parameters of the model that differ between instances, as :meth:`Model.with_parameters` has them, each with a
+        first axis (n,).
+    instances : int, optional
+        How many, where no array says it.
+    every : int, or None
+        Record the start and each ``every``-th step; None: the end alone.
+    record : names
+        What is recorded: of "q", "v", "p", "kinetic", "potential", "energy", "momentum", "center_of_mass".
+    threads : int, optional
+        As many as the processor runs for this process, if not given.
+    progress : callable (done, total), optional
+        Called with numbers of instances, or of steps if a callable drives them.
+    effort_limits, wrenches, wrench_axes, prescribed, pushes :
+        As of :func:`vitree.simulate`, the same for all instances.
+    **options
+        Of the method.
+
+    Returns
+    -------
+    Rollout
+        An instance that fails is in its ``failed``; the rows that it did not reach are NaN.
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If an argument is wrong; the text says which, and what is accepted.
+    ModelError
+        If accelerations do not exist.
+    CallableError
+        If a callable raises, or returns NaN or a wrong shape.
+
+    Notes
+    -----
+    The explicit methods and "linear-time" step several instances in the lanes of vector registers, if nothing but
+    gravity, damping, friction, armature and torque acts. All else runs an instance at a time in each thread.
+    ``Rollout.in_lanes`` tells which did.
+    """
+    began = time.perf_counter()
+    if not isinstance(model, System):
+        raise InputError(named("model", model) + f" must be a vitree Model, not {type(model)}")
+    shared = dict(zip(SHARED, (effort_limits, wrenches, wrench_axes, prescribed, pushes), strict=True))
+    shared["pushes"] = several(pushes, "pushes", "a sequence of Impulse and Push")
+    given = RunArguments(duration=duration, dt=dt, method=method, t0=t0, options=options, **shared)
+    kind, given = checked(model, given)
+    if given.options.get("adapt") is not None:
+        raise InputError(
+            Argument("adapt", given.options["adapt"], of="method") + " is not for a rollout, whose instances take the "
+            "same steps; simulate each of them"
+        )
+    schedule = Schedule.of(given, False)
+    if schedule.spans is not None:
+        raise InputError(named("dt", dt) + " must be one number of seconds: all steps of a rollout have one length")
+    require_times(given.t0, given.t0 + schedule.duration, schedule.dt)
+    rows = _every(every, schedule.steps)
+    names = _quantities(record)
+    found = Instances(
+        model, _stack(q0, "q0", model.nq), _stack(v0, "v0", model.nv), _stack(p0, "p0", model.nv),
+        {name: _drive(model, name, value, schedule.steps) for name, value in
+         zip(DRIVING, (torque, inputs, targets), strict=True) if value is not None},
+        _parameters(parameters), given, kind, schedule,
+    )  # fmt: skip
+    found.count_instances(instances)
+    batch = Batch(found, rows, names, _threads(threads), progress_of(progress))
+    plan = None if found.parameters or batch.each_by_itself else Block.plan(found)
+    if any(callable(value) for value in found.driving.values()):
+        side_by_side(batch, plan)
+    elif plan is not None:
+        in_lanes(batch, plan)
+    else:
+        one_by_one(batch, range(found.count))
+    return batch.result(time.perf_counter() - began)
+
+
+def _every(every: Any, steps: int) -> int | None:
+    """Return which steps are recorded, None for the end alone."""
+    if every is None:
+        return None
+    count = whole(every)
+    if count is None or not 1 <= count < 2**53:
+        text = " must be a whole number of steps, at least 1, or None: the end alone"
+        raise InputError(Argument("every", every) + text)
+    return count
+
+
+def _quantities(record: Any) -> tuple[str, ...]:
+    names = (record,) if isinstance(record, str) else several(record, "record", "names of quantities")
+    for name in names:
+        if name not in QUANTITIES:
+            raise UnknownNameError("quantity", name, QUANTITIES, about=Argument("record", record))
+    return tuple(dict.fromkeys(names))
+
+
+def _threads(threads: Any) -> int:
+    if threads is None:
+        import os
+
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = whole(threads)
+    if count is None or not 1 <= count <= 4096:
+        raise InputError(Argument("threads", threads) + " must be a whole number, at least 1")
+    return count
+
+
+def _stack(value: Any, name: str, size: int) -> np.ndarray | None:
+    """A start (size,) or (n, size)."""
+    if value is None:
+        return None
+    array = numbers_of(value, name).astype(float)
+    if array.ndim not in (1, 2) or array.shape[-1] != size:
+        raise InputError(
+            named(name, value) + f" has shape {array.shape}; it must be ({size},), or (n, {size}) for n instances"
+        )
+    return array
+
+
+def _drive(model: System, name: str, value: Any, steps: int) -> Any:
+    """What drives the instances: a callable, an array (k,), (n, k) or (n, steps, k), or a mapping of such columns."""
+    if callable(value):
+        return value
+    if isinstance(value, Mapping) and name != "torque":
+        return {key: _shaped(column, f'{name}["{key}"]', (), steps) for key, column in value.items()}
+    columns = {"torque": model.v_names, "inputs": model.input_names, "targets": getattr(model, "drives", ())}
+    size = len(columns[name])
+    return _shaped(value, name, (size,), steps)
+
+
+def _shaped(value: Any, name: str, last: tuple[int, ...], steps: int) -> np.ndarray:
+    array = numbers_of(value, name).astype(float)
+    lead = array.shape[: array.ndim - len(last)]
+    columns = ", ".join(map(str, last))
+    if array.shape[len(lead) :] != last or len(lead) > 2 or (len(lead) == 2 and lead[1] != steps):
+        shapes = f"({columns}{',' if last else ''})", f"(n, {columns})", f"(n, {steps}, {columns})"
+        raise InputError(
+            f"{name} has shape {array.shape}; it must be {shapes[0]} for all instances, {shapes[1]}, or {shapes[2]} "
+            f"with a row for each of the {steps} steps".replace(", )", ",)").replace("()", "a number")
+        )
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite; it holds NaN or infinity")
+    return array
+
+
+def _parameters(parameters: Any) -> dict[str, Any]:
+    """Parameters of an instance each: arrays, or mappings of them."""
+    if parameters is None:
+        return {}
+
+    def taken(value: Any, name: str) -> Any:
+        if isinstance(value, Mapping):
+            return {key: taken(each, f'{name}["{key}"]') for key, each in value.items()}
+        array = numbers_of(value, name).astype(float)
+        if array.ndim < 1:
+            raise InputError(f"{name} is one number; give one for each instance, (n, ...), or change the model")
+        return array
+
+    given = mapping(parameters, "parameters", "a mapping of names to arrays (n, ...)")
+    return {name: taken(value, f'parameters["{name}"]') for name, value in given.items()}
