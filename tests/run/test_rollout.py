@@ -273,8 +273,9 @@ def test_progress_is_told_and_ctrl_c_ends_a_rollout():
 def test_records_are_those_asked_for(tmp_path):
     model = model_of("free")
     q, v = starts(model, 5)
-    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, record=("center_of_mass", "energy", "momentum"), every=None)
-    assert [*rollout.data] == ["center_of_mass", "energy", "momentum"]
+    names = ("center_of_mass", "energy", "momentum")
+    rollout = vt.rollout(model, q, v, duration=0.1, dt=0.01, record=names, every=None)
+    assert (*rollout.data,) == names
     run = vt.simulate(model, q[2], v[2], duration=0.1, dt=0.01)
     assert np.array_equal(rollout.energy[2, 0], run.energy[-1])
     assert np.array_equal(rollout.momentum[2, 0], run.momentum[-1])

@@ -13,6 +13,7 @@ import numpy as np
 from vitree.arguments import several, shown
 from vitree.errors import InputError, UnknownNameError
 from vitree.plot import parts
+from vitree.plot.fan import fan
 from vitree.plot.files import check_format, save, settings_of
 from vitree.plot.parts import line_style
 from vitree.results.comparison import Compared
@@ -21,7 +22,7 @@ from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces", "coordinates",
-           "energy", "energy_error", "error", "figure_of", "gap", "iterations", "line_style", "momentum", "order",
+           "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations", "line_style", "momentum", "order",
            "phase", "residual", "save", "settings_of", "work_precision"]  # fmt: skip
 
 #: Numbers of a run that are too large to draw are left to the axes.

@@ -125,7 +125,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
         for k in good:
             at = first + k
             batch.iterations[at], batch.residual[at], batch.in_lanes[at] = iterations[k], residual[k], True
-            batch.rows[at], batch.steps[at], batch.total[at], batch.most[at] = rows, steps, *told[k][2:]
+            batch.rows[at], batch.steps[at], batch.total[at], batch.most[at] = rows, steps, told[k][2], told[k][3]
         return len(good)
 
     batch.share(work, range(0, found.count, width))
@@ -209,7 +209,7 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
             held.step({name: function(*states) for name, function in asked.items()}, pool)
             batch.steps[held.alive] += 1
             batch.tell(1, steps)
-    for k in np.flatnonzero(held.rows):
+    for k in map(int, np.flatnonzero(held.rows)):
         one, end = slice(k, k + 1), held.rows[k]
         batch.keep(k, k + 1, q[one, :end], x[one, :end], held.by_momentum, found.system(k))
     batch.rows[:] = held.rows

@@ -80,12 +80,11 @@ class Batch:
         if self.every is None:
             at = at[-1:] if error is None else at[:0]
         rows = len(at)
-        energy = run.energy if "energy" in self.names else None
         for name in self.names:
             if name == "center_of_mass":
                 self.data[name][k, :rows] = run.system.energies(run.q[at], run.v[at])[:, 8:11]
             else:
-                self.data[name][k, :rows] = (energy if name == "energy" else getattr(run, name))[at]
+                self.data[name][k, :rows] = getattr(run, name)[at]
         self.iterations[k, :rows], self.residual[k, :rows] = run.iterations[at], run.residual[at]
         self.rows[k], self.steps[k] = rows, run.steps
         self.total[k], self.most[k] = run.iterations_total, run.iterations_max

@@ -21,9 +21,7 @@ from vitree.run.instances import Instances
 from vitree.run.rollouts import QUANTITIES, Rollout
 from vitree.wording import Argument, named
 
-#: Arguments of simulate() that are the same for all instances.
-SHARED = ("effort_limits", "wrenches", "wrench_axes", "prescribed", "pushes")
-#: Those that may be an array of an instance each, and the words for their columns.
+#: Arguments that may differ between instances and steps.
 DRIVING = ("torque", "inputs", "targets")
 
 
@@ -121,10 +119,11 @@ def rollout(
     began = time.perf_counter()
     if not isinstance(model, System):
         raise InputError(named("model", model) + f" must be a vitree Model, not {type(model)}")
-    shared = dict(zip(SHARED, (effort_limits, wrenches, wrench_axes, prescribed, pushes), strict=True))
-    shared["pushes"] = several(pushes, "pushes", "a sequence of Impulse and Push")
-    given = RunArguments(duration=duration, dt=dt, method=method, t0=t0, options=options, **shared)
-    kind, given = checked(model, given)
+    kind, given = checked(model, RunArguments(
+        duration=duration, dt=dt, method=method, t0=t0, options=options, effort_limits=effort_limits,
+        wrenches=wrenches, wrench_axes=wrench_axes, prescribed=prescribed,
+        pushes=several(pushes, "pushes", "a sequence of Impulse and Push"),
+    ))  # fmt: skip
     if given.options.get("adapt") is not None:
         raise InputError(
             Argument("adapt", given.options["adapt"], of="method") + " is not for a rollout, whose instances take the "

@@ -98,13 +98,13 @@ class Rollout:
             raise IndexError(f"there are {len(self)} instances, from 0 to {len(self) - 1}; {index} is none of them")
         count = int(self.rows[k])
         if "q" not in self.data or not {"v", "p"} & self.data.keys():
-            raise InputError("a trajectory needs q, and v or p: give " + keyword("record", None) + '=("q", "v")')
+            raise InputError("a trajectory needs q, and v or p: give " + keyword("record") + '("q", "v")')
         if not count:
             raise InputError(f"instance {k} has no record: {self.failed[k]}")
         q = self.data["q"][k, :count]
-        v, p = (self.data[name][k, :count] if name in self.data else None for name in ("v", "p"))
-        v = self.system.constrained_velocities(q, p) if v is None else v
-        p = self.system.momenta(q, v) if p is None else p
+        known = {name: self.data[name][k, :count] for name in ("v", "p") if name in self.data}
+        v = known["v"] if "v" in known else self.system.constrained_velocities(q, known["p"])
+        p = known["p"] if "p" in known else self.system.momenta(q, v)
         energies = self.system.energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
         iterations, residual, total, most = self.solved
         return Trajectory(
@@ -148,23 +148,6 @@ class Rollout:
             "reasons": np.array([str(self.failed[k]) for k in failed], dtype=str), "method": np.array(self.method),
             "model": np.array(self.system.name),
         })  # fmt: skip
-
-    def plot(self, *names: str, ax: Any = None) -> Any:
-        """Draw the fan of some coordinates over time: quantiles of the instances; see :func:`vitree.plot.fan`.
-
-        Parameters
-        ----------
-        *names : str
-            Of ``q_names``, ``v_names``, or of what was recorded as a number; all of q if none is given.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from vitree import plot
-
-        return plot.fan(self, *names, ax=ax)
 
     def __repr__(self) -> str:
         told = f", {len(self.failed)} failed" if self.failed else ""
