@@ -21,9 +21,9 @@ from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
 from vitree.results.units import about, distinct
 
-__all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces", "coordinates",
-           "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations", "line_style", "momentum", "order",
-           "phase", "residual", "save", "settings_of", "work_precision"]  # fmt: skip
+__all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
+           "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
+           "line_style", "momentum", "order", "phase", "residual", "save", "settings_of", "work_precision"]  # fmt: skip
 
 #: Numbers of a run that are too large to draw are left to the axes.
 _quiet = np.errstate(all="ignore")

@@ -1,0 +1,112 @@
+"""Many instances at once: microseconds per instance and step of ``vt.rollout``, beside ``mujoco.rollout``.
+
+    python benchmarks/rollouts.py [--smoke] [--large]
+
+Both programs step the same robots from the same starts, in one thread, and record only the end where they can. Shares
+are of MuJoCo's Euler step, and of its RK4 step for rk4. Then two threads beside one, and with --large the memory and
+the time of many instances.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import mujoco
+import numpy as np
+import peers
+from mujoco import rollout as peer_rollout
+
+import vitree as vt
+
+#: method, options, the peer's integrator that it is compared with
+METHODS = (("linear-time", {}, "euler"), ("rk4", {}, "rk4"), ("semi-implicit-euler", {}, "euler"), ("rk8", {}, "rk4"),
+           ("linear-time", {"order": 4}, "rk4"), ("midpoint", {}, "euler"))  # fmt: skip
+
+
+def seconds_of(call, repeats: int) -> float:
+    """Least seconds of a call."""
+    return 1e-6 * peers.best_of(call, 1, repeats)
+
+
+def peer(text: str, free: bool, model: vt.Model, q: np.ndarray, v: np.ndarray, dt: float, steps: int, repeats: int,
+         threads: int = 1) -> dict[str, float]:  # fmt: skip
+    """Seconds of ``mujoco.rollout``, which records all states, by integrator."""
+    found = {}
+    for name in ("euler", "rk4"):
+        theirs = peers.mujoco_model(text, free, dt)
+        theirs.opt.integrator = {"euler": mujoco.mjtIntegrator.mjINT_EULER, "rk4": mujoco.mjtIntegrator.mjINT_RK4}[name]
+        names = [mujoco.mj_id2name(theirs, mujoco.mjtObj.mjOBJ_JOINT, k) for k in range(theirs.njnt)]
+        coordinates = peers.Coordinates(model, names[int(free):], free, mujoco=True)
+        states = np.array([np.concatenate([[0.0], *coordinates.theirs(a, b)]) for a, b in zip(q, v, strict=True)])
+        data = [mujoco.MjData(theirs) for _ in range(threads)]
+        found[name] = seconds_of(lambda m=theirs, d=data, s=states: peer_rollout.rollout(m, d, s, nstep=steps), repeats)
+    return found
+
+
+def table(smoke: bool) -> None:
+    """Robots by methods, then threads."""
+    n, steps, repeats = (64, 100, 5) if not smoke else (9, 5, 1)
+    dt = 1e-3
+    for robot, (text, free) in (peers.robots() | {"pendulum2": (peers.chain_urdf(2), False)}).items():
+        model = vt.load_urdf(text, base="free" if free else "fixed")
+        rng = np.random.default_rng(0)
+        q = np.array([model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv)) for _ in range(n)])
+        v = rng.uniform(-1, 1, (n, model.nv))
+        theirs = peer(text, free, model, q, v, dt, steps, repeats)
+        print(f"\n{robot}: {n} instances, {steps} steps of {dt:g} s; us per instance and step (share of the peer's)")
+        for name, seconds in theirs.items():
+            print(f"  {'mujoco ' + name:26s} {1e6 * seconds / n / steps:8.2f}")
+        for method, options, other in METHODS:
+            def call(threads: int = 1, method=method, options=options, model=model, q=q, v=v):
+                return vt.rollout(model, q, v, duration=steps * dt, dt=dt, method=method, every=None, threads=threads,
+                                  **options)  # fmt: skip
+
+            one, two = seconds_of(call, repeats), seconds_of(lambda call=call: call(2), repeats)
+            told = call()
+            label = " ".join([method, *(f"{k} {x}" for k, x in options.items())])
+            print(f"  {label:26s} {1e6 * one / n / steps:8.2f} ({one / theirs[other]:5.3f} of {other}); two threads "
+                  f"{one / two:4.2f} times; {int(told.in_lanes.sum())} in lanes of {told.width}")  # fmt: skip
+
+
+def large() -> None:
+    """The memory of 10,000 robots, and the time of 1,000 double pendulums."""
+    text, _ = peers.robots()["talos"]
+    model = vt.load_urdf(text, base="free")
+    rng = np.random.default_rng(0)
+    q = np.tile(model.neutral(), (10_000, 1))
+    v = 0.3 * rng.normal(size=(10_000, model.nv))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    found = vt.rollout(model, q, v, duration=1.0, dt=1e-3, every=None)
+    took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"\n10,000 x Talos, 1,000 steps, the end alone: {after / 1024:.0f} MB at most ({(after - before) / 1024:.0f} MB "
+          f"more than before), {took:.1f} s; {found}")  # fmt: skip
+    text = peers.chain_urdf(2)
+    model = vt.load_urdf(text)
+    q, v = rng.uniform(-1, 1, (1000, 2)), np.zeros((1000, 2))
+    for method in ("linear-time", "rk4"):
+        for every in (None, 1):
+            start = time.perf_counter()
+            found = vt.rollout(model, q, v, duration=5.0, dt=1e-3, method=method, every=every)
+            took = time.perf_counter() - start
+            print(f"1,000 double pendulums, 5 s at 1 ms, {method}, {'the end alone' if every is None else 'all steps'}: "
+                  f"{took:.2f} s with {found.threads} threads; {found}")  # fmt: skip
+    theirs = peer(text, False, model, q, v, 1e-3, 5000, 1, threads=2)
+    print(f"  mujoco.rollout, two threads: euler {theirs['euler']:.2f} s, rk4 {theirs['rk4']:.2f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="only see that it runs")
+    parser.add_argument("--large", action="store_true", help="thousands of instances as well")
+    arguments = parser.parse_args()
+    print(peers.machine())
+    table(arguments.smoke)
+    if arguments.large:
+        large()
+
+
+if __name__ == "__main__":
+    main()
