@@ -67,7 +67,7 @@ def table(smoke: bool) -> None:
             told = call()
             label = " ".join([method, *(f"{k} {x}" for k, x in options.items())])
             print(f"  {label:26s} {1e6 * one / n / steps:8.2f} ({one / theirs[other]:5.3f} of {other}); two threads "
-                  f"{one / two:4.2f} times; {int(told.in_lanes.sum())} in lanes of {told.width}")  # fmt: skip
+                  f"{one / two:4.2f} times; {told.in_lanes.sum()} in lanes of {told.width}")  # fmt: skip
 
 
 def large() -> None:
@@ -81,8 +81,8 @@ def large() -> None:
     start = time.perf_counter()
     found = vt.rollout(model, q, v, duration=1.0, dt=1e-3, every=None)
     took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"\n10,000 x Talos, 1,000 steps, the end alone: {after / 1024:.0f} MB at most ({(after - before) / 1024:.0f} MB "
-          f"more than before), {took:.1f} s; {found}")  # fmt: skip
+    print(f"\n10,000 x Talos, 1,000 steps, the end alone: {after / 1024:.0f} MB at most, "
+          f"{(after - before) / 1024:.0f} MB more than before, {took:.1f} s; {found}")  # fmt: skip
     text = peers.chain_urdf(2)
     model = vt.load_urdf(text)
     q, v = rng.uniform(-1, 1, (1000, 2)), np.zeros((1000, 2))

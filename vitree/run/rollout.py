@@ -77,7 +77,7 @@ def rollout(
         Values of ``model.input_names``, as torque: (nu,), (n, nu), (n, steps, nu), or a callable
         (t, Q, V) -> (n, nu). A mapping has numbers, (n,) or (n, steps) by name.
     targets : array, callable or mapping, optional [m or rad]
-        Targets of the drives, in the order of ``model.drives``, in the same shapes.
+        Targets of the drives, in the order of ``model.drives``, in the shapes of inputs, (k,) to (n, steps, k).
     parameters : mapping, optional
         Parameters of the model that differ between instances, as :meth:`Model.with_parameters` has them, each with a
         first axis (n,).

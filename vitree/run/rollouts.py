@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,8 @@ class Rollout:
     method : str
     t : (rows,) array [s]
     data : mapping of str to array
-        What was recorded, by name: (n, rows, ...). Rows that an instance did not reach are NaN. ``rollout.q`` is
-        ``rollout.data["q"]``, and so on.
+        What was recorded, by name: (n, rows, ...), units as in :class:`Trajectory`, center_of_mass in [m]. Rows that an
+        instance did not reach are NaN. ``rollout.q`` is ``rollout.data["q"]``, and so on.
     rows : (n,) array of int
         How many rows each instance has.
     steps : (n,) array of int
@@ -51,6 +51,9 @@ class Rollout:
         For all of it.
     settings : dict
         Step, method and options, in types that JSON knows.
+    solved : tuple of arrays
+        Iterations [-] and residual (n, rows) [units of p] of the steps to the rows; iterations (n,) [-] of all steps,
+        and the most of one.
     """
 
     system: System
@@ -65,8 +68,7 @@ class Rollout:
     threads: int
     seconds: float
     settings: dict[str, Any]
-    #: (n, rows) iterations and residual of the steps to the rows, (n,) iterations in all and the most of a step
-    solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] = field(repr=False)
+    solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
     def __getattr__(self, name: str) -> Any:
         if name in QUANTITIES and "data" in vars(self):
@@ -123,6 +125,7 @@ class Rollout:
         Raises
         ------
         VitreeError
+            If an instance failed; its notes say which.
         """
         for k in sorted(self.failed):
             error = self.failed[k]
