@@ -91,7 +91,7 @@ def large() -> None:
             start = time.perf_counter()
             found = vt.rollout(model, q, v, duration=5.0, dt=1e-3, method=method, every=every)
             took = time.perf_counter() - start
-            print(f"1,000 double pendulums, 5 s at 1 ms, {method}, {'the end alone' if every is None else 'all steps'}: "
+            print(f"1,000 double pendulums, 5 s at 1 ms, {method}, {'end' if every is None else 'all'}: "
                   f"{took:.2f} s with {found.threads} threads; {found}")  # fmt: skip
     theirs = peer(text, False, model, q, v, 1e-3, 5000, 1, threads=2)
     print(f"  mujoco.rollout, two threads: euler {theirs['euler']:.2f} s, rk4 {theirs['rk4']:.2f} s")

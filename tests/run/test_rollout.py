@@ -13,7 +13,7 @@ from random_models import chain_flat, random_flat, random_state, with_rotors
 
 import vitree as vt
 from vitree import _core
-from vitree.run import abreast
+from vitree.run import held
 
 WIDTHS = [w for w in _core.widths() if w > 1]
 #: method, options, dt
@@ -30,7 +30,7 @@ IDS = [f"{name}-{'-'.join(map(str, options.values()))}".rstrip("-") for name, op
 @pytest.fixture(params=WIDTHS)
 def width(request, monkeypatch):
     """Blocks of so many lanes."""
-    monkeypatch.setattr(abreast, "wide", lambda: _core.lanes(request.param))
+    monkeypatch.setattr(held, "wide", lambda: _core.lanes(request.param))
     return request.param
 
 
@@ -172,11 +172,11 @@ def test_torque_of_each_instance_and_step(method, width):
             assert same(rollout, k, vt.simulate(model, q[k], v[k], duration=0.12, dt=0.01, method=method, torque=mine))
     rollout = vt.rollout(model, q, v, duration=0.12, dt=0.01, method=method, torque=rows, every=4)
     for k in range(n):
-        held = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
+        one = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
         for step in range(steps):
-            held.step(torque=rows[k, step])
-        assert np.array_equal(held.q, rollout.q[k, -1])
-        assert np.array_equal(held.v, rollout.v[k, -1])
+            one.step(torque=rows[k, step])
+        assert np.array_equal(one.q, rollout.q[k, -1])
+        assert np.array_equal(one.v, rollout.v[k, -1])
 
 
 @pytest.mark.parametrize("method", ["linear-time", "rk4"])
@@ -195,13 +195,13 @@ def test_a_policy_sees_all_instances_at_once(method, width):
     assert asked[3] == (pytest.approx(0.03), (37, model.nq), (37, model.nv))
     assert rollout.in_lanes.all() == (method == "rk4")
     for k in (0, 5, 36):
-        held = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
+        one = vt.Simulation(model, q[k], v[k], dt=0.01, method=method)
         for step in range(10):
-            held.step(torque=-0.5 * held.v)
+            one.step(torque=-0.5 * one.v)
             if step == 4:
-                assert np.array_equal(held.q, rollout.q[k, 1])
-        assert np.array_equal(held.q, rollout.q[k, 2])
-        assert np.array_equal(held.v, rollout.v[k, 2])
+                assert np.array_equal(one.q, rollout.q[k, 1])
+        assert np.array_equal(one.q, rollout.q[k, 2])
+        assert np.array_equal(one.v, rollout.v[k, 2])
 
 
 def test_a_policy_goes_on_without_those_that_failed():
@@ -232,10 +232,10 @@ def test_drives_and_inputs_of_each_instance():
     for k in range(5):
         assert same(rollout, k, vt.simulate(model, q[k], duration=0.1, dt=0.01, targets={first: targets[k, :, 0]}))
     by_policy = vt.rollout(model, q, duration=0.1, dt=0.01, targets=lambda t, Q, V: 0.5 * Q)
-    held = vt.Simulation(model, q[3], dt=0.01)
+    one = vt.Simulation(model, q[3], dt=0.01)
     for _ in range(10):
-        held.step(targets=0.5 * held.q)
-    assert np.array_equal(held.q, by_policy.q[3, -1])
+        one.step(targets=0.5 * one.q)
+    assert np.array_equal(one.q, by_policy.q[3, -1])
 
 
 def test_constraints_and_contact_run_too():

@@ -13,10 +13,11 @@ from vitree.arguments import mapping, numbers_of, several, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.base import progress_of
 from vitree.model.system import System
-from vitree.run.abreast import Block, in_lanes, one_by_one, side_by_side
+from vitree.run.abreast import in_lanes, one_by_one, side_by_side
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.batch import Batch
 from vitree.run.checks import checked
+from vitree.run.held import Block
 from vitree.run.instances import Instances
 from vitree.run.rollouts import QUANTITIES, Rollout
 from vitree.wording import Argument, named

@@ -1,0 +1,254 @@
+"""Instances that are held side by side, and advance together: in lanes, or each with a stepper of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from vitree._core import scalar, wide
+from vitree.errors import ConvergenceError, InputError, VitreeError
+from vitree.model.model import Model
+from vitree.run.instances import Instances
+from vitree.run.simulation import Simulation
+from vitree.wording import named
+
+core = scalar()
+
+#: Least instances, or blocks, of a thread.
+FEWEST, FEWEST_BLOCKS = 16, 2
+
+
+class Block:
+    """What blocks of instances in lanes have in common: an integrator, and the address of its plan."""
+
+    def __init__(self, integrator: Any, plan: int):
+        self.integrator, self.address, self.by_momentum = integrator, plan, integrator.uses_momentum
+        self.module = wide()
+
+    @classmethod
+    def plan(cls, found: Instances) -> Block | None:
+        """Return the plan of blocks; None where instances run one by one."""
+        model, driving = found.model, found.driving
+        plain = type(model) is Model and not {*driving} - {"torque"} and hasattr(found.kind, "reusable")
+        if not plain or found.count < 2:
+            return None
+        integrator: Any = found.kind(model, found.schedule.dt, **found.given.options)
+        if wide().VT_LANES < 2:
+            return None
+        plan = core.lane_plan(integrator.stepper)
+        return cls(integrator, plan) if plan else None
+
+    def lanes(self) -> Any:
+        """Return a new block."""
+        return self.module.Lanes(self.address, self.integrator.stepper)
+
+
+def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the states (n, nq) and (n, nv) at the start, as simulate() takes them."""
+    model: Any = found.model
+    n = found.count
+    q = model.neutral() if found.q0 is None else found.q0
+    q = np.array([model.validate_configuration(row, f"q0[{k}]" if q.ndim == 2 else "q0")
+                  for k, row in enumerate(np.atleast_2d(q))])  # fmt: skip
+    if found.v0 is not None and found.p0 is not None:
+        raise InputError("give one of v0, p0, not v0 and p0")
+    name = "v0" if found.p0 is None else "p0"
+    if not model._regular:
+        for row in q:
+            model.require_regular(row)
+    given = getattr(found, name)
+    v = np.zeros((1, model.nv)) if given is None else np.atleast_2d(given)
+    for k, row in enumerate(v):
+        model.validate_velocity(row, f"{name}[{k}]" if len(v) > 1 else name)
+    q = np.array(np.broadcast_to(q, (n, model.nq)))
+    v = np.array(np.broadcast_to(v, (n, model.nv)))
+    if by_momentum and found.p0 is None:
+        return q, model.momenta(q, v)
+    if not by_momentum and found.p0 is not None:
+        return q, model.velocities(q, v)
+    return q, v
+
+
+def held_alone(found: Instances, model: Any, k: int, every: int) -> Simulation:
+    """Return an instance that is held, without what is given to it step by step."""
+    given = found.given
+    starts = {name: found.of(name, k) for name in ("q0", "v0", "p0")}
+    constant = {name: found.driven_by(name, k) for name in found.driving if not callable(found.driving[name])}
+    if found.torque_rows:
+        del constant["torque"]
+    return Simulation(
+        model, **starts, dt=found.schedule.dt, method=found.kind.name, t0=given.t0, effort_limits=given.effort_limits,
+        wrenches=given.wrenches, wrench_axes=given.wrench_axes, prescribed=given.prescribed, pushes=given.pushes,
+        every=every, **constant, **given.options,
+    )  # fmt: skip
+
+
+def held_of(found: Instances, plan: Block | None, threads: int) -> HeldSimulations | HeldBlocks:
+    """Return the instances as they are held: in lanes by explicit methods, whose states are all that steps need."""
+    if plan is not None and not plan.by_momentum:
+        return HeldBlocks(found, plan, threads)
+    return HeldSimulations(found, threads)
+
+
+class Held:
+    """Base of both: a context, which ends the threads.
+
+    Attributes
+    ----------
+    q, v : (n, nq) and (n, nv) arrays
+        The states; those of instances that failed are the last ones.
+    alive : (n,) array of bool
+    failed : dict of int to VitreeError
+    in_lanes : bool
+    width : int
+    by_momentum : bool
+        Whether :meth:`record` writes p, not v.
+    """
+
+    by_momentum = in_lanes = False
+    width = 1
+    q: np.ndarray
+    v: np.ndarray
+
+    def __init__(self, found: Instances, threads: int):
+        self.found, self.threads = found, threads
+        self.alive = np.ones(found.count, bool)
+        self.failed: dict[int, VitreeError] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(self, *of: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _share(self, work: Callable[[Any], None], which: np.ndarray, fewest: int) -> None:
+        """Do work on parts of some indices, in threads."""
+        parts = max(1, min(self.threads, len(which) // fewest))
+        if parts == 1:
+            work(which)
+            return
+        self._pool = self._pool or ThreadPoolExecutor(self.threads, "vitree rollout")
+        list(self._pool.map(work, np.array_split(which, parts)))
+
+
+class HeldSimulations(Held):
+    """Instances with a stepper each."""
+
+    def __init__(self, found: Instances, threads: int):
+        super().__init__(found, threads)
+        n = found.count
+        self.by_momentum = found.kind.uses_momentum
+        self.held: list[Any] = [None] * n
+        self.q, self.v = np.zeros((n, found.model.nq)), np.zeros((n, found.model.nv))
+        for k in range(n):
+            try:
+                self.held[k] = held_alone(found, found.system(k), k, 0)
+            except InputError:
+                raise
+            except VitreeError as error:
+                self.failed[k], self.alive[k] = error, False
+            else:
+                self._look(k)
+
+    def _look(self, k: int) -> None:
+        self.q[k], self.v[k] = self.held[k].q, self.held[k].v
+
+    def record(self, q: np.ndarray, x: np.ndarray, row: int) -> None:
+        """Write the states to a row of records."""
+        for k in np.flatnonzero(self.alive):
+            q[k, row], x[k, row] = self.held[k].q, self.held[k].p if self.by_momentum else self.held[k].v
+
+    def step(self, drives: dict[str, np.ndarray], steps: int = 1) -> None:
+        """Advance by steps; instances that fail are left out from here on."""
+
+        def advance(part: np.ndarray) -> None:
+            for k in part:
+                try:
+                    self.held[k].step(steps, **{name: rows[k] for name, rows in drives.items()})
+                    self._look(k)
+                except InputError:
+                    raise
+                except VitreeError as error:
+                    self.failed[int(k)], self.alive[k] = error, False
+
+        self._share(advance, np.flatnonzero(self.alive), FEWEST)
+
+    def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
+        """Begin some instances anew, from rows of q and v."""
+        for k, a, b in zip(which, q, v, strict=True):
+            self.held[k].reset(a, b)
+            self.failed.pop(int(k), None)
+            self.alive[k] = True
+            self._look(k)
+
+
+class HeldBlocks(Held):
+    """Instances in lanes, by an explicit method: one that leaves them has blown up."""
+
+    in_lanes = True
+
+    def __init__(self, found: Instances, plan: Block, threads: int):
+        super().__init__(found, threads)
+        n, model = found.count, found.model
+        self.q, self.v = starts_of(found, False)
+        self.width = plan.module.VT_LANES
+        self.firsts = range(0, n, self.width)
+        self.blocks = [plan.lanes() for _ in self.firsts]
+        #: (n,) steps since the start
+        self.taken = np.zeros(n, int)
+        #: records without rows
+        self._none = [np.empty((n, 0, *more), kind) for more, kind in
+                      (((model.nq,), float), ((model.nv,), float), ((), np.intc), ((), float))]  # fmt: skip
+
+    def record(self, q: np.ndarray, x: np.ndarray, row: int) -> None:
+        """Write the states to a row of records."""
+        q[self.alive, row], x[self.alive, row] = self.q[self.alive], self.v[self.alive]
+
+    def step(self, drives: dict[str, np.ndarray], steps: int = 1) -> None:
+        """Advance by steps; instances that fail are left out from here on."""
+        torque = np.ascontiguousarray(drives["torque"])
+        before = self.q.copy(), self.v.copy()
+
+        def advance(part: np.ndarray) -> None:
+            for k in part:
+                block, first = self.blocks[k], self.firsts[k]
+                block.start(self.q, self.v, first)
+                block.set_torque(torque, first)
+                block.run(steps, 2**40, None, *self._none, first, 0)
+                block.look(self.q, self.v, first)
+
+        self._share(advance, np.arange(len(self.blocks)), FEWEST_BLOCKS)
+        for first, block in zip(self.firsts, self.blocks, strict=True):
+            for i, (taken, left, _, _) in enumerate(block.done()) if block.any_left else ():
+                if left and self.alive[first + i]:
+                    self._fail(first + i, taken)
+        self.taken += steps
+        self.q[~self.alive], self.v[~self.alive] = before[0][~self.alive], before[1][~self.alive]
+
+    def _fail(self, k: int, more: int) -> None:
+        dt = self.found.schedule.dt
+        time = self.found.given.t0 + (self.taken[k] + more) * dt
+        self.alive[k] = False
+        self.failed[int(k)] = ConvergenceError(
+            f"{self.found.kind.name}: step {self.taken[k] + more + 1} at t = {time:.9g} s, dt = {dt:g} s: "
+            f"{core.STATUS_TEXT[core.STATUS['not finite']]}; halve " + named("dt"),
+            time=time, residual=np.nan, iterations=0,
+        )  # fmt: skip
+
+    def reset(self, which: Iterable[int], q: np.ndarray, v: np.ndarray) -> None:
+        """Begin some instances anew, from rows of q and v."""
+        for k, a, b in zip(which, q, v, strict=True):
+            self.q[k] = self.found.model.validate_configuration(a, "q0")
+            self.v[k] = self.found.model.validate_velocity(b, "v0")
+            self.failed.pop(int(k), None)
+            self.alive[k], self.taken[k] = True, 0
