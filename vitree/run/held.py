@@ -63,8 +63,8 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
     v = np.zeros((1, model.nv)) if given is None else np.atleast_2d(given)
     for k, row in enumerate(v):
         model.validate_velocity(row, f"{name}[{k}]" if len(v) > 1 else name)
-    q = np.array(np.broadcast_to(q, (n, model.nq)))
-    v = np.array(np.broadcast_to(v, (n, model.nv)))
+    q = np.array(np.broadcast_to(q, (n, model.nq)), order="C")
+    v = np.array(np.broadcast_to(v, (n, model.nv)), order="C")
     if by_momentum and found.p0 is None:
         return q, model.momenta(q, v)
     if not by_momentum and found.p0 is not None:
