@@ -143,7 +143,7 @@ def rollout(
         _parameters(parameters), given, kind, schedule,
     )  # fmt: skip
     found.count_instances(instances)
-    batch = Batch(found, rows, names, _threads(threads), progress_of(progress))
+    batch = Batch(found, rows, names, threads_of(threads), progress_of(progress))
     plan = None if found.parameters or batch.each_by_itself else Block.plan(found)
     if any(callable(value) for value in found.driving.values()):
         side_by_side(batch, plan)
@@ -173,7 +173,8 @@ def _quantities(record: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _threads(threads: Any) -> int:
+def threads_of(threads: Any) -> int:
+    """Return how many threads to take."""
     if threads is None:
         import os
 
