@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import Asked, real, several, whole
+from vitree.arguments import Asked, numbers_of, real, several, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule, count_steps
@@ -34,7 +34,7 @@ ACTIONS = ("torque", "targets")
 
 
 class VectorEnv(gymnasium.vector.VectorEnv):
-    """n instances of a model as one environment of Gymnasium.
+    """An environment of Gymnasium over n instances of a model.
 
     Episodes that end are reset by the next step (``metadata["autoreset_mode"]`` is NEXT_STEP): that step takes no
     action for them, and its reward is zero. An instance whose step cannot be solved is truncated, and
@@ -65,8 +65,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         Coordinates of ``v_names`` that a torque acts on; all that belong to joints of one coordinate if not given.
         Joints that have drives, in the order of ``model.drives``, for targets.
     limit : float or (k,) array, optional [N, N m, m or rad]
-        Actions are cut to these sizes, which are the bounds of the action space. For torques the effort limits of the
-        joints if not given; for targets, the limits of the joints.
+        Actions are cut to these sizes, which are the bounds of the action space. If not given, torques are cut to the
+        effort limits of the joints, and targets to the limits of their positions.
     method : str, optional
         A name of ``model.methods``.
     threads : int, optional
@@ -125,8 +125,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._start, self._reward = start, Asked(reward, "reward", "(Q, V, A)", (n,), timed=False)
         self._terminated = terminated
         self._observe = observe
-        self._places, bounds = self._actuators(actuators)
-        bounds = _limits(limit, bounds)
+        self._places, low, high = self._actuators(actuators)
+        self._low, self._high = (low, high) if limit is None else _limits(limit, len(low))
         # what acts is given with each step
         driving = {action: (lambda t, Q, V: None)}
         q, v = self._starts(np.random.default_rng(0), n)
@@ -134,28 +134,32 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         plan = Block.plan(found) if action == "torque" else None
         self._held: HeldSimulations | HeldBlocks = held_of(found, plan, threads_of(threads))
         self._done, self._steps = np.zeros(n, bool), np.zeros(n, int)
-        self.single_action_space = gymnasium.spaces.Box(-bounds, bounds, dtype=np.float64)
+        self.single_action_space = gymnasium.spaces.Box(self._low, self._high, dtype=np.float64)
         size = self._observed().shape[1]
         self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)
         self.action_space = batch_space(self.single_action_space, n)
         self.observation_space = batch_space(self.single_observation_space, n)
         self._begun = False
 
-    def _actuators(self, names: Iterable[str] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Places of actions in the torque (nv,) or among the targets, and their bounds."""
+    def _actuators(self, names: Iterable[str] | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places of actions in the torque (nv,) or among the targets, and their bounds, low and high."""
         model: Any = self.model
         if self._action == "targets":
             drives = {drive.joint: k for k, drive in enumerate(getattr(model, "drives", ()))}
             if not drives:
                 raise InputError(f'"{model.name}" has no drives to give targets to; see Model.with_drives')
             chosen = [*drives] if names is None else several(names, "actuators", "names of joints with drives")
-            bounds = {joint.name: np.abs([*joint.lower, *joint.upper]).max(initial=0.0) for joint in model.joints}
+            low = {joint.name: joint.lower[0] for joint in model.joints if joint.lower}
+            high = {joint.name: joint.upper[0] for joint in model.joints if joint.upper}
             for name in chosen:
                 if name not in drives:
                     raise UnknownNameError("drive", name, drives, about=Argument("actuators", names))
             if len(chosen) < len(drives):
                 raise InputError("each drive needs a target; leave the actuators out, or give the model fewer drives")
-            return np.array([drives[name] for name in chosen]), np.array([bounds.get(name, np.inf) for name in chosen])
+            return (
+                np.array([drives[name] for name in chosen]), np.array([low.get(name, -np.inf) for name in chosen]),
+                np.array([high.get(name, np.inf) for name in chosen]),
+            )  # fmt: skip
         efforts = np.full(model.nv, np.inf)
         single = np.zeros(model.nv, bool)
         for joint in model.joints:
@@ -169,7 +173,8 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             if name not in every:
                 raise UnknownNameError("coordinate", name, every, about=Argument("actuators", names))
         places = np.array([every.index(name) for name in chosen], dtype=int)
-        return places, efforts[places]
+        most = np.where(efforts[places] > 0, efforts[places], np.inf)
+        return places, -most, most
 
     # ---- the state -------------------------------------------------------------------------------------
 
@@ -218,6 +223,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             Of the generator that starts are drawn from.
         options : mapping, optional
             ``{"reset_mask": (n,) array of bool}``: the episodes that begin anew.
+
+        Raises
+        ------
+        InputError
+            If the mask or the starts have a wrong shape.
         """
         super().reset(seed=seed)
         mask = np.ones(self.num_envs, bool)
@@ -248,38 +258,47 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return q, v
 
     def step(self, actions: ArrayLike):
-        """Take an action (n, k) in all episodes.
+        """Take an action in each episode.
+
+        Parameters
+        ----------
+        actions : (n, k) array [N, N m, m or rad]
 
         Returns
         -------
-        observations : (n, k) array
-        rewards : (n,) array
-        terminated, truncated : (n,) arrays of bool
-        infos : dict
-            "failed" (n,): whether the step of an instance could not be solved.
+        tuple
+            Observations (n, k), rewards (n,), terminated (n,), truncated (n,), and a dict with "failed" (n,): whether
+            the step of an instance could not be solved.
+
+        Raises
+        ------
+        InputError
+            If actions have a wrong shape or are not finite, or nothing was reset before.
+        CallableError
+            If a function raises, or returns another shape or NaN.
         """
         if not self._begun:
             raise InputError("the environment has not begun: call reset() before step()")
         n, held = self.num_envs, self._held
-        actions = np.asarray(actions, dtype=float)
-        if actions.shape != (n, len(self._places)):
-            raise InputError(f"actions have shape {actions.shape}; it must be ({n}, {len(self._places)})")
-        if not np.isfinite(actions).all():
+        taken = numbers_of(actions, "actions").astype(float)
+        if taken.shape != (n, len(self._places)):
+            raise InputError(f"actions have shape {taken.shape}; it must be ({n}, {len(self._places)})")
+        if not np.isfinite(taken).all():
             raise InputError("actions must be finite; they hold NaN or infinity")
-        actions = np.clip(actions, self.single_action_space.low, self.single_action_space.high)
+        taken = np.clip(taken, self._low, self._high)
         anew = self._done.copy()
         # those that begin anew rest in this step
         resting = held.alive & anew
         held.alive[anew] = False
         width = self.model.nv if self._action == "torque" else len(self._places)
         acting = np.zeros((n, width))
-        acting[:, self._places] = actions
+        acting[:, self._places] = taken
         held.step({self._action: acting}, self.frame_skip)
         held.alive[resting] = True
         self._steps[~anew] += 1
         failed = ~held.alive & ~anew
         q, v = self.q, self.v
-        rewards = np.array(self._reward(q, v, actions.copy()), dtype=float)
+        rewards = np.array(self._reward(q, v, taken.copy()), dtype=float)
         ends = self._ended(q, v)
         late = failed | (self._steps >= self._last if self._last is not None else failed)
         self._restart(np.flatnonzero(anew))
@@ -288,7 +307,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return self._observed(), rewards, ends, late & ~ends, {"failed": failed}
 
     def close_extras(self, **kwargs: Any) -> None:
-        """End the threads."""
+        """End the threads; ``kwargs`` are of the base class."""
         self._held.close()
 
 
@@ -299,13 +318,11 @@ def _count(value: Any, name: str) -> int:
     return count
 
 
-def _limits(limit: Any, bounds: np.ndarray) -> np.ndarray:
-    if limit is None:
-        return np.where(bounds > 0, bounds, np.inf)
+def _limits(limit: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     try:
-        found = np.broadcast_to(np.asarray(limit, dtype=float), bounds.shape).copy()
+        found = np.broadcast_to(np.asarray(limit, dtype=float), (count,)).copy()
     except ValueError:
-        raise InputError(f"limit has shape {np.shape(limit)}; it must be a number or ({len(bounds)},)") from None
+        raise InputError(f"limit has shape {np.shape(limit)}; it must be a number or ({count},)") from None
     if not (found > 0).all():
         raise InputError("limit must be positive")
-    return found
+    return -found, found

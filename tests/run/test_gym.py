@@ -106,6 +106,21 @@ def test_an_instance_that_fails_is_truncated_and_comes_back(method):
     assert np.isfinite(observed).all()
 
 
+def test_actions_have_the_limits_of_the_joints():
+    tree = vt.Tree("arm")
+    arm = tree.world.add(vt.revolute("a", lower=-1.0, upper=2.0, effort=7.0), vt.body("one", 1.0, (0.1, 0.1, 0.1)))
+    arm.add(vt.tx(0.5), vt.revolute("b"), vt.body("two", 1.0, (0.1, 0.1, 0.1)))
+    model = tree.compile()
+    space = environment(model, limit=None).single_action_space
+    assert (space.low.tolist(), space.high.tolist()) == ([-7.0, -np.inf], [7.0, np.inf])
+    space = environment(model.with_drives({"*": (10, 1)}), limit=None, action="targets").single_action_space
+    assert (space.low.tolist(), space.high.tolist()) == ([-1.0, -np.inf], [2.0, np.inf])
+    one = environment(model, limit=None, actuators=["b"], reward=lambda Q, V, A: A[:, 0])
+    one.reset(seed=0)
+    one.step(np.ones((N, 1)))
+    assert one.single_action_space.shape == (1,)
+
+
 def test_wrong_arguments_are_told():
     for wrong, text in (
         ({"action": "force"}, "torque"), ({"actuators": ["hing"]}, "hing"), ({"limit": -1.0}, "limit"),
