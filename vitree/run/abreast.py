@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,8 @@ from vitree.run.simulate import run
 
 #: Most steps of a block between two looks at whether to stop.
 MOST_AT_ONCE = 4096
+#: Most blocks, and numbers of their records, of a group that is done in one piece; least pieces for each thread.
+MOST_BLOCKS, MOST_NUMBERS, PIECES = 16, 2**21, 4
 
 
 # ---- several in lanes -------------------------------------------------------------------------------
@@ -33,43 +36,47 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     every = batch.every or steps
     batch.width = width
     rows = len(batch.t)
+    numbers = rows * (model.nq + model.nv)
+    blocks = min(found.count // (PIECES * batch.threads), MOST_NUMBERS // max(numbers, 1)) // width
+    group = width * max(1, min(blocks, MOST_BLOCKS))
     alone: list[int] = []
+    own = threading.local()  # a block in each thread
 
     def work(first: int) -> int:
-        lanes = plan.lanes()
-        lanes.start(q0, x0, first)
-        n = lanes.count
-        q, x = np.full((n, rows, model.nq), np.nan), np.full((n, rows, model.nv), np.nan)
+        # the blocks of a group
+        n = min(group, found.count - first)
+        q, x = np.empty((n, rows, model.nq)), np.empty((n, rows, model.nv))
         iterations, residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
         if begins:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
-        over = None
-        if torque is not None and torque.ndim == 2:
-            lanes.set_torque(torque, first)
-        elif torque is not None:
-            over = torque[first : first + n]
-        done, row, chunk = 0, int(begins), max(1, min(steps, MOST_AT_ONCE))
-        while done < steps and not batch.stopped:
-            count = min(chunk, steps - done)
-            row = lanes.run(count, every, over, q, x, iterations, residual, 0, row)
-            done += count
+        over = torque[first : first + n] if torque is not None and torque.ndim == 3 else None
+        own.lanes = lanes = vars(own).get("lanes") or plan.lanes()
+        told: list[tuple] = []
+        for at in range(0, n, width):
+            lanes.start(q0, x0, first + at)
+            if torque is not None and torque.ndim == 2:
+                lanes.set_torque(torque, first + at)
+            done, row = 0, int(begins)
+            while done < steps and not batch.stopped:
+                count = min(MOST_AT_ONCE, steps - done)
+                row = lanes.run(count, every, over, q, x, iterations, residual, at, row)
+                done += count
+            told += lanes.done()
         if batch.stopped:
             return 0
-        told = lanes.done()
-        good = [k for k, (_, left, _, _) in enumerate(told) if not left]
-        alone.extend(first + k for k, (_, left, _, _) in enumerate(told) if left)
-        if len(good) == n:
-            batch.keep(first, first + n, q, x, plan.by_momentum, model)
-        else:
-            for k in good:
-                batch.keep(first + k, first + k + 1, q[k : k + 1], x[k : k + 1], plan.by_momentum, model)
-        for k in good:
-            at = first + k
-            batch.iterations[at], batch.residual[at], batch.in_lanes[at] = iterations[k], residual[k], True
-            batch.rows[at], batch.steps[at], batch.total[at], batch.most[at] = rows, steps, told[k][2], told[k][3]
-        return len(good)
+        good = np.array([not left for _, left, _, _ in told])
+        if good.all():
+            batch.keep(slice(first, first + n), q, x, plan.by_momentum, model)
+        elif good.any():
+            batch.keep(first + np.flatnonzero(good), q[good], x[good], plan.by_momentum, model)
+        which = first + np.flatnonzero(good)
+        alone.extend((first + np.flatnonzero(~good)).tolist())
+        batch.iterations[which], batch.residual[which], batch.in_lanes[which] = iterations[good], residual[good], True
+        batch.rows[which], batch.steps[which] = rows, steps
+        batch.total[which], batch.most[which] = np.array([one[2:] for one in told])[good].T
+        return len(which)
 
-    batch.share(work, range(0, found.count, width))
+    batch.share(work, range(0, found.count, group))
     one_by_one(batch, sorted(alone))
 
 
@@ -138,6 +145,6 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
             batch.tell(1, steps)
     for k in map(int, np.flatnonzero(reached)):
         one, end = slice(k, k + 1), reached[k]
-        batch.keep(k, k + 1, q[one, :end], x[one, :end], held.by_momentum, found.system(k))
+        batch.keep(one, q[one, :end], x[one, :end], held.by_momentum, found.system(k))
     batch.rows[:], batch.failed = reached, held.failed
     batch.in_lanes[:], batch.width = held.in_lanes & held.alive, held.width

@@ -51,8 +51,8 @@ class Batch:
         given = self.instances.given
         return bool(given.effort_limits or given.wrenches or given.prescribed or given.pushes)
 
-    def keep(self, first: int, end: int, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any) -> None:
-        """Keep the first rows of instances, states (end - first, rows, ...); x is p or v."""
+    def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any) -> None:
+        """Keep the first rows of some instances, states (instances, rows, ...); x is p or v."""
         n, rows = q.shape[:2]
         flat_q, flat_x = q.reshape(n * rows, -1), x.reshape(n * rows, -1)
         v = system.velocities(flat_q, flat_x) if by_momentum and self._asks("v") else flat_x
@@ -65,7 +65,7 @@ class Batch:
             found["energy"] = energies[:, 0] + energies[:, 1]
         for name in self.names:
             array = found[name]
-            self.data[name][first:end, :rows] = array.reshape(n, rows, *array.shape[1:])
+            self.data[name][which, :rows] = array.reshape(n, rows, *array.shape[1:])
 
     def _asks(self, name: str) -> bool:
         return name in self.names or bool({*self.names} - {"q", "v", "p"})
