@@ -225,3 +225,23 @@ def test_the_command_line_tells_the_step(tmp_path, monkeypatch, capsys):
     run = vt.Trajectory.load("run.npz")
     assert f"dt = {run.dt:.6g} s was chosen" in capsys.readouterr().out
     assert run.settings["auto"]["accuracy"] == 1e-4
+
+
+def test_a_method_without_a_step_is_a_row_of_a_comparison():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    methods = ["explicit-euler", "gauss"]
+    found = vt.compare(model, methods, [1.0, 0.5], duration=0.5, dt="auto", accuracy=1e-9)
+    rows = {row["label"]: row for row in found.table}
+    assert rows["explicit-euler"]["status"] == "no step"
+    assert "accuracy" in rows["explicit-euler"]["reason"]
+    assert rows["gauss"]["status"] == "ok"
+    assert rows["gauss"]["error"] < 1e-9
+    assert "no step" in str(found)
+    with pytest.raises(vt.InputError, match="explicit-euler"):
+        vt.compare(model, ["explicit-euler"], [1.0, 0.5], duration=0.5, dt="auto", accuracy=1e-9)
+
+
+def test_a_simulation_that_is_held_takes_a_number():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    with pytest.raises(vt.InputError, match="whole run"):
+        vt.Simulation(model, dt="auto")

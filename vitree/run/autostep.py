@@ -79,6 +79,10 @@ def with_step(
     return given.but(dt=choice.dt, accuracy=None), {"auto": told}
 
 
+class NoStep(InputError):
+    """No step of a method reaches the accuracy asked for."""
+
+
 def chosen(model: System, given: RunArguments, run: Run) -> Choice:
     """Return the step for a run with ``dt="auto"``; raise as :func:`vitree.simulate` does."""
     require_choosable(given)
@@ -209,7 +213,7 @@ class _Search:
             pairs.append((h, difference))
             h = after
         if best is None:
-            raise InputError(self._failure(seen))
+            raise NoStep(self._failure(seen))
         return replace(best, steps=self.steps)
 
     def _rate(self, h: float, difference: float, pairs: list[tuple[float, float]]) -> float | None:

@@ -19,7 +19,7 @@ from vitree.results.plain import plain
 from vitree.results.series import NAN, Series, momentum_departure, series_against
 from vitree.run import notes
 from vitree.run.arguments import NAMES, RunArguments, count_steps
-from vitree.run.autostep import ACCURACY, AUTO, chosen
+from vitree.run.autostep import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.checks import require_system
 from vitree.run.comparison import Comparison
 from vitree.run.reference import GAUSS, Reference, Runner, usual_reference
@@ -121,14 +121,21 @@ def compare(
         _check_method(source, solving(model), "reference")
     run = Runner(model, shared.but(q0=q0, v0=v0), progress)
     steps = {label: list(asked) for label in jobs}
+    without: dict[str, NoStep] = {}
     for label, (name, options) in jobs.items() if auto else ():
-        own = chosen(model, run.shared.but(method=name, dt=AUTO, accuracy=accuracy, **options), simulate).dt
+        try:
+            own = chosen(model, run.shared.but(method=name, dt=AUTO, accuracy=accuracy, **options), simulate).dt
+        except NoStep as error:
+            without[label] = error
+            continue
         _require_records(duration, own, every)
         steps[label] += [own] if own not in asked else []
+    if not any(steps.values()):
+        raise next(iter(without.values()))
     dts = sorted({x for own in steps.values() for x in own}, reverse=True) if auto else asked
     truth = Reference(source, reference_tolerance, dts, chosen=reference is None or reference is True)
     truth.check(run)
-    table = _Table(run, truth, jobs, steps, int(repeats))
+    table = _Table(run, truth, jobs, steps, int(repeats), without)
     told = {"auto": {"accuracy": ACCURACY if accuracy is None else accuracy}} if auto else {}
     settings = {
         "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items()},
@@ -158,13 +165,19 @@ class _Table:
         Time steps [s] by label.
     repeats : int
         Runs a row.
+    without : dict
+        Label to why no step was found.
     """
 
     def __init__(self, run: Runner, truth: Reference, jobs: Mapping[str, tuple], steps: Mapping[str, list[float]],
-                 repeats: int):  # fmt: skip
+                 repeats: int, without: Mapping[str, NoStep]):  # fmt: skip
         self.run, self.truth, self.jobs, self.steps, self.repeats = run, truth, jobs, steps, repeats
         self.dts = [x for own in steps.values() for x in own]
         self.rows: list[dict[str, Any]] = []
+        for label, error in without.items():
+            self.rows.append(_blank(label, jobs[label][0], NAN, 0) | {
+                "status": "no step", "reason": str(error.args[0]),
+            })  # fmt: skip
         self.trajectories: dict[tuple[str, float], Trajectory] = {}
         run.stages = len(self.dts) * repeats + truth.stages
 
@@ -292,12 +305,17 @@ def solving(model: System) -> list[str]:
     return [name for name in model.methods if name == GAUSS or name.startswith("scipy-")]
 
 
+def _blank(label: str, name: str, dt: float, steps: int) -> dict[str, Any]:
+    """A row without numbers."""
+    row = {"label": label, "method": name, "dt": dt, "steps": steps}
+    return row | {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN)
+
+
 def _row(run: Runner, key, name: str, options: dict, repeats: int):
     """Run one method at one time step: its row without errors, and its sound records."""
     label, dt = key
     steps = count_steps(run.duration, dt)
-    row = {"label": label, "method": name, "dt": dt, "steps": steps}
-    row |= {"status": "ok", "failed_at": None, "reason": None} | dict.fromkeys(_MEASURES, NAN)
+    row = _blank(label, name, dt, steps)
     try:
         runs = [run(name, label, dt, **options) for _ in range(repeats)]
     except ConvergenceError as error:
