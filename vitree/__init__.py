@@ -43,11 +43,13 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.stance import Stance, stance
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
 from vitree.moved import know_old_names as _know_old_names
+from vitree.results.sweep import Sweep
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.controller import Controller
 from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
+from vitree.run.sweep import sweep
 from vitree.run.trajectory import Trajectory
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree.frames import Frame
@@ -120,6 +122,7 @@ __all__ = [
     "Sphere",
     "Spring",
     "Stance",
+    "Sweep",
     "Trajectory",
     "Tree",
     "UnknownNameError",
@@ -162,6 +165,7 @@ __all__ = [
     "simulate",
     "spherical",
     "stance",
+    "sweep",
     "tx",
     "ty",
     "tz",
