@@ -126,8 +126,11 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
                 row["method"] = method[0]
             rows.setdefault(tuple((type(x), x) for x in row.values()), row)
     for name in sorted(options - taken):
+        about = Argument(name, of="method" if name in same else "sweep")
         choices = {x for system in robots.values() for kind in system.methods.values() for x in kind.options}
-        raise UnknownNameError("option", name, sorted(choices | (NAMES - REFUSED) | START), about=Argument(name))
+        if name not in choices:
+            raise UnknownNameError("option", name, sorted(choices | (NAMES - REFUSED) | START), about=about)
+        raise InputError(f'no method of this sweep takes the option "{name}"; leave it out', about=about)
     full = given.axes is not None and len(rows) == len(robots) * len(given.rows)
     axes = {"robot": list(robots), **(given.axes or {})} if full else None
     values = {**given.values, "robot": robots}
