@@ -113,6 +113,8 @@ def sweep(
         if folder is None and kept is not None:
             remove_folder(kept)
     out(result.to_json() if as_json else result)
+    for note in result.notes if as_json else ():
+        say(note)
 
 
 def _axes(systems: dict[str, Any], run: Run, start: Start, methods: str | None, dt: str, seeds: int,

@@ -169,15 +169,14 @@ class Sweep:
 
     def to_json(self) -> str:
         """Return table and settings as strict JSON text, with null for NaN."""
-        content = {"vitree": __version__, "settings": self.settings, "units": self.units, "notes": list(self.notes),
-                   "table": self.table}  # fmt: skip
+        content = {"vitree": __version__, "settings": self.settings, "units": self.units, "table": self.table}
         return json.dumps(no_nan(plain(content)), indent=1, allow_nan=False)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write the table to the file ``path``, at once or not at all, and return the path.
 
         The ending says the format: ``.csv``, ``.parquet``, ``.nc`` (NetCDF 3) or ``.json``. Equal tables give equal
-        bytes, of Parquet and NetCDF with equal versions of pyarrow, or of xarray and SciPy. JSON has the notes, too.
+        bytes, of Parquet and NetCDF with equal versions of pyarrow, or of xarray and SciPy. Notes are in none.
 
         Raises
         ------

@@ -27,6 +27,11 @@ DEEPEST = 8
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
+def without_addresses(text: str) -> str:
+    """Return a text without the addresses of objects, which differ from process to process."""
+    return _ADDRESS.sub("", text)
+
+
 @dataclasses.dataclass(frozen=True)
 class Cases:
     """What is run: labels for the table, and the values that they stand for.
@@ -134,7 +139,7 @@ def _over(name: Any) -> str:
 def digest(value: Any) -> str:
     """Return 16 hexadecimal digits that equal values have in common, in this process and in others.
 
-    Of functions the source counts, with the values that it holds, and not what it calls.
+    Of functions the instructions count, with the values that they hold, and not what they call.
     """
     return hashlib.sha256(_content(value, 0).encode(errors="backslashreplace")).hexdigest()[:16]
 
@@ -163,13 +168,13 @@ def _content(value: Any, level: int) -> str:
         return f"method {_content((value.__func__, value.__self__), down)}"
     if isinstance(value, types.FunctionType):
         cells = [_cell(cell) for cell in value.__closure__ or ()]
-        return f"def {_code(value)} {_content((value.__defaults__, value.__kwdefaults__, cells), down)}"
+        return f"def {_code(value.__code__)} {_content((value.__defaults__, value.__kwdefaults__, cells), down)}"
     if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}"
     inside = getattr(value, "__dict__", None)
     if isinstance(inside, dict):
         return f"{type(value).__qualname__} {_source(type(value))} {_content(inside, down)}"
-    return f"{type(value).__qualname__} {_ADDRESS.sub('', text_of(value, repr))}"
+    return f"{type(value).__qualname__} {without_addresses(text_of(value, repr))}"
 
 
 def _cell(cell: Any) -> Any:
@@ -179,18 +184,14 @@ def _cell(cell: Any) -> Any:
         return None
 
 
-def _source(thing: Any) -> str:
+def _source(kind: type) -> str:
     try:
-        return inspect.getsource(thing)
+        return inspect.getsource(kind)
     except (OSError, TypeError):
         return ""
 
 
-def _code(function: types.FunctionType) -> str:
-    """The source of a function, or its instructions where there is none."""
-
-    def instructions(code: types.CodeType) -> str:
-        inner = [instructions(x) if isinstance(x, types.CodeType) else repr(x) for x in code.co_consts]
-        return f"{code.co_code.hex()} {inner} {code.co_names}"
-
-    return f"{function.__qualname__} {_source(function) or instructions(function.__code__)}"
+def _code(code: types.CodeType) -> str:
+    """The instructions of a function, which its comments and its place in a file do not change."""
+    consts = [_code(x) if isinstance(x, types.CodeType) else _content(x, 1) for x in code.co_consts]
+    return f"{code.co_qualname} {code.co_code.hex()} {consts} {code.co_names} {code.co_varnames}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -15,7 +16,7 @@ from vitree.errors import InputError, VitreeError
 from vitree.model.system import System
 from vitree.results.plain import plain
 from vitree.results.sweep import Sweep
-from vitree.run.cases import Cases, cases_of, digest
+from vitree.run.cases import Cases, cases_of, digest, without_addresses
 from vitree.run.chunks import Folder
 from vitree.run.measured import UNITS, cases_of_robots
 from vitree.run.tasks import Done, check_backend, run_tasks
@@ -44,9 +45,10 @@ def sweep(
     ----------
     what : callable, robots, or one robot
         A function that takes the values of a case as keyword arguments, and returns a mapping of names to numbers or
-        texts. Or robots, which are simulated: names or files as of :func:`vitree.find_robot`, systems, or a mapping of
-        labels to these. A robot given by its name or file has a free base if it has two limbs or more on its root link,
-        else a fixed one. Give a system to have it otherwise.
+        texts; the names are others than those of the case, status, reason and seconds. Or robots, which are simulated:
+        names or files as of :func:`vitree.find_robot`, systems, or a mapping of labels to these. A robot given by its
+        name or file has a free base if it has two limbs or more on its root link, else a fixed one. Give a system to
+        have it otherwise.
     over : mapping, or sequence of mappings, optional
         A grid: the values of each axis by its name; the last axis varies fastest. Values are numbers or texts. Those of
         other kinds have labels: a mapping of labels to values is an axis, too. Instead of a grid: a sequence of cases,
@@ -136,7 +138,7 @@ def sweep(
                 told_progress(len(rows), len(cases.rows))
 
         def table() -> Sweep:
-            return _table(cases, rows, units, plain(settings), notes)
+            return _table(cases, rows, units, json.loads(without_addresses(json.dumps(plain(settings)))), notes)
 
         waiting = [(k, row) for k, row in enumerate(cases.rows) if k not in rows]
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import pickle
-import re
 import threading
 import time
 import warnings
@@ -17,7 +16,7 @@ import numpy as np
 
 from vitree.arguments import plain_scalar, shown, told, whole
 from vitree.errors import InputError, MissingExtraError, UnknownNameError, VitreeError
-from vitree.run.cases import SCALARS
+from vitree.run.cases import SCALARS, without_addresses
 from vitree.wording import Argument, named, visible
 
 #: Seconds that a task is to take; at least; and at most, if its cases are slower than those before.
@@ -28,7 +27,6 @@ ROUND = 4.0
 BACKENDS = {"processes": ("loky", True), "threads": ("threading", True), "dask": ("dask", True), "ray": ("ray", False)}
 #: Longest reason of a failed case.
 LONGEST = 500
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 Case = tuple[int, dict[str, Any]]
 Function = Callable[[int, Mapping[str, Any]], Mapping[str, Any]]
@@ -84,7 +82,7 @@ def row_of(function: Function, k: int, labels: Mapping[str, Any], timings: bool)
     try:
         row |= _plain(function(k, labels), {*labels, *row, "seconds"})
     except Exception as error:  # whatever a case raises
-        text = " ".join(visible(_ADDRESS.sub("", told(error))).split())
+        text = " ".join(visible(without_addresses(told(error))).split())
         row |= {"status": "failed", "reason": text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."}
         row |= function.failed(error) if hasattr(function, "failed") else {}
     return row | ({"seconds": time.perf_counter() - begin} if timings else {})
