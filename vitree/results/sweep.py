@@ -156,8 +156,8 @@ class Sweep:
             first = grid[tuple(slice(None) if j == k else 0 for j in range(len(shape)))]
             coords[name] = (name, columns[name][first], unit[name])
         dims = tuple(self.axes)
-        found = {name: (dims, columns[name].reshape(shape), unit[name]) for name in self.names if name not in coords}
-        return xarray.Dataset(found, coords=coords, attrs=attrs)
+        full = {name: (dims, columns[name].reshape(shape), unit[name]) for name in self.names if name not in coords}
+        return xarray.Dataset(full, coords=coords, attrs=attrs)
 
     def to_csv(self) -> str:
         """Return the table as CSV: a heading such as "dt [s]" for each column, numbers that read back exactly."""

@@ -203,7 +203,8 @@ def _pair(method: Any, usual: str) -> tuple[str, Mapping[str, Any]]:
 
 def _require_steps(values: Mapping[str, Any], adaptive: bool) -> None:
     """Raise an InputError if a run has no duration, no step, or no whole number of steps."""
-    duration, dt = values.get("duration"), values.get("dt")
+    duration: Any = values.get("duration")
+    dt = values.get("dt")
     if dt is None or (duration is None and not isinstance(dt, list | tuple)):
         raise InputError(named("dt") + " and " + named("duration") + " must be given, for all cases or in each")
     if not adaptive and not isinstance(dt, str | list | tuple) and not hasattr(dt, "__array__"):

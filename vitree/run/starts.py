@@ -56,8 +56,7 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
 
 def configuration_of(system: Any, seed: int, q0: Any = "neutral", on_ground: bool = False) -> np.ndarray:
     """Return q (nq,) [m or rad]; arguments and errors as of :func:`start_of`."""
-    if (whole(seed) if whole(seed) is not None else -1) < 0:
-        raise InputError(Argument("seed", seed) + " must be a whole number, zero or above")
+    require_seed(seed)
     if not isinstance(q0, str):
         return system.validate_configuration(q0, "q0")
     if q0 == "random":
@@ -75,3 +74,17 @@ def configuration_of(system: Any, seed: int, q0: Any = "neutral", on_ground: boo
         with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is
             q = place_on_ground(system, q)
     return q
+
+
+def require_seed(seed: Any) -> int:
+    """Return a seed as an int.
+
+    Raises
+    ------
+    InputError
+        If it is no whole number, or below zero.
+    """
+    number = whole(seed)
+    if number is None or number < 0:
+        raise InputError(Argument("seed", seed) + " must be a whole number, zero or above")
+    return number

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import Asked, shown, told, whole
+from vitree.arguments import Asked, shown, told
 from vitree.errors import InputError, VitreeError
 from vitree.model.system import System
 from vitree.results.plain import plain
@@ -19,6 +19,7 @@ from vitree.results.sweep import Sweep
 from vitree.run.cases import Cases, cases_of, digest, without_addresses
 from vitree.run.chunks import Folder
 from vitree.run.measured import UNITS, cases_of_robots
+from vitree.run.starts import require_seed
 from vitree.run.tasks import Done, check_backend, run_tasks
 from vitree.version import __version__
 from vitree.wording import Argument, Text, named
@@ -102,27 +103,26 @@ def sweep(
         With the rows that were finished as its attribute ``sweep``.
     """
     count = check_backend(backend, workers)
-    if (whole(seed) if whole(seed) is not None else -1) < 0:
-        raise InputError(Argument("seed", seed) + " must be a whole number, zero or above")
+    seed = require_seed(seed)
     if timings is not True and timings is not False:
         raise InputError(Argument("timings", timings) + " must be True or False")
     if progress is not None and not callable(progress):
         raise InputError(named("progress", progress) + " must be a callable (done, total)")
     function: Any
     if callable(what) and not isinstance(what, System):
-        cases, function = _cases_of_function(what, over, same, int(seed))
+        cases, function = _cases_of_function(what, over, same, seed)
         units = {"seconds": "s"}
     else:
-        cases, function = cases_of_robots(what, over, same, int(seed))
+        cases, function = cases_of_robots(what, over, same, seed)
         units = UNITS
     definition = {
         "what": digest(what) if callable(what) else digest(cases.values["robot"]), "vitree": __version__,
-        "over": digest((cases.names, cases.rows, cases.values)), "same": digest(same), "seed": str(int(seed)),
+        "over": digest((cases.names, cases.rows, cases.values)), "same": digest(same), "seed": str(seed),
         "timings": str(timings),
     }  # fmt: skip
     settings = {
         "what": getattr(what, "__qualname__", type(what).__qualname__) if callable(what) else list(function.robots),
-        "axes": cases.axes, "same": plain(same), "seed": int(seed), "cases": len(cases.rows), "digests": definition,
+        "axes": cases.axes, "same": plain(same), "seed": seed, "cases": len(cases.rows), "digests": definition,
     }  # fmt: skip
     told_progress = None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
     with contextlib.ExitStack() as stack:

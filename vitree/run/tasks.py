@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import os
 import pickle
 import threading
 import time
@@ -53,6 +55,18 @@ class Payload(NamedTuple):
 _loaded: dict[str, Any] = {}
 
 
+@functools.cache
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent has ended, also by a kill, of which joblib's processes learn nothing."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="vitree-parent", daemon=True).start()
+
+
 class Done(NamedTuple):
     """What a task did: rows by case, the seconds of its first case and of the others, and the cases it left."""
 
@@ -62,8 +76,13 @@ class Done(NamedTuple):
     left: list[Case]
 
 
-def run_chunk(function: Payload | Function, cases: list[Case], limit: float, timings: bool) -> Done:
-    """Run cases, at least one, and no further one after ``limit`` seconds."""
+def run_chunk(function: Payload | Function, cases: list[Case], limit: float, timings: bool, parent: int = 0) -> Done:
+    """Run cases, at least one, and no further one after ``limit`` seconds.
+
+    A process whose ``parent`` has this number ends with it.
+    """
+    if parent and parent == os.getppid():
+        _end_with(parent)
     call = function.load() if isinstance(function, Payload) else function
     rows: list[tuple[int, dict[str, Any]]] = []
     begin = first = time.perf_counter()
@@ -183,15 +202,15 @@ def run_tasks(function: Function, cases: list[Case], *, backend: str, workers: i
     """
     with _parallel(backend, workers) as parallel:
         sent = function if backend == "threads" else packed(function)
-        count = parallel._effective_n_jobs()
-        queue = Queue(cases, count, pace)
+        queue, parent = Queue(cases, parallel._effective_n_jobs(), pace), os.getpid() if backend == "processes" else 0
         from joblib import delayed
 
         streams = BACKENDS[backend][1]
         while queue.waiting:
             limit = AIM if queue.mean != queue.mean else MOST
             chunks = queue.chunks() if streams else queue.round()
-            output = iter(_output(parallel, (delayed(run_chunk)(sent, chunk, limit, timings) for chunk in chunks)))
+            calls = (delayed(run_chunk)(sent, chunk, limit, timings, parent) for chunk in chunks)
+            output = iter(_output(parallel, calls))
             try:
                 for done in output:
                     queue.take(done)
