@@ -126,9 +126,10 @@ def test_options_go_to_the_methods_that_take_them():
     ({"method": ["rk44"]}, {}, "rk44"), ({"method": [("rk4", {"tolerance": 1})]}, {}, "tolerance"),
     ({"tolerence": [1e-6]}, {}, "tolerance"), ({"method": ["rk4"], "tolerance": [1e-6]}, {}, "no method"),
     ({}, {"dt": 0.03}, "whole number of steps"), ({}, {"q1": [0]}, "q1"), ({"robot": ["arm6"]}, {}, "robot"),
-    ({}, {"duration": None}, "duration"),
+    ({}, {"duration": None}, "duration"), ({}, {"speed": np.nan}, "speed"), ({}, {"every": 0}, "every"),
+    ({}, {"solver": "newtn"}, "newton"),
 ])  # fmt: skip
-def test_wrong_robots_are_refused_before_anything_runs(over, same, said):
+def test_wrong_robots_are_refused(over, same, said):
     with pytest.raises(vt.VitreeError, match=said):
         vt.sweep("pendulum", over, **{"duration": 0.1, "dt": 0.01, "backend": "threads"} | same)
     with pytest.raises(vt.UnknownNameError):

@@ -42,7 +42,9 @@ def sweep(
     dt: Annotated[
         str, option("--dt", text="Time steps in s, separated by commas. auto: one chosen for each run.")
     ] = "0.001",
-    seeds: Annotated[int, option("--seeds", text="Number of starts: those of --seed and of the seeds after it.")] = 1,
+    seeds: Annotated[
+        int, option("--seeds", text="How many starts, a number: those of --seed and of the seeds after it.")
+    ] = 1,
     varied: Annotated[
         Optional[list[str]],  # noqa: UP045
         option(
@@ -70,7 +72,7 @@ def sweep(
     ] = "processes",
     workers: Annotated[
         Optional[int],  # noqa: UP045
-        option("--workers", text="Number of processes, threads or actors; by default one for each core."),
+        option("--workers", text="How many processes, threads or actors, a number; by default one for each core."),
     ] = None,
     cluster: Annotated[
         Optional[str],  # noqa: UP045

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import several, shown
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.model.system import System
 from vitree.results.series import NAN, series_against
 from vitree.run.arguments import NAMES, RunArguments, count_steps
@@ -67,6 +67,11 @@ class Measured:
         """Return the results of a case that raised an error: the time [s] at which it ended, if it has one."""
         time = getattr(error, "time", None)
         return dict.fromkeys(RESULTS) | {"t_end": None if time is None else float(time)}
+
+    def stops(self, error: Exception, labels: Mapping[str, Any]) -> bool:
+        """Return whether an error is of an argument that all cases have in common."""
+        common = isinstance(error, VitreeError) and error.argument in self.same and error.argument not in labels
+        return common and type(error) in (InputError, UnknownNameError)
 
 
 def _row(system: System, given: RunArguments) -> dict[str, Any]:

@@ -101,6 +101,8 @@ def row_of(function: Function, k: int, labels: Mapping[str, Any], timings: bool)
     try:
         row |= _plain(function(k, labels), {*labels, *row, "seconds"})
     except Exception as error:  # whatever a case raises
+        if hasattr(function, "stops") and function.stops(error, labels):
+            raise
         text = " ".join(visible(without_addresses(told(error))).split())
         row |= {"status": "failed", "reason": text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."}
         row |= function.failed(error) if hasattr(function, "failed") else {}
