@@ -89,7 +89,7 @@ class Sweep:
 
     def _column(self, name: str, bound: int) -> np.ndarray:
         """A column whose integers are below a bound; as texts where they are not."""
-        if name not in self.names:
+        if not isinstance(name, str) or name not in self.names:
             raise UnknownNameError("column", name, self.names)
         values = [row[name] for row in self.table]
         kinds = {type(x) for x in values if x is not None}
