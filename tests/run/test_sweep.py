@@ -257,28 +257,25 @@ def test_long_tables_are_printed_in_part():
 # ---- chunks -------------------------------------------------------------------------------------------------
 
 
-def drawn(pace, cases=4000, workers=2, first=0.0, take=True):
+def drawn(pace, cases, first, workers=2):
     """Sizes of chunks of cases that take ``pace`` seconds each, where the first chunk measures them."""
     queue, sizes = Queue([(k, {}) for k in range(cases)], workers, (0.0, 0)), []
     while chunk := queue.draw():
         limit = AIM if queue.mean != queue.mean else tasks.MOST
         count = max(1, min(len(chunk), int(limit / pace)))
         sizes.append(count)
-        if take:
-            queue.take(Done([(k, {}) for k, _ in chunk[:count]], first + pace, pace * (count - 1), chunk[count:]))
+        queue.take(Done([(k, {}) for k, _ in chunk[:count]], first + pace, pace * (count - 1), chunk[count:]))
     return sizes
 
 
-@pytest.mark.parametrize("pace", [1e-5, 1e-3, 0.02, 0.3, 5.0])
+@pytest.mark.parametrize("pace", [1e-5, 1e-3, 0.02, 0.11, 5.0])
 @pytest.mark.parametrize("first", [0.0, 2.0])
 def test_tasks_take_at_least_a_tenth_of_a_second(pace, first):
-    """But for the last ones, and for all cases together where they take less; none are lost."""
+    """All cases together may take less; none are lost."""
     cases = 4000 if pace > 1e-4 else 100_000
     sizes = drawn(pace, cases, first=first)
     assert sum(sizes) == cases
-    least = min(0.1, cases * pace / 8)
-    assert all(size * pace >= 0.99 * least for size in sizes[:-2])
-    assert all(size * pace <= max(tasks.MOST, pace) for size in sizes)
+    assert all(0.099 <= size * pace <= max(1.0, pace) for size in sizes)
 
 
 def test_tasks_end_in_time():
@@ -482,7 +479,8 @@ def ray_here(tmp_path_factory, monkeypatch):
     """Ray on this computer, which ends with the test."""
     ray = pytest.importorskip("ray")
     monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(vt.__file__).parent.parent))
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in (("RAY_USAGE_STATS_ENABLED", "0"), ("RAY_AUTH_MODE", "disabled")):
+        monkeypatch.setenv(name, value)
     ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000, log_to_driver=False,
              logging_level="ERROR", configure_logging=False)  # fmt: skip
     yield ray
@@ -497,50 +495,43 @@ def test_ray_gives_the_same_table(ray_here, table, tmp_path):
     assert found.to_csv() == vt.sweep(local, {"x": range(50)}, backend="threads").to_csv()
 
 
-#: A sweep of 1,000 runs, in a process of its own: python -c RUN folder backend workers
+#: A sweep of 1,000 runs, in a process of its own, which gets a SIGKILL 0.15 s after the first task has ended, if asked
+#: for: python -c RUN folder backend workers kill
 RUN = """
-import sys, vitree as vt
-folder, backend, workers = sys.argv[1:]
+import os, signal, sys, threading, vitree as vt
+folder, backend, workers, kill = sys.argv[1:]
 over = {"method": ["linear-time", "rk4"], "dt": [0.01, 0.005], "seed": range(125)}
-result = vt.sweep(["double_pendulum", "arm6"], over, duration=0.5, folder=folder or None, backend=backend,
-                  workers=int(workers))
-result.save(sys.argv[1] + ".csv")
-result.save(sys.argv[1] + ".nc")
+timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGKILL))
+begin = lambda done, total: timer.start() if kill and timer.ident is None else None
+result = vt.sweep(["double_pendulum", "arm6"], over, duration=1.0, folder=folder, backend=backend,
+                  workers=int(workers), progress=begin)
+result.save(folder + ".csv")
 print(len(result), result.failed, *result.notes)
 """
 
 
 @pytest.mark.slow
 def test_a_killed_sweep_of_a_thousand_runs_ends_with_the_same_table(tmp_path):
-    pytest.importorskip("xarray")
     environment = os.environ | {"PYTHONPATH": str(pathlib.Path(vt.__file__).parent.parent)}
 
     def start(name, *how):
         command = [sys.executable, "-c", RUN, str(tmp_path / name), *how]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        begun = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        text, _ = begun.communicate(timeout=120)
+        return begun, text
 
-    def rows(name):
-        files = (tmp_path / name).glob(ROWS)
-        return sum(len(json.loads(x.read_bytes())["rows"]) for x in files)
-
-    whole = start("whole", "threads", "1")
-    assert whole.communicate(timeout=120)[0] == "1000 0\n"
+    _, text = start("whole", "threads", "1", "")
+    assert text == "1000 0\n"
     for name, *how in (("processes", "processes", "2"), ("threads", "threads", "2")):
-        begun = start(name, *how)
-        deadline = time.monotonic() + 60
-        while rows(name) < 100 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        begun.kill()  # and nobody kills its workers
-        assert begun.wait() == -signal.SIGKILL
-        begun.stdout.close()
-        with pytest.raises(ProcessLookupError):
+        killed, text = start(name, *how, "kill")
+        assert killed.returncode == -signal.SIGKILL and text == ""
+        deadline = time.monotonic() + 20
+        with pytest.raises(ProcessLookupError):  # nobody kills its workers, which end by themselves
             while time.monotonic() < deadline:
-                os.killpg(begun.pid, 0)
+                os.killpg(killed.pid, 0)
                 time.sleep(0.05)
-        kept = rows(name)
-        assert 100 <= kept < 1000
-        resumed = start(name, *how)
-        assert resumed.communicate(timeout=120)[0].startswith(f"1000 0 {kept} of 1000 rows were in ")
-        for ending in (".csv", ".nc"):
-            same = [(tmp_path / (x + ending)).read_bytes() for x in ("whole", name)]
-            assert same[0] == same[1], ending
+        kept = sum(len(json.loads(x.read_bytes())["rows"]) for x in (tmp_path / name).glob(ROWS))
+        assert 0 < kept < 1000
+        _, text = start(name, *how, "")
+        assert text.startswith(f"1000 0 {kept} of 1000 rows were in ")
+        assert (tmp_path / f"{name}.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -170,9 +171,9 @@ def _cluster(backend: str, address: str | None, workers: int | None) -> Iterator
             import ray
         except ImportError:
             raise MissingExtraError("ray", "ray", "a sweep by Ray") from None
-        own = {"num_cpus": workers, "include_dashboard": False}
+        own = {"num_cpus": workers, "include_dashboard": False} if address is None else {"address": address}
         try:
-            ray.init(address, log_to_driver=False) if address is not None else ray.init(**own, log_to_driver=False)
+            ray.init(**own, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError) as error:
             raise InputError(f"--cluster {address}: no cluster of Ray answers there ({error})") from None
         try:

@@ -156,11 +156,13 @@ class Queue:
     def draw(self) -> list[Case]:
         """Return the next chunk; an empty one if no case waits."""
         with self.lock:
-            mean, size = self.mean, self.first
+            mean, size, count = self.mean, self.first, len(self.waiting)
             if mean == mean:
-                share = -(-len(self.waiting) // self.workers)  # in the end, something for each
-                size = max(min(round(AIM / mean), share), int(np.ceil(LEAST / mean)), 1)
-            return [self.waiting.popleft() for _ in range(min(size, len(self.waiting)))]
+                least = max(int(np.ceil(2 * LEAST / mean)), 1)  # some are quicker than the mean
+                share = -(-count // self.workers)  # in the end, something for each
+                size = max(min(round(AIM / mean), share), least)
+                size = count if count - size < least // 2 else size  # no small rest
+            return [self.waiting.popleft() for _ in range(min(size, count))]
 
     def take(self, done: Done) -> None:
         """Learn the pace of a task, and have the cases wait that it left."""
