@@ -97,5 +97,14 @@ def test_a_folder_that_is_given_stays(run, tmp_path, again):
     assert ("1 of 1 rows were in rows" in out) == again and (tmp_path / "rows").is_dir()
 
 
+@pytest.mark.slow
+def test_a_cluster_of_dask_is_started_and_ended(run, tmp_path):
+    pytest.importorskip("distributed")
+    command = "sweep", "pendulum", "--seeds", 20, "--dt", 0.01, "-T", 0.1
+    assert run(*command, "--backend", "threads", "-o", "a.csv")[0] == 0
+    assert run(*command, "--backend", "dask", "--workers", 2, "-o", "b.csv")[0] == 0
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
 def test_a_robot_twice_is_refused(run):
     assert run("sweep", "pendulum", "pendulum", *SHORT)[2].count("twice") == 1

@@ -75,7 +75,7 @@ def cases_of(over: Any) -> Cases:
     for each in several(over, "over", "a mapping of names to values, or a sequence of mappings"):
         row = {}
         for name, value in mapping(each, "over", "a sequence of mappings").items():
-            row[_name(name)], own = _labelled(name, value)
+            row[_name(name)], own = labelled(name, value)
             if own is not None and values.setdefault(name, {}).setdefault(row[name], own) is not own:
                 raise InputError(_over(name) + f' has two values that are called "{row[name]}"; give names that differ')
         rows.append(row)
@@ -93,7 +93,7 @@ def _axis(name: str, values: Any) -> tuple[list[Any], dict[Any, Any]]:
         own = dict(zip(labels, values.values(), strict=True))
     else:
         needed = "a sequence of values, or a mapping of labels to values"
-        pairs = [_labelled(name, x) for x in several(values, f'over["{name}"]', needed)]
+        pairs = [labelled(name, x) for x in several(values, f'over["{name}"]', needed)]
         labels, own = [label for label, _ in pairs], {label: x for label, x in pairs if x is not None}
     if not labels:
         raise InputError(_over(name) + " is empty; give at least one value")
@@ -103,8 +103,14 @@ def _axis(name: str, values: Any) -> tuple[list[Any], dict[Any, Any]]:
     return labels, own
 
 
-def _labelled(name: Any, value: Any) -> tuple[Any, Any]:
-    """Return the label of a value, and the value itself if it is another than the label."""
+def labelled(name: Any, value: Any) -> tuple[Any, Any]:
+    """Return the label of a value, and the value itself if it is another than the label.
+
+    Raises
+    ------
+    InputError
+        If the value is of a kind that has no label; ``name`` is that of its axis.
+    """
     plain = plain_scalar(value)
     if plain is None or isinstance(plain, SCALARS):
         return str(plain) if isinstance(plain, str) else plain, None

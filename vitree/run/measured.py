@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import several, shown
+from vitree.arguments import axes_of, plain_scalar, several, shown
 from vitree.errors import InputError, UnknownNameError, VitreeError
 from vitree.model.system import System
 from vitree.results.series import NAN, series_against
 from vitree.run.arguments import NAMES, RunArguments, count_steps
-from vitree.run.cases import Cases, cases_of
+from vitree.run.cases import SCALARS, Cases, cases_of, labelled
 from vitree.run.simulate import run
 from vitree.run.starts import start_of
 from vitree.wording import Argument, named
@@ -113,6 +113,11 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
         if name in REFUSED or name == "robot":
             raise InputError(f'"{name}" is nothing that a case of a sweep can have; leave it out')
     same = {"seed": seed, **same}
+    pairs = {}
+    if isinstance(same.get("method"), tuple):  # a method and its options
+        same["method"], pair = labelled("method", same["method"])
+        pairs = {"method": {same["method"]: pair}} if pair is not None else {}
+    given = Cases(given.names, given.rows, {**pairs, **given.values}, given.axes)
     usual = [name for name in ("method", "dt", "seed") if name not in given.names]
     first = ("robot", *(name for name in usual if name == "method"))
     names = (*first, *given.names, *(name for name in usual if name not in first))
@@ -121,11 +126,13 @@ def cases_of_robots(what: Any, over: Any, same: Mapping[str, Any], seed: int) ->
     rows: dict[tuple, dict[str, Any]] = {}
     for label, system in robots.items():
         for own in given.rows:
-            values = {**same, **given.arguments({name: x for name, x in own.items() if x is not None})}
+            fixed = given.arguments({name: x for name, x in same.items() if name == "method"})
+            values = {**same, **fixed, **given.arguments({name: x for name, x in own.items() if x is not None})}
             method, known = _method(system, values.get("method"))
             taken |= options & known.keys()
             _require_steps(values, {**values, **method[1]}.get("adapt") is not None)
-            row = {"robot": label, **dict.fromkeys(given.names), **own, **{name: same.get(name) for name in usual}}
+            row = {"robot": label, **dict.fromkeys(given.names), **own}
+            row |= {name: x if isinstance(x := plain_scalar(same.get(name)), SCALARS) else None for name in usual}
             row |= {name: None for name in options.intersection(row) if name not in known}
             if row["method"] is None:
                 row["method"] = method[0]
@@ -210,7 +217,8 @@ def _require_steps(values: Mapping[str, Any], adaptive: bool) -> None:
     """Raise an InputError if a run has no duration, no step, or no whole number of steps."""
     duration: Any = values.get("duration")
     dt = values.get("dt")
-    if dt is None or (duration is None and not isinstance(dt, list | tuple)):
+    several_steps = axes_of(dt) > 0
+    if dt is None or (duration is None and not several_steps):
         raise InputError(named("dt") + " and " + named("duration") + " must be given, for all cases or in each")
-    if not adaptive and not isinstance(dt, str | list | tuple) and not hasattr(dt, "__array__"):
+    if not adaptive and not isinstance(dt, str) and not several_steps:
         count_steps(duration, dt)
