@@ -109,19 +109,20 @@ def sweep(
     if progress is not None and not callable(progress):
         raise InputError(named("progress", progress) + " must be a callable (done, total)")
     function: Any
-    if callable(what) and not isinstance(what, System):
+    called = callable(what) and not isinstance(what, System)
+    if called:
         cases, function = _cases_of_function(what, over, same, seed)
         units = {"seconds": "s"}
     else:
         cases, function = cases_of_robots(what, over, same, seed)
         units = UNITS
     definition = {
-        "what": digest(what) if callable(what) else digest(cases.values["robot"]), "vitree": __version__,
+        "what": digest(what) if called else digest(cases.values["robot"]), "vitree": __version__,
         "over": digest((cases.names, cases.rows, cases.values)), "same": digest(same), "seed": str(seed),
         "timings": str(timings),
     }  # fmt: skip
     settings = {
-        "what": getattr(what, "__qualname__", type(what).__qualname__) if callable(what) else list(function.robots),
+        "what": getattr(what, "__qualname__", type(what).__qualname__) if called else list(function.robots),
         "axes": cases.axes, "same": plain(same), "seed": seed, "cases": len(cases.rows), "digests": definition,
     }  # fmt: skip
     told_progress = None if progress is None else Asked(progress, "progress", "(done, total)", timed=False)
