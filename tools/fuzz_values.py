@@ -16,7 +16,7 @@ import numpy as np
 import vitree as vt
 from vitree import control, lie, vehicles
 from vitree.integrators.base import Records
-from vitree.model.system import OF_ROWS
+from vitree.model.system import OF_ROWS, System
 from vitree.sensors import Sensor
 
 
@@ -199,6 +199,16 @@ def comparisons():
 
 
 @cache
+def sweeps():
+    """Tables of many runs."""
+    rows = [{"x": 1, "word": "a"}, {"x": 2, "word": "b"}]
+    return (
+        vt.sweep("pendulum", {"dt": [0.01, 0.02], "seed": [0, 1]}, duration=0.02, backend="threads", workers=1),
+        vt.sweep(lambda x, word: {"y": x / 3, "of": word}, rows, backend="threads", workers=1),
+    )
+
+
+@cache
 def problems():
     """Problems of optimal control, and a plan."""
     car = control.CarDynamics(mass=10, inertia=1.5, wheel_inertia=0.05, wheelbase=0.8, wheel_radius=0.1)
@@ -233,6 +243,8 @@ def owners(kind: type, case: Case):
         return case.pick(*(at for _, at in case.pick(*TREES.values())().world.walk()))
     if kind is vt.Comparison:
         return case.pick(*comparisons())
+    if kind is vt.Sweep:
+        return case.pick(*sweeps())
     if kind is vt.Trajectory:
         return case.pick(*runs())
     if kind is lie.Group:
@@ -404,6 +416,8 @@ def more(case: Case):
     name = case.target
     if name.split(".")[-1] in ("simulate", "Integrator", "replay"):
         return options(case)
+    if name == "vt.sweep":
+        return {"duration": 0.02} if isinstance(case.drawn.get("what"), str | list | System) else {}
     if name.startswith(("vt.", "pairs.")):
         known = {"base": "fixed", "mimic": "reduced", "loops": "error"} if "urdf" in name else LIMITS
         return {k: known[k] for k in case.rng.sample(list(known), case.pick(0, 0, 1, 2))}
@@ -538,6 +552,15 @@ SPECIAL = {
     **{f"vehicles.{kind}.{name}": one_of(None, _wrench) for kind in ("RigidVehicle", "boat", "helicopter") for name in (
         "force",)}, "Integrator.run.steps": one_of(1, 3, 5),
     "Integrator.resume.checkpoint": _checkpoint,
+    "vt.sweep.what": lambda case: case.pick("pendulum", case.system, [case.system, "arm6"], lambda dt, rng: {"y": dt}),
+    "vt.sweep.over": lambda case: case.pick({"dt": [0.01, 0.005]}, {"dt": (0.01,), "seed": range(2)}, [{"dt": 0.01}]),
+    "vt.sweep.backend": one_of("threads"), "vt.sweep.workers": one_of(1, 2), "vt.sweep.timings": one_of(False, True),
+    "vt.sweep.folder": lambda case: case.folder / f"rows-{case.rng.getrandbits(32)}",
+    "vt.Sweep.names": one_of(("x", "status", "reason", "y")), "vt.Sweep.axes": one_of(None, {"x": [1]}),
+    "vt.Sweep.table": one_of([{"x": 1, "status": "ok", "reason": None, "y": 0.5}]),
+    "vt.Sweep.units": one_of({"y": "m"}), "vt.Sweep.settings": one_of({}), "vt.Sweep.notes": one_of(()),
+    "Sweep.column.name": one_of("status", "reason"),
+    "Sweep.save.path": lambda case: case.folder / case.pick("table.csv", "table.nc", "table.json"),
     **{f"{kind}.velocities.q": lambda case: 0.1 * case.normal(4, len(case.owner.q_names)) for kind in (
         "CarDynamics", "RigidDynamics", "Dynamics")},
 }  # fmt: skip

@@ -45,9 +45,9 @@ def table_of(name: str) -> str:
             hint = hints[parameter.name]
             if not is_dataclass(hint):
                 rows.append(_row(parameter.name, hint, parameter.default))
-            elif "robot" in hint.__annotations__:  # a group with an argument of its own
-                robot = next(field for field in fields(hint) if field.name == "robot")
-                rows.insert(0, _row("robot", get_type_hints(hint, include_extras=True)["robot"], robot.default))
+            elif hint.__annotations__.keys() & {"robot", "robots"}:  # a group with an argument of its own
+                robot = next(field for field in fields(hint) if field.name in ("robot", "robots"))
+                rows.insert(0, _row("robot", get_type_hints(hint, include_extras=True)[robot.name], robot.default))
     return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows])
 
 

@@ -43,6 +43,7 @@ from vitree.model.reduced import ReducedModel
 from vitree.model.stance import Stance, stance
 from vitree.model.written import Constraint, Force, Potential, check_derivatives
 from vitree.moved import know_old_names as _know_old_names
+from vitree.results.sweep import Sweep
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.controller import Controller
@@ -50,6 +51,7 @@ from vitree.run.rollout import rollout
 from vitree.run.rollouts import Rollout
 from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
+from vitree.run.sweep import sweep
 from vitree.run.trajectory import Trajectory
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree.frames import Frame
@@ -123,6 +125,7 @@ __all__ = [
     "Sphere",
     "Spring",
     "Stance",
+    "Sweep",
     "Trajectory",
     "Tree",
     "UnknownNameError",
@@ -166,6 +169,7 @@ __all__ = [
     "simulate",
     "spherical",
     "stance",
+    "sweep",
     "tx",
     "ty",
     "tz",

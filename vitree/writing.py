@@ -201,6 +201,22 @@ def _lock(fd: int) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX)
 
 
+def lock_at_once(fd: int) -> bool:
+    """Lock an open file until it is closed; return False if another process or stream has it locked.
+
+    Where the system or the file system has no locks, the answer is True.
+    """
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _finish(stream: IO[bytes], before: os.stat_result | None) -> None:
     """Give the stream's file all content, and the owner and mode of the file before."""
     stream.flush()

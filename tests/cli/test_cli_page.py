@@ -17,8 +17,10 @@ from places import ROOT
 import vitree as vt
 from vitree import cli
 from vitree.cli import names as cli_names
+from vitree.cli.sweep import BACKENDS as BACKENDS_OFFERED
 from vitree.integrators.variational import SOLVERS
 from vitree.run.monitors import MONITORS
+from vitree.run.tasks import BACKENDS
 
 PAGE = ROOT / "docs" / "command-line.md"
 #: The command ``vitree`` of this tree, installed or not.
@@ -77,6 +79,7 @@ def test_the_lists_of_names_are_those_of_the_library():
     of_vehicles = {name for vehicle in cli_names.VEHICLES for name in cli_names.vehicle(vehicle).methods}
     assert of_vehicles - set(vt.METHODS) == set(cli_names.OF_VEHICLES)
     assert set(cli_names.SOLVERS) == set(SOLVERS)
+    assert BACKENDS_OFFERED == tuple(BACKENDS)
     assert {name.replace("-", "_") for name in (*cli_names.PLOTS, *cli_names.OF_COMPARISONS)} == set(plots)
     known = [vt.METHODS, *(cli_names.vehicle(vehicle).methods for vehicle in cli_names.VEHICLES)]
     options = {name for methods in known for method in methods.values() for name in method.options}
@@ -117,6 +120,8 @@ def test_shells_complete_commands_names_and_files(complete):
     assert complete("vitree info human --base f") == ["free", "fixed"]
     assert complete("vitree info --mi") == ["--mimic"]
     assert complete("vitree compare human --option tol") == ["tolerance="]
+    assert complete("vitree sweep human car pen") == ["pendulum"]
+    assert complete("vitree sweep human --backend d") == ["dask"]
 
 
 def test_the_script_for_a_shell_is_shown():

@@ -57,6 +57,12 @@ WRONG = {
     "--methods": f"compare pendulum {SHORT} --methods rk44",
     "--reference": f"compare pendulum {SHORT} --reference exact",
     "--repeats": f"compare pendulum {SHORT} --repeats 0",
+    "--seeds": f"sweep pendulum {SHORT} --seeds 0",
+    "--set": f"sweep pendulum {SHORT} --set tolerance",
+    "--folder": f"sweep pendulum {SHORT} --folder run.npz",
+    "--backend": f"sweep pendulum {SHORT} --backend mpi",
+    "--workers": f"sweep pendulum {SHORT} --workers 0",
+    "--cluster": f"sweep pendulum {SHORT} --cluster tcp://localhost:1",
     "--plot": f"compare pendulum {SHORT} --plot absent/a.png",
     "--steps": "bench pendulum --steps 0",
     "--scene": "bench scenes --scene rollin",
@@ -101,6 +107,16 @@ MORE = [
     ("--quick", "bench pendulum --quick"),
     ("--csv", "bench scenes --csv --json"),
     ("--every", f"compare pendulum {SHORT} --every 9"),
+    ("--set tolerence=", f"sweep pendulum {SHORT} --set tolerence=1"),
+    ("--set alpha=", f"sweep pendulum {SHORT} --set alpha=0.1,0.2"),
+    ("--set tolerance=", f"sweep pendulum {SHORT} --option tolerance=1e-6 --set tolerance=1e-9"),
+    ("--option alpha=", f"sweep pendulum {SHORT} --option alpha=0.1"),
+    ("--dt", "sweep pendulum --dt 0.01,0.01 -T 0.1"),
+    ("--dt", "sweep pendulum --dt 0.03 -T 0.1"),
+    ("--methods", f"sweep pendulum {SHORT} --methods rk44"),
+    ("--output", f"sweep pendulum {SHORT} --output table.txt"),
+    ("--seed", f"sweep pendulum {SHORT} --seed -1"),
+    ("--speed", f"sweep pendulum {SHORT} --speed nan"),
     ("--monitor", f"simulate pendulum {SHORT} -m scipy-rk45 --monitor energy"),
     ("--speed", "view pendulum --speed 0"),
     ("--q0", "view pendulum --q0 1,2"),
@@ -110,7 +126,7 @@ MORE = [
 #: Switches, and options whose every value does.
 NEVER_WRONG = {
     "--json", "--progress", "--no-plot", "--peers", "--strict", "--notes", "--paths", "--browser", "--follow",
-    "--trust", "--quick", "--csv", "--version", "--help", "--install-completion", "--show-completion",
+    "--trust", "--quick", "--csv", "--timings", "--version", "--help", "--install-completion", "--show-completion",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from vitree.cli.console import out, say
 from vitree.cli.convert import convert
 from vitree.cli.robot import check, fix, info, robots
 from vitree.cli.run import compare, simulate
+from vitree.cli.sweep import sweep
 from vitree.cli.view import plot, view
 from vitree.cli.words import message_of
 from vitree.errors import MissingExtraError, VitreeError
@@ -21,7 +22,7 @@ try:
 except ImportError:  # main() says what to install
     typer = None  # type: ignore[assignment]
 
-COMMANDS = (info, check, fix, simulate, compare, view, plot, convert, bench, robots)
+COMMANDS = (info, check, fix, simulate, compare, sweep, view, plot, convert, bench, robots)
 
 
 def _root(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,7 +14,7 @@ from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
-from vitree.errors import InputError, ModelError, UnknownNameError
+from vitree.errors import InputError, UnknownNameError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
 
@@ -151,7 +150,7 @@ class Reading:
             "base": suggest_base(path, self.trust) if self.base == "auto" else self.base,
             "mimic": self.mimic, "loops": self.loops, "root": self.root,
             "inertia": self.inertia, "density": self.density,
-            "packages": folders(self.packages or []), "xacro": _pairs("--xacro", self.xacro or []) or None,
+            "packages": folders(self.packages or []), "xacro": pairs_of("--xacro", self.xacro or []) or None,
             "trust": self.trust, "friction": self.joint_friction, **self.touching(),
         }  # fmt: skip
 
@@ -218,6 +217,13 @@ class Robot(Reading):
 
 
 @dataclass(kw_only=True)
+class Robots(Reading):
+    """Several robots, and how their files are read."""
+
+    robots: Annotated[list[str], argument(ROBOT + " One or more.", "ROBOT...", robots)]
+
+
+@dataclass(kw_only=True)
 class OptionalRobot(Reading):
     """The same, where there is a robot by default."""
 
@@ -249,42 +255,21 @@ class Start:
     seed: Annotated[int, option("--seed", text="Seed of a random start, a number.")] = 0
 
     def of(self, system, on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and v, drawn from separate streams: the one does not depend on the other.
+        """Return q and v; see :func:`vitree.run.starts.start_of`."""
+        from vitree.run.starts import start_of
 
-        A start without numbers is moved to satisfy the constraints of the system, and ``on_ground`` onto its ground.
-        """
-        q = self.configuration(system, on_ground)
-        if self.v0 == "zero":
-            return q, system.zero_velocity()
-        if self.v0 != "random":
-            return q, np.array(numbers("--v0", self.v0))
-        if not math.isfinite(self.speed):
-            raise InputError(f"--speed {self.speed} must be a finite number")
-        v = self.speed * np.random.default_rng([self.seed, 1]).standard_normal(system.nv)
-        if system.kinematic_names:
-            v[np.asarray(system.flat.kinematic, dtype=bool)] = 0.0
-        return q, v if system.degrees_of_freedom == system.nv else system.project_velocity(q, v)
+        return start_of(system, self.seed, *self.given(), self.speed, on_ground)
 
-    def configuration(self, system, on_ground: bool = False) -> np.ndarray:
+    def configuration(self, system) -> np.ndarray:
         """Return q (nq,)."""
-        from vitree.model.closure import satisfy_constraints
-        from vitree.model.placing import place_on_ground
+        from vitree.run.starts import configuration_of
 
-        if self.seed < 0:
-            raise InputError(f"--seed {self.seed} must be zero or above")
-        if self.q0 == "random":
-            if not hasattr(system, "random_configuration"):
-                raise InputError(f'--q0 random: "{system.name}" has no limits to draw from; give neutral, or numbers')
-            q = system.random_configuration(np.random.default_rng([self.seed, 0]))
-        elif self.q0 == "neutral":
-            q = system.neutral()
-        else:
-            return system.validate_configuration(numbers("--q0", self.q0), "q0")
-        q = satisfy_constraints(system, q) if system.constraints else q
-        if on_ground and isinstance(system, Model):
-            with contextlib.suppress(ModelError):  # a base that does not move, as an arm's, stays where it is
-                q = place_on_ground(system, q)
-        return q
+        return configuration_of(system, self.seed, self.given()[0])
+
+    def given(self) -> tuple[Any, Any]:
+        """Return q0 and v0 as words or numbers."""
+        q0 = self.q0 if self.q0 in ("neutral", "random") else numbers("--q0", self.q0)
+        return q0, self.v0 if self.v0 in ("random", "zero") else np.array(numbers("--v0", self.v0))
 
 
 @dataclass(kw_only=True)
@@ -306,7 +291,11 @@ class World:
 
     def system(self, robot: Robot | OptionalRobot) -> Any:
         """Return the model of a robot, or a vehicle, for a run."""
-        system = robot.load(robot.robot, self.gravity)
+        return self.system_of(robot, robot.robot)
+
+    def system_of(self, reading: Reading, name: str) -> Any:
+        """The same of a robot by its name."""
+        system = reading.load(name, self.gravity)
         if self.damping:
             return system
         if not isinstance(system, Model):
@@ -351,7 +340,7 @@ class Run(World):
 
     def driven(self) -> dict[str, float] | None:
         """Return the inputs by their names."""
-        pairs = _pairs("--input", self.inputs or [])
+        pairs = pairs_of("--input", self.inputs or [])
         try:
             return {name: float(text) for name, text in pairs.items()} or None
         except ValueError as error:
@@ -362,7 +351,7 @@ class Run(World):
         own = {name: getattr(self, name) for name in ("solver", "order")}
         own = {name: value for name, value in own.items() if value != getattr(Run, name)}
         own |= {name: value for name, value in more.items() if value is not None}
-        others = {name: _value(text) for name, text in _pairs("--option", self.others or []).items()}
+        others = {name: value_of(text) for name, text in pairs_of("--option", self.others or []).items()}
         for name in own.keys() & others.keys():
             raise InputError(f"--{name} and --option {name}= say the same; give one")
         return own | others
@@ -376,15 +365,15 @@ def numbers(name: str, text: str) -> list[float]:
         raise InputError(f'{name} "{text}" must be numbers separated by commas') from None
 
 
-def _value(text: str) -> Any:
-    """A number, a truth value or a word."""
+def value_of(text: str) -> Any:
+    """Return a number, a truth value or a word."""
     for kind in (int, float, {"true": True, "false": False}.__getitem__):
         with contextlib.suppress(ValueError, KeyError):
             return kind(text.lower())
     return text
 
 
-def _pairs(name: str, texts: list[str]) -> dict[str, str]:
+def pairs_of(name: str, texts: list[str]) -> dict[str, str]:
     """Return the values by name of an option NAME=VALUE."""
     pairs = {}
     for text in texts:
@@ -400,7 +389,7 @@ def folders(texts: list[str]) -> dict[str, str] | list[str] | None:
     named = [text for text in texts if "=" in text]
     if named and len(named) < len(texts):
         raise InputError("--package is given as NAME=FOLDER or as FOLDER, not as both")
-    return _pairs("--package", named) if named else texts or None
+    return pairs_of("--package", named) if named else texts or None
 
 
 def methods_of(methods: str | None, system, usual=()) -> list[str]:

@@ -84,7 +84,7 @@ def simulate(
     from vitree.run.simulate import simulate
 
     check_writable("--output", output, ".npz")
-    step = _step(dt)
+    step = step_of(dt)
     system = run.system(robot)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings, events=events)
@@ -190,7 +190,7 @@ def compare(
     from vitree.run.compare import compare
     from vitree.run.comparison import Comparison
 
-    steps = [_step(part) for part in dt.split(",")]
+    steps = [step_of(part) for part in dt.split(",")]
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot)
     result: Comparison | None
@@ -199,7 +199,7 @@ def compare(
         try:
             result = compare(
                 system,
-                _jobs(methods, system, run),
+                jobs_of(methods, system, run),
                 *start.of(system, robot.ground),
                 duration=run.duration,
                 dt=steps,
@@ -226,7 +226,7 @@ def compare(
         raise typer.Exit(130)
 
 
-def _step(text: str) -> Any:
+def step_of(text: str) -> Any:
     """Return a time step [s], or auto."""
     try:
         return "auto" if text.strip() == "auto" else float(text)
@@ -234,7 +234,7 @@ def _step(text: str) -> Any:
         raise InputError(f'--dt "{text}" must be a number of seconds, or auto') from None
 
 
-def _jobs(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
+def jobs_of(methods: str | None, system: Any, run: Run) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the method and its options, by labels such as linear-time:riqn:order=4."""
     jobs: dict[str, tuple[str, dict[str, Any]]] = {}
     known: set[str] = set()

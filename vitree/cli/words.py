@@ -15,7 +15,7 @@ _OTHERS = {"packages": "package", "monitors": "monitor", "inputs": "input", "coo
 _SAME = (
     "base", "mimic", "loops", "root", "inertia", "density", "xacro", "trust", "q0", "v0", "gravity", "duration",
     "solver", "order", "every", "method", "methods", "dt", "accuracy", "halvings", "events", "reference", "repeats",
-    "steps", "host", "port", "speed", "spread", "lossy", "contacts", "limits",
+    "steps", "host", "port", "speed", "spread", "lossy", "contacts", "limits", "seed", "backend", "workers", "folder",
 )  # fmt: skip
 _OPTIONS = {name: f"--{name}" for name in _SAME} | {name: f"--{option}" for name, option in _OTHERS.items()}
 #: Options of methods that have an option of their own.
@@ -52,7 +52,7 @@ def option_of(argument: Argument) -> str | None:
     """Return the option that gives an argument, such as "--dt" or "--option rtol="; None if there is none."""
     if argument.of == "method" and argument.name not in _OWN:
         return f"--option {argument.name}="
-    return _OPTIONS.get(argument.name)
+    return f"--set {argument.name}=" if argument.of == "sweep" else _OPTIONS.get(argument.name)
 
 
 def _written(argument: Argument) -> str:

@@ -148,8 +148,8 @@ class Schedule:
         """
         if isinstance(dt, str):
             raise InputError(
-                Argument("dt", dt) + " must be a number of seconds here: a step is chosen for a whole run, and the end of "
-                'this one is not known; simulate() and compare() take "auto"'
+                Argument("dt", dt) + " must be a number of seconds here: a step is chosen for a whole run, and the end "
+                'of this one is not known; simulate() and compare() take "auto"'
             )
         _, step = _checked_times(1.0, dt)
         return cls(step, 0.0, 0, None, adaptive)
