@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.arguments import all_finite, as_numbers, axes_of
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.loads import Attraction, Damper, Spring
 from vitree.wording import Text, named
 
+plain = scalar().plain
 #: Distances below this have no direction in floating point: their squares are zero [m].
 TOUCHING = 1e-150
 Method = TypeVar("Method", bound=Callable)
@@ -72,7 +74,7 @@ def finite_result(method: Method) -> Method:
 
 def _finite(result: Any) -> bool:
     if isinstance(result, np.ndarray):
-        return all_finite(result)
+        return plain(result.reshape(-1), result.size) if result.ndim > 1 else all_finite(result)
     if isinstance(result, float):
         return math.isfinite(result)
     if isinstance(result, str):

@@ -78,15 +78,19 @@ def stacked(system: Any, given: dict[str, Any]) -> dict[str, np.ndarray]:
         if not core.plain(x.reshape(-1), x.size):
             require_finite(x, name, value)
         found[name] = x
+    if len({x.shape[:-1] for x in found.values()}) > 1:
+        found = dict(zip(found, _broadcast(found), strict=True))
+    return {name: system._checked_stack(x, name) if name in CONFIGURATIONS else x for name, x in found.items()}
+
+
+def _broadcast(found: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Arrays with the same leading axes."""
     try:
         lead = np.broadcast_shapes(*(x.shape[:-1] for x in found.values()))
     except ValueError:
         first, *others = (Text(named(name), f" has the leading axes {x.shape[:-1]}") for name, x in found.items())
         raise InputError(joined([first, *others], ", ") + "; they must broadcast") from None
-    for name, x in found.items():
-        x = np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1])))
-        found[name] = system._checked_stack(x, name) if name in CONFIGURATIONS else x
-    return found
+    return [np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1]))) for x in found.values()]
 
 
 def as_rows(x: np.ndarray) -> np.ndarray:
