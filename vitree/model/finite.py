@@ -74,7 +74,8 @@ def finite_result(method: Method) -> Method:
 
 def _finite(result: Any) -> bool:
     if isinstance(result, np.ndarray):
-        return plain(result.reshape(-1), result.size) if result.ndim > 1 else all_finite(result)
+        # of many numbers in order compiled code says it sooner
+        return (result.ndim > 1 and plain(result.reshape(-1), result.size)) or all_finite(result)
     if isinstance(result, float):
         return math.isfinite(result)
     if isinstance(result, str):

@@ -105,7 +105,7 @@ def doors(x: np.ndarray) -> Any:
 
 def plain_number(x: Any) -> Any:
     """Return a number as a float, and a stack of numbers as it is."""
-    return float(x) if np.ndim(x) == 0 else x
+    return float(x) if np.ndim(x) == 0 else np.ascontiguousarray(x)
 
 
 @contextmanager
