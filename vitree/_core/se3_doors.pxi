@@ -23,7 +23,7 @@ cdef enum Action:
 
 cdef enum:
     MOST_AXES = 32
-    FEW = 64                    # elements below which to let the interpreter's lock go does not pay
+    FEW_ELEMENTS = 64                    # elements below which to let the interpreter's lock go does not pay
 
 cdef struct Stack:
     double* at
@@ -67,7 +67,7 @@ cdef bint same_lead(cnp.ndarray x, cnp.ndarray y, int of_x, int of_y) noexcept:
     return True
 
 
-cdef bint apart(const Stack* x, const Stack* out, Py_ssize_t n) noexcept:
+cdef bint keeps_apart(const Stack* x, const Stack* out, Py_ssize_t n) noexcept:
     # whether writing leaves the argument as it is until it is read
     cdef uintptr_t a = <uintptr_t>x.at, b = <uintptr_t>out.at
     cdef uintptr_t a_end = a + sizeof(double) * (x.size if x.step == 0 else n * x.size)
@@ -75,19 +75,21 @@ cdef bint apart(const Stack* x, const Stack* out, Py_ssize_t n) noexcept:
     return a_end <= b or b_end <= a or (a == b and x.step == out.size)
 
 
-cdef inline void take(const Stack* x, Py_ssize_t n, Py_ssize_t first, int count, vt_real* to) noexcept nogil:
+cdef inline void stack_block(const Stack* x, Py_ssize_t n, Py_ssize_t first, int count, vt_real* to) noexcept nogil:
     # so many numbers of each element of a block
     cdef Py_ssize_t lane
     cdef int i
     if first + VT_WIDTH <= n:
         vt_gather(x.at + first * x.step, x.step, to, count)
         return
+    for i in range(count):
+        to[i] = vt_set1(0.0)
     for lane in range(VT_WIDTH):
         for i in range(count):
             vt_put(&to[i], lane, x.at[min(first + lane, n - 1) * x.step + i])
 
 
-cdef inline void give(const vt_real* block, Py_ssize_t n, Py_ssize_t first, int count, Stack* out) noexcept nogil:
+cdef inline void put_block(const vt_real* block, Py_ssize_t n, Py_ssize_t first, int count, Stack* out) noexcept nogil:
     cdef Py_ssize_t lane
     cdef int i
     if first + VT_WIDTH <= n:
@@ -106,32 +108,29 @@ cdef void run_action(int which, Py_ssize_t n, Stack* x, Stack* y, Stack* out) no
     cdef vt_real b[6]
     cdef vt_real c[36]
     cdef Py_ssize_t k = 0
-    if which == PRODUCT or which == INVERSE:
-        for k in range(n):
-            if which == PRODUCT:
-                vt_pose_product(x.at + k * x.step, y.at + k * y.step, out.at + k * out.step)
-            else:
-                vt_pose_inverse(x.at + k * x.step, out.at + k * out.step)
-            if out.size == 16:
-                vt_pose_close(out.at + k * out.step)
+    if which == PRODUCT:
+        vt_pose_products(n, x.at, x.step, y.at, y.step, out.at, out.step)
+        return
+    if which == INVERSE:
+        vt_pose_inverses(n, x.at, x.step, out.at, out.step)
         return
     while k < n:
         if which == EXPONENTIAL:
-            take(x, n, k, 6, b)
+            stack_block(x, n, k, 6, b)
             pose_exp(b, a)
-            give(a, n, k, 12, out)
+            put_block(a, n, k, 12, out)
         else:
-            take(x, n, k, 12, a)
+            stack_block(x, n, k, 12, a)
             if which == LOGARITHM:
                 pose_log(a, b)
-                give(b, n, k, 6, out)
+                put_block(b, n, k, 6, out)
             elif which == ADJOINT:
                 pose_adjoint(a, c)
-                give(c, n, k, 36, out)
+                put_block(c, n, k, 36, out)
             else:
-                take(y, n, k, 3, b)
+                stack_block(y, n, k, 3, b)
                 pose_act(a, b, c)
-                give(c, n, k, 3, out)
+                put_block(c, n, k, 3, out)
         k += VT_WIDTH
 
 
@@ -171,9 +170,9 @@ def se3_action(int which, x, y, out):
         out = cnp.PyArray_SimpleNew(axes + of_out, dims, cnp.NPY_DOUBLE)
     if not plain_stack(out, rows, columns, True, &Z) or not same_lead(lead, out, of_lead, of_out):
         return None
-    if not apart(&X, &Z, n) or ((which == PRODUCT or which == ACTION) and not apart(&Y, &Z, n)):
+    if not keeps_apart(&X, &Z, n) or ((which == PRODUCT or which == ACTION) and not keeps_apart(&Y, &Z, n)):
         return None
-    if n < FEW:
+    if n < FEW_ELEMENTS:
         run_action(which, n, &X, &Y, &Z)
     else:
         with nogil:

@@ -62,4 +62,27 @@ VT_INLINE void vt_pose_close(double *X)
 #endif
 }
 
+/* Many of them: x, y, z numbers from one to the next; 16 for z where last rows are wanted */
+static void vt_pose_products(ptrdiff_t n, const double *X, ptrdiff_t x, const double *Y, ptrdiff_t y, double *Z, ptrdiff_t z)
+{
+    if (z == 16)
+        for (; n > 0; n--, X += x, Y += y, Z += 16) {
+            vt_pose_product(X, Y, Z);
+            vt_pose_close(Z);
+        }
+    else
+        for (; n > 0; n--, X += x, Y += y, Z += 12) vt_pose_product(X, Y, Z);
+}
+
+static void vt_pose_inverses(ptrdiff_t n, const double *X, ptrdiff_t x, double *Y, ptrdiff_t y)
+{
+    if (y == 16)
+        for (; n > 0; n--, X += x, Y += 16) {
+            vt_pose_inverse(X, Y);
+            vt_pose_close(Y);
+        }
+    else
+        for (; n > 0; n--, X += x, Y += 12) vt_pose_inverse(X, Y);
+}
+
 #endif

@@ -5,6 +5,9 @@ cdef extern from "pose.h" nogil:
     void vt_pose_product(const double* X, const double* Y, double* Z) noexcept
     void vt_pose_inverse(const double* X, double* Y) noexcept
     void vt_pose_close(double* X) noexcept
+    void vt_pose_products(Py_ssize_t n, const double* X, Py_ssize_t x, const double* Y, Py_ssize_t y, double* Z,
+                          Py_ssize_t z) noexcept
+    void vt_pose_inverses(Py_ssize_t n, const double* X, Py_ssize_t x, double* Y, Py_ssize_t y) noexcept
 
 
 cdef inline Quat quat_where(vt_mask m, Quat a, Quat b) noexcept nogil:
