@@ -6,8 +6,8 @@ Rows of vitree are the methods of a model on a stack of states, with all their c
 alone ("kernel"). Pinocchio has no lanes: its rows are the least of its loops of single calls from C++, compiled here
 ("C++"), and of its own loops over batches on one thread ("batch"). All take turns, and the least of many turns counts.
 
-The other table is of SE(3), ``vitree.lie.se3`` with its checks and ``out=``: nanoseconds an element of a stack that fits
-the cache, and of one that does not, beside NumPy's products of matrices and SciPy's RigidTransform.
+The other table is of SE(3), ``vitree.lie.se3`` with its checks and ``out=``: nanoseconds an element of a stack that
+fits the cache, and of one that does not, beside NumPy's products of matrices and SciPy's RigidTransform.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, ContactList, CoreModel
-from vitree.arguments import all_finite, entries, generator, mapping, numbers_of, of_kind, plain_scalar
+from vitree.arguments import all_finite, axes_of, entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
@@ -44,7 +44,7 @@ from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_contacts, lower_drives, lower_facing, lower_loads
 from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
-from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row
+from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
@@ -823,7 +823,6 @@ class Model(System):
             out += 0.0  # no zeros with a sign
         return out.reshape(*q.shape[:-1], 6, self.nv)
 
-    @on_stacks
     @finite_result
     def frame_velocity(self, name: str, q: Any, v: Any, axes: str = "world") -> np.ndarray:
         """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
@@ -843,7 +842,10 @@ class Model(System):
         InputError
             If axes is neither of the two.
         """
-        return (self.frame_jacobian(name, q, axes) @ v[..., None])[..., 0]
+        if axes_of(q) < 2 and axes_of(v) < 2:
+            return self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
+        given = stacked(self, {"q": q, "v": v})
+        return (self.frame_jacobian(name, given["q"], axes) @ given["v"][..., None])[..., 0]
 
     @on_stacks
     @finite_result

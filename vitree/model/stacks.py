@@ -35,28 +35,44 @@ def on_stacks(method: Method) -> Method:
     """
     parameters = list(inspect.signature(method).parameters.values())[1:]
     names = [x.name for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
-    states = [name for name in names if name in (*CONFIGURATIONS, *VELOCITIES)]
-    optional = {x.name for x in parameters if x.default is None}
+    places = {name: k for k, name in enumerate(names) if name in (*CONFIGURATIONS, *VELOCITIES)}
+    optional, last = {x.name for x in parameters if x.default is None}, max(places.values())
 
     @functools.wraps(method)
     def called(self, *arguments, **more):
+        if len(arguments) > last and not any([_axes_beyond_one(arguments[k]) for k in places.values()]):
+            one = list(arguments)
+            for name, k in places.items():
+                if one[k] is not None or name not in optional:
+                    one[k] = _checked(self, one[k], name)
+            return method(self, *one, **more)
         if len(arguments) > len(names) or any(name in more for name in names[: len(arguments)]):
             return method(self, *arguments, **more)  # a TypeError
         given = dict(zip(names, arguments, strict=False)) | more
-        found = {name: given[name] for name in states if name in given}
+        found = {name: given[name] for name in places if name in given}
         found = {name: x for name, x in found.items() if x is not None or name not in optional}
-        if all(axes_of(x) < 2 for x in found.values()):
-            for name, x in found.items():
-                if name not in CONFIGURATIONS:
-                    given[name] = self._checked(x, self.nv, name)
-                else:  # by its position alone, for the sake of compiled code
-                    of_name = () if name == "q" else (name,)
-                    given[name] = self.validate_configuration(x, *of_name)
-        else:
+        if any(map(_axes_beyond_one, found.values())):
             given |= stacked(self, found)
+        else:
+            given |= {name: _checked(self, x, name) for name, x in found.items()}
         return method(self, **given)
 
     return called  # type: ignore[return-value]
+
+
+def _axes_beyond_one(x: Any) -> bool:
+    if type(x) is np.ndarray:
+        return x.ndim > 1
+    plain = (type(x) is list or type(x) is tuple) and x and isinstance(x[0], float | int)
+    return not plain and axes_of(x) > 1
+
+
+def _checked(system: Any, x: Any, name: str) -> np.ndarray:
+    """One state."""
+    if name not in CONFIGURATIONS:
+        return system._checked(x, system.nv, name)
+    # by its position alone, for the sake of compiled code
+    return system.validate_configuration(x) if name == "q" else system.validate_configuration(x, name)
 
 
 def stacked(system: Any, given: dict[str, Any]) -> dict[str, np.ndarray]:
