@@ -37,13 +37,13 @@ def product(X: ArrayLike, Y: ArrayLike, out: np.ndarray | None = None) -> np.nda
 
     Parameters
     ----------
-    X, Y : (..., 4, 4) or (..., 3, 4) arrays
-    out : array, optional
+    X, Y : (..., 4, 4) or (..., 3, 4) arrays [m]
+    out : (..., 4, 4) or (..., 3, 4) array [m], optional
         For the result.
 
     Returns
     -------
-    (..., 4, 4) array
+    (..., 4, 4) array [m]
         With three rows if X or Y has three; with those of ``out`` if it is given.
 
     Raises
@@ -60,13 +60,14 @@ def inverse(X: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    X : (..., 4, 4) or (..., 3, 4) array
-    out : array, optional
+    X : (..., 4, 4) or (..., 3, 4) array [m]
+    out : (..., 4, 4) or (..., 3, 4) array [m], optional
         For the result.
 
     Returns
     -------
-    array of the shape of X, or ``out``
+    (..., 4, 4) or (..., 3, 4) array [m]
+        Of the shape of X, or ``out``.
 
     Raises
     ------
@@ -82,14 +83,14 @@ def exp(x: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    x : (..., 6) array
-        (w, v): rotation vector [rad], linear part.
-    out : (..., 4, 4) or (..., 3, 4) array, optional
+    x : (..., 6) array [rad, m]
+        (w, v): rotation vector, linear part.
+    out : (..., 4, 4) or (..., 3, 4) array [m], optional
         For the result.
 
     Returns
     -------
-    (..., 4, 4) array, or ``out``
+    (..., 4, 4) array, or ``out`` [m]
 
     Raises
     ------
@@ -105,14 +106,14 @@ def log(X: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    X : (..., 4, 4) or (..., 3, 4) array
-    out : (..., 6) array, optional
+    X : (..., 4, 4) or (..., 3, 4) array [m]
+    out : (..., 6) array [rad, m], optional
         For the result.
 
     Returns
     -------
-    (..., 6) array
-        (w, v): rotation vector [rad] of length pi at most, linear part.
+    (..., 6) array [rad, m]
+        (w, v): rotation vector of length pi at most, linear part.
 
     Raises
     ------
@@ -128,13 +129,13 @@ def Ad(X: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    X : (..., 4, 4) or (..., 3, 4) array
-    out : (..., 6, 6) array, optional
+    X : (..., 4, 4) or (..., 3, 4) array [m]
+    out : (..., 6, 6) array [m], optional
         For the result.
 
     Returns
     -------
-    (..., 6, 6) array
+    (..., 6, 6) array [m]
 
     Raises
     ------
@@ -150,14 +151,14 @@ def act(X: ArrayLike, points: ArrayLike, out: np.ndarray | None = None) -> np.nd
 
     Parameters
     ----------
-    X : (..., 4, 4) or (..., 3, 4) array
-    points : (..., 3) array
-    out : (..., 3) array, optional
+    X : (..., 4, 4) or (..., 3, 4) array [m]
+    points : (..., 3) array [m]
+    out : (..., 3) array [m], optional
         For the result.
 
     Returns
     -------
-    (..., 3) array
+    (..., 3) array [m]
 
     Raises
     ------
