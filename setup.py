@@ -28,7 +28,7 @@ if X86:
     WIDE_FLAGS |= {4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]}
 #: Of one lane: copies of structs through registers of 512 bits stall, and some compilers can avoid them
 NARROW_COPIES = ["-mprefer-vector-width=128", "-mmove-max=128", "-mstore-max=128"]
-HEADERS = [str(CORE / "lane" / name) for name in ("lane.h", "coefficients.h")]
+HEADERS = [str(CORE / "lane" / name) for name in ("lane.h", "pose.h", "coefficients.h")]
 #: Cython's own code for memory views, once for all modules
 SHARED = "vitree._core._cyutility"
 SYMBOLS = "-g" in os.environ.get("CFLAGS", "").split()
@@ -67,7 +67,7 @@ def modules():
     wide.sort(key=lambda extension: "_x1" not in extension.name)
     # no formulas in these
     glue = [core(name, 1, ["-O2"]) for name in ("types", "_cpu", "_link")] + [core("_cyutility", 1, ["-O2"], ".c")]
-    return [*wide, core("_vehicles"), *glue]
+    return [*wide, core("_vehicles"), core("se3"), *glue]
 
 
 class BuildCore(build_ext):

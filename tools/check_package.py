@@ -1,8 +1,8 @@
 """Check that the packages in a folder hold what they should: python tools/check_package.py FOLDER.
 
 The folder is that of `python -m build --outdir FOLDER`. The source package has every file of git that a build or a
-test needs and nothing generated; the wheel has every Python module and type file, and neither source of the core nor
-debug symbols.
+test needs and nothing generated; the wheel has every Python module and type file, what other Cython modules take, and
+neither source of the core nor debug symbols.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import zipfile
 ROOT = pathlib.Path(__file__).parent.parent
 #: files of git that the source package leaves out
 NOT_PACKED = (".ci/", ".git")
-IN_WHEEL = {".py", ".pyi", ".typed", ".urdf", ".md", ".so", ".pyd"}
+FOR_CYTHON = {"vitree/se3.pxd", "vitree/_core/se3.pxd"}
+IN_WHEEL = {".py", ".pyi", ".typed", ".pxd", ".urdf", ".md", ".so", ".pyd"}
 
 
 def in_git() -> set[str]:
@@ -42,10 +43,12 @@ def faults_of_wheel(package: pathlib.Path) -> list[str]:
     with zipfile.ZipFile(package) as archive:
         packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
     wanted = {name for name in in_git() if re.fullmatch(r"vitree/.*\.(py|pyi|typed)|urdf/.*\.urdf", name)}
+    wanted |= FOR_CYTHON
     wanted = {re.sub("^urdf/", "vitree/own_robots/", name) for name in wanted}
     return (
         [f"not in the wheel: {name}" for name in sorted(wanted - set(packed))]
-        + [f"no business of the wheel: {name}" for name in packed if pathlib.Path(name).suffix not in IN_WHEEL]
+        + [f"no business of the wheel: {name}" for name in packed
+           if pathlib.Path(name).suffix not in IN_WHEEL or (name.endswith(".pxd") and name not in FOR_CYTHON)]
         + [f"debug symbols in the wheel: {name}" for name, content in packed.items() if b".debug_info\0" in content]
         + ([] if any("/_x1." in name for name in packed) else ["not in the wheel: the compiled core"])
     )

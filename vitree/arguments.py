@@ -140,11 +140,19 @@ def entries(value: Any, shape: tuple[int, ...], name: str, whose: str = "") -> n
         raise InputError(named(name, value) + f" has {error}; it must be {_needed(shape)}{whose}") from None
     if x.shape != shape:
         raise InputError(named(name, value) + f" has shape {x.shape}; it must be {_needed(shape)}{whose}")
+    require_finite(x, name, value)
+    return x
+
+
+def require_finite(x: np.ndarray, name: str, value: Any) -> None:
+    """Raise an InputError that says which entry of an array is NaN or infinite, if one is.
+
+    ``name`` and ``value``: what errors call the array, and what was given for it.
+    """
     if not all_finite(x):
         place = np.unravel_index(int(np.flatnonzero(~np.isfinite(x))[0]), x.shape)
         where = f"[{', '.join(map(str, place))}]" if place else ""
         raise InputError(named(name, value) + where + f" is {x[place]}; all entries must be finite")
-    return x
 
 
 def numbers_of(value: Any, name: str, marks: bool = False) -> np.ndarray:

@@ -4,7 +4,8 @@ SO(3) and SE(2) are subgroups of SE(3), and their maps are restrictions of those
 once, for w (angular) and v (linear) of se(3); a :class:`Group` takes its rows of them.
 
 All functions take stacks (leading axes) and keep the precision of numpy.longdouble. All functions but ``log`` and
-``random`` also take complex numbers, for derivatives by complex steps.
+``random`` also take complex numbers, for derivatives by complex steps. ``se3`` has products, inverses and maps of large
+stacks of doubles in compiled code.
 
 References
 ----------
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 from numpy.typing import ArrayLike
 
+from vitree import se3 as se3
 from vitree.arguments import generator, several, shown, whole
 from vitree.errors import InputError, UnknownNameError
 from vitree.spatial.rotations import UNIT_TOLERANCE, hat

@@ -40,8 +40,8 @@ from vitree import errors
 
 #: Modules with public names, in so far as they exist.
 MODULES = (
-    "vitree", "vitree.lie", "vitree.vehicles", "vitree.control", "vitree.plot", "vitree.results.drawing",
-    "vitree.viewer", "vitree.gym",
+    "vitree", "vitree.lie", "vitree.se3", "vitree.vehicles", "vitree.control", "vitree.plot",
+    "vitree.results.drawing", "vitree.viewer", "vitree.gym",
 )  # fmt: skip
 #: What modules are called whose classes and functions are followed.
 PACKAGE = "vitree"

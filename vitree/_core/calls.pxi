@@ -16,9 +16,6 @@ from libc.stdint cimport uintptr_t
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
-    """
-    #undef I    /* of C's complex numbers, which NumPy brings; here it is an inertia */
-    """
     ctypedef struct PyArray_ArrFuncs:
         void (*dotfunc)(void*, cnp.npy_intp, void*, cnp.npy_intp, void*, cnp.npy_intp, void*) noexcept nogil
     PyArray_ArrFuncs* PyDataType_GetArrFuncs(cnp.PyArray_Descr*) nogil

@@ -7,6 +7,9 @@
 cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
                         vt_real* to) noexcept nogil:
     cdef Py_ssize_t i, lane, row
+    if first + VT_WIDTH <= count:
+        vt_gather(rows + first * columns, columns, to, columns)
+        return
     for lane in range(VT_WIDTH):
         row = min(first + lane, count - 1)
         for i in range(columns):
@@ -16,7 +19,10 @@ cdef inline void gather(const double* rows, Py_ssize_t count, Py_ssize_t columns
 cdef inline void scatter(const vt_real* block, Py_ssize_t count, Py_ssize_t columns, Py_ssize_t first,
                          double* rows) noexcept nogil:
     cdef Py_ssize_t i, lane
-    for lane in range(min(VT_WIDTH, count - first)):
+    if first + VT_WIDTH <= count:
+        vt_scatter(block, rows + first * columns, columns, columns)
+        return
+    for lane in range(count - first):
         for i in range(columns):
             rows[(first + lane) * columns + i] = vt_get(block[i], lane)
 

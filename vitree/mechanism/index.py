@@ -23,18 +23,20 @@ def _found(kind: str, name: str, there: Mapping[str, Any]) -> Any:
 
 
 def pose_of(flat: Flat, frame: int, bodies: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) [m] of the frame in a row, from the poses (nbody, 4, 4) [m] of the bodies."""
+    """Return the pose (..., 4, 4) [m] of the frame in a row, from the poses (..., nbody, 4, 4) [m] of the bodies."""
     local = np.eye(4)
     local[:3, :3], local[:3, 3] = flat.frame_E[frame], flat.frame_p[frame]
     body = int(flat.frame_body[frame])
-    return local if body < 0 else product_of(bodies[body], local)
+    if body < 0:
+        return np.broadcast_to(local, (*bodies.shape[:-3], 4, 4)).copy()
+    return product_of(bodies[..., body, :, :], local)
 
 
 def product_of(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A B of small matrices, with the bits of compiled code: a library's product depends on the machine."""
-    found = A[:, :1] * B[0]
-    for k in range(1, len(B)):
-        found = found + A[:, k : k + 1] * B[k]
+    """Return A B of stacks of small matrices, with the bits of compiled code: a library's depend on the machine."""
+    found = A[..., :1] * B[..., :1, :]
+    for k in range(1, B.shape[-2]):
+        found = found + A[..., k : k + 1] * B[..., k : k + 1, :]
     return found
 
 

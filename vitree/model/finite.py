@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.arguments import all_finite, as_numbers, axes_of
 from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Distance
 from vitree.mechanism.loads import Attraction, Damper, Spring
 from vitree.wording import Text, named
 
+plain = scalar().plain
 #: Distances below this have no direction in floating point: their squares are zero [m].
 TOUCHING = 1e-150
 Method = TypeVar("Method", bound=Callable)
@@ -26,9 +28,7 @@ def coincident(model: Any, q: np.ndarray) -> list[str]:
 
     Springs of length zero need no direction, and are left out.
     """
-    parts = *getattr(model, "loads", ()), *model.constraints
-    pairs = [x for x in parts if isinstance(x, Spring | Damper | Attraction | Distance)]
-    pairs = [x for x in pairs if not (isinstance(x, Spring) and x.length == 0)]
+    pairs = _directed(model)
     if not pairs:
         return []
     with np.errstate(all="ignore"):
@@ -39,6 +39,13 @@ def coincident(model: Any, q: np.ndarray) -> list[str]:
             f'the {x.name} has no direction: its frames "{x.a}" and "{x.b}" coincide; move them apart'
             for x in pairs if np.linalg.norm(origin(x.a) - origin(x.b)) < TOUCHING
         ]  # fmt: skip
+
+
+def _directed(model: Any) -> list:
+    """The loads and constraints that need the direction from one frame to another."""
+    parts = *getattr(model, "loads", ()), *model.constraints
+    pairs = [x for x in parts if isinstance(x, Spring | Damper | Attraction | Distance)]
+    return [x for x in pairs if not (isinstance(x, Spring) and x.length == 0)]
 
 
 def finite_result(method: Method) -> Method:
@@ -67,7 +74,8 @@ def finite_result(method: Method) -> Method:
 
 def _finite(result: Any) -> bool:
     if isinstance(result, np.ndarray):
-        return all_finite(result)
+        # of many numbers in order compiled code says it sooner
+        return (result.ndim > 1 and plain(result.reshape(-1), result.size)) or all_finite(result)
     if isinstance(result, float):
         return math.isfinite(result)
     if isinstance(result, str):
@@ -80,8 +88,11 @@ def _finite(result: Any) -> bool:
 def no_result(model: Any, what: str, given: Mapping[str, Any]) -> InputError | ModelError:
     """Return the error of a method whose result is infinite or NaN: the frames, or the largest argument, are why."""
     q = given.get("q")
-    if axes_of(q) == 1 and (met := coincident(model, np.asarray(q, dtype=float))):
-        return InputError(Text(f"{what} has no result at ", named("q", q), ": ", met[0]))
+    states = np.asarray(q, dtype=float) if axes_of(q) > 0 and _directed(model) else np.empty((0, 0))
+    for at in np.ndindex(states.shape[:-1]):
+        if met := coincident(model, states[at]):
+            row = f"[{', '.join(map(str, at))}]" if at else ""
+            return InputError(Text(f"{what} has no result at ", named("q", q), f"{row}: ", met[0]))
     largest, name, place, number = 0.0, None, "", 0.0
     for key, value in given.items():
         try:

@@ -1,4 +1,4 @@
-"""Model: a mechanism compiled to flat arrays; kinematics and dynamics of one state at a time."""
+"""Model: a mechanism compiled to flat arrays; kinematics and dynamics of states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from vitree._core import scalar, wide
 from vitree._core.types import ConstraintList, ContactList, CoreModel
-from vitree.arguments import entries, generator, mapping, numbers_of, of_kind, plain_scalar
+from vitree.arguments import all_finite, axes_of, entries, generator, mapping, numbers_of, of_kind, plain_scalar
 from vitree.errors import ConvergenceError, InputError, ModelError, UnknownNameError
 from vitree.findings import Report
 from vitree.mechanism.contacts import LIMITS, Contact, Ground
@@ -44,6 +44,7 @@ from vitree.model.finite import finite_result, no_result
 from vitree.model.lower import lower_constraints, lower_contacts, lower_drives, lower_facing, lower_loads
 from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
+from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
 from vitree.model.system import METHODS_OF, System, set_once
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
@@ -54,6 +55,8 @@ from vitree.wording import named
 core = scalar()
 #: A quaternion may be this far from unit length; it is then normalised, never silently kept.
 QUATERNION_TOLERANCE = 1e-6
+#: Within this of unit length it is taken as it is.
+QUATERNION_EXACT = 4e-16
 #: Directions face the same way above this cosine; where all rows of a joint or weld hold, it is 1, 0 or -1.
 FACES = 0.1
 #: What methods ask of the model. Compiled code asks its own, and leaves the models alone that have it otherwise.
@@ -65,7 +68,7 @@ _FREELY = ((FREE,), (PRISMATIC,) * 3 + (BALL,), (PRISMATIC,) * 3 + (REVOLUTE,) *
 
 
 class Accelerations(NamedTuple):
-    """Accelerations (nv,) [m/s^2 or rad/s^2] and multipliers (m,) [N or N m] of the constraints."""
+    """Accelerations (..., nv) [m/s^2 or rad/s^2] and multipliers (..., m) [N or N m] of the constraints."""
 
     acceleration: np.ndarray
     multipliers: np.ndarray
@@ -152,6 +155,11 @@ class Model(System):
     tau : (nv,) array
         Joint forces [N or N m].
 
+    Methods whose results have leading axes (...) take many states at once: q (..., nq) and v, a, dq, p, tau (..., nv).
+    The leading axes broadcast, as NumPy has it. Each row of a result has the bits of the call on its state alone.
+    An error names the row. Kernels run on as many rows at a time as the processor has lanes. A method without such a
+    kernel says so, and runs row by row.
+
     Methods raise an InputError for an argument of a wrong shape, or with an entry that is not finite, or so large that
     a result is too large for a double, or where frames coincide and a load needs their direction; and those that
     need accelerations a ModelError where the mass matrix is singular. Those that take rows of states check
@@ -215,6 +223,23 @@ class Model(System):
             why = self.singular_at(q)
         if why is not None:
             raise ModelError(why)
+
+    def _require_regular(self, q: np.ndarray) -> None:
+        """Raise the error of ``require_regular`` for the first of a stack q (..., nq) that has one."""
+        if q.ndim == 1:
+            self.require_regular(q)
+            return
+        self.require_regular()
+        full = self.full
+        if full._regular:
+            return
+        shares = np.empty((q.size // max(self.nq, 1), 2, full.nv))
+        wide().batch_pivots(full.core, self.expand(as_rows(q)), shares.reshape(len(shares), 2 * full.nv))
+        regular = (shares > [[LEAST_AT], [LEAST_ALONE]]).all(axis=(1, 2))  # False of NaN
+        if not regular.all():
+            at = np.unravel_index(int(regular.argmin()), q.shape[:-1])
+            with in_row(at):
+                self.require_regular(q[at])
 
     @functools.cached_property
     def _regular(self) -> bool:
@@ -661,20 +686,39 @@ class Model(System):
                     named(name, q) + f"[{i}:{i + 4}] is a quaternion (x, y, z, w) of length {norm:.6g}; "
                     "divide it by its length"
                 )
-            if abs(norm - 1.0) > 4e-16:
+            if abs(norm - 1.0) > QUATERNION_EXACT:
                 q[i : i + 4] /= norm
         return q
 
+    def _checked_stack(self, q: np.ndarray, name: str) -> np.ndarray:
+        if type(self).validate_configuration is not Model.validate_configuration:
+            return super()._checked_stack(q, name)
+        found = q
+        for i in self._quaternions:
+            x = q[..., i : i + 4]
+            with np.errstate(over="ignore"):  # infinite is not one either
+                length = np.sqrt((x[..., None, :] @ x[..., None])[..., 0, 0])  # the bits of np.linalg.norm
+            off = np.abs(length - 1.0)
+            if not (off <= QUATERNION_TOLERANCE).all():
+                at = np.unravel_index(int((off <= QUATERNION_TOLERANCE).argmin()), off.shape)
+                with in_row(at):
+                    self.validate_configuration(q[at], name)
+            turned = off > QUATERNION_EXACT
+            if turned.any():
+                found = q.copy() if found is q else found
+                found[turned, i : i + 4] = x[turned] / length[turned][:, None]
+        return found
+
     @in_one_call
+    @on_stacks
     @finite_result
-    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
-        """Return the configuration (nq,) [m or rad] that a displacement in body axes leads to.
+    def integrate(self, q: Any, dq: Any) -> np.ndarray:
+        """Return the configuration (..., nq) [m or rad] that a displacement in body axes leads to.
 
         On ball and free joints that is by the exponential map.
         """
-        q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
-        out = np.empty(self.nq)
-        core.batch_integrate(self.core, q[None], dq[None], out[None])
+        out = np.empty(q.shape)
+        doors(q).batch_integrate(self.core, as_rows(q), as_rows(dq), as_rows(out))
         return out
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -692,47 +736,49 @@ class Model(System):
         return rate
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
-        """Return the displacement (nv,) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
+    def difference(self, q0: Any, q1: Any) -> np.ndarray:
+        """Return the displacement (..., nv) [m or rad] with ``integrate(q0, difference(q0, q1)) == q1``.
 
         Rotations are taken by the shorter way.
         """
-        q0 = self.validate_configuration(q0, "q0")
-        q1 = self.validate_configuration(q1, "q1")
-        out = np.empty(self.nv)
-        core.batch_difference(self.core, q0[None], q1[None], out[None])
+        out = np.empty((*q0.shape[:-1], self.nv))
+        doors(q0).batch_difference(self.core, as_rows(q0), as_rows(q1), as_rows(out))
         return out
 
     # ---- kinematics -----------------------------------------------------------------------------
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def body_poses(self, q: ArrayLike) -> np.ndarray:
-        """Return the pose X_WB in the world of each moving body's core frame, (nbody, 4, 4) [m]."""
-        q = self.validate_configuration(q)
-        out = np.zeros((self.nbody, 4, 4))
-        out[:, :3] = self.pose_rows(q[None])[0]
-        out[:, 3, 3] = 1.0
-        return out
+    def body_poses(self, q: Any) -> np.ndarray:
+        """Return the pose X_WB in the world of each moving body's core frame, (..., nbody, 4, 4) [m]."""
+        rows = self.pose_rows(as_rows(q))
+        out = np.zeros((len(rows), self.nbody, 4, 4))
+        out[:, :, :3] = rows
+        out[:, :, 3, 3] = 1.0
+        return out.reshape(*q.shape[:-1], self.nbody, 4, 4)
 
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
         """Return X_WB of each moving body's core frame at rows q (n, nq): (n, nbody, 3, 4) [m], last rows left out."""
         rows = np.empty((len(q), 12 * self.nbody))
-        core.batch_poses(self.core, q, rows)
+        (wide() if len(q) > 1 else core).batch_poses(self.core, q, rows)
         return rows.reshape(len(q), self.nbody, 3, 4)
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
-        """Return the pose in the world, (4, 4) [m], of every named frame."""
+    def frame_poses(self, q: Any) -> dict[str, np.ndarray]:
+        """Return the pose in the world, (..., 4, 4) [m], of every named frame."""
         bodies = self.body_poses(q)
         return {name: self._frame_pose(k, bodies) for name, k in self._frames.items()}
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def frame_pose(self, name: str, q: ArrayLike) -> np.ndarray:
-        """Return the pose of the frame ``name`` in the world, (4, 4) [m].
+    def frame_pose(self, name: str, q: Any) -> np.ndarray:
+        """Return the pose of the frame ``name`` in the world, (..., 4, 4) [m].
 
         Raises
         ------
@@ -746,9 +792,10 @@ class Model(System):
         return pose_of(self.flat, k, bodies)
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
-        """Return the Jacobian (6, nv) of a frame's velocity by v [rad and m, per rad or m].
+    def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray:
+        """Return the Jacobian (..., 6, nv) of a frame's velocity by v [rad and m, per rad or m].
 
         Parameters
         ----------
@@ -766,20 +813,19 @@ class Model(System):
         """
         motion.require_axes(axes)
         k = self._frame(name)
-        q = self.validate_configuration(q)
-        body = int(self.flat.frame_body[k])
-        out = np.zeros((6, self.nv))
+        rows, body = as_rows(q), int(self.flat.frame_body[k])
+        out = np.zeros((len(rows), 6, self.nv))
         point = np.ascontiguousarray(self.flat.frame_p[k], dtype=float)
-        core.batch_jacobian(self.core, q[None], body, point, out.reshape(1, -1))
+        doors(q).batch_jacobian(self.core, rows, body, point, out.reshape(len(rows), 6 * self.nv))
         if axes == "local" and body >= 0:
-            turn = product_of(self.pose_rows(q[None])[0, body, :, :3], self.flat.frame_E[k]).T
-            out[:3], out[3:] = product_of(turn, out[:3]), product_of(turn, out[3:])
+            turn = product_of(self.pose_rows(rows)[:, body, :, :3], self.flat.frame_E[k]).swapaxes(1, 2)
+            out[:, :3], out[:, 3:] = product_of(turn, out[:, :3]), product_of(turn, out[:, 3:])
             out += 0.0  # no zeros with a sign
-        return out
+        return out.reshape(*q.shape[:-1], 6, self.nv)
 
     @finite_result
-    def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
-        """Return the velocity of a frame, (6,): angular [rad/s], and that of its origin [m/s].
+    def frame_velocity(self, name: str, q: Any, v: Any, axes: str = "world") -> np.ndarray:
+        """Return the velocity of a frame, (..., 6): angular [rad/s], and that of its origin [m/s].
 
         This is ``frame_jacobian(name, q, axes) @ v``.
 
@@ -796,13 +842,19 @@ class Model(System):
         InputError
             If axes is neither of the two.
         """
-        return self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
+        if axes_of(q) < 2 and axes_of(v) < 2:
+            return self.frame_jacobian(name, q, axes) @ self._checked(v, self.nv, "v")
+        given = stacked(self, {"q": q, "v": v})
+        return (self.frame_jacobian(name, given["q"], axes) @ given["v"][..., None])[..., 0]
 
+    @on_stacks
     @finite_result
     def frame_acceleration(
-        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
+        self, name: str, q: Any, v: Any, a: Any, axes: str = "world"
     ) -> np.ndarray:
-        """Return the derivative of :meth:`frame_velocity` over time, (6,): J a + dJ/dt v [rad/s^2, m/s^2].
+        """Return the derivative of :meth:`frame_velocity` over time, (..., 6): J a + dJ/dt v [rad/s^2, m/s^2].
+
+        Many states are taken row by row.
 
         Parameters
         ----------
@@ -828,14 +880,16 @@ class Model(System):
         Featherstone 2008, section 2.11.
         """
         motion.require_axes(axes)
-        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
-        return motion.frame_acceleration(self, name, q, v, self._checked(a, self.nv, "a"), axes)
+        if q.ndim > 1:
+            return row_by_row(self, functools.partial(self.frame_acceleration, name, axes=axes), q=q, v=v, a=a)
+        return motion.frame_acceleration(self, name, q, v, a, axes)
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
-        """Return the centre of mass of everything that moves, in the world, (3,) [m]."""
-        return self._energies(q, None)[8:]
+    def center_of_mass(self, q: Any) -> np.ndarray:
+        """Return the centre of mass of everything that moves, in the world, (..., 3) [m]."""
+        return np.ascontiguousarray(self._energies(q, None)[..., 8:])
 
     # the docstrings of the three repeat each other, since the reference shows each method alone
 
@@ -897,11 +951,12 @@ class Model(System):
     # ---- dynamics -------------------------------------------------------------------------------
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def lagrangian(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Return kinetic minus potential energy [J]."""
+    def lagrangian(self, q: Any, v: Any) -> Any:
+        """Return kinetic minus potential energy [J], a number; an array (...) of many states."""
         energies = self._energies(q, v)
-        return float(energies[0] - energies[1])
+        return plain_number(energies[..., 0] - energies[..., 1])
 
     @finite_result
     def lagrangian_derivatives(self, q: ArrayLike, v: ArrayLike) -> LagrangianDerivatives:
@@ -934,11 +989,12 @@ class Model(System):
         return LagrangianDerivatives(value, by_q, by_v, by_qq, by_vq, by_vv)
 
     @functools.partial(in_one_call, made=Accelerations)
+    @on_stacks
     def forward_dynamics(
         self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
+        q: Any,
+        v: Any,
+        tau: Any = None,
         *,
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
@@ -947,11 +1003,12 @@ class Model(System):
         """Return the acceleration under everything the model has, and the multipliers of its constraints.
 
         Gravity, damping, friction, loads, constraints and prescribed coordinates; for use with any ODE solver.
-        (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers, with d2h/dt2 = 0.
+        (:meth:`aba` is the bare mechanism.) M a = forces + Dh^T multipliers, with d2h/dt2 = 0. Many states are taken
+        row by row if the model has loads, friction, constraints or prescribed coordinates.
 
         Parameters
         ----------
-        tau : (nv,) array, optional
+        tau : (..., nv) array, optional
             Joint forces [N or N m].
         t : float
             Time, for forces written in Python [s].
@@ -971,9 +1028,10 @@ class Model(System):
         ----------
         Johnson & Murphey 2009, eqs. 28, 29 and 36.
         """
-        q, v = self.validate_configuration(q), self._checked(v, self.nv, "v")
+        if q.ndim > 1:
+            more = {"t": t, "inputs": inputs, "prescribed": prescribed}
+            return self._many_accelerations(q, v, tau, {key: x for key, x in more.items() if x is not None})
         self.require_regular(q)
-        tau = None if tau is None else self._checked(tau, self.nv, "tau")
         u, t = resolve_inputs(self, inputs), float(entries(t, (), "t"))
         locked = np.zeros(self.nv)
         for name, a in mapping(prescribed, "prescribed", "a mapping of names of joints to accelerations").items():
@@ -990,6 +1048,18 @@ class Model(System):
                 time=t, residual=np.nan, iterations=0,
             )  # fmt: skip
         return Accelerations(a, multipliers)
+
+    def _many_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray | None, more: dict) -> Accelerations:
+        flat = self.flat
+        bare = not (flat.loads or flat.constraints or flat.friction.any() or flat.kinematic.any())
+        if bare and more == {"t": 0.0}:
+            self._require_regular(q)
+            with np.errstate(all="ignore"):
+                a = self._bare_accelerations(q, v, (0.0 if tau is None else tau) - flat.damping * v)
+            if all_finite(a):
+                return Accelerations(a, np.zeros((*v.shape[:-1], 0)))
+        states = {"q": q, "v": v} if tau is None else {"q": q, "v": v, "tau": tau}
+        return row_by_row(self, functools.partial(self.forward_dynamics, **more), **states)
 
     def drive_forces(
         self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
@@ -1078,11 +1148,16 @@ class Model(System):
         return reactions.joint_reactions(self, q, v, a, multipliers, given)
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def static_force(self, q: ArrayLike) -> np.ndarray:
-        """Return the joint forces (nv,) [N or N m] of gravity and of those loads that have a potential: its -dV/dq."""
+    def static_force(self, q: Any) -> np.ndarray:
+        """Return the joint forces (..., nv) [N or N m] of gravity and of those loads that have a potential: its -dV/dq.
+
+        Many states are taken row by row.
+        """
+        if q.ndim > 1:
+            return row_by_row(self, self.static_force, q=q)
         field = self._field_at_rest()
-        q = self.validate_configuration(q)
         return np.dot(self.crba(q), field.acceleration_at(0.0, q, self.zero_velocity())[0])
 
     def _field(self, tau=None, inputs=None):
@@ -1097,9 +1172,10 @@ class Model(System):
         return core.ModelStepper(self.core, 1.0, loads=lower_loads(self.index, kept), user=self._written_of(kept, ()))
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-        """Return the joint forces (nv,) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
+    def rnea(self, q: Any, v: Any, a: Any) -> np.ndarray:
+        """Return the joint forces (..., nv) [N or N m] for an acceleration: tau = M(q) a + c(q, v) + g(q).
 
         M has the armature of the joints. Joint damping, friction and loads are left out, as :meth:`aba` leaves them
         out.
@@ -1108,74 +1184,82 @@ class Model(System):
         ----------
         Luh, Walker & Paul 1980; Featherstone 2008, ch. 5.
         """
-        q = self.validate_configuration(q)
-        v, a = self._checked(v, self.nv, "v"), self._checked(a, self.nv, "a")
-        out = np.empty(self.nv)
-        core.batch_rnea(self.core, self._gravity, q[None], v[None], a[None], out[None])
+        out = np.empty(v.shape)
+        doors(q).batch_rnea(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(a), as_rows(out))
         return out
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
-        """Return the acceleration (nv,) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
+    def aba(self, q: Any, v: Any, tau: Any) -> np.ndarray:
+        """Return the acceleration (..., nv) [m/s^2 or rad/s^2] under joint forces, the inverse of :meth:`rnea`.
 
         References
         ----------
         Featherstone 2008, ch. 7.
         """
-        q = self.validate_configuration(q)
-        self.require_regular(q)
-        v, tau = self._checked(v, self.nv, "v"), self._checked(tau, self.nv, "tau")
-        out = np.empty(self.nv)
-        core.batch_aba(self.core, self._gravity, q[None], v[None], tau[None], out[None])
+        self._require_regular(q)
+        return self._bare_accelerations(q, v, tau)
+
+    def _bare_accelerations(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        out = np.empty(v.shape)
+        doors(q).batch_aba(self.core, self._gravity, as_rows(q), as_rows(v), as_rows(tau), as_rows(out))
         return out
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def crba(self, q: ArrayLike) -> np.ndarray:
-        """Return the mass matrix, (nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
+    def crba(self, q: Any) -> np.ndarray:
+        """Return the mass matrix, (..., nv, nv), symmetric [kg, kg m or kg m^2], with the armature on its diagonal.
 
         References
         ----------
         Featherstone 2008, ch. 6.
         """
-        q = self.validate_configuration(q)
-        out = np.empty((self.nv, self.nv))
-        core.batch_crba(self.core, q[None], out.reshape(1, -1))
+        rows = as_rows(q)
+        out = np.empty((*q.shape[:-1], self.nv, self.nv))
+        doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
         return out
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def velocity_from_momentum(self, q: ArrayLike, p: ArrayLike) -> np.ndarray:
-        """Return the velocity v = M(q)^-1 p, (nv,) [m/s or rad/s]."""
-        q = self.validate_configuration(q)
-        self.require_regular(q)
-        return self.velocities(q[None], self._checked(p, self.nv, "p")[None])[0]
+    def velocity_from_momentum(self, q: Any, p: Any) -> np.ndarray:
+        """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s]."""
+        self._require_regular(q)
+        return self.velocities(as_rows(q), as_rows(p)).reshape(p.shape)
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Return the kinetic energy [J], that of the rotors (``armature``) with it."""
-        return float(self._energies(q, v)[0])
+    def kinetic_energy(self, q: Any, v: Any) -> Any:
+        """Return the kinetic energy [J], that of the rotors (``armature``) with it; an array (...) of many states."""
+        return plain_number(self._energies(q, v)[..., 0])
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def potential_energy(self, q: ArrayLike) -> float:
-        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'."""
-        return float(self._energies(q, None)[1])
+    def potential_energy(self, q: Any) -> Any:
+        """Return the potential energy [J]: gravity's, zero with all mass at the world's origin, and the loads'.
+
+        It is an array (...) of many states.
+        """
+        return plain_number(self._energies(q, None)[..., 1])
 
     @in_one_call
+    @on_stacks
     @finite_result
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
-        """Return the momentum (6,): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
+    def momentum(self, q: Any, v: Any) -> np.ndarray:
+        """Return the momentum (..., 6): angular about the world's origin [kg m^2/s], linear [kg m/s]; world axes.
 
         That of the bodies: rotors (``armature``) have no part in it.
         """
-        return self._energies(q, v)[2:8]
+        return np.ascontiguousarray(self._energies(q, v)[..., 2:8])
 
-    def _energies(self, q, v) -> np.ndarray:
-        v = self.zero_velocity() if v is None else v
-        return self.energies(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+    def _energies(self, q: np.ndarray, v: np.ndarray | None) -> np.ndarray:
+        lead = q.shape[:-1]
+        v = np.broadcast_to(self.zero_velocity(), (*lead, self.nv)) if v is None else v
+        return self.energies(as_rows(q), as_rows(v)).reshape(*lead, 11)
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and Dh (n, m, nv) of the constraints at rows of configurations q (n, nq)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from vitree.model.derivatives import TwistDerivatives
 from vitree.model.euler import EulerModel
 from vitree.model.finite import finite_result
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
+from vitree.model.stacks import as_rows, on_stacks
 from vitree.wording import named
 
 #: What is too large for a double is infinite, and refused where a result needs it.
@@ -171,8 +173,8 @@ class ReducedModel(Model, made_by="reduced"):
         return np.ascontiguousarray(f)
 
     def _force_on_leaders(self, tau):
-        out = np.zeros(self.full.nv)
-        out[self._own_v] = tau
+        out = np.zeros((*tau.shape[:-1], self.full.nv))
+        out[..., self._own_v] = tau
         return out
 
     def _entry_names(self, which, parts):
@@ -193,14 +195,14 @@ class ReducedModel(Model, made_by="reduced"):
     def random_configuration(self, rng: np.random.Generator | None = None) -> np.ndarray:
         return self.contract(self.full.random_configuration(rng))
 
+    @on_stacks
     @finite_result
-    def integrate(self, q: ArrayLike, dq: ArrayLike) -> np.ndarray:
-        q, dq = self.validate_configuration(q), self._checked(dq, self.nv, "dq")
+    def integrate(self, q: Any, dq: Any) -> np.ndarray:
         return self.contract(self.full.integrate(self.expand(q), self.expand_velocity(dq)))
 
+    @on_stacks
     @finite_result
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
-        q0, q1 = self.validate_configuration(q0, "q0"), self.validate_configuration(q1, "q1")
+    def difference(self, q0: Any, q1: Any) -> np.ndarray:
         return self.contract_velocity(self.full.difference(self.expand(q0), self.expand(q1)))
 
     def configuration_rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -217,19 +219,23 @@ class ReducedModel(Model, made_by="reduced"):
     def pose_rows(self, q: np.ndarray) -> np.ndarray:
         return self.full.pose_rows(self.expand(q))
 
+    @on_stacks
     @finite_result
-    def frame_jacobian(self, name: str, q: ArrayLike, axes: str = "world") -> np.ndarray:
-        return self._contracted(self.full.frame_jacobian(name, self._q(q), axes))
+    def frame_jacobian(self, name: str, q: Any, axes: str = "world") -> np.ndarray:
+        return self._contracted(self.full.frame_jacobian(name, self.expand(q), axes))
 
+    @on_stacks
     @finite_result
-    def frame_velocity(self, name: str, q: ArrayLike, v: ArrayLike, axes: str = "world") -> np.ndarray:
-        return self.full.frame_velocity(name, self._q(q), self._v(v, "v"), axes)
+    def frame_velocity(self, name: str, q: Any, v: Any, axes: str = "world") -> np.ndarray:
+        return self.full.frame_velocity(name, self.expand(q), self.expand_velocity(v), axes)
 
+    @on_stacks
     @finite_result
     def frame_acceleration(
-        self, name: str, q: ArrayLike, v: ArrayLike, a: ArrayLike, axes: str = "world"
+        self, name: str, q: Any, v: Any, a: Any, axes: str = "world"
     ) -> np.ndarray:
-        return self.full.frame_acceleration(name, self._q(q), self._v(v, "v"), self._v(a, "a"), axes)
+        v, a = self.expand_velocity(v), self.expand_velocity(a)
+        return self.full.frame_acceleration(name, self.expand(q), v, a, axes)
 
     @finite_result
     def pose_derivatives(self, name: str, q: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -259,20 +265,21 @@ class ReducedModel(Model, made_by="reduced"):
         return LagrangianDerivatives(value, *map(self._contracted, slopes, (1, 1, 2, 2, 2)))
 
     # the signature of Model.forward_dynamics, which this overrides
+    @on_stacks
     def forward_dynamics(
         self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike | None = None,
+        q: Any,
+        v: Any,
+        tau: Any = None,
         *,
         t: float = 0.0,
         inputs: ArrayLike | Mapping[str, float] | None = None,
         prescribed: Mapping[str, float] | None = None,
     ) -> Accelerations:
-        q, v = self._q(q), self._v(v, "v")
-        tau = None if tau is None else self._force_on_leaders(self._checked(tau, self.nv, "tau"))
+        q, v = self.expand(q), self.expand_velocity(v)
+        tau = None if tau is None else self._force_on_leaders(tau)
         a, multipliers = self.full.forward_dynamics(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
-        return Accelerations(self.contract_velocity(a), multipliers[~self._couplings])
+        return Accelerations(self.contract_velocity(a), multipliers[..., ~self._couplings])
 
     def drive_forces(
         self, q: ArrayLike, v: ArrayLike, *, inputs: ArrayLike | Mapping[str, float] | None = None
@@ -303,24 +310,26 @@ class ReducedModel(Model, made_by="reduced"):
             q, v, a, torque=torque, t=t, inputs=inputs, prescribed=prescribed, multipliers=multipliers
         )
 
+    @on_stacks
     @finite_result
-    def static_force(self, q: ArrayLike) -> np.ndarray:
-        return self._contracted(self.full.static_force(self._q(q)))
+    def static_force(self, q: Any) -> np.ndarray:
+        return self._contracted(self.full.static_force(self.expand(q)))
 
+    @on_stacks
     @finite_result
-    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
-        return self._contracted(self.full.rnea(self._q(q), self._v(v, "v"), self._v(a, "a")))
+    def rnea(self, q: Any, v: Any, a: Any) -> np.ndarray:
+        return self._contracted(self.full.rnea(self.expand(q), self.expand_velocity(v), self.expand_velocity(a)))
 
+    @on_stacks
     @finite_result
-    def aba(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
-        q = self.validate_configuration(q)
-        self.require_regular(q)
-        tau = self._checked(tau, self.nv, "tau")
-        return np.linalg.solve(self.crba(q), tau - self.rnea(q, v, np.zeros(self.nv)))
+    def aba(self, q: Any, v: Any, tau: Any) -> np.ndarray:
+        self._require_regular(q)
+        return np.linalg.solve(self.crba(q), (tau - self.rnea(q, v, np.zeros(v.shape)))[..., None])[..., 0]
 
+    @on_stacks
     @finite_result
-    def crba(self, q: ArrayLike) -> np.ndarray:
-        return self.mass_matrices(self.validate_configuration(q)[None])[0]
+    def crba(self, q: Any) -> np.ndarray:
+        return self.mass_matrices(as_rows(q)).reshape(*q.shape[:-1], self.nv, self.nv)
 
     # ---- many states at once ------------------------------------------------------------------------
 

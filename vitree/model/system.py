@@ -15,6 +15,7 @@ from vitree.arguments import as_numbers, entries
 from vitree.errors import InputError
 from vitree.model.calls import in_one_call
 from vitree.model.finite import finite_result, no_result
+from vitree.model.stacks import as_rows, in_row, on_stacks
 from vitree.wording import named
 
 plain = scalar().plain
@@ -191,6 +192,14 @@ class System(ABC):
             return x
         return entries(x, (size,), name, f", as {self.name!r} has it (nq={self.nq}, nv={self.nv})")
 
+    def _checked_stack(self, q: np.ndarray, name: str) -> np.ndarray:
+        """Finite configurations (..., nq), each as ``validate_configuration`` has it."""
+        found = np.empty_like(q)
+        for at in np.ndindex(q.shape[:-1]):
+            with in_row(at):
+                found[at] = self.validate_configuration(q[at], name)
+        return found
+
     def _rows(self, x: Any, size: int, name: str) -> np.ndarray:
         try:
             x = as_numbers(x)
@@ -237,10 +246,11 @@ class System(ABC):
         """Return the velocities (n, nv) [m/s or rad/s] of rows of configurations q (n, nq) and momenta p (n, nv)."""
 
     @in_one_call
+    @on_stacks
     @finite_result
     def momentum_from_velocity(self, q: Any, v: Any) -> np.ndarray:
-        """Return the momentum (nv,) [kg m/s or kg m^2/s] of a velocity."""
-        return self.momenta(self.validate_configuration(q)[None], self._checked(v, self.nv, "v")[None])[0]
+        """Return the momentum (..., nv) [kg m/s or kg m^2/s] of a velocity v (..., nv) at q (..., nq)."""
+        return self.momenta(as_rows(q), as_rows(v)).reshape(v.shape)
 
     def constraint_rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return h (n, m) [m or rad] and its slopes Dh (n, m, nv) of the holonomic constraints at rows q (n, nq)."""

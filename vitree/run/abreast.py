@@ -45,7 +45,11 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     def work(first: int) -> int:
         # the blocks of a group
         n = min(group, found.count - first)
-        q, x = np.empty((n, rows, model.nq)), np.empty((n, rows, model.nv))
+        # states are written where they are to be, if they are recorded
+        q, x = (
+            batch.data[name][first : first + n] if name in batch.data else np.empty((n, rows, size))
+            for name, size in (("q", model.nq), ("p" if plan.by_momentum else "v", model.nv))
+        )  # fmt: skip
         iterations, residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
         if begins:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
@@ -143,6 +147,8 @@ def side_by_side(batch: Batch, plan: Block | None) -> None:
             held.step({name: function(*states) for name, function in asked.items()})
             batch.steps[held.alive] += 1
             batch.tell(1, steps)
+    for array in batch.data.values():
+        array[reached == 0] = np.nan
     for k in map(int, np.flatnonzero(reached)):
         one, end = slice(k, k + 1), reached[k]
         batch.keep(one, q[one, :end], x[one, :end], held.by_momentum, found.system(k))

@@ -36,7 +36,7 @@ class Batch:
         self.t = instances.given.t0 + instances.schedule.dt * self.marks
         rows, model = len(self.t), instances.model
         sizes = {"q": (model.nq,), "v": (model.nv,), "p": (model.nv,), "momentum": (6,), "center_of_mass": (3,)}
-        self.data = {name: np.full((n, rows, *sizes.get(name, ())), np.nan) for name in names}
+        self.data = {name: np.empty((n, rows, *sizes.get(name, ()))) for name in names}
         self.rows, self.steps, self.in_lanes = np.zeros(n, int), np.zeros(n, int), np.zeros(n, bool)
         self.failed: dict[int, VitreeError] = {}
         self.iterations, self.residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
@@ -52,7 +52,7 @@ class Batch:
         return bool(given.effort_limits or given.wrenches or given.prescribed or given.pushes)
 
     def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any) -> None:
-        """Keep the first rows of some instances, states (instances, rows, ...); x is p or v."""
+        """Keep the first rows of some instances, states (instances, rows, ...); x is p or v. The others become NaN."""
         n, rows = q.shape[:2]
         flat_q, flat_x = q.reshape(n * rows, -1), x.reshape(n * rows, -1)
         v = system.velocities(flat_q, flat_x) if by_momentum and self._asks("v") else flat_x
@@ -64,8 +64,10 @@ class Batch:
             found |= {name: energies[:, at] for name, at in QUANTITIES.items() if at is not None}
             found["energy"] = energies[:, 0] + energies[:, 1]
         for name in self.names:
-            array = found[name]
-            self.data[name][which, :rows] = array.reshape(n, rows, *array.shape[1:])
+            array = found[name].reshape(n, rows, *found[name].shape[1:])
+            if not np.may_share_memory(array, self.data[name]):  # else it is there already
+                self.data[name][which, :rows] = array
+                self.data[name][which, rows:] = np.nan
 
     def _asks(self, name: str) -> bool:
         return name in self.names or bool({*self.names} - {"q", "v", "p"})
@@ -74,6 +76,8 @@ class Batch:
         """Keep the records of an instance that was run alone, as far as it came."""
         if error is not None:
             self.failed[k] = error
+        for array in self.data.values():
+            array[k] = np.nan
         if run is None or not len(run):
             return
         at = np.arange(len(run))

@@ -229,20 +229,48 @@ VT_INLINE void vt_axes_turn(vt_axes *A, const vt_real *b, vt_real *to)
 #endif
 
 /* Structs of `count` doubles, one a lane and `stride` doubles apart, from memory and back. */
-#if VT_WIDTH == 4 && defined(__GNUC__) && !defined(__clang__)
-typedef double vt_row __attribute__((vector_size(32), aligned(8), may_alias));
+#if defined(VT_ROWS) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define VT_PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#if VT_WIDTH == 4 && defined(VT_PICK)
+#define VT_EVEN 0, 4, 2, 6
+#define VT_ODD 1, 5, 3, 7
+#define VT_LOW 0, 1, 4, 5
+#define VT_HIGH 2, 3, 6, 7
+VT_INLINE vt_real vt_take_rows(const double *a, ptrdiff_t stride) { (void)stride; return (vt_real)*(const vt_four *)a; }
+VT_INLINE void vt_give_rows(vt_real x, double *a, ptrdiff_t stride) { (void)stride; *(vt_four *)a = (vt_four)x; }
+#define VT_TRANSPOSES 1
+#elif VT_WIDTH == 8 && defined(VT_PICK)
+/* four numbers of two lanes, which are four lanes apart, in one vector: its halves are transposed alike */
+#define VT_EVEN 0, 8, 2, 10, 4, 12, 6, 14
+#define VT_ODD 1, 9, 3, 11, 5, 13, 7, 15
+#define VT_LOW 0, 1, 8, 9, 4, 5, 12, 13
+#define VT_HIGH 2, 3, 10, 11, 6, 7, 14, 15
+VT_INLINE vt_real vt_take_rows(const double *a, ptrdiff_t stride)
+{
+    const vt_four low = *(const vt_four *)a, high = *(const vt_four *)(a + 4 * stride);
+    return (vt_real)VT_PICK(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+VT_INLINE void vt_give_rows(vt_real x, double *a, ptrdiff_t stride)
+{
+    *(vt_four *)a = (vt_four)VT_PICK(x, x, 0, 1, 2, 3);
+    *(vt_four *)(a + 4 * stride) = (vt_four)VT_PICK(x, x, 4, 5, 6, 7);
+}
+#define VT_TRANSPOSES 1
+#endif
+#ifdef VT_TRANSPOSES
 /* four numbers of four lanes: rows become columns */
 VT_INLINE void vt_transpose(vt_real *a, vt_real *b, vt_real *c, vt_real *d)
 {
-    const vt_mask even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, low = {0, 1, 4, 5}, high = {2, 3, 6, 7};
-    vt_real p = __builtin_shuffle(*a, *b, even), q = __builtin_shuffle(*a, *b, odd);
-    vt_real r = __builtin_shuffle(*c, *d, even), s = __builtin_shuffle(*c, *d, odd);
-    *a = __builtin_shuffle(p, r, low);
-    *b = __builtin_shuffle(q, s, low);
-    *c = __builtin_shuffle(p, r, high);
-    *d = __builtin_shuffle(q, s, high);
+    vt_real p = VT_PICK(*a, *b, VT_EVEN), q = VT_PICK(*a, *b, VT_ODD);
+    vt_real r = VT_PICK(*c, *d, VT_EVEN), s = VT_PICK(*c, *d, VT_ODD);
+    *a = VT_PICK(p, r, VT_LOW);
+    *b = VT_PICK(q, s, VT_LOW);
+    *c = VT_PICK(p, r, VT_HIGH);
+    *d = VT_PICK(q, s, VT_HIGH);
 }
-#define VT_TRANSPOSES 1
 #endif
 
 VT_INLINE void vt_gather(const double *a, ptrdiff_t stride, vt_real *to, int count)
@@ -250,8 +278,8 @@ VT_INLINE void vt_gather(const double *a, ptrdiff_t stride, vt_real *to, int cou
     int i = 0, k;
 #ifdef VT_TRANSPOSES
     for (; i + 4 <= count; i += 4) {
-        vt_real r0 = *(const vt_row *)(a + i), r1 = *(const vt_row *)(a + stride + i);
-        vt_real r2 = *(const vt_row *)(a + 2 * stride + i), r3 = *(const vt_row *)(a + 3 * stride + i);
+        vt_real r0 = vt_take_rows(a + i, stride), r1 = vt_take_rows(a + stride + i, stride);
+        vt_real r2 = vt_take_rows(a + 2 * stride + i, stride), r3 = vt_take_rows(a + 3 * stride + i, stride);
         vt_transpose(&r0, &r1, &r2, &r3);
         to[i] = r0;
         to[i + 1] = r1;
@@ -269,10 +297,10 @@ VT_INLINE void vt_scatter(const vt_real *from, double *a, ptrdiff_t stride, int 
     for (; i + 4 <= count; i += 4) {
         vt_real r0 = from[i], r1 = from[i + 1], r2 = from[i + 2], r3 = from[i + 3];
         vt_transpose(&r0, &r1, &r2, &r3);
-        *(vt_row *)(a + i) = r0;
-        *(vt_row *)(a + stride + i) = r1;
-        *(vt_row *)(a + 2 * stride + i) = r2;
-        *(vt_row *)(a + 3 * stride + i) = r3;
+        vt_give_rows(r0, a + i, stride);
+        vt_give_rows(r1, a + stride + i, stride);
+        vt_give_rows(r2, a + 2 * stride + i, stride);
+        vt_give_rows(r3, a + 3 * stride + i, stride);
     }
 #endif
     for (; i < count; i++)
