@@ -101,6 +101,6 @@ def test_wrong_parameters_are_refused_before_anything_runs(given, text):
 
 
 def test_systems_without_parameters_refuse_them():
-    car = vt.vehicles.Satellite((1.0, 2.0, 3.0))
+    car = vt.vehicles.car()
     with pytest.raises(vt.InputError, match="parameters are of a vitree Model"):
         vt.rollout(car, duration=0.1, dt=0.01, parameters={"mass": {"body": np.ones(3)}})
