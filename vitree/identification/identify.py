@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -233,13 +234,31 @@ def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: fl
             if not growth <= GROWTH:  # NaN, too
                 length = 0.5 * float((windows.seconds * windows.there).max())
                 continue
-        fit.best = fit.settle(what.start, q, v)
+        fit.best = fit.settle(_roughly(fit, q, v), q, v) or fit.settle(what.start, q, v)
         if fit.best is None:
             if last:
                 _cannot(fit)
             length = 0.5 * float((windows.seconds * windows.there).max())
             continue
         return fit
+
+
+def _roughly(fit: Fit, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return values (p,) that fit with starts q, v as they are.
+
+    Of values far from the true ones the best starts make up for all that they can, and are far from what was measured.
+    """
+    what = fit.parameters
+    if not fit.fit_starts:
+        return what.start
+    rough = replace(fit, fit_starts=False, best=None, last=None)
+    rough.best = rough.settle(what.start, q, v)
+    if rough.best is None:
+        return what.start
+    optimize.least_squares(rough.function, what.start, rough.slopes, (what.lower, what.upper), x_scale="jac",
+                           ftol=1e-3, xtol=1e-3, max_nfev=20)  # fmt: skip
+    fit.rollouts, fit.instances = rough.rollouts, rough.instances
+    return rough.best.values
 
 
 def _cannot(fit: Fit) -> None:
