@@ -66,7 +66,8 @@ def test_parameters_with_torques_and_policies():
             led.step(torque=-0.5 * led.v)
         assert np.array_equal(held.q, by_rows.q[k, -1])
         assert np.array_equal(led.q, by_policy.q[k, -1])
-        assert by_policy.energy[k, -1] == pytest.approx(model.kinetic_energy(led.q, led.v) + model.potential_energy(led.q))
+        energy = model.kinetic_energy(led.q, led.v) + model.potential_energy(led.q)
+        assert by_policy.energy[k, -1] == pytest.approx(energy)
 
 
 def test_instances_with_impossible_numbers_fail_alone():

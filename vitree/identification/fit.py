@@ -1,9 +1,9 @@
 """Residuals of windows against what was measured, with the windows' starts eliminated.
 
-With r(theta, s) the weighted residuals of all windows, s the states where they start, and J = [A B] their derivatives by
-theta and s, the least squares over s are solved for each theta, window by window. What is left of theta alone has the
-residuals r(theta, s(theta)), and the slope P A with P = 1 - B B^+: variable projection. Each of its evaluations is a few
-rollouts, in which each window, and each perturbed start of it, is an instance.
+The weighted residuals of all windows are r(theta, s), with s the states where windows start. Their derivatives are A by
+theta and B by s. The least squares over s are solved for each theta, window by window. What is left is a function of theta
+alone, r(theta, s(theta)), with the slope P A, where P = 1 - B B^+: variable projection (Golub & Pereyra 1973, with the
+slope of Kaufman 1975). An evaluation is a few rollouts. Each window, and each perturbed start of it, is an instance.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Fit:
         out = np.empty((n, m, self.rows))
         for group in groups:  # what is written in Python may ask for the time, which a rollout has one of
             size = len(range(n)[group])
-            driving = {name: np.repeat(np.repeat(rows[group], m, axis=0), halves, axis=1)
+            driving: dict[str, Any] = {name: np.repeat(np.repeat(rows[group], m, axis=0), halves, axis=1)
                        for name, rows in w.driving.items()}  # fmt: skip
             run = rollout(
                 model, q[group].reshape(size * m, -1), v[group].reshape(size * m, -1), duration=w.steps * w.dt,
