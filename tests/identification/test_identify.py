@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closed_chains import closed_chain
+from closed_chains import closed_chain, finger
 from identified_runs import ASKED, GUESS, PENDULUM, PLANT, TRUTH, swings, waves
 from scipy import optimize
 
@@ -133,6 +133,35 @@ def test_a_body_that_turns_freely_is_found():
     values = np.array([*found.values.values()])
     assert values[:2] / values[2] == pytest.approx([0.4, 0.8], rel=1e-4)
     assert len(ratio) == 3
+
+
+def test_what_is_written_in_python_has_the_time_of_the_run():
+    class Push(vt.Force):
+        def force(self, model, t, q, v, u):
+            return np.array([3.0 * np.sin(4.0 * t)])
+
+    tree = vt.Tree("pushed")
+    tree.world.add(vt.tx("slide", damping=0.7), vt.body("cart", 2.0))
+    tree.load(Push())
+    plant = tree.compile()
+    run = vt.simulate(plant, [0.1], duration=1.0, dt=0.02, t0=0.5)
+    start = plant.with_parameters(mass={"cart": 1.5}, damping={"slide": 0.5})
+    found = vt.identify(start, {"mass": "cart", "damping": "slide"}, run, window=0.25)
+    assert found.windows == 4
+    assert found.values == pytest.approx({"mass cart": 2.0, "damping slide": 0.7}, rel=1e-5)
+    assert found.units["damping slide"] == "N s/m"
+
+
+def test_gears_go_by_the_reduced_model():
+    plant = finger().reduced()
+    names = {"mass": [plant.link_names[0]], "damping": [plant.joint_names[0]]}
+    plant = plant.with_parameters(damping={plant.joint_names[0]: 0.3})
+    run = vt.simulate(plant, v0=0.5 + np.arange(plant.nv), duration=0.6, dt=0.01)
+    start = plant.with_parameters(mass={plant.link_names[0]: 1.3}, damping={plant.joint_names[0]: 0.2})
+    found = vt.identify(start, names, run, window=0.3)
+    assert found.model.digest.startswith("reduced")
+    assert found.model.full.flat.mass == pytest.approx(plant.full.flat.mass, rel=1e-4)
+    assert found.model.full.damping == pytest.approx(plant.full.damping, rel=1e-4)
 
 
 # ---- what cannot be told -------------------------------------------------------------------------------------

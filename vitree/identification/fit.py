@@ -1,9 +1,10 @@
 """Residuals of windows against what was measured, with the windows' starts eliminated.
 
-The weighted residuals of all windows are r(theta, s), with s the states where windows start. Their derivatives are A by
-theta and B by s. The least squares over s are solved for each theta, window by window. What is left is a function of theta
-alone, r(theta, s(theta)), with the slope P A, where P = 1 - B B^+: variable projection (Golub & Pereyra 1973, with the
-slope of Kaufman 1975). An evaluation is a few rollouts. Each window, and each perturbed start of it, is an instance.
+The weighted residuals of all windows are r(theta, s), with s the states where windows start. Their derivatives are A
+by theta and B by s. The least squares over s are solved for each theta, window by window. What is left is a function of
+theta alone, r(theta, s(theta)), with the slope P A, where P = 1 - B B^+: variable projection (Golub & Pereyra 1973,
+with the slope of Kaufman 1975). An evaluation is a few rollouts. Each window, and each perturbed start of it, is an
+instance.
 """
 
 from __future__ import annotations

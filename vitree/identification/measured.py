@@ -35,9 +35,9 @@ class Measured:
         Joint forces: (nv,) all the time, or (m - 1, nv) with a row from each record to the next, or (steps, nv) with a
         row for each step.
     inputs : array, optional [units as the loads take them]
-        Values of ``model.input_names``, in the same shapes.
+        Values of ``model.input_names``: (nu,), (m - 1, nu) or (steps, nu).
     targets : array, optional [m or rad]
-        Targets of ``model.drives``, in the same shapes.
+        Targets of the k ``model.drives``: (k,), (m - 1, k) or (steps, k).
     """
 
     t: ArrayLike

@@ -25,7 +25,7 @@ class Identification:
         Infinite for what the runs do not tell.
     intervals : dict of str to (float, float) [units as in ``units``]
         Confidence intervals of the share ``confidence``, by Student's t.
-    covariance, correlation : (p, p) arrays [squares of the units, -]
+    covariance, correlation : (p, p) arrays [units as products of those of the values, and without units]
         In the order of ``values``, of what the runs tell.
     unidentifiable : tuple of dict of str to float
         Directions in which the parameters can change without a trace in the runs, each as shares of typical sizes.

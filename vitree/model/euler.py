@@ -42,8 +42,8 @@ class EulerModel(Model, made_by="euler"):
     ) -> EulerModel:
         return EulerModel(self.native.with_drives(gains, effort_limits=effort_limits, target_rates=target_rates))
 
-    def with_parameters(self, **given: Any) -> EulerModel:
-        return EulerModel(self.native.with_parameters(**given))
+    def _varied(self, given: Mapping[str, Any]) -> EulerModel:
+        return EulerModel(self.native._varied(given))
 
     def __reduce__(self):
         return (EulerModel, (self.native,))

@@ -495,6 +495,10 @@ class Model(System):
         """
         given = dict(mass=mass, com=com, inertia=inertia, damping=damping, friction=friction,
                      dry_friction=dry_friction, armature=armature, gravity=gravity, gains=gains)  # fmt: skip
+        return self._varied(given)
+
+    def _varied(self, given: Mapping[str, Any]) -> Model:
+        """The model with other numbers, of the same kind."""
         return self._remade(varied(self, given))
 
     def _remade(self, flat: Flat) -> Model:

@@ -60,6 +60,9 @@ class Rollout:
         For all of it.
     settings : dict
         Step, method and options, in types that JSON knows.
+    parameters : mapping
+        Of the instances' models, by name: arrays (n, ...), or mappings of them [units as
+        :meth:`vitree.Model.with_parameters` has them].
     """
 
     system: System
@@ -74,7 +77,6 @@ class Rollout:
     threads: int
     seconds: float
     settings: dict[str, Any]
-    #: parameters of the instances' models, by name: arrays (n, ...), or mappings of them
     parameters: Mapping[str, Any] = field(repr=False)
     #: (n, rows) iterations and residual of the steps to the rows, (n,) iterations in all and the most of a step
     solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] = field(repr=False)
