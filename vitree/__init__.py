@@ -63,6 +63,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import control as control
     from vitree import lie as lie
     from vitree import vehicles as vehicles
+    from vitree.identification import Identification, Measured, identify
     from vitree.model.equilibrium import minimize_potential_energy
     from vitree.sensors import Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
@@ -101,6 +102,7 @@ __all__ = [
     "Ground",
     "HeightField",
     "Hull",
+    "Identification",
     "Impulse",
     "Imu",
     "InputError",
@@ -108,6 +110,7 @@ __all__ = [
     "JointForce",
     "JointInfo",
     "JointSpring",
+    "Measured",
     "MissingExtraError",
     "Model",
     "ModelError",
@@ -146,6 +149,7 @@ __all__ = [
     "free",
     "gear",
     "helical",
+    "identify",
     "independent_constraints",
     "joint_constraints",
     "list_robots",
@@ -182,6 +186,9 @@ __all__ = [
 
 #: What is imported when it is first used: name -> module.
 _LAZY = {
+    "Identification": "vitree.identification",
+    "Measured": "vitree.identification",
+    "identify": "vitree.identification",
     "load_urdf": "vitree.urdf",
     "check_urdf": "vitree.urdf",
     "fix_urdf": "vitree.urdf",

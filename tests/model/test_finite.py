@@ -34,7 +34,8 @@ OTHERS = {
     "joint", "require_regular", "neutral", "random_configuration", "validate_configuration", "validate_velocity",
     "zero_velocity", "configuration_rate", "pose_rows", "constraint_rows", "constrained_velocities", "energies",
     "momenta", "mass_matrices", "velocities", "singular_at", "constraint_errors", "facing_cosines", "facing_rows",
-    "expand", "expand_velocity", "reduced", "euler", "with_drives", "contact_gaps",
+    "expand", "expand_velocity", "reduced", "euler", "with_drives", "with_parameters",
+    "contact_gaps",
 }  # fmt: skip
 
 
@@ -154,7 +155,8 @@ INHERITED = {
     "joint", "require_regular", "neutral", "validate_configuration", "validate_velocity", "zero_velocity",
     "body_poses", "frame_poses", "frame_pose", "center_of_mass", "lagrangian", "velocity_from_momentum",
     "momentum_from_velocity", "kinetic_energy", "potential_energy", "momentum", "project_velocity",
-    "constrained_velocities", "singular_at", "constraint_errors", "with_drives", "contact_gaps",
+    "constrained_velocities", "singular_at", "constraint_errors", "with_drives", "with_parameters",
+    "contact_gaps",
 }  # fmt: skip
 
 

@@ -321,7 +321,7 @@ AS_IT_IS = set("""
     nbody neutral nq nv only_falls potential_energy
     project_velocity q_names report require_regular rolling singular_at total_mass touches
     v_names validate_configuration validate_velocity
-    velocity_from_momentum wheels with_drives zero_velocity
+    velocity_from_momentum wheels with_drives with_parameters zero_velocity
 """.split())
 
 

@@ -42,6 +42,9 @@ class EulerModel(Model, made_by="euler"):
     ) -> EulerModel:
         return EulerModel(self.native.with_drives(gains, effort_limits=effort_limits, target_rates=target_rates))
 
+    def _varied(self, given: Mapping[str, Any]) -> EulerModel:
+        return EulerModel(self.native._varied(given))
+
     def __reduce__(self):
         return (EulerModel, (self.native,))
 

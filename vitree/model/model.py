@@ -46,6 +46,7 @@ from vitree.model.rolling import Wheels, wheels_of, without_slip
 from vitree.model.signals import resolve_inputs
 from vitree.model.stacks import as_rows, doors, in_row, on_stacks, plain_number, row_by_row, stacked
 from vitree.model.system import METHODS_OF, System, set_once
+from vitree.model.varied import varied
 from vitree.model.written import Potential, Written, WrittenParts, written_parts
 from vitree.spatial.checks import frozen
 from vitree.spatial.rotations import quaternion_rate, rotate
@@ -470,6 +471,60 @@ class Model(System):
             If gains are wrong, or a joint has a drive already.
         """
         return self._remade(with_drives(self, gains, effort_limits, target_rates))
+
+    def with_parameters(
+        self,
+        *,
+        mass: ArrayLike | Mapping[str, float] | None = None,
+        com: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        inertia: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        damping: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        friction: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        dry_friction: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        armature: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        gravity: ArrayLike | None = None,
+        gains: Mapping[str, ArrayLike] | None = None,
+    ) -> Model:
+        """Return this model with other numbers; what is not given stays.
+
+        Parameters
+        ----------
+        mass : mapping of link to float, or (links,) array [kg]
+            In the order of ``link_names``. COM and inertia of a link stay as they are where its mass changes.
+        com : mapping of link to (3,) array, or (links, 3) array [m]
+            In the frame of the link.
+        inertia : mapping of link to (3, 3) array, or (links, 3, 3) array [kg m^2]
+            About the COM, in the axes of the link.
+        damping : mapping of joint to float or array, or (nv,) array [N s/m or N m s/rad]
+            A joint of several coordinates takes one number for all, or one for each. Arrays of a reduced model are of
+            ``full``, as are the names.
+        friction, dry_friction : mapping of joint to float, or (nv,) array [N or N m]
+        armature : mapping of joint to float, or (nv,) array [kg or kg m^2]
+        gravity : (3,) array [m/s^2]
+        gains : mapping of joint to (kp, kd) [N m/rad and N m s/rad, or N/m and N s/m]
+            Of drives that there are.
+
+        Returns
+        -------
+        Model
+            Of the same kind.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such link, joint or drive.
+        InputError
+            If a number is not finite, or an array has a wrong shape.
+        ModelError
+            If a mass or a coefficient is negative, or an inertia is impossible.
+        """
+        given = dict(mass=mass, com=com, inertia=inertia, damping=damping, friction=friction,
+                     dry_friction=dry_friction, armature=armature, gravity=gravity, gains=gains)  # fmt: skip
+        return self._varied(given)
+
+    def _varied(self, given: Mapping[str, Any]) -> Model:
+        """The model with other numbers, of the same kind."""
+        return self._remade(varied(self, given))
 
     def _remade(self, flat: Flat) -> Model:
         """The model of other arrays, of the same kind."""

@@ -133,5 +133,5 @@ class Batch:
         return Rollout(
             found.model, found.kind.name, self.t, self.data, self.rows, self.steps, dict(sorted(self.failed.items())),
             self.in_lanes, self.width if self.in_lanes.any() else 1, self.threads, seconds, plain(settings),
-            (self.iterations, self.residual, self.total, self.most),
+            found.parameters, (self.iterations, self.residual, self.total, self.most),
         )  # fmt: skip

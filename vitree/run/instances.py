@@ -12,6 +12,7 @@ from vitree.errors import InputError
 from vitree.integrators import Integrator
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
+from vitree.run.rollouts import with_row
 from vitree.wording import Argument
 
 
@@ -95,10 +96,7 @@ class Instances:
         VitreeError
             If its parameters are none of a model.
         """
-        if not self.parameters:
-            return self.model
-        varied: Any = self.model
-        return varied.with_parameters(**_row(self.parameters, k))
+        return with_row(self.model, self.parameters, k)
 
     @property
     def torque_rows(self) -> bool:
@@ -111,7 +109,3 @@ def _leaves(value: Any, name: str) -> dict[str, int]:
     if not isinstance(value, dict):
         return {name: len(value)}
     return {key: size for part, each in value.items() for key, size in _leaves(each, f'{name}["{part}"]').items()}
-
-
-def _row(value: Any, k: int) -> Any:
-    return {name: _row(each, k) for name, each in value.items()} if isinstance(value, dict) else value[k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import mapping, numbers_of, several, whole
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.integrators.base import progress_of
+from vitree.model.model import Model
 from vitree.model.system import System
+from vitree.model.varied import PARAMETERS
 from vitree.run.abreast import in_lanes, one_by_one, side_by_side
 from vitree.run.arguments import RunArguments, Schedule, require_times
 from vitree.run.batch import Batch
@@ -81,7 +84,7 @@ def rollout(
         Targets of the drives, in the order of ``model.drives``, in the shapes of inputs, (k,) to (n, steps, k).
     parameters : mapping, optional
         Parameters of the model that differ between instances, as :meth:`Model.with_parameters` has them, each with a
-        first axis (n,).
+        first axis (n,). Numbers that no model can have, such as a negative mass, fail that instance alone.
     instances : int, optional
         How many, where no array says it.
     every : int, or None
@@ -143,6 +146,7 @@ def rollout(
         _parameters(parameters), given, kind, schedule,
     )  # fmt: skip
     found.count_instances(instances)
+    _require_parameters(found)
     batch = Batch(found, rows, names, threads_of(threads), progress_of(progress))
     plan = None if found.parameters or batch.each_by_itself else Block.plan(found)
     if any(callable(value) for value in found.driving.values()):
@@ -234,7 +238,23 @@ def _parameters(parameters: Any) -> dict[str, Any]:
         array = numbers_of(value, name).astype(float)
         if array.ndim < 1:
             raise InputError(f"{name} is one number; give one for each instance, (n, ...), or change the model")
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} must be finite; it holds NaN or infinity")
         return array
 
     given = mapping(parameters, "parameters", "a mapping of names to arrays (n, ...)")
     return {name: taken(value, f'parameters["{name}"]') for name, value in given.items()}
+
+
+def _require_parameters(found: Instances) -> None:
+    """Raise the error of names and shapes of parameters that no instance can have, before any of them runs."""
+    if not found.parameters:
+        return
+    if not isinstance(found.model, Model):
+        raise InputError("parameters are of a vitree Model; " + named("model", found.model) + " has none")
+    for name in found.parameters:
+        if name not in PARAMETERS:
+            raise UnknownNameError("parameter", name, PARAMETERS, about=Argument("parameters", found.parameters))
+    if found.count:
+        with contextlib.suppress(ModelError):  # its own, and told of that instance
+            found.system(0)

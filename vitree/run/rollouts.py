@@ -22,6 +22,15 @@ QUANTITIES: dict[str, slice | int | None] = {
 }  # fmt: skip
 
 
+def with_row(model: Any, parameters: Mapping[str, Any], k: int) -> Any:
+    """Return a model with the parameters of an instance, which are row ``k`` of arrays (n, ...)."""
+    return model.with_parameters(**_row(parameters, k)) if parameters else model
+
+
+def _row(value: Any, k: int) -> Any:
+    return {name: _row(each, k) for name, each in value.items()} if isinstance(value, Mapping) else value[k]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Rollout:
     """The recorded states of n instances of a model.
@@ -54,6 +63,9 @@ class Rollout:
     solved : tuple of arrays
         Iterations [-] and residual (n, rows) [units of p] of the steps to the rows; iterations (n,) [-] of all steps,
         and the most of one.
+    parameters : mapping
+        Of the instances' models, by name: arrays (n, ...), or mappings of them [units as
+        :meth:`vitree.Model.with_parameters` has them].
     """
 
     system: System
@@ -68,6 +80,7 @@ class Rollout:
     threads: int
     seconds: float
     settings: dict[str, Any]
+    parameters: Mapping[str, Any]
     solved: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
     def __getattr__(self, name: str) -> Any:
@@ -77,6 +90,16 @@ class Rollout:
             had = ", ".join(self.data)
             raise AttributeError(f'the rollout has no "{name}": its record has {had}', name=name, obj=self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def system_of(self, k: int) -> Any:
+        """Return the model of the instance ``k``, with its parameters.
+
+        Raises
+        ------
+        ModelError
+            If they are none of a model.
+        """
+        return with_row(self.system, self.parameters, k)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,20 +126,21 @@ class Rollout:
             raise InputError("a trajectory needs q, and v or p: give " + keyword("record") + '("q", "v")')
         if not count:
             raise InputError(f"instance {k} has no record: {self.failed[k]}")
+        system = self.system_of(k)
         q = self.data["q"][k, :count]
         known = {name: self.data[name][k, :count] for name in ("v", "p") if name in self.data}
-        v = known["v"] if "v" in known else self.system.constrained_velocities(q, known["p"])
-        p = known["p"] if "p" in known else self.system.momenta(q, v)
-        energies = self.system.energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        v = known["v"] if "v" in known else system.constrained_velocities(q, known["p"])
+        p = known["p"] if "p" in known else system.momenta(q, v)
+        energies = system.energies(np.ascontiguousarray(q), np.ascontiguousarray(v))
         iterations, residual, total, most = self.solved
         return Trajectory(
-            model_name=self.system.name, joint_names=self.system.joint_names, q_names=self.system.q_names,
-            v_names=self.system.v_names, method=self.method, settings=self.settings, t=self.t[:count], q=q, v=v, p=p,
+            model_name=system.name, joint_names=system.joint_names, q_names=system.q_names,
+            v_names=system.v_names, method=self.method, settings=self.settings, t=self.t[:count], q=q, v=v, p=p,
             kinetic=energies[:, 0], potential=energies[:, 1], momentum=energies[:, 2:8],
             iterations=iterations[k, :count], residual=residual[k, :count], iterations_total=int(total[k]),
             iterations_max=int(most[k]), steps=int(self.steps[k]), seconds=self.seconds / max(len(self), 1),
-            constraint_names=tuple(c.name for c in self.system.constraints),
-            constraint=self.system.constraint_errors(q), system=self.system,
+            constraint_names=tuple(c.name for c in system.constraints),
+            constraint=system.constraint_errors(q), system=system,
         )  # fmt: skip
 
     def raise_failed(self) -> None:

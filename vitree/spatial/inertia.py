@@ -6,7 +6,16 @@ import numpy as np
 
 from vitree.arguments import as_numbers
 from vitree.errors import ModelError
+from vitree.spatial.checks import finite
 from vitree.wording import text_of
+
+
+def body_mass(value, name: str) -> float:
+    """Return the mass of a body [kg], checked to be finite and zero or more."""
+    mass = finite(value, f'mass of "{name}"')
+    if mass < 0:
+        raise ModelError(f'the mass of "{name}" is {mass:g} kg; it must be zero or more')
+    return mass
 
 
 def inertia_tensor(value, name: str) -> np.ndarray:

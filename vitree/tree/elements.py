@@ -14,7 +14,7 @@ from vitree.arguments import of_kind, plain_scalar, real, several, shown
 from vitree.errors import ModelError, UnknownNameError
 from vitree.mechanism.flat import FRICTION_VELOCITY, Geometry
 from vitree.spatial.checks import finite, triple, unit_triple, vector
-from vitree.spatial.inertia import inertia_tensor
+from vitree.spatial.inertia import body_mass, inertia_tensor
 from vitree.spatial.rotations import UNIT_TOLERANCE, proper_rotation, rotation_about, rotation_rpy
 from vitree.wording import Argument, named, text_of
 
@@ -322,9 +322,7 @@ def body(
     ModelError
         If the mass is negative or not finite, or the inertia is physically impossible.
     """
-    mass = finite(mass, f'mass of "{name}"')
-    if mass < 0:
-        raise ModelError(f'the mass of "{name}" is {mass:g} kg; it must be zero or more')
+    mass = body_mass(mass, name)
     tensor = inertia_tensor(inertia, name)
     if rotation is not None:
         R = proper_rotation(rotation, f'inertia axes of "{name}"')

@@ -22,7 +22,7 @@ from vitree.mechanism.flat import (
     Row,
     columns_of,
 )
-from vitree.spatial.inertia import point_inertia
+from vitree.mechanism.merging import Part, merge
 from vitree.spatial.rotations import turn_z_to
 from vitree.tree.elements import Body, Coordinate
 from vitree.tree.frames import Frame
@@ -74,7 +74,7 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
         If nothing moves.
     """
     rows: list[Row] = []
-    attached: list[list[tuple[Body, _Place]]] = []
+    attached: list[list[Part]] = []
     coordinates: list[tuple[Coordinate, Frame]] = []
     places: dict[int, _Place] = {}
     frames: dict[str, _Place] = {}
@@ -111,10 +111,11 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
             links.append((body.name, _link_above(at.parent), body, here))
             geometry += [x if x.frame == body.name else replace(x, frame=body.name) for x in body.geometry]
             if here.body >= 0:
-                attached[here.body].append((body, here))
+                attached[here.body].append(Part(body.mass, body.com, _inertia(body), here.R, here.p))
     if not rows:
         raise ModelError(f'nothing in "{name}" moves; add a joint, such as rz("hinge") or free("base")')
-    _merge(rows, attached)
+    for row, merged in zip(rows, merge(attached), strict=True):
+        row.mass, row.com, row.inertia = merged
     named = {name: place for name, _, _, place in links}
     for others in (joint_frames, frames):
         named |= {name: place for name, place in others.items() if name not in named}
@@ -139,28 +140,6 @@ def flatten(name: str, gravity: np.ndarray, world: Frame, **more: Any) -> Flat:
 
 def _inertia(body) -> np.ndarray:
     return np.zeros((3, 3)) if body.inertia is None else body.inertia
-
-
-def _merge(rows: list[Row], attached: list[list[tuple[Body, _Place]]]) -> None:
-    """Set mass, COM and inertia about it, in the core frame, of rows of bodies fixed together."""
-    parts = [
-        [part for part in some if part[0].mass > 0 or (part[0].inertia is not None and np.any(part[0].inertia))]
-        for some in attached
-    ]
-    both = [part for some in parts for part in some]
-    R = np.array([at.R for _, at in both]).reshape(-1, 3, 3)
-    # one product for all: many small ones take longer
-    turned = iter(R @ np.array([_inertia(body) for body, _ in both]).reshape(-1, 3, 3) @ R.swapaxes(1, 2))
-    for row, some in zip(rows, parts, strict=True):
-        masses = [body.mass for body, _ in some]
-        coms = [at.p + at.R.dot(body.com) for body, at in some]
-        row.mass = float(sum(masses))
-        if row.mass > 0:
-            row.com = coms[0] if len(some) == 1 else sum(map(np.multiply, masses, coms), np.zeros(3)) / sum(masses)
-        inertia = np.zeros((3, 3))
-        for m, c in zip(masses, coms, strict=True):
-            inertia += next(turned) if len(some) == 1 else next(turned) + point_inertia(m, c - row.com)
-        row.inertia = 0.5 * (inertia + inertia.T)
 
 
 def _link_above(at: Frame | None) -> str | None:

@@ -1,0 +1,49 @@
+"""Runs of robots whose parameters are known, with noise, for tests of identification."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import vitree as vt
+
+PENDULUM = vt.load_urdf(vt.find_robot("double_pendulum"))
+#: What is fitted of the double pendulum.
+ASKED = {"mass": ["rod1", "rod2"], "damping": ["hinge1", "hinge2"], "friction": ["hinge1", "hinge2"]}
+TRUTH = {"mass rod1": 1.3, "mass rod2": 0.8, "damping hinge1": 0.05, "damping hinge2": 0.02,
+         "friction hinge1": 0.1, "friction hinge2": 0.05}  # fmt: skip
+
+
+def with_values(model, values):
+    """The model with values by label."""
+    given: dict = {}
+    for label, value in values.items():
+        kind, owner = label.split(" ")
+        given.setdefault(kind, {})[owner] = value
+    return model.with_parameters(**given)
+
+
+PLANT = with_values(PENDULUM, TRUTH)
+GUESS = with_values(PENDULUM, {"damping hinge1": 0.02, "damping hinge2": 0.01, "friction hinge1": 0.05,
+                               "friction hinge2": 0.03})  # fmt: skip
+
+
+def waves(rng, t, size, columns=2):
+    """Sums of two waves, a row for each time."""
+    return sum(
+        size * np.sin(2 * np.pi * rng.uniform(0.4, 1.6, columns) * t[:, None] + rng.uniform(0, 6, columns))
+        for _ in range(2)
+    )
+
+
+def swings(seed, duration=1.5, dt=0.01, runs=2, noise=(2e-3, 2e-2), finer=1):
+    """Runs of the double pendulum under torque, measured with noise (of q, v; None: no v)."""
+    rng = np.random.default_rng(seed)
+    steps, found = round(duration / dt), []
+    for _ in range(runs):
+        tau = waves(rng, np.arange(steps) * dt, 2.0)
+        run = vt.rollout(PLANT, rng.uniform(-1.5, 1.5, (1, 2)), duration=duration, dt=dt / finer, every=finer,
+                         torque=np.repeat(tau, finer, 0)[None])  # fmt: skip
+        q = run.q[0] + noise[0] * rng.normal(size=run.q[0].shape)
+        v = None if noise[1] is None else run.v[0] + noise[1] * rng.normal(size=run.v[0].shape)
+        found.append(vt.Measured(run.t, q, v, torque=tau))
+    return found

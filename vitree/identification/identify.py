@@ -1,0 +1,355 @@
+"""identify(): masses, inertias, friction, damping and gains of a model from recorded runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize, stats
+
+from vitree.arguments import of_kind, plain_scalar, real, shown
+from vitree.errors import ConvergenceError, InputError
+from vitree.identification.fit import Fit, Settled, first_velocities
+from vitree.identification.measured import Checked, Measured, Windows, checked_runs
+from vitree.identification.parameters import Parameters, named_directions
+from vitree.identification.result import Identification
+from vitree.integrators.base import progress_of
+from vitree.model.model import Model
+from vitree.results.recording import Recording
+from vitree.wording import Argument, keyword
+
+#: Starts that grow by more than this within a window make it too long.
+GROWTH = 30.0
+#: Directions whose singular value is a smaller share of the largest one cannot be told: slopes are not exact.
+RANK = 1e-5
+#: Rounds in which the noise is estimated anew, and the change at which they end.
+ROUNDS, SETTLED = 8, 0.01
+#: Estimated noise is not below this share of the spread of the motion.
+QUIETEST = 1e-9
+
+
+def identify(
+    model: Model,
+    parameters: Mapping[str, str | Sequence[str]],
+    runs: Measured | Recording | Sequence[Measured | Recording],
+    *,
+    window: float | None = None,
+    dt: float | None = None,
+    method: str | None = None,
+    noise: Any = None,
+    bounds: Mapping[str, Mapping[str, ArrayLike]] | None = None,
+    fit_starts: bool = True,
+    confidence: float = 0.95,
+    tolerance: float = 1e-8,
+    evaluations: int = 100,
+    threads: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    **options: Any,
+) -> Identification:
+    """Find parameters of a model from recorded runs, with confidence intervals.
+
+    Least squares of what simulations leave of the measured configurations, and of the velocities where they are
+    measured, each divided by its noise. Runs are cut into windows. The state where a window starts is fitted, too, so
+    its noise makes no bias.
+
+    Parameters
+    ----------
+    model : Model
+        Its numbers are where the search starts.
+    parameters : mapping of kind to names
+        What is fitted: ``{"mass": ["link1"], "damping": ["hinge1"]}``. The kinds are those of
+        :meth:`Model.with_parameters`. Names are of links for mass, com and inertia, of joints for damping, friction,
+        dry_friction and armature, of driven joints for gains; "x", "y" and "z" for gravity. ``"link1.x"`` is one
+        entry of a com, ``"link1.xy"`` of an inertia, ``"hinge1.kp"`` or ``"hinge1.kd"`` one gain.
+    runs : Measured, Trajectory, or a sequence of them
+        What was recorded. A Trajectory has neither torque nor inputs: put it into a :class:`Measured` with them.
+    window : float, optional [s]
+        Length of the windows. By default the whole runs are halved until windows forgive their starts: until a start
+        that is wrong by the noise makes an error of at most 30 times the noise.
+    dt : float, optional [s]
+        Step of the simulations. Times between records must be whole numbers of it. The shortest one by default.
+    method : str, optional
+        A name of ``model.methods``.
+    noise : (float, float), or pair of (nv,) arrays, optional [m or rad, m/s or rad/s]
+        Standard deviations of q and v; of q alone where no velocities are measured. Estimated for each coordinate, if
+        not given.
+    bounds : mapping of kind to mapping of name to (lower, upper), optional [units as of the parameters]
+        Masses, principal entries of inertias, coefficients and gains are zero or more in any case.
+    fit_starts : bool
+        False: windows start from the measured states as they are, which must have velocities without noise.
+    confidence : float [-]
+        Share of the intervals.
+    tolerance : float [-]
+        The search ends when a correction changes the sum of squares by a smaller share.
+    evaluations : int
+        Most sets of values to try.
+    threads : int, optional
+        As of :func:`vitree.rollout`.
+    progress : callable (done, total), optional
+        Called with the number of evaluations.
+    **options
+        Of the method.
+
+    Returns
+    -------
+    Identification
+
+    Raises
+    ------
+    InputError, UnknownNameError
+        If an argument is wrong; the text says which, and what is accepted.
+    ConvergenceError
+        If simulations fail, or the search does not end.
+
+    References
+    ----------
+    Bock 1983, "Recent advances in parameter identification techniques for O.D.E.", multiple shooting; Golub & Pereyra
+    1973, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate".
+    """
+    began = time.perf_counter()
+    _require(model)
+    for name, value, low, high in (("confidence", confidence, 0.0, 1.0), ("tolerance", tolerance, 0.0, 0.1),
+                                   ("dt", dt, 0.0, np.inf), ("window", window, 0.0, np.inf)):  # fmt: skip
+        if value is not None and not low < real(value) < high:
+            raise InputError(Argument(name, value) + f" must be a number above {low:g} and below {high:g}")
+    if not isinstance(plain_scalar(fit_starts), bool):
+        raise InputError(Argument("fit_starts", fit_starts) + " must be True or False")
+    told = progress_of(progress)
+    checked, step = checked_runs(model, runs, None if dt is None else real(dt))
+    longest = max(float(run.t[-1] - run.t[0]) for run in checked)
+    what = Parameters(model, parameters, bounds, min(longest, longest if window is None else real(window)))
+    sigma, given = _noise(model, noise, checked)
+    if not fit_starts and checked[0].v is None:
+        raise InputError(keyword("fit_starts") + "False needs measured velocities v")
+    more = dict(options) | {"method": method, "threads": threads}
+    fit = _windowed(what, checked, step, None if window is None else real(window), sigma, fit_starts, more)
+    asked = 0
+
+    def function(values: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += 1
+        if told is not None:
+            told(asked, evaluations)
+        return fit.function(values)
+
+    for _ in range(1 if given else ROUNDS):
+        fit.sigma = sigma
+        start = fit.best
+        assert start is not None
+        fit.best = fit.settle(start.values, start.q, start.v)  # residuals of these weights
+        if fit.best is None:
+            _cannot(fit)
+        found = optimize.least_squares(
+            function, start.values, fit.slopes, (what.lower, what.upper), x_scale="jac", ftol=tolerance,
+            xtol=tolerance, gtol=1e-12, max_nfev=evaluations,
+        )  # fmt: skip
+        if found.status == 0:
+            raise ConvergenceError(
+                f"the search did not end within {evaluations} sets of values; give more " + keyword("evaluations")
+                + ", a shorter " + keyword("window") + ", better values in the model, or fewer parameters",
+                time=float(fit.windows.t[0]), residual=float(np.sqrt(2 * found.cost)), iterations=asked,
+            )  # fmt: skip
+        if given:
+            break
+        before, sigma = sigma, _estimated(fit, sigma)
+        if all(np.abs(np.log(sigma[name] / before[name])).max() < SETTLED for name in sigma):
+            break
+    best = fit.best
+    assert best is not None
+    return _result(fit, best, float(confidence), asked, given, time.perf_counter() - began, began)
+
+
+def _require(model: Any) -> None:
+    """Raise the error of a model whose parameters cannot be found so."""
+    of_kind(model, Model, "model", "a vitree Model")
+    if model.constraints or model.kinematic_names:
+        raise InputError(
+            f'"{model.name}" has constraints or prescribed joints; identify() takes trees, and model.reduced() of gears'
+        )
+    if model.contacts or model.rolling or model.limits == "enforce":
+        raise InputError(f'"{model.name}" has contacts, wheels or limits that stop joints; identify() takes none')
+
+
+def _noise(model: Model, noise: Any, runs: tuple[Checked, ...]) -> tuple[dict[str, np.ndarray], bool]:
+    """Return standard deviations of q and v (nv,), and whether they were given."""
+    names = ("q",) if runs[0].v is None else ("q", "v")
+    if noise is not None:
+        parts = tuple(noise) if isinstance(noise, Sequence) else (noise,)
+        found = {}
+        for name, part in zip(names, parts, strict=False):
+            try:
+                found[name] = np.broadcast_to(np.asarray(part, dtype=float), (model.nv,)).copy()
+            except (TypeError, ValueError):
+                found[name] = np.zeros(model.nv)
+        if len(parts) != len(names) or any(not (np.isfinite(x) & (x > 0)).all() for x in found.values()):
+            raise InputError(
+                f"noise is {shown(noise)}; it must be positive standard deviations of {' and '.join(names)}, each a "
+                f"number or ({model.nv},)"
+            )
+        return found, True
+    # from fourth differences, in which a smooth motion is small: their variance is 70 times that of the noise
+    differences: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    spread = {name: np.zeros(model.nv) for name in names}
+    for run in runs:
+        steps = np.array([model.difference(a, b) for a, b in zip(run.q, run.q[1:], strict=False)])
+        differences["q"].append(np.diff(steps, 3, axis=0))
+        spread["q"] = np.maximum(spread["q"], np.ptp(np.cumsum(steps, axis=0), axis=0))
+        if run.v is not None:
+            differences["v"].append(np.diff(run.v, 4, axis=0))
+            spread["v"] = np.maximum(spread["v"], np.ptp(run.v, axis=0))
+    sigma = {}
+    for name in names:
+        rows = np.concatenate(differences[name])
+        size = np.median(np.abs(rows), axis=0) / (0.6745 * np.sqrt(70)) if len(rows) else np.ones(model.nv)
+        sigma[name] = np.maximum(size, 1e-4 * np.maximum(spread[name], QUIETEST))
+    return sigma, False
+
+
+def _windowed(what: Parameters, runs: tuple[Checked, ...], dt: float, window: float | None,
+              sigma: dict[str, np.ndarray], fit_starts: bool, more: dict[str, Any]) -> Fit:  # fmt: skip
+    """Return the fit of windows, with starts for the first values."""
+    length, nv = window, what.model.nv
+    while True:
+        windows = Windows(runs, length, dt)
+        fit = Fit(what, windows, sigma, fit_starts, more)
+        if fit_starts and windows.least * fit.columns <= 2 * nv + 1:
+            raise InputError(
+                f"windows have as few as {windows.least} records, from which their starts cannot be fitted; give a "
+                + keyword("window") + f"{4 * dt:g} or longer"
+            )  # fmt: skip
+        if fit.freedom < 1:
+            raise InputError(
+                f"the runs have {fit.count} numbers, fewer than are fitted ({fit.count - fit.freedom}); give longer "
+                "ones, or fewer parameters"
+            )
+        q, v = windows.q[:, 0], first_velocities(what.model, windows)
+        last = window is not None or windows.there.shape[1] < 24 or not fit_starts
+        if not last:
+            _, B = fit.with_slopes(what.model_with(what.start), q, v)
+            growth = np.abs(B[:, :, :nv] * sigma["q"]).max()
+            if not growth <= GROWTH:  # NaN, too
+                length = 0.5 * float((windows.seconds * windows.there).max())
+                continue
+        fit.best = fit.settle(_roughly(fit, q, v), q, v) or fit.settle(what.start, q, v)
+        if fit.best is None:
+            if last:
+                _cannot(fit)
+            length = 0.5 * float((windows.seconds * windows.there).max())
+            continue
+        return fit
+
+
+def _roughly(fit: Fit, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return values (p,) that fit with starts q, v as they are.
+
+    Of values far from the true ones the best starts make up for all that they can, and are far from what was measured.
+    """
+    what = fit.parameters
+    if not fit.fit_starts:
+        return what.start
+    rough = replace(fit, fit_starts=False, best=None, last=None)
+    rough.best = rough.settle(what.start, q, v)
+    if rough.best is None:
+        return what.start
+    optimize.least_squares(rough.function, what.start, rough.slopes, (what.lower, what.upper), x_scale="jac",
+                           ftol=1e-3, xtol=1e-3, max_nfev=20)  # fmt: skip
+    fit.rollouts, fit.instances = rough.rollouts, rough.instances
+    return rough.best.values
+
+
+def _cannot(fit: Fit) -> None:
+    raise ConvergenceError(
+        "simulations of the windows fail with the values of the model; give a shorter " + keyword("window")
+        + ", a shorter " + keyword("dt") + ", or better values: start from model.with_parameters(...)",
+        time=float(fit.windows.t[0]), residual=np.nan, iterations=0,
+    )  # fmt: skip
+
+
+def _estimated(fit: Fit, sigma: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return standard deviations as the residuals have them, by degrees of freedom."""
+    assert fit.best is not None
+    share = fit.count / fit.freedom
+    found = {}
+    for name, left in _root_mean_squares(fit, fit.best, sigma).items():
+        spread = np.ptp(fit.windows.q.reshape(-1, fit.windows.q.shape[2])) + 1.0
+        found[name] = np.maximum(np.sqrt(share) * left, QUIETEST * spread)
+    return found
+
+
+def _root_mean_squares(fit: Fit, best: Settled, sigma: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return root mean squares of the residuals of each coordinate, (nv,), units as of q and v."""
+    r, nv = fit.by_record(best.r), fit.parameters.model.nv
+    each = fit.count / fit.columns
+    return {name: np.sqrt((r[:, :, k * nv : (k + 1) * nv] ** 2).sum((0, 1)) / each) * sigma[name]
+            for k, name in enumerate(sigma)}  # fmt: skip
+
+
+def _result(fit: Fit, best: Settled, confidence: float, asked: int, given: bool, seconds: float,
+            began: float) -> Identification:  # fmt: skip
+    what, windows = fit.parameters, fit.windows
+    labels, p = what.labels, len(what)
+    J = fit.projected(best).reshape(-1, p)
+    size = np.linalg.norm(J, axis=0)
+    seen = size * what.scale > 1e-9 * max(float((size * what.scale).max()), 1e-300)
+    size = np.where(seen, size, 1.0)
+    _, singular, V = np.linalg.svd(np.where(seen, J / size, 0.0), full_matrices=False)
+    told = singular > RANK * singular[0] if singular[0] > 0 else np.zeros(p, bool)
+    variance = best.cost / fit.freedom
+    half = V[told].T / singular[told] / size[:, None]  # J^+ = half U^T, and cov = s^2 half half^T
+    covariance = variance * half @ half.T
+    hidden = V[~told]  # in shares of columns
+    lost = (np.abs(hidden) > 1e-3).any(0) | ~seen
+    deviation = np.where(lost, np.inf, np.sqrt(np.diag(covariance)))
+    safe = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0))
+    correlation = covariance / np.outer(safe, safe)
+    quantile = float(stats.t.ppf(0.5 + 0.5 * confidence, fit.freedom))
+    directions = named_directions(labels, hidden / size, what.scale)
+    # the step: what a fit with half of it would find
+    halved = fit.residuals(best.model, best.q[:, None], best.v[:, None], halves=2)[:, 0] - best.r
+    change = fit.projection(best, halved[:, :, None]).ravel()
+    shifts = -half @ (half.T @ (J.T @ change)) if np.isfinite(change).all() else np.full(p, np.nan)
+    rms = float(np.sqrt(variance))
+    warnings = []
+    for direction in directions:
+        parts = ", ".join(f"{name} {share:+.3g}" for name, share in direction.items())
+        warnings.append(f"the runs do not tell {parts} (shares of their sizes): a change along it leaves no trace")
+    near = [name for k, name in enumerate(labels) if not lost[k]
+            and min(best.values[k] - what.lower[k], what.upper[k] - best.values[k]) < deviation[k]]  # fmt: skip
+    if near:
+        warnings.append(f"within a standard error of a bound: {', '.join(near)}; the intervals of these are rough")
+    moved = [name for k, name in enumerate(labels) if not abs(shifts[k]) < 0.5 * deviation[k] and not lost[k]]
+    if moved:
+        warnings.append(f"the step is too long for {', '.join(moved)}: the values depend on it (shifts); give a "
+                        "shorter dt")  # fmt: skip
+    if given and not 0.8 < rms < 1.25 and fit.freedom > 50:
+        warnings.append(f"the weighted rms is {rms:.3g}, not 1: the noise is not as given, or the model is wrong")
+    values = {name: float(x) for name, x in zip(labels, best.values, strict=True)}
+    return Identification(
+        model=best.model,
+        values=values,
+        units={one.label: one.unit for one in what.each},
+        standard_errors=dict(zip(labels, deviation.tolist(), strict=True)),
+        intervals={name: (values[name] - quantile * s, values[name] + quantile * s)
+                   for name, s in zip(labels, deviation.tolist(), strict=True)},
+        covariance=covariance,
+        correlation=correlation,
+        unidentifiable=directions,
+        shifts=dict(zip(labels, shifts.tolist(), strict=True)),
+        noise={name: x.copy() for name, x in fit.sigma.items()},
+        residual=_root_mean_squares(fit, best, fit.sigma),
+        rms=rms,
+        freedom=fit.freedom,
+        windows=len(windows),
+        window=float((windows.seconds * windows.there).max()),
+        starts=(windows.t, best.q, best.v),
+        confidence=confidence,
+        evaluations=asked,
+        rollouts=fit.rollouts,
+        instances=fit.instances,
+        seconds=time.perf_counter() - began,
+        warnings=tuple(warnings),
+    )  # fmt: skip
