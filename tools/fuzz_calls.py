@@ -55,7 +55,8 @@ LEFT_OUT = {
     "vehicles.Boat", "vehicles.Car", "vehicles.Helicopter", "vehicles.Snakeboard",  # made by functions of these names
 }  # fmt: skip
 #: Classes whose methods the library calls with arguments that it has checked, in inner loops, or that a user writes; or
-#: which the library makes. Wrong arguments may raise NumPy's own exceptions there; they may not crash, hang or change what is given.
+#: which the library makes. Wrong arguments may raise exceptions of NumPy there; they may not crash, hang or change what
+#: is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification")
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {

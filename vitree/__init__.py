@@ -63,7 +63,8 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import control as control
     from vitree import lie as lie
     from vitree import vehicles as vehicles
-    from vitree.identification import Identification, Measured, identify
+    from vitree.identification import Identification, Measured
+    from vitree.identification.identify import identify
     from vitree.model.equilibrium import minimize_potential_energy
     from vitree.sensors import Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
