@@ -54,8 +54,9 @@ LEFT_OUT = {
     "lie.Group", "lie.Map",  # there are no others than those of the module
     "vehicles.Boat", "vehicles.Car", "vehicles.Helicopter", "vehicles.Snakeboard",  # made by functions of these names
 }  # fmt: skip
-#: Classes whose methods the library calls with arguments that it has checked, in inner loops, that a user writes, or that the library makes.
-#: Wrong arguments may raise NumPy's own exceptions there; they may not crash, hang or change what is given.
+#: Classes whose methods the library calls with arguments that it has checked, in inner loops, or that a user writes;
+#: and records that the library makes. Wrong arguments may raise NumPy's own exceptions there; they may not crash, hang
+#: or change what is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification")
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {

@@ -88,7 +88,7 @@ def identify(
     evaluations : int
         Most sets of values to try.
     threads : int, optional
-        As of :func:`vitree.rollout`.
+        As of ``vitree.rollout``.
     progress : callable (done, total), optional
         Called with the number of evaluations.
     **options
