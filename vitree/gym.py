@@ -214,7 +214,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
 
     # ---- Gymnasium's interface --------------------------------------------------------------------------
 
-    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None):
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """Begin all episodes, and return observations (n, k) and infos.
 
         Parameters
@@ -257,7 +257,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             )
         return q, v
 
-    def step(self, actions: ArrayLike):
+    def step(self, actions: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Take an action in each episode.
 
         Parameters

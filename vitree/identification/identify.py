@@ -88,7 +88,7 @@ def identify(
     evaluations : int
         Most sets of values to try.
     threads : int, optional
-        As of :func:`vitree.rollout`.
+        As of ``vitree.rollout``.
     progress : callable (done, total), optional
         Called with the number of evaluations.
     **options
@@ -160,7 +160,7 @@ def identify(
             break
     best = fit.best
     assert best is not None
-    return _result(fit, best, float(confidence), asked, given, time.perf_counter() - began, began)
+    return _result(fit, best, float(confidence), asked, given, began)
 
 
 def _require(model: Any) -> None:
@@ -288,8 +288,8 @@ def _root_mean_squares(fit: Fit, best: Settled, sigma: dict[str, np.ndarray]) ->
             for k, name in enumerate(sigma)}  # fmt: skip
 
 
-def _result(fit: Fit, best: Settled, confidence: float, asked: int, given: bool, seconds: float,
-            began: float) -> Identification:  # fmt: skip
+def _result(fit: Fit, best: Settled, confidence: float, asked: int, given: bool, began: float) -> Identification:
+    """Return values with their intervals, directions that are not told, and warnings."""
     what, windows = fit.parameters, fit.windows
     labels, p = what.labels, len(what)
     J = fit.projected(best).reshape(-1, p)
