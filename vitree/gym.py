@@ -224,6 +224,11 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         options : mapping, optional
             ``{"reset_mask": (n,) array of bool}``: the episodes that begin anew.
 
+        Returns
+        -------
+        tuple
+            Observations (n, k) [units as ``observe`` has them], and an empty dict.
+
         Raises
         ------
         InputError
