@@ -24,6 +24,9 @@ import vitree as vt
 METHODS = (("linear-time", {}, "euler"), ("rk4", {}, "rk4"), ("semi-implicit-euler", {}, "euler"), ("rk8", {}, "rk4"),
            ("linear-time", {"order": 4}, "rk4"), ("midpoint", {}, "euler"))  # fmt: skip
 
+#: How many times as many instances two threads share.
+MANY = 8
+
 
 def seconds_of(call, repeats: int) -> float:
     """Least seconds of a call."""
@@ -59,15 +62,16 @@ def table(smoke: bool) -> None:
         for name, seconds in theirs.items():
             print(f"  {'mujoco ' + name:26s} {1e6 * seconds / n / steps:8.2f}")
         for method, options, other in METHODS:
-            def call(threads: int = 1, method=method, options=options, model=model, q=q, v=v):
-                return vt.rollout(model, q, v, duration=steps * dt, dt=dt, method=method, every=None, threads=threads,
-                                  **options)  # fmt: skip
+            def call(threads: int = 1, many: int = 1, method=method, options=options, model=model, q=q, v=v):
+                return vt.rollout(model, np.tile(q, (many, 1)), np.tile(v, (many, 1)), duration=steps * dt, dt=dt,
+                                  method=method, every=None, threads=threads, **options)  # fmt: skip
 
-            one, two = seconds_of(call, repeats), seconds_of(lambda call=call: call(2), repeats)
-            told = call()
+            one, told = seconds_of(call, repeats), call()
+            # threads share more than a few instances
+            alone, both = (seconds_of(lambda call=call, k=k: call(k, MANY), repeats) for k in (1, 2))
             label = " ".join([method, *(f"{k} {x}" for k, x in options.items())])
             print(f"  {label:26s} {1e6 * one / n / steps:8.2f} ({one / theirs[other]:5.3f} of {other}); two threads "
-                  f"{one / two:4.2f} times; {told.in_lanes.sum()} in lanes of {told.width}")  # fmt: skip
+                  f"{alone / both:4.2f} times; {told.in_lanes.sum()} in lanes of {told.width}")  # fmt: skip
 
 
 def large() -> None:
