@@ -124,10 +124,12 @@ def test_methods_of_a_model_take_them(kind):
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_methods_of_a_model_refuse_others(kind):
+    """Rows are a stack of states, which the methods take; rows of another width are refused."""
+    value, words = ([[0.1, 0.2, 0.3]], r"\(1, 3\)") if kind == "rows" else REFUSED[kind]
     for k, name in enumerate("qva"):
         arguments = [Q, Q, Q]
-        arguments[k] = REFUSED[kind][0]
-        with pytest.raises(vt.InputError, match=f"^{name}.*{REFUSED[kind][1]}"):
+        arguments[k] = value
+        with pytest.raises(vt.InputError, match=f"^{name}.*{words}"):
             MODEL.rnea(*arguments)
 
 

@@ -19,6 +19,8 @@ from vitree.run.simulate import run
 MOST_AT_ONCE = 4096
 #: Most blocks, and numbers of their records, of a group that is done in one piece; least pieces for each thread.
 MOST_BLOCKS, MOST_NUMBERS, PIECES = 16, 2**21, 4
+#: Most pieces for each thread where instances run one by one.
+MOST_PIECES = 32
 
 
 # ---- several in lanes -------------------------------------------------------------------------------
@@ -92,12 +94,12 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
     found = batch.instances
     every = batch.every or found.schedule.steps
 
-    def work(k: int) -> int:
+    def one(k: int) -> None:
         try:
             model = found.system(k)
             if found.torque_rows:
                 batch.take(k, _by_rows(found, model, k, every))
-                return 1
+                return
             driving = {name: found.driven_by(name, k) for name in found.driving}
             starts = {name: found.of(name, k) for name in ("q0", "v0", "p0")}
             batch.take(k, run(model, found.given.but(**starts, **driving, every=every)))
@@ -105,9 +107,17 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
             raise
         except VitreeError as error:
             batch.take(k, getattr(error, "trajectory", None), error)
-        return 1
 
-    batch.share(work, which)
+    def work(part: np.ndarray) -> int:
+        for done, k in enumerate(part.tolist()):
+            if batch.stopped:
+                return done
+            one(k)
+        return len(part)
+
+    every_one = np.asarray(which, dtype=int)
+    pieces = min(len(every_one), MOST_PIECES * batch.threads)
+    batch.share(work, np.array_split(every_one, pieces) if pieces else ())
 
 
 def _by_rows(found: Instances, model: Any, k: int, every: int) -> Any:
