@@ -239,7 +239,7 @@ class RigidVehicle(Vehicle):
 
     def pose(self, q: ArrayLike) -> np.ndarray:
         """Return the pose of the body in the world, (4, 4) [m]."""
-        return self.space.body_poses(q)[0]
+        return self.space.body_poses(self.validate_configuration(q))[0]
 
     def frame_poses(self, q: ArrayLike) -> dict[str, np.ndarray]:
         """Return the pose in the world, (4, 4) [m], of each frame that has geometry."""
