@@ -290,3 +290,12 @@ def test_vehicles_have_momenta_of_stacks(make):
     assert found.shape == (2, 2, body.nv) and found.tobytes() == np.array(alone).tobytes()
     with pytest.raises(vt.InputError, match=r"^in row \[1\]: .*"):
         body.momentum_from_velocity(q * np.array([[1.0], [2.0], [1.0], [1.0]]), v)
+
+
+@pytest.mark.parametrize("name", ["pose_derivatives", "position_derivatives", "twist_derivatives"])
+def test_derivatives_are_of_one_state(name):
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    q = np.zeros((2, 2))
+    more = (np.zeros(2),) if name == "twist_derivatives" else ()
+    with pytest.raises(vt.InputError, match=r"^q has shape \(2, 2\)"):
+        getattr(model, name)("rod2", q, *more)

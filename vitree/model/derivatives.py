@@ -84,7 +84,7 @@ def pose_derivatives(model: Mechanism, name: str, q) -> tuple[np.ndarray, np.nda
     Johnson & Murphey 2009, eqs. 2-4.
     """
     at = _coordinates(model, name)
-    poses = model.body_poses(q)
+    poses = model.body_poses(model.validate_configuration(q))
     g = pose_of(model.flat, model.index.frame(name), poses)
     s = _hats(columns_of(model.flat, poses, np.zeros(3))[at])
     first = s @ g
@@ -157,7 +157,7 @@ def twist_derivatives(model: Mechanism, name: str, q, v) -> TwistDerivatives:
     """
     at = _coordinates(model, name)
     v = model.validate_velocity(v)
-    J = model.frame_jacobian(name, q, axes="local").T
+    J = model.frame_jacobian(name, model.validate_configuration(q), axes="local").T
     ad = _ads(J[at])
     # by_vq[i, j] = -ad_j J_i, for i strictly before j
     by_vq = -np.einsum("jab,ib->ija", ad, J[at])
