@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,7 +41,6 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     blocks = min(found.count // (PIECES * batch.threads), MOST_NUMBERS // max(numbers, 1)) // width
     group = width * max(1, min(blocks, MOST_BLOCKS))
     alone: list[int] = []
-    own = threading.local()  # a block in each thread
 
     def work(first: int) -> int:
         # the blocks of a group
@@ -56,7 +54,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
         if begins:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
         over = torque[first : first + n] if torque is not None and torque.ndim == 3 else None
-        own.lanes = lanes = vars(own).get("lanes") or plan.lanes()
+        lanes = plan.lanes()
         told: list[tuple] = []
         for at in range(0, n, width):
             lanes.start(q0, x0, first + at)
@@ -101,8 +99,7 @@ def one_by_one(batch: Batch, which: Iterable[int]) -> None:
                 batch.take(k, _by_rows(found, model, k, every))
                 return
             driving = {name: found.driven_by(name, k) for name in found.driving}
-            starts = {name: found.of(name, k) for name in ("q0", "v0", "p0")}
-            batch.take(k, run(model, found.given.but(**starts, **driving, every=every)))
+            batch.take(k, run(model, found.given.but(**found.start(k), **driving, every=every)))
         except InputError:
             raise
         except VitreeError as error:

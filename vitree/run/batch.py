@@ -45,12 +45,6 @@ class Batch:
         #: whether blocks under way are to stop
         self.stopped = False
 
-    @property
-    def each_by_itself(self) -> bool:
-        """Whether something acts that blocks know nothing of."""
-        given = self.instances.given
-        return bool(given.effort_limits or given.wrenches or given.prescribed or given.pushes)
-
     def keep(self, which: slice | np.ndarray, q: np.ndarray, x: np.ndarray, by_momentum: bool, system: Any) -> None:
         """Keep the first rows of some instances, states (instances, rows, ...); x is p or v. The others become NaN."""
         n, rows = q.shape[:2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,24 +27,26 @@ class Block:
 
     def __init__(self, integrator: Any, plan: int):
         self.integrator, self.address, self.by_momentum = integrator, plan, integrator.uses_momentum
-        self.module = wide()
+        self.module, self._own = wide(), threading.local()
 
     @classmethod
     def plan(cls, found: Instances) -> Block | None:
         """Return the plan of blocks; None where instances run one by one."""
-        model, driving = found.model, found.driving
-        plain = type(model) is Model and not {*driving} - {"torque"} and hasattr(found.kind, "reusable")
-        if not plain or found.count < 2:
+        model, given = found.model, found.given
+        plain = type(model) is Model and not {*found.driving} - {"torque"} and hasattr(found.kind, "reusable")
+        more = found.parameters or given.effort_limits or given.wrenches or given.prescribed or given.pushes
+        if not plain or more or found.count < 2 or wide().VT_LANES < 2:
             return None
-        integrator: Any = found.kind(model, found.schedule.dt, **found.given.options)
-        if wide().VT_LANES < 2:
-            return None
+        integrator: Any = found.kind(model, found.schedule.dt, **given.options)
         plan = core.lane_plan(integrator.stepper)
         return cls(integrator, plan) if plan else None
 
     def lanes(self) -> Any:
-        """Return a new block."""
-        return self.module.Lanes(self.address, self.integrator.stepper)
+        """Return the block of this thread, which the next instances may take."""
+        own = vars(self._own)
+        if "lanes" not in own:
+            own["lanes"] = self.module.Lanes(self.address, self.integrator.stepper)
+        return own["lanes"]
 
 
 def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -75,14 +78,13 @@ def starts_of(found: Instances, by_momentum: bool) -> tuple[np.ndarray, np.ndarr
 def held_alone(found: Instances, model: Any, k: int, every: int) -> Simulation:
     """Return an instance that is held, without what is given to it step by step."""
     given = found.given
-    starts = {name: found.of(name, k) for name in ("q0", "v0", "p0")}
     constant = {name: found.driven_by(name, k) for name in found.driving if not callable(found.driving[name])}
     if found.torque_rows:
         del constant["torque"]
     return Simulation(
-        model, **starts, dt=found.schedule.dt, method=found.kind.name, t0=given.t0, effort_limits=given.effort_limits,
-        wrenches=given.wrenches, wrench_axes=given.wrench_axes, prescribed=given.prescribed, pushes=given.pushes,
-        every=every, **constant, **given.options,
+        model, **found.start(k), dt=found.schedule.dt, method=found.kind.name, t0=given.t0,
+        effort_limits=given.effort_limits, wrenches=given.wrenches, wrench_axes=given.wrench_axes,
+        prescribed=given.prescribed, pushes=given.pushes, every=every, **constant, **given.options,
     )  # fmt: skip
 
 
@@ -201,9 +203,8 @@ class HeldBlocks(Held):
         super().__init__(found, threads)
         n, model = found.count, found.model
         self.q, self.v = starts_of(found, False)
-        self.width = plan.module.VT_LANES
-        self.firsts = range(0, n, self.width)
-        self.blocks = [plan.lanes() for _ in self.firsts]
+        self.plan, self.width = plan, plan.module.VT_LANES
+        self.firsts = np.arange(0, n, self.width)
         #: (n,) steps since the start
         self.taken = np.zeros(n, int)
         #: records without rows
@@ -218,20 +219,22 @@ class HeldBlocks(Held):
         """Advance by steps; instances that fail are left out from here on."""
         torque = np.ascontiguousarray(drives["torque"])
         before = self.q.copy(), self.v.copy()
+        stopped: list[tuple[int, int]] = []  # instances, and the steps that they took
 
         def advance(part: np.ndarray) -> None:
-            for k in part:
-                block, first = self.blocks[k], self.firsts[k]
-                block.start(self.q, self.v, first)
-                block.set_torque(torque, first)
-                block.run(steps, 2**40, None, *self._none, first, 0)
-                block.look(self.q, self.v, first)
+            lanes = self.plan.lanes()
+            for first in part.tolist():
+                lanes.start(self.q, self.v, first)
+                lanes.set_torque(torque, first)
+                lanes.run(steps, 2**40, None, *self._none, first, 0)
+                lanes.look(self.q, self.v, first)
+                if lanes.any_left:
+                    stopped.extend((first + i, taken) for i, (taken, left, _, _) in enumerate(lanes.done()) if left)
 
-        self._share(advance, np.arange(len(self.blocks)), FEWEST_BLOCKS)
-        for first, block in zip(self.firsts, self.blocks, strict=True):
-            for i, (taken, left, _, _) in enumerate(block.done()) if block.any_left else ():
-                if left and self.alive[first + i]:
-                    self._fail(first + i, taken)
+        self._share(advance, self.firsts, FEWEST_BLOCKS)
+        for k, taken in sorted(stopped):
+            if self.alive[k]:
+                self._fail(k, taken)
         self.taken += steps
         self.q[~self.alive], self.v[~self.alive] = before[0][~self.alive], before[1][~self.alive]
 
@@ -239,7 +242,7 @@ class HeldBlocks(Held):
         dt = self.found.schedule.dt
         time = self.found.given.t0 + (self.taken[k] + more) * dt
         self.alive[k] = False
-        self.failed[int(k)] = ConvergenceError(
+        self.failed[k] = ConvergenceError(
             f"{self.found.kind.name}: step {self.taken[k] + more + 1} at t = {time:.9g} s, dt = {dt:g} s: "
             f"{core.STATUS_TEXT[core.STATUS['not finite']]}; halve " + named("dt"),
             time=time, residual=np.nan, iterations=0,

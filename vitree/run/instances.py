@@ -76,10 +76,10 @@ class Instances:
             raise InputError(f"the arguments have different numbers of instances ({listed}); give each the same")
         self.count = next(iter(found.values()))
 
-    def of(self, name: str, k: int) -> Any:
-        """Return q0, v0 or p0 of an instance."""
-        array = getattr(self, name)
-        return array if array is None or array.ndim == 1 else array[k]
+    def start(self, k: int) -> dict[str, Any]:
+        """Return q0, v0 and p0 of an instance, by name."""
+        given = {"q0": self.q0, "v0": self.v0, "p0": self.p0}
+        return {name: array if array is None or array.ndim == 1 else array[k] for name, array in given.items()}
 
     def driven_by(self, name: str, k: int) -> Any:
         """Return torque, inputs or targets of an instance as simulate() takes them; a torque may have rows."""

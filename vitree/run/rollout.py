@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -148,7 +149,7 @@ def rollout(
     found.count_instances(instances)
     _require_parameters(found)
     batch = Batch(found, rows, names, threads_of(threads), progress_of(progress))
-    plan = None if found.parameters or batch.each_by_itself else Block.plan(found)
+    plan = Block.plan(found)
     if any(callable(value) for value in found.driving.values()):
         side_by_side(batch, plan)
     elif plan is not None:
@@ -180,8 +181,6 @@ def _quantities(record: Any) -> tuple[str, ...]:
 def threads_of(threads: Any) -> int:
     """Return how many threads to take."""
     if threads is None:
-        import os
-
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = whole(threads)
     if count is None or not 1 <= count <= 4096:
@@ -222,6 +221,10 @@ def _shaped(value: Any, name: str, last: tuple[int, ...], steps: int) -> np.ndar
             f"{name} has shape {array.shape}; it must be {shapes[0]} for all instances, {shapes[1]}, or {shapes[2]} "
             f"with a row for each of the {steps} steps".replace(", )", ",)").replace("()", "a number")
         )
+    return _finite(array, name)
+
+
+def _finite(array: np.ndarray, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise InputError(f"{name} must be finite; it holds NaN or infinity")
     return array
@@ -238,9 +241,7 @@ def _parameters(parameters: Any) -> dict[str, Any]:
         array = numbers_of(value, name).astype(float)
         if array.ndim < 1:
             raise InputError(f"{name} is one number; give one for each instance, (n, ...), or change the model")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} must be finite; it holds NaN or infinity")
-        return array
+        return _finite(array, name)
 
     given = mapping(parameters, "parameters", "a mapping of names to arrays (n, ...)")
     return {name: taken(value, f'parameters["{name}"]') for name, value in given.items()}
