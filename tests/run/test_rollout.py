@@ -21,8 +21,11 @@ METHODS = [
     ("linear-time", {}, 0.01), ("linear-time", {"order": 4}, 0.01), ("linear-time", {"norm": "energy"}, 0.02),
     ("linear-time", {"kinetic": "twist"}, 0.01), ("linear-time", {"kinetic": "split"}, 0.01),
     ("linear-time", {"solver": "recursive-newton"}, 0.01), ("linear-time", {"solver": "frozen"}, 0.005),
-    ("linear-time", {"tolerance": 1e-4}, 0.02), ("rk4", {}, 0.01), ("rk8", {}, 0.01), ("explicit-euler", {}, 0.002),
-    ("semi-implicit-euler", {}, 0.002),
+    ("linear-time", {"tolerance": 1e-4}, 0.02), ("midpoint", {}, 0.01), ("midpoint", {"order": 4}, 0.01),
+    ("midpoint", {"norm": "energy"}, 0.02), ("midpoint", {"alpha": 0.4}, 0.01),
+    ("midpoint", {"solver": "frozen"}, 0.005), ("midpoint", {"solver": "recursive-newton"}, 0.01), ("rk4", {}, 0.01),
+    ("rk8", {}, 0.01),
+    ("explicit-euler", {}, 0.002), ("semi-implicit-euler", {}, 0.002),
 ]  # fmt: skip
 IDS = [f"{name}-{'-'.join(map(str, options.values()))}".rstrip("-") for name, options, _ in METHODS]
 
@@ -94,7 +97,7 @@ def test_each_instance_has_the_bits_of_simulate(kind, method, options, dt, width
 def test_most_instances_of_ordinary_runs_stay_in_lanes(width):
     model = model_of("free")
     q, v = starts(model, 16)
-    for method in ("linear-time", "rk4"):
+    for method in ("linear-time", "midpoint", "rk4"):
         rollout = vt.rollout(model, q, v, duration=0.2, dt=0.002, method=method)
         assert rollout.in_lanes.all()
         assert not rollout.failed
@@ -108,7 +111,7 @@ def test_neither_number_nor_order_nor_threads_matter(method):
     backwards = vt.rollout(model, q[::-1], v[::-1], duration=0.1, dt=0.01, method=method, threads=1)
     assert np.array_equal(most.q, backwards.q[::-1])
     assert np.array_equal(most.v, backwards.v[::-1])
-    for n in range(1, 33) if method in ("linear-time", "rk4") else (1, 2, 5):
+    for n in range(1, 33) if method in ("linear-time", "midpoint", "rk4") else (1, 2, 5):
         few = vt.rollout(model, q[:n], v[:n], duration=0.1, dt=0.01, method=method, threads=3)
         assert np.array_equal(few.q, most.q[:n])
         assert np.array_equal(few.v, most.v[:n])
@@ -120,7 +123,8 @@ def test_the_width_of_the_processor_does_not_matter(tmp_path):
         "import sys, numpy as np, vitree as vt\n"
         "model = vt.load_urdf(vt.find_robot('double_pendulum'))\n"
         "q = np.random.default_rng(0).uniform(-3, 3, (11, model.nq))\n"
-        "found = [vt.rollout(model, q, duration=0.5, dt=0.005, method=m).q for m in ('linear-time', 'rk4')]\n"
+        "names = 'linear-time', 'midpoint', 'rk4'\n"
+        "found = [vt.rollout(model, q, duration=0.5, dt=0.005, method=name).q for name in names]\n"
         "np.save(sys.argv[1], np.array(found))\n"
     )
     results = []
@@ -134,7 +138,7 @@ def test_the_width_of_the_processor_does_not_matter(tmp_path):
         assert np.array_equal(results[0], other)
 
 
-@pytest.mark.parametrize("method", ["linear-time", "rk4"])
+@pytest.mark.parametrize("method", ["linear-time", "midpoint", "rk4"])
 def test_instances_that_fail_leave_the_others_alone(method, width):
     """Speeds at which steps are halved, then fail, then are not numbers: beside a calm instance in the same block."""
     model = vt.Model(chain_flat(5))
@@ -217,25 +221,6 @@ def test_a_policy_goes_on_without_those_that_failed():
         vt.rollout(model, q, v, duration=0.1, dt=0.01, torque=lambda t, Q, V: np.zeros(3))
     with pytest.raises(vt.CallableError, match="ZeroDivisionError"):
         vt.rollout(model, q, v, duration=0.1, dt=0.01, method="rk4", torque=lambda t, Q, V: 1 / 0)
-
-
-def test_drives_and_inputs_of_each_instance():
-    model = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"*": (20.0, 2.0)})
-    rng = np.random.default_rng(0)
-    q, targets = rng.uniform(-1, 1, (5, 2)), rng.uniform(-1, 1, (5, 10, 2))
-    rollout = vt.rollout(model, q, duration=0.1, dt=0.01, targets=targets)
-    assert not rollout.in_lanes.any()
-    for k in range(5):
-        assert same(rollout, k, vt.simulate(model, q[k], duration=0.1, dt=0.01, targets=targets[k]))
-    first = model.drives[0].joint
-    rollout = vt.rollout(model, q, duration=0.1, dt=0.01, targets={first: targets[:, :, 0]})
-    for k in range(5):
-        assert same(rollout, k, vt.simulate(model, q[k], duration=0.1, dt=0.01, targets={first: targets[k, :, 0]}))
-    by_policy = vt.rollout(model, q, duration=0.1, dt=0.01, targets=lambda t, Q, V: 0.5 * Q)
-    one = vt.Simulation(model, q[3], dt=0.01)
-    for _ in range(10):
-        one.step(targets=0.5 * one.q)
-    assert np.array_equal(one.q, by_policy.q[3, -1])
 
 
 def test_constraints_and_contact_run_too():

@@ -320,7 +320,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     cdef Py_ssize_t block
     cdef int nv = m.nv, nw = 0 if wrench is None else 6 * m.nbody
     cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 8 * nv + nw, m.nmulti * sizeof(MidMulti)
-                              + m.nbody * (sizeof(MidBody) + sizeof(MidSolve)))
+                              + m.nbody * (sizeof(MidBody) + sizeof(MidBlock) + sizeof(MidSolve)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bp = rows.input(p, nv)
     cdef vt_real* by = rows.input(y, nv)
@@ -334,6 +334,7 @@ def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:
     step.h, step.alpha = rule
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    step.block = <MidBlock*>rows.take(m.nbody * sizeof(MidBlock))
     step.work = <MidSolve*>rows.take(m.nbody * sizeof(MidSolve))
     step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))
     with nogil:

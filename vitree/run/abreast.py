@@ -11,7 +11,7 @@ from vitree.arguments import Asked
 from vitree.errors import InputError, VitreeError
 from vitree.run.batch import Batch
 from vitree.run.held import Block, held_alone, held_of, starts_of
-from vitree.run.instances import Instances
+from vitree.run.instances import Instances, inputs_of
 from vitree.run.simulate import run
 
 #: Most steps of a block between two looks at whether to stop.
@@ -30,9 +30,7 @@ def in_lanes(batch: Batch, plan: Block) -> None:
     found = batch.instances
     model: Any = found.model
     q0, x0 = starts_of(found, plan.by_momentum)
-    torque = found.driving.get("torque")
-    if torque is not None and torque.ndim == 1:
-        torque = torque[None]
+    torque, inputs = found.driving.get("torque"), inputs_of(model, found.driving)
     steps, width, begins = found.schedule.steps, plan.module.VT_LANES, batch.every is not None
     every = batch.every or steps
     batch.width = width
@@ -53,17 +51,19 @@ def in_lanes(batch: Batch, plan: Block) -> None:
         iterations, residual = np.zeros((n, rows), np.intc), np.zeros((n, rows))
         if begins:
             q[:, 0], x[:, 0] = q0[first : first + n], x0[first : first + n]
-        over = torque[first : first + n] if torque is not None and torque.ndim == 3 else None
+        over = [x[first : first + n] if x is not None and x.ndim == 3 else None for x in (torque, inputs)]
         lanes = plan.lanes()
         told: list[tuple] = []
         for at in range(0, n, width):
             lanes.start(q0, x0, first + at)
-            if torque is not None and torque.ndim == 2:
-                lanes.set_torque(torque, first + at)
+            if torque is not None and torque.ndim < 3:
+                lanes.set_torque(np.atleast_2d(torque), first + at)
+            if inputs is not None and inputs.ndim < 3:
+                lanes.set_inputs(np.atleast_2d(inputs), first + at)
             done, row = 0, int(begins)
             while done < steps and not batch.stopped:
                 count = min(MOST_AT_ONCE, steps - done)
-                row = lanes.run(count, every, over, q, x, iterations, residual, at, row)
+                row = lanes.run(count, every, *over, q, x, iterations, residual, at, row)
                 done += count
             told += lanes.done()
         if batch.stopped:

@@ -12,8 +12,9 @@ import numpy as np
 from vitree._core import scalar, wide
 from vitree.errors import ConvergenceError, InputError, VitreeError
 from vitree.model.model import Model
-from vitree.run.instances import Instances
+from vitree.run.instances import Instances, inputs_of
 from vitree.run.simulation import Simulation
+from vitree.run.targets import Targets
 from vitree.wording import named
 
 core = scalar()
@@ -33,9 +34,12 @@ class Block:
     def plan(cls, found: Instances) -> Block | None:
         """Return the plan of blocks; None where instances run one by one."""
         model, given = found.model, found.given
-        plain = type(model) is Model and not {*found.driving} - {"torque"} and hasattr(found.kind, "reusable")
+        plain = type(model) is Model and hasattr(found.kind, "reusable")
         more = found.parameters or given.effort_limits or given.wrenches or given.prescribed or given.pushes
         if not plain or more or found.count < 2 or wide().VT_LANES < 2:
+            return None
+        found.require_signals()
+        if found.driving.get("targets") is not None and Targets(model, found.driving["targets"]).shared:
             return None
         integrator: Any = found.kind(model, found.schedule.dt, **given.options)
         plan = core.lane_plan(integrator.stepper)
@@ -45,7 +49,7 @@ class Block:
         """Return the block of this thread, which the next instances may take."""
         own = vars(self._own)
         if "lanes" not in own:
-            own["lanes"] = self.module.Lanes(self.address, self.integrator.stepper)
+            own["lanes"] = self.module.lanes(self.address, self.integrator.stepper)
         return own["lanes"]
 
 
@@ -90,7 +94,7 @@ def held_alone(found: Instances, model: Any, k: int, every: int) -> Simulation:
 
 def held_of(found: Instances, plan: Block | None, threads: int) -> HeldSimulations | HeldBlocks:
     """Return the instances as they are held: in lanes by explicit methods, whose states are all that steps need."""
-    if plan is not None and not plan.by_momentum:
+    if plan is not None and not plan.by_momentum and not found.by_rows:
         return HeldBlocks(found, plan, threads)
     return HeldSimulations(found, threads)
 
@@ -217,7 +221,8 @@ class HeldBlocks(Held):
 
     def step(self, drives: dict[str, np.ndarray], steps: int = 1) -> None:
         """Advance by steps; instances that fail are left out from here on."""
-        torque = np.ascontiguousarray(drives["torque"])
+        given = {**self.found.driving, **drives}
+        torque, inputs = given.get("torque"), inputs_of(self.found.model, given)
         before = self.q.copy(), self.v.copy()
         stopped: list[tuple[int, int]] = []  # instances, and the steps that they took
 
@@ -225,8 +230,11 @@ class HeldBlocks(Held):
             lanes = self.plan.lanes()
             for first in part.tolist():
                 lanes.start(self.q, self.v, first)
-                lanes.set_torque(torque, first)
-                lanes.run(steps, 2**40, None, *self._none, first, 0)
+                if torque is not None:
+                    lanes.set_torque(np.atleast_2d(torque), first)
+                if inputs is not None:
+                    lanes.set_inputs(np.atleast_2d(inputs), first)
+                lanes.run(steps, 2**40, None, None, *self._none, first, 0)
                 lanes.look(self.q, self.v, first)
                 if lanes.any_left:
                     stopped.extend((first + i, taken) for i, (taken, left, _, _) in enumerate(lanes.done()) if left)

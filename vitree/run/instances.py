@@ -10,9 +10,11 @@ import numpy as np
 from vitree.arguments import whole
 from vitree.errors import InputError
 from vitree.integrators import Integrator
+from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
 from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.rollouts import with_row
+from vitree.run.targets import Targets, with_targets
 from vitree.wording import Argument
 
 
@@ -88,6 +90,12 @@ class Instances:
             return {key: column if not column.ndim else column[k] for key, column in value.items()}
         return value if value is None or callable(value) or value.ndim == 1 else value[k]
 
+    def require_signals(self) -> None:
+        """Raise the errors of inputs and targets that no instance can have."""
+        inputs, targets = (None if callable(self.driving.get(name)) else self.driven_by(name, 0)
+                           for name in ("inputs", "targets"))  # fmt: skip
+        resolve_inputs(self.model, inputs if targets is None else with_targets(self.model, targets, inputs))
+
     def system(self, k: int) -> Any:
         """Return the model of an instance.
 
@@ -99,10 +107,49 @@ class Instances:
         return with_row(self.model, self.parameters, k)
 
     @property
+    def by_rows(self) -> bool:
+        """Whether anything that drives the instances has a row for each step."""
+        given = self.driving.values()
+        columns = [column for value in given if isinstance(value, dict) for column in value.values()]
+        return any(column.ndim == 2 for column in columns) or any(getattr(value, "ndim", 0) == 3 for value in given)
+
+    @property
     def torque_rows(self) -> bool:
         """Whether a torque has a row for each step."""
         torque = self.driving.get("torque")
         return isinstance(torque, np.ndarray) and torque.ndim == 3
+
+
+def inputs_of(model: Any, given: dict[str, Any]) -> np.ndarray | None:
+    """Return all inputs of instances, (nu,), (n, nu) or (n, steps, nu); None without inputs and targets.
+
+    Parameters
+    ----------
+    model : System
+    given : dict of str to array or mapping
+        Of "inputs" and "targets", as :class:`Instances` has them; others are left out.
+    """
+    names = model.input_names
+    parts: list[tuple[Any, np.ndarray]] = []
+    for name, joints in (("inputs", None), ("targets", given.get("targets"))):
+        value = given.get(name)
+        if value is None:
+            continue
+        plan = None if joints is None else Targets(model, joints)
+        if isinstance(value, dict):
+            where = names.index if plan is None else plan.at.__getitem__
+            parts += [([where(key)], column[..., None]) for key, column in value.items()]
+        else:
+            parts.append((np.arange(len(names)) if plan is None else plan.where, value))
+    if not parts:
+        return None
+    axes = max(value.ndim for _, value in parts)
+    parts = [(at, value.reshape(*value.shape[:-1], *[1] * (axes - value.ndim), value.shape[-1])) for at, value in parts]
+    lead = np.broadcast_shapes(*(value.shape[:-1] for _, value in parts))
+    found = np.zeros((*lead, len(names)))
+    for at, value in parts:
+        found[..., at] = value
+    return found
 
 
 def _leaves(value: Any, name: str) -> dict[str, int]:

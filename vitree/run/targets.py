@@ -35,6 +35,8 @@ class Targets:
         The same places.
     alone : bool
         Whether the targets are all inputs, in their order.
+    shared : list of pairs of joints
+        Whose drives have one input.
 
     Raises
     ------
@@ -52,8 +54,7 @@ class Targets:
         self.alone = self.where.tolist() == list(range(len(names)))
         #: the joints of a mapping, and the places of their targets, as they were last looked up
         self._joints, self._places = [*self.at], self.where
-        #: pairs of joints whose drives have one input
-        self._shared = [pair for pair in combinations(self.at, 2) if self.at[pair[0]] == self.at[pair[1]]]
+        self.shared = [pair for pair in combinations(self.at, 2) if self.at[pair[0]] == self.at[pair[1]]]
 
     # ---- in a step -----------------------------------------------------------------------------------------
 
@@ -62,14 +63,14 @@ class Targets:
 
         Whether floats are finite is not asked: the stepper looks at them.
         """
-        if type(targets) is dict and {*map(type, targets.values())} == {float} and not self._shared:
+        if type(targets) is dict and {*map(type, targets.values())} == {float} and not self.shared:
             if [*targets] != self._joints and self.at.keys() >= targets.keys():
                 self._joints, self._places = [*targets], np.array([self.at[joint] for joint in targets])
             if [*targets] == self._joints:
                 found = now.copy()
                 found[self._places] = np.fromiter(targets.values(), float, len(targets))
                 return found
-        if type(targets) is np.ndarray and targets.shape == self.where.shape and not self._shared:
+        if type(targets) is np.ndarray and targets.shape == self.where.shape and not self.shared:
             if self.alone:
                 return targets
             if targets.dtype == now.dtype:
@@ -187,7 +188,7 @@ class Targets:
     def _asked(self, targets: Callable) -> Callable:
         """Return a callable of targets whose errors name them."""
         asked = Asked(targets, "targets", "(t, q, v)", self.where.shape)
-        if not self._shared:
+        if not self.shared:
             return asked
 
         def agreed(*state: Any) -> np.ndarray:
@@ -207,7 +208,7 @@ class Targets:
 
     def _require_agreement(self, values: Mapping[str, Any]) -> None:
         """Raise an InputError if two drives of one input are given different targets."""
-        for one, other in self._shared:
+        for one, other in self.shared:
             if one not in values or other not in values:
                 continue
             a, b = values[one], values[other]

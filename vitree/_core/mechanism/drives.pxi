@@ -1,59 +1,89 @@
-# Drives: servos on joints of one coordinate, whose force a step solves for. One lane.
+# Drives: servos on joints of one coordinate, whose force a step solves for.
 
 cdef struct DriveAt:            # the force of a drive, and minus its slopes
-    double force
-    double by_position
-    double by_rate
+    vt_real force
+    vt_real by_position
+    vt_real by_rate
 
 
-cdef inline double effort_left(const vt_drive* d, double rate) noexcept nogil:
+cdef inline vt_real effort_left(const vt_drive* d, vt_real rate) noexcept nogil:
     # the largest force along a motion: of a motor it falls with the speed, to zero where nothing loads it
-    if d.speed == INFINITY or rate <= 0.0:
-        return d.effort
-    return d.effort * (1.0 - rate/d.speed) if rate < d.speed else 0.0
+    cdef vt_real left
+    if d.speed == INFINITY:
+        return vt_set1(d.effort)
+    left = d.effort * (vt_set1(1.0) - rate / vt_set1(d.speed))
+    left = vt_select(vt_lt(rate, vt_set1(d.speed)), left, vt_set1(0.0))
+    return vt_select(vt_le(rate, vt_set1(0.0)), vt_set1(d.effort), left)
 
 
-cdef inline double drive_at_ease(const vt_drive* d, double x, double rate, const double* u) noexcept nogil:
+cdef inline vt_real drive_at_ease(const vt_drive* d, vt_real x, vt_real rate, const vt_real* u) noexcept nogil:
     # kp (target - x) + kd (target rate - rate)
-    cdef double goal = u[d.target] if d.target >= 0 else d.goal
-    cdef double goal_rate = u[d.rate] if d.rate >= 0 else d.goal_rate
+    cdef vt_real goal = u[d.target] if d.target >= 0 else vt_set1(d.goal)
+    cdef vt_real goal_rate = u[d.rate] if d.rate >= 0 else vt_set1(d.goal_rate)
     return d.kp * (goal - x) + d.kd * (goal_rate - rate)
 
 
-cdef DriveAt drive_at(const vt_drive* d, double x, double rate, const double* u) noexcept nogil:
+cdef inline vt_real limit_slope(const vt_drive* d, vt_real rate) noexcept nogil:
+    # minus the slope of the largest force along a motion
+    cdef vt_real none = vt_set1(0.0)
+    if d.speed == INFINITY:
+        return none
+    return vt_select(vt_lt(none, rate), vt_select(vt_lt(rate, vt_set1(d.speed)), vt_set1(d.effort / d.speed), none), none)
+
+
+cdef DriveAt drive_at(const vt_drive* d, vt_real x, vt_real rate, const vt_real* u) noexcept nogil:
     # F = kp (target - x) + kd (target rate - rate), from -effort_left(-rate) to effort_left(rate)
     cdef DriveAt at
-    cdef double most = effort_left(d, rate), least = -effort_left(d, -rate)
+    cdef vt_real most, least, none = vt_set1(0.0)
+    cdef vt_mask over, under
     at.force = drive_at_ease(d, x, rate, u)
-    at.by_position, at.by_rate = d.kp, d.kd
-    if at.force > most or at.force < least:
-        at.by_position = at.by_rate = 0.0
-        # d(most)/d(rate) = -effort/speed, and so is d(least)/d(rate)
-        if at.force > most:
-            at.force = most
-            if d.speed != INFINITY and 0.0 < rate < d.speed:
-                at.by_rate = d.effort / d.speed
-        else:
-            at.force = least
-            if d.speed != INFINITY and 0.0 < -rate < d.speed:
-                at.by_rate = d.effort / d.speed
+    at.by_position, at.by_rate = vt_set1(d.kp), vt_set1(d.kd)
+    if d.effort == INFINITY and d.speed == INFINITY:
+        return at
+    most, least = effort_left(d, rate), -effort_left(d, -rate)
+    over, under = vt_lt(most, at.force), vt_lt(at.force, least)
+    at.by_position = vt_select(over, none, vt_select(under, none, at.by_position))
+    at.by_rate = vt_select(over, limit_slope(d, rate), vt_select(under, limit_slope(d, -rate), at.by_rate))
+    at.force = vt_select(over, most, vt_select(under, least, at.force))
     return at
 
 
-cdef void add_drives(const vt_drive* d, int count, const double* q, const double* v, const double* u,
-                     double* tau) noexcept nogil:
+cdef void add_drives(const vt_drive* d, int count, const vt_real* q, const vt_real* v, const vt_real* u,
+                     vt_real* tau) noexcept nogil:
     # tau += their forces
     cdef int k
     for k in range(count):
-        tau[d[k].iv] += drive_at(&d[k], q[d[k].iq], v[d[k].iv], u).force
+        tau[d[k].iv] = tau[d[k].iv] + drive_at(&d[k], q[d[k].iq], v[d[k].iv], u).force
 
 
-cdef void drive_step(const vt_drive* d, int count, const double* q, const double* y, double share, double h,
-                     const double* u, double* force, double* slope) noexcept nogil:
+cdef void drive_step(const vt_drive* d, int count, const vt_real* q, const vt_real* y, double share, double h,
+                     const vt_real* u, vt_real* force, vt_real* slope) noexcept nogil:
     # force (nv,) at q + share y and the mean rate y/h, and -h times its slope by y: h share kp + kd within limits
     cdef int k
     cdef DriveAt at
     for k in range(count):
-        at = drive_at(&d[k], q[d[k].iq] + share * y[d[k].iv], y[d[k].iv] / h, u)
-        force[d[k].iv] += at.force
-        slope[d[k].iv] += share * h * at.by_position + at.by_rate
+        at = drive_at(&d[k], q[d[k].iq] + share * y[d[k].iv], y[d[k].iv] / vt_set1(h), u)
+        force[d[k].iv] = force[d[k].iv] + at.force
+        slope[d[k].iv] = slope[d[k].iv] + (share * h * at.by_position + at.by_rate)
+
+
+cdef void stop_within_effort(const vt_drive* drive, int count, const vt_real* q, const vt_real* y, double share, double h,
+                             const vt_real* u, vt_real* change) noexcept nogil:
+    # a drive that a correction would take from one effort limit to the other stays in between, where its slope is:
+    # from there Newton's iteration converges, where it could cycle
+    cdef const vt_drive* d
+    cdef vt_real before, after, most, halfway
+    cdef double slope
+    cdef int k, i
+    for k in range(count):
+        d = &drive[k]
+        if d.effort == INFINITY:
+            continue
+        i = d.iv
+        most = vt_set1(d.effort)
+        slope = share * h * d.kp + d.kd
+        before = drive_at_ease(d, q[d.iq] + share * y[i], y[i] / vt_set1(h), u)
+        after = before - slope * change[i] / vt_set1(h)
+        halfway = vt_select(vt_lt(before * after, vt_set1(0.0)), before * h / vt_set1(slope), change[i])
+        halfway = vt_select(vt_lt(most, vt_abs(after)), halfway, change[i])
+        change[i] = vt_select(vt_lt(most, vt_abs(before)), halfway, change[i])

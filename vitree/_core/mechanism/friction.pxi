@@ -18,3 +18,15 @@ cdef inline void add_friction(const vt_model* m, double h, const vt_real* y, dou
     for k in range(m.nv):
         if m.friction[k] != 0.0:
             out[k] = out[k] + share * friction_coefficient(m, k, inverse * y[k]) * y[k]
+
+
+cdef void stop_at_rest(const vt_model* m, double h, const vt_real* y, vt_real* change) noexcept nogil:
+    # a joint with friction that a correction would turn round from well beyond its linear range stays at rest, where the
+    # slope is largest: from there Newton's iteration converges, where it could cycle
+    cdef vt_mask turns, fast
+    cdef int k
+    for k in range(m.nv):
+        if m.friction[k] != 0.0:
+            turns = vt_lt(y[k] * (y[k] + change[k]), vt_set1(0.0))
+            fast = vt_lt(vt_set1(h * h * m.friction_square[k]), y[k] * y[k])
+            change[k] = vt_select(turns, vt_select(fast, -y[k], change[k]), change[k])

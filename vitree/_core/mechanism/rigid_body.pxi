@@ -6,6 +6,8 @@
 
 # ---- forward kinematics -------------------------------------------------------------------------
 
+cdef double NO_GRAVITY[3]       # zeros
+
 cdef struct Pose:
     Mat3 R              # core frame in world axes; R.z is the joint's axis
     Vec3 o              # its origin, world
@@ -165,8 +167,15 @@ cdef void aba(const vt_model* m, const double* gravity, const vt_real* q, const 
               const vt_real* tau, const vt_real* wrench, vt_real* acc, AbaBody* x) noexcept nogil:
     # acc = M(q)^-1 (tau - damping v + wrenches - c(q, v) - gravity); damping v is the caller's.
     # wrench: NULL, or (torque, force) on each body about its origin, world axes. Locked joints have acc = 0.
+    aba_stiff(m, NULL, gravity, q, v, tau, wrench, acc, x)
+
+
+cdef inline void aba_stiff(const vt_model* m, const vt_real* stiff, const double* gravity, const vt_real* q,
+                           const vt_real* v, const vt_real* tau, const vt_real* wrench, vt_real* acc,
+                           AbaBody* x) noexcept nogil:
+    # the same with other numbers (nv,) instead of the armature of joints of one coordinate, or NULL
     aba_motion(m, q, v, wrench, x)
-    aba_inertias(m, tau, 0, m.nbody, x)
+    aba_inertias(m, stiff, tau, 0, m.nbody, x)
     aba_accelerations(m, gravity, tau, 0, m.nbody, acc, x)
 
 
@@ -200,8 +209,10 @@ cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* 
             s.I.bf = sub(s.I.bf, load3(wrench + 6 * i + 3))
 
 
-cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, int first, int end, AbaBody* x) noexcept nogil:
-    # leaves to root, of the bodies from first to end: articulated inertias (Featherstone 2008, table 7.1)
+cdef inline void aba_inertias(const vt_model* m, const vt_real* stiff, const vt_real* tau, int first, int end,
+                              AbaBody* x) noexcept nogil:
+    # leaves to root, of the bodies from first to end: articulated inertias (Featherstone 2008, table 7.1).
+    # stiff: NULL, or (nv,), numbers instead of the armature
     cdef int i
     cdef const vt_body* b
     cdef AbaBody* s
@@ -223,7 +234,8 @@ cdef inline void aba_inertias(const vt_model* m, const vt_real* tau, int first, 
 
         # U = I S, D = S^T U + armature, u = tau - S^T bias
         joint_inertia_column(b, s.R.z, &s.I, &s.Un, &s.Uf)
-        s.Dinv = vt_set1(1.0) / (joint_pairing(b, s.R.z, s.Un, s.Uf) + vt_set1(m.armature[b.iv]))
+        s.Dinv = vt_set1(1.0) / (joint_pairing(b, s.R.z, s.Un, s.Uf)
+                                 + (stiff[b.iv] if stiff != NULL else vt_set1(m.armature[b.iv])))
         s.u = joint_remainder(b, s.R.z, tau[b.iv], s.I.bn, s.I.bf)
         if b.locked:
             s.Dinv = vt_set1(0.0)
@@ -485,7 +497,7 @@ cdef void pivots(const vt_model* m, const vt_real* q, const vt_real* none, vt_re
         terms[i] = x[i].I
         for l in range(joint_nv(b)):
             out[m.nv + b.iv + l] = inertia_along(b, x[i].R, l, &terms[i]) + vt_set1(m.armature[b.iv + l])
-    aba_inertias(m, none, 0, m.nbody, x)
+    aba_inertias(m, NULL, none, 0, m.nbody, x)
     for i in range(m.nbody - 1, -1, -1):
         b = &m.body[i]
         s = &x[i]

@@ -80,7 +80,7 @@ cdef struct LinearTimeStep:     # what the kernels of one step work on; arrays o
     Gains* gains
     MultiGains* multi           # of the joints of several coordinates
     bint split                  # the kinetic energy's form
-    const double* slope         # (nv,) of the forces that the step solves for, or NULL
+    const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
 
 
 cdef inline Mat3 turn_minus_one(Quat D) noexcept nogil:
@@ -442,7 +442,7 @@ cdef inline vt_real lt_slopes(const LinearTimeStep* step, const vt_body* b, vt_r
     # D + armature + (h/2) (damping + slopes of friction, drives and springs), of a joint of one coordinate
     D = D + vt_set1(0.5 * step.h * step.m.damping[b.iv] + step.m.armature[b.iv])
     if step.slope != NULL:
-        D = D + vt_set1(0.5 * step.h * step.slope[b.iv])
+        D = D + 0.5 * step.h * step.slope[b.iv]
     if step.m.rubbing:
         D = D + 0.5 * step.h * friction_slope(step.m, b.iv, vt_set1(1.0 / step.h) * step.increment[b.iv])
     return D
@@ -597,7 +597,7 @@ cdef void lt_jacobian(const LinearTimeStep* step, vt_real* J) noexcept nogil:
             if m.rotors:
                 J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(m.armature[b.iv] / step.h)
             if step.slope != NULL:
-                J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - vt_set1(0.5 * step.slope[b.iv])
+                J[b.iv * m.nv + b.iv] = J[b.iv * m.nv + b.iv] - 0.5 * step.slope[b.iv]
 
 
 cdef inline void lt_jacobian_path(const LinearTimeStep* step, int i, int k, vt_real* J) noexcept nogil:

@@ -30,8 +30,11 @@ cdef struct Twelve:     # a body's displacement and change of twist, (w, v, dw, 
     Vec3 part[4]        # of gravity's wrench, (n, f, gn, gf)
 
 
-cdef struct MidSolve:   # the eliminated joint of a body
+cdef struct MidBlock:   # of a body, while joints are eliminated
     Mat3 A[4][4]        # changes of the subtree's wrenches by displacement and change of twist
+
+
+cdef struct MidSolve:   # the eliminated joint of a body
     Twelve Gam          # what the joint's increment does to its body
     Twelve R            # what its equation takes of the subtree's wrenches
     Twelve l            # R A and its own change
@@ -64,11 +67,12 @@ cdef struct MidStep:            # what the kernels of one step work on; arrays o
     double alpha
     const vt_real* increment    # (nv,) y
     MidBody* body
+    MidBlock* block
     MidSolve* work
     MidMulti* multi             # of the joints of several coordinates
     vt_real* L_rate             # (nv,) derivatives of the Lagrangian
     vt_real* L_q
-    const double* slope         # (nv,) of the forces that the step solves for, or NULL
+    const vt_real* slope        # (nv,) of the forces that the step solves for, or NULL
 
 
 # ---- the residual -------------------------------------------------------------------------------
@@ -286,17 +290,21 @@ cdef void mid_end_row(const vt_model* m, const vt_real* y, int first, int end, v
             joint_project_own(b, n, f, row)
 
 
-cdef inline bint mid_turned(const vt_model* m, const vt_real* y) noexcept nogil:
-    # whether a joint of several coordinates turns by nearly a whole turn or more: at one its maps are singular
+#: The square of nearly a whole turn of a joint of several coordinates, at which its maps are singular [rad^2]
+cdef double MID_TURN = 39.0
+
+
+cdef inline vt_real mid_turn_square(const vt_model* m, const vt_real* y) noexcept nogil:
+    # the square of the most that these joints turn; NaN if there is one
     cdef int i
     cdef Vec3 w, v
+    cdef vt_real most = vt_set1(0.0)
     if m.nmulti:
         for i in range(m.nbody):
             if joint_multi(&m.body[i]):
                 joint_expand(&m.body[i], y, &w, &v)
-                if not vt_all(vt_lt(dot(w, w), vt_set1(39.0))):
-                    return True
-    return False
+                most = vt_max_nan(most, dot(w, w))
+    return most
 
 
 # ---- the exact direction ------------------------------------------------------------------------
@@ -343,7 +351,7 @@ cdef inline void hand_down12(const Twelve* b, Vec3 t, Twelve* up) noexcept nogil
     hand_down(b.part[2], b.part[3], t, &up.part[2], &up.part[3])
 
 
-cdef inline void mid_times(const MidSolve* e, const Twelve* x, Twelve* u) noexcept nogil:
+cdef inline void mid_times(const MidBlock* e, const Twelve* x, Twelve* u) noexcept nogil:
     # u = A x
     cdef int j
     for j in range(4):
@@ -351,7 +359,7 @@ cdef inline void mid_times(const MidSolve* e, const Twelve* x, Twelve* u) noexce
                         add(mul(e.A[j][2], x.part[2]), mul(e.A[j][3], x.part[3])))
 
 
-cdef inline void times_mid(const MidSolve* e, const Twelve* R, Twelve* l) noexcept nogil:
+cdef inline void times_mid(const MidBlock* e, const Twelve* R, Twelve* l) noexcept nogil:
     # l = A^T R
     cdef int j
     for j in range(4):
@@ -359,7 +367,7 @@ cdef inline void times_mid(const MidSolve* e, const Twelve* R, Twelve* l) noexce
                         add(tmul(e.A[2][j], R.part[2]), tmul(e.A[3][j], R.part[3])))
 
 
-cdef inline void mid_hand_down(Vec3 t, MidSolve* e, MidSolve* up) noexcept nogil:
+cdef inline void mid_hand_down(Vec3 t, MidBlock* e, MidBlock* up) noexcept nogil:
     # add to the parent's, shifted to its origin
     cdef int j, k
     for k in range(4):
@@ -381,7 +389,7 @@ cdef inline Mat3 load33(const vt_real* a) noexcept nogil:
 
 
 cdef inline void mid_body_block(const vt_model* m, const vt_body* b, const MidBody* a, const vt_real* turning,
-                                MidSolve* e) noexcept nogil:
+                                MidBlock* e) noexcept nogil:
     # a body alone: momentum n = (I + m (c.c 1 - c c^T)) dw + m c x dv, f = m dv - m c x dw; gravity's wrench turns by
     # m c^ g^ and m g^, and what else acts on the body by turning (27,) or NULL
     cdef int j, k
@@ -412,7 +420,7 @@ cdef void mid_factor(const MidStep* step, int first, int end, const vt_real* tur
     cdef const vt_model* m = step.m
     cdef int i, up
     for i in range(first, end):
-        mid_body_block(m, &m.body[i], &step.body[i], turning + 27 * i if turning != NULL else NULL, &step.work[i])
+        mid_body_block(m, &m.body[i], &step.body[i], turning + 27 * i if turning != NULL else NULL, &step.block[i])
     for i in range(end - 1, first - 1, -1):
         if joint_multi(&m.body[i]):
             mid_eliminate_multi(step, i, eliminate, signs)
@@ -420,7 +428,7 @@ cdef void mid_factor(const MidStep* step, int first, int end, const vt_real* tur
             mid_eliminate(step, i, stiffness, eliminate, signs)
         up = m.body[i].parent
         if up >= 0:
-            mid_hand_down(step.body[i].t, &step.work[i], &step.work[up])
+            mid_hand_down(step.body[i].t, &step.block[i], &step.block[up])
 
 
 cdef inline void mid_maps(const MidStep* step, int i, Twelve* own_l, Twelve* own_u) noexcept nogil:
@@ -471,7 +479,7 @@ cdef inline vt_real mid_slopes(const MidStep* step, const vt_body* b, const vt_r
     if step.m.rubbing:
         D = D - (1.0 - alpha) * friction_slope(step.m, b.iv, vt_set1(1.0 / h) * step.increment[b.iv])
     if step.slope != NULL:
-        D = D - vt_set1((1.0 - alpha) * step.slope[b.iv])
+        D = D - (1.0 - alpha) * step.slope[b.iv]
     if stiffness != NULL:
         D = D - (1.0 - alpha) * alpha * h * stiffness[b.iv]
     return D
@@ -482,13 +490,14 @@ cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffn
     # a joint of one coordinate; leaves in A what the parent feels
     cdef const vt_body* b = &step.m.body[i]
     cdef MidSolve* e = &step.work[i]
+    cdef MidBlock* block = &step.block[i]
     cdef Twelve own_l, own_u
     cdef int j, k
     cdef double h = step.h
     cdef vt_real D
     mid_maps(step, i, &own_l, &own_u)
-    times_mid(e, &e.R, &e.l)
-    mid_times(e, &e.Gam, &e.u)
+    times_mid(block, &e.R, &e.l)
+    mid_times(block, &e.Gam, &e.u)
     for j in range(4):
         if j >= 2:
             e.l.part[j] = add(e.l.part[j], own_l.part[j])
@@ -505,7 +514,7 @@ cdef inline void mid_eliminate(const MidStep* step, int i, const vt_real* stiffn
     if b.parent >= 0:
         for j in range(4):
             for k in range(4):
-                e.A[j][k] = outer(-e.Dinv, e.u.part[j], e.l.part[k], e.A[j][k])
+                block.A[j][k] = outer(-e.Dinv, e.u.part[j], e.l.part[k], block.A[j][k])
 
 
 # ---- the same of several coordinates --------------------------------------------------------------
@@ -635,7 +644,7 @@ cdef inline void mid_own_damping(const MidStep* step, int i, vt_real* D) noexcep
 cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate, Signs* signs) noexcept nogil:
     # as mid_eliminate; leaves in A what the parent feels
     cdef const vt_body* b = &step.m.body[i]
-    cdef MidSolve* e = &step.work[i]
+    cdef MidBlock* block = &step.block[i]
     cdef MidMulti* g = &step.multi[b.multi]
     cdef int j, k, c, nd = b.nv
     cdef Vec3 uw, uv, n
@@ -646,11 +655,11 @@ cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate, Signs*
     mid_columns(step, i, uw, uv, own_u)
     mid_rows(step, i, uw, uv, own_l)
     for k in range(nd):
-        times_mid(e, &g.R[k], &l[k])
+        times_mid(block, &g.R[k], &l[k])
         l[k].part[2] = add(l[k].part[2], own_l[k].part[2])
         l[k].part[3] = add(l[k].part[3], own_l[k].part[3])
         if b.parent >= 0:
-            mid_times(e, &g.Gam[k], &g.u[k])
+            mid_times(block, &g.Gam[k], &g.u[k])
             for c in range(4):
                 g.u[k].part[c] = add(g.u[k].part[c], own_u[k].part[c])
 
@@ -679,7 +688,7 @@ cdef void mid_eliminate_multi(const MidStep* step, int i, bint eliminate, Signs*
     for k in range(nd):
         for j in range(4):
             for c in range(4):
-                e.A[j][c] = outer(vt_set1(-1.0), g.u[k].part[j], g.W[k].part[c], e.A[j][c])
+                block.A[j][c] = outer(vt_set1(-1.0), g.u[k].part[j], g.W[k].part[c], block.A[j][c])
 
 
 # ---- the dense matrix, and the solution -----------------------------------------------------------

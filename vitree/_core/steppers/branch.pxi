@@ -2,6 +2,13 @@
 
 cdef enum:
     PASSES = 12         # most corrections before the solver "auto" starts anew with exact directions
+    SHORTER = 6         # most times that a correction is shortened
+
+cdef enum:              # signs of an operator's pivots, beside those where nothing moves
+    WRONG = -1          # the multipliers' matrix has another than it can have
+    ODD = 0             # the determinant has another
+    EVEN = 1            # the determinant has the same
+    SAME = 2            # so has each pivot
 
 #: The square of the most that joints turn in a step: half a turn [rad^2]
 cdef double HALF_TURN = 9.8696
@@ -18,3 +25,11 @@ cdef double FARTHER = 1.0
 cdef double FAR = 0.5
 #: A share of the rounding errors of the largest possible terms
 cdef double ROUNDING = 2e-16
+
+
+cdef inline int soundness_in(const Signs* signs, int lane) noexcept nogil:
+    return SAME if vt_get(signs.least, lane) > 0.0 else EVEN if vt_get(signs.all, lane) > 0.0 else ODD
+
+
+cdef inline int soundness(const Signs* signs) noexcept nogil:
+    return soundness_in(signs, 0)

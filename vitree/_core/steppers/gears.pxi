@@ -289,15 +289,15 @@ cdef void aba_of_trains(const TrainPlan* p, TrainWork* x, const vt_model* m, con
         i = p.stop[k]
         c = m.nbody - 1 - i
         if end > i + 1:
-            aba_inertias(m, tau, i + 1, end, body)
+            aba_inertias(m, NULL, tau, i + 1, end, body)
         end = i
         train_close(p, x, p.close[c], p.close[c + 1], p.first[i], p.first[i + 1], &body[i].I)
         if p.own[i] >= 0:
             train_join(p, x, m, i, tau, body)
         else:
-            aba_inertias(m, tau, i, i + 1, body)
+            aba_inertias(m, NULL, tau, i, i + 1, body)
             train_pass(p, x, &m.body[i], p.first[i], p.first[i + 1], &body[i])
-    aba_inertias(m, tau, 0, end, body)
+    aba_inertias(m, NULL, tau, 0, end, body)
     train_close(p, x, world, p.count, 0, 0, NULL)
     train_rates(p, x, world, p.count, 0, 0, zero3(), neg(constant3(gravity)))
     end = 0

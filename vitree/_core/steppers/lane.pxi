@@ -239,17 +239,6 @@ cdef int newton_make(Newton* x, Memory memory, int nv, int count, int extra, Py_
     return 0
 
 
-cdef enum:              # signs of an operator's pivots, beside those where nothing moves
-    WRONG = -1          # the multipliers' matrix has another than it can have
-    ODD = 0             # the determinant has another
-    EVEN = 1            # the determinant has the same
-    SAME = 2            # so has each pivot
-
-
-cdef int soundness(const Signs* signs) noexcept nogil:
-    return SAME if signs.least > 0.0 else EVEN if signs.all > 0.0 else ODD
-
-
 cdef struct Operator:           # of a substep: J - C^T R, and what it answers; steps to come may use it again
     double* C                   # (extra, nv) rows by which loads couple the joints
     double* R                   # (extra, nv)

@@ -1,25 +1,29 @@
-# Steps of several instances at once, an instance a lane: those of the explicit methods and of the linear-time integrator
-# on models without loads, constraints, drives, contacts and prescribed motion. A lane does what the steppers of one
-# instance do, operation by operation, and has their bits; what decides is in plain numbers of the lane. A lane that
-# leaves the common way (a step to be halved, another branch, a state that blows up) is left to those steppers.
+# Steps of several instances at once, an instance a lane, on models without loads, constraints, contacts and prescribed
+# motion. A lane does what the steppers of one instance do, operation by operation, and has their bits; what decides is in
+# plain numbers of the lane. A lane that leaves the common way (a step to be halved, another branch, a state that blows
+# up) is left to those steppers.
 
 cdef enum:
     EULER_LANES = 0
     RUNGE_KUTTA_LANES = 1
     LINEAR_TIME_LANES = 2
+    MIDPOINT_LANES = 3
 
 cdef enum:
     MOST_LANES = 8
 
 #: As LARGEST of the steppers
 cdef double MOST_IN_LANES = 1e100
-cdef double WEIGHTLESS[3]            # zeros: no gravity
 
 
 cdef struct LanePlan:           # what a stepper of one instance says about its steps
     size_t layout               # of the structs that both modules know
     int kind
     const vt_model* m
+    const vt_drive* drive
+    int ndrive
+    int nu                      # inputs
+    bint limited                # drives have limits of effort
     double h                    # [s]
     bint semi_implicit
     int stages                  # of a Runge-Kutta method: its tableau
@@ -27,6 +31,7 @@ cdef struct LanePlan:           # what a stepper of one instance says about its 
     const double* b             # (stages,)
     const double* share         # (stages,) of the step, of a variational method; and how it is solved: Choices
     int solver
+    int required
     double tolerance
     double rounding
     const double* gain          # (nv,) or NULL
@@ -35,23 +40,8 @@ cdef struct LanePlan:           # what a stepper of one instance says about its 
     double mass
     int max_iterations
     int split
+    double alpha
     Costs costs
-
-
-cdef struct Judged:             # what a lane decides by, in a substep
-    Economy economy
-    Pass now
-    Seen seen
-    int sound                   # of the operator at hand
-    bint solves                 # passes go on
-    bint guesses                # by the dynamics
-
-
-cdef struct LaneStage:          # of a substep
-    Judged lane[MOST_LANES]
-    vt_real* table              # (ORDERS + 1, nv) as Guess.table
-    Gains* gains                # (nbody,)
-    MultiGains* multi           # (nmulti,)
 
 
 #: Lanes of a block of :class:`Lanes`
@@ -59,7 +49,7 @@ VT_LANES = VT_WIDTH
 
 
 cdef inline size_t lane_layout() noexcept nogil:
-    return sizeof(LanePlan) + 1000 * sizeof(vt_body)
+    return sizeof(LanePlan) + 1000 * sizeof(vt_body) + 100000 * sizeof(vt_drive)
 
 
 cdef inline vt_mask where(const bint* asked) noexcept nogil:
@@ -102,7 +92,9 @@ cdef class Lanes:
     cdef readonly int width
     cdef readonly int count             # instances; the lanes beyond repeat the last one
     cdef readonly Py_ssize_t size       # [bytes]
-    cdef int nq, nv
+    cdef int nq
+    cdef int nv
+    cdef bint by_momentum               # x is p
     cdef bint left[MOST_LANES]          # the lane left the common way
     cdef long steps                     # since the start
     cdef long taken[MOST_LANES]         # steps of a lane before it left
@@ -115,110 +107,104 @@ cdef class Lanes:
     cdef vt_real* q2
     cdef vt_real* x2
     cdef vt_real* tau                   # (nv,)
+    cdef vt_real* u                     # (nu,)
     cdef vt_real* force                 # (nv,) of an acceleration
     cdef vt_real* zeros                 # (nv,)
     cdef vt_real* a                     # (nv,) acceleration
     cdef vt_real* v
     cdef vt_real* d
-    cdef vt_real* y
-    cdef vt_real* r
-    cdef vt_real* spare
-    cdef vt_real* rhs
-    cdef vt_real* weight1
-    cdef vt_real* weight2
-    cdef vt_real* u_rate                # (stages, nv)
-    cdef vt_real* v_rate
     cdef AbaBody* aba
-    cdef Node* node1
-    cdef Node* node2
-    cdef Trial* trial
-    cdef Solve* work
-    cdef Gains* fresh
-    cdef MultiGains* fresh_multi
-    cdef LaneStage* stage
-    cdef bint started                   # node1 and weight1 are those of the state
 
-    def __cinit__(self, size_t address, owner):
+    def __init__(self, size_t address, owner):
         cdef const vt_model* m
-        cdef int n, k, stages
-        cdef Py_ssize_t reals
+        cdef int n
         self.owner, self.plan, self.width = owner, (<LanePlan*>address)[0], VT_WIDTH
         if self.plan.layout != lane_layout():
             raise ImportError("the compiled modules of vitree are of different versions: build all of them anew")
-        m, stages = self.plan.m, self.plan.stages
+        m = self.plan.m
         n = self.nv = m.nv
         self.nq = m.nq
-        reals = 2 * m.nq + 20 * (n + 1) + stages * ((ORDERS + 1) * n + 2 * n)
-        self.size = ((reals + 100) * sizeof(vt_real) + m.nbody * (sizeof(AbaBody) + 2 * sizeof(Node) + sizeof(Trial)
-                     + sizeof(Solve) + (stages + 1) * sizeof(Gains)) + m.nmulti * (stages + 1) * sizeof(MultiGains)
-                     + stages * sizeof(LaneStage) + 64 * (40 + 4 * stages))
+        self.size = self.need() + 64 * 100
         self.scratch = Scratch(self.size)
         self.q, self.q2 = self.reals(m.nq), self.reals(m.nq)
         self.x, self.x2, self.tau, self.force = self.reals(n), self.reals(n), self.reals(n), self.reals(n)
         self.a, self.d, self.v, self.zeros = self.reals(n), self.reals(n), self.reals(n), self.reals(n)
+        self.u = self.reals(self.plan.nu)
         self.aba = <AbaBody*>self.scratch.take(m.nbody * sizeof(AbaBody))
-        if self.plan.kind == RUNGE_KUTTA_LANES:
-            self.u_rate, self.v_rate = self.reals(stages * n), self.reals(stages * n)
-        if self.plan.kind != LINEAR_TIME_LANES:
-            return
-        self.y, self.r, self.spare, self.rhs = self.reals(n), self.reals(n), self.reals(n), self.reals(n)
-        self.weight1, self.weight2 = self.reals(n), self.reals(n)
-        self.node1 = <Node*>self.scratch.take(m.nbody * sizeof(Node))
-        self.node2 = <Node*>self.scratch.take(m.nbody * sizeof(Node))
-        self.trial = <Trial*>self.scratch.take(m.nbody * sizeof(Trial))
-        self.work = <Solve*>self.scratch.take(m.nbody * sizeof(Solve))
-        self.fresh = <Gains*>self.scratch.take(m.nbody * sizeof(Gains))
-        self.fresh_multi = <MultiGains*>self.scratch.take(m.nmulti * sizeof(MultiGains))
-        self.stage = <LaneStage*>self.scratch.take(stages * sizeof(LaneStage))
-        for k in range(stages):
-            self.stage[k].table = self.reals((ORDERS + 1) * n)
-            self.stage[k].gains = <Gains*>self.scratch.take(m.nbody * sizeof(Gains))
-            self.stage[k].multi = <MultiGains*>self.scratch.take(m.nmulti * sizeof(MultiGains))
+
+    cdef Py_ssize_t need(self):
+        # bytes of memory
+        cdef const vt_model* m = self.plan.m
+        return (2 * m.nq + self.plan.nu + 8 * m.nv + 11) * <Py_ssize_t>sizeof(vt_real) + m.nbody * <Py_ssize_t>sizeof(AbaBody)
 
     cdef vt_real* reals(self, Py_ssize_t count) except NULL:
         return <vt_real*>self.scratch.take((count + 1) * sizeof(vt_real))
 
+    cdef void begin(self) noexcept nogil:
+        # no step lies behind
+        pass
+
     def start(self, const double[:, ::1] q, const double[:, ::1] x, Py_ssize_t first):
         """Take states from the rows of q (n, nq) and of p or v (n, nv) from ``first`` on, as many as there are lanes."""
-        cdef int i, k, s
+        cdef int i
         require_size(q.shape[1], self.nq, "columns of q")
         require_size(x.shape[1], self.nv, "columns of p or v")
         require_size(x.shape[0], q.shape[0], "rows of p or v")
         if not 0 <= first < q.shape[0]:
             raise ValueError(f"row {first} of {q.shape[0]}")
-        self.count, self.steps, self.started = <int>min(<Py_ssize_t>VT_WIDTH, q.shape[0] - first), 0, False
+        self.count, self.steps = <int>min(<Py_ssize_t>VT_WIDTH, q.shape[0] - first), 0
         gather(&q[0, 0] if self.nq else NULL, q.shape[0], self.nq, first, self.q)
         gather(&x[0, 0] if self.nv else NULL, x.shape[0], self.nv, first, self.x)
         for i in range(VT_WIDTH):
             self.left[i] = i >= self.count
             self.taken[i] = self.corrections[i] = self.total[i] = self.most[i] = 0
             self.error[i] = 0.0
-        for s in range(self.plan.stages if self.plan.kind == LINEAR_TIME_LANES else 0):
-            for i in range(VT_WIDTH):
-                memset(&self.stage[s].lane[i], 0, sizeof(Judged))
-                economy_begin(&self.stage[s].lane[i].economy)
-            for k in range((ORDERS + 1) * self.nv):
-                self.stage[s].table[k] = vt_set1(0.0)
+        self.begin()
 
     def set_torque(self, const double[:, ::1] torque, Py_ssize_t first):
         """Let joint forces (n, nv) act from here on, the rows from ``first`` on; one row acts on all."""
-        require_size(torque.shape[1], self.nv, "columns of torque")
-        if not (0 <= first < torque.shape[0] or torque.shape[0] == 1):
-            raise ValueError(f"row {first} of {torque.shape[0]}")
-        if self.nv:
-            gather(&torque[0, 0], torque.shape[0], self.nv, min(first, torque.shape[0] - 1), self.tau)
+        self.take(torque, first, self.nv, self.tau, "torque")
 
-    def run(self, long count, long every, torque, double[:, :, ::1] q, double[:, :, ::1] x, int[:, ::1] iterations,
-            double[:, ::1] residual, Py_ssize_t first, long row):
+    def set_inputs(self, const double[:, ::1] inputs, Py_ssize_t first):
+        """Let inputs (n, nu) act from here on, likewise."""
+        self.take(inputs, first, self.plan.nu, self.u, "inputs")
+
+    cdef int take(self, const double[:, ::1] rows, Py_ssize_t first, int size, vt_real* to, what) except -1:
+        require_size(rows.shape[1], size, f"columns of {what}")
+        if not (0 <= first < rows.shape[0] or rows.shape[0] == 1):
+            raise ValueError(f"row {first} of {rows.shape[0]}")
+        if size:
+            gather(&rows[0, 0], rows.shape[0], size, min(first, rows.shape[0] - 1), to)
+        return 0
+
+    cdef const double* rows_of(self, const double[:, :, ::1] rows, Py_ssize_t first, long count, int size, what) except? NULL:
+        # the rows (steps, size) of the first instance, or NULL where there are no columns
+        require_size(rows.shape[2], size, f"columns of {what}")
+        if rows.shape[0] < first + self.count or rows.shape[1] < self.steps + count:
+            raise ValueError(f"{what} of {rows.shape[0]} instances and {rows.shape[1]} steps")
+        return &rows[first, 0, 0] if size else NULL
+
+    cdef void take_row(self, const double* rows, Py_ssize_t stride, int size, vt_real* to) noexcept nogil:
+        # that of the step at hand, of each instance
+        cdef int i, k
+        cdef Py_ssize_t at
+        for i in range(VT_WIDTH):
+            at = min(i, self.count - 1) * stride + self.steps * size
+            for k in range(size):
+                vt_put(&to[k], i, rows[at + k])
+
+    def run(self, long count, long every, torque, inputs, double[:, :, ::1] q, double[:, :, ::1] x,
+            int[:, ::1] iterations, double[:, ::1] residual, Py_ssize_t first, long row):
         """Advance by ``count`` steps, and write each ``every``-th state since the start to rows from ``row`` on.
 
-        ``torque``: None, or an array (n, rows, nv) with a row a step since the start. ``q`` (n, rows, nq), ``x``
-        (n, rows, nv), ``iterations`` and ``residual`` (n, rows): the records; instances have the numbers from ``first``
-        on. Returns the next row.
+        ``torque`` and ``inputs``: None, or an array (n, rows, nv) or (n, rows, nu) with a row a step since the start.
+        ``q`` (n, rows, nq), ``x`` (n, rows, nv), ``iterations`` and ``residual`` (n, rows): the records; instances have
+        the numbers from ``first`` on. Returns the next row.
         """
         cdef const double[:, :, ::1] given
-        cdef const double* rows = NULL
-        cdef Py_ssize_t stride = 0, at, n
+        cdef const double* torques = NULL
+        cdef const double* signals = NULL
+        cdef Py_ssize_t n, torque_stride = 0, signal_stride = 0
         cdef long k, wanted = row + (self.steps + count) // every - self.steps // every
         cdef int i
         cdef bint any_left = True
@@ -234,18 +220,16 @@ cdef class Lanes:
         require_size(x.shape[2], self.nv, "columns of p or v")
         if torque is not None:
             given = torque
-            require_size(given.shape[2], self.nv, "columns of torque")
-            if given.shape[0] < first + self.count or given.shape[1] < self.steps + count:
-                raise ValueError(f"torque of {given.shape[0]} instances and {given.shape[1]} steps")
-            if self.nv:
-                rows, stride = &given[first, 0, 0], given.shape[1] * given.shape[2]
+            torques, torque_stride = self.rows_of(given, first, count, self.nv, "torque"), given.shape[1] * self.nv
+        if inputs is not None:
+            given = inputs
+            signals, signal_stride = self.rows_of(given, first, count, self.plan.nu, "inputs"), given.shape[1] * self.plan.nu
         with nogil:
             for k in range(count):
-                if rows != NULL:
-                    for i in range(VT_WIDTH):
-                        at = min(i, self.count - 1) * stride + self.steps * self.nv
-                        for n in range(self.nv):
-                            vt_put(&self.tau[n], i, rows[at + n])
+                if torques != NULL:
+                    self.take_row(torques, torque_stride, self.nv, self.tau)
+                if signals != NULL:
+                    self.take_row(signals, signal_stride, self.plan.nu, self.u)
                 if any_left:
                     any_left = self.step()
                 self.steps += 1
@@ -282,7 +266,7 @@ cdef class Lanes:
         if not (self.nq and self.nv):
             return
         scatter(self.q, first + self.count, self.nq, first, &q[0, 0])
-        if self.plan.kind == LINEAR_TIME_LANES:
+        if self.by_momentum:
             self.velocity(self.v)
             scatter(self.v, first + self.count, self.nv, first, &v[0, 0])
         else:
@@ -296,15 +280,7 @@ cdef class Lanes:
         cdef bint goes_on = False
         for i in range(VT_WIDTH):
             self.corrections[i] = 0
-        if self.plan.kind == LINEAR_TIME_LANES:
-            self.linear_time()
-        else:
-            if self.plan.kind == EULER_LANES:
-                self.euler()
-            else:
-                self.runge_kutta()
-            self.check()
-            self.accept()
+        self.advance()
         for i in range(VT_WIDTH):
             if not self.left[i]:
                 goes_on = True
@@ -312,6 +288,10 @@ cdef class Lanes:
                 self.total[i] += self.corrections[i]
                 self.most[i] = max(self.most[i], self.corrections[i])
         return goes_on
+
+    cdef void advance(self) noexcept nogil:
+        # a step, accepted
+        pass
 
     cdef void check(self) noexcept nogil:
         # lanes whose trial state is not finite leave
@@ -326,18 +306,43 @@ cdef class Lanes:
         self.x, self.x2 = self.x2, self.x
 
     cdef void acceleration(self, const vt_real* q, const vt_real* v, vt_real* out) noexcept nogil:
-        # M a = tau - damping v - friction - c(q, v) - gravity
+        # M a = tau - damping v - friction + drives - c(q, v) - gravity
         cdef const vt_model* m = self.plan.m
         cdef int k
         for k in range(self.nv):
             self.force[k] = self.tau[k] - m.damping[k] * v[k]
         if m.rubbing:
             add_friction(m, 1.0, v, -1.0, self.force)
+        if self.plan.ndrive:
+            add_drives(self.plan.drive, self.plan.ndrive, q, v, self.u, self.force)
         aba(m, m.g, q, v, self.force, NULL, out, self.aba)
 
     cdef void velocity(self, vt_real* out) noexcept nogil:
         # M v = p
-        aba(self.plan.m, WEIGHTLESS, self.q, self.zeros, self.x, NULL, out, self.aba)
+        aba(self.plan.m, NO_GRAVITY, self.q, self.zeros, self.x, NULL, out, self.aba)
+
+
+cdef class ExplicitLanes(Lanes):
+    """Steps of Euler's methods and of Runge-Kutta methods; the state is (q, v)."""
+
+    cdef vt_real* u_rate                # (stages, nv)
+    cdef vt_real* v_rate
+
+    def __init__(self, size_t address, owner):
+        Lanes.__init__(self, address, owner)
+        if self.plan.kind == RUNGE_KUTTA_LANES:
+            self.u_rate, self.v_rate = self.reals(self.plan.stages * self.nv), self.reals(self.plan.stages * self.nv)
+
+    cdef Py_ssize_t need(self):
+        return Lanes.need(self) + 2 * (<Py_ssize_t>self.plan.stages * self.plan.m.nv + 1) * sizeof(vt_real)
+
+    cdef void advance(self) noexcept nogil:
+        if self.plan.kind == EULER_LANES:
+            self.euler()
+        else:
+            self.runge_kutta()
+        self.check()
+        self.accept()
 
     cdef void euler(self) noexcept nogil:
         # v2 = v + h a(q, v), q2 = q (+) h v or q (+) h v2
@@ -374,379 +379,3 @@ cdef class Lanes:
             exponential_rate(self.plan.m, self.d, self.x2, self.u_rate + i * self.nv)
             self.acceleration(self.q2, self.x2, self.v_rate + i * self.nv)
         self.sum_stages(self.plan.b, n)
-
-    # ---- linear-time: as variational.pxi and linear_time.pxi ---------------------------------------------
-
-    cdef void linear_time(self) noexcept nogil:
-        # the substeps of a step
-        cdef int s, i, k, spent[MOST_LANES]
-        cdef double error[MOST_LANES]
-        for i in range(VT_WIDTH):
-            spent[i], error[i] = 0, 0.0
-        for s in range(self.plan.stages):
-            self.substep(&self.stage[s], self.plan.share[s] * self.plan.h)
-            for i in range(VT_WIDTH):
-                spent[i] += self.corrections[i]
-                error[i] = max(error[i], self.error[i])
-        for i in range(VT_WIDTH):
-            self.corrections[i], self.error[i] = spent[i], error[i]
-
-    cdef void set_kernel(self, LinearTimeStep* kernel, LaneStage* at, double h) noexcept nogil:
-        kernel.m, kernel.h, kernel.node, kernel.increment = self.plan.m, h, self.node1, self.y
-        kernel.trial, kernel.solve, kernel.gains, kernel.multi = self.trial, self.work, at.gains, at.multi
-        kernel.split, kernel.slope = self.plan.split, NULL
-
-    cdef void substep(self, LaneStage* at, double h) noexcept nogil:
-        cdef const vt_model* m = self.plan.m
-        cdef LinearTimeStep kernel
-        cdef int i, k
-        cdef bint dynamics = False, learns[MOST_LANES]
-        cdef Judged* x
-        cdef vt_mask learning
-        self.set_kernel(&kernel, at, h)
-        # node 1, and rhs = p1 + (h/2) (weight at node 1 + joint forces)
-        if not self.started:
-            lt_node(m, self.q, self.plan.split, self.node1)
-            lt_weight(m, self.node1, NULL, self.work, self.weight1)
-            self.started = True
-        for k in range(self.nv):
-            self.rhs[k] = self.x[k] + 0.5 * h * (self.weight1[k] + self.tau[k])
-        # the first guess: extrapolated, or by the dynamics
-        for i in range(VT_WIDTH):
-            x = &at.lane[i]
-            self.corrections[i] = 0
-            x.solves, x.guesses = not self.left[i], x.seen.count < 4
-            dynamics = dynamics or x.solves and x.guesses
-            x.economy.age += 1
-        self.extrapolate(at)
-        if dynamics:
-            self.guess(&kernel, at)
-        self.iterate(&kernel, at)
-        # node 2: q2 = q1 (+) y, p2 = momentum at node 2 + (h/2) (weight at node 2 + joint forces) - r
-        lt_advance_q(m, self.q, self.y, self.q2)
-        lt_node(m, self.q2, self.plan.split, self.node2)
-        lt_weight(m, self.node2, NULL, self.work, self.weight2)
-        for k in range(self.nv):
-            self.d[k] = self.weight2[k] + self.tau[k]
-        lt_end(&kernel, self.node2, self.r, self.d, self.x2)
-        self.check()
-        # what steps to come guess by: increments as they would be if solved further
-        for i in range(VT_WIDTH):
-            x = &at.lane[i]
-            learns[i] = (not self.left[i] and self.plan.solver == AUTO and x.economy.have
-                         and self.error[i] > 0.03 * self.plan.tolerance * x.now.scale)
-        learning = where(learns)
-        if vt_any(learning):
-            lt_solve(&kernel, self.r, 0, m.nbody, self.d)
-            for k in range(self.nv):
-                self.y[k] = vt_select(learning, self.y[k] + self.d[k], self.y[k])
-        self.learn(at)
-        self.node1, self.node2 = self.node2, self.node1
-        self.weight1, self.weight2 = self.weight2, self.weight1
-        self.accept()
-
-    cdef void extrapolate(self, LaneStage* at) noexcept nogil:
-        # y = the sum of the backward differences below the order, which a lane has of its own
-        cdef int i, j, k, order[MOST_LANES]
-        cdef bint takes[MOST_LANES]
-        cdef vt_mask some
-        for i in range(VT_WIDTH):
-            order[i] = seen_order(&at.lane[i].seen)
-        memcpy(self.y, at.table, self.nv * sizeof(vt_real))
-        for j in range(1, ORDERS):
-            for i in range(VT_WIDTH):
-                takes[i] = j < order[i]
-            some = where(takes)
-            if not vt_any(some):
-                return
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.y[k] + at.table[j * self.nv + k], self.y[k])
-
-    cdef void learn(self, LaneStage* at) noexcept nogil:
-        # the new backward differences: the j-th is what order j would have been wrong by
-        cdef int i, j, k, known[MOST_LANES]
-        cdef bint takes[MOST_LANES]
-        cdef vt_mask some
-        cdef vt_real d, e, worst
-        cdef vt_real* row
-        for i in range(VT_WIDTH):
-            known[i] = <int>min(at.lane[i].seen.count, <long>ORDERS)
-        memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-        for j in range(ORDERS + 1):
-            for i in range(VT_WIDTH):
-                takes[i] = j <= known[i]
-            some = where(takes)
-            if not vt_any(some):
-                break
-            row = at.table + j * self.nv
-            worst = vt_set1(0.0)
-            for k in range(self.nv):
-                d = self.spare[k]
-                e = d - row[k]
-                row[k] = vt_select(some, d, row[k])
-                self.spare[k] = vt_select(some, e, self.spare[k])
-                worst = vt_max_nan(worst, vt_abs(e))
-            for i in range(VT_WIDTH):
-                if takes[i]:
-                    seen_note(&at.lane[i].seen, j, vt_get(worst, i))
-        for i in range(VT_WIDTH):
-            at.lane[i].seen.count += 1
-
-    cdef void by_dynamics(self, double h, vt_real* y) noexcept nogil:
-        # y = h v + (h^2/2) a, M v = p; (v, a) stay
-        cdef int k
-        self.velocity(self.v)
-        self.acceleration(self.q, self.v, self.a)
-        for k in range(self.nv):
-            y[k] = h * self.v[k]
-            y[k] = y[k] + 0.5 * h * h * self.a[k]
-        lt_straighten(self.plan.m, y)
-
-    cdef void guess(self, LinearTimeStep* kernel, LaneStage* at) noexcept nogil:
-        # y by the dynamics, of the lanes that ask for it; no motion where that is better, if forces are solved for
-        cdef const vt_model* m = self.plan.m
-        cdef bint asks[MOST_LANES]
-        cdef bint rests[MOST_LANES]
-        cdef vt_mask some
-        cdef vt_real moving, still
-        cdef int i, k
-        for i in range(VT_WIDTH):
-            asks[i] = at.lane[i].guesses
-        some = where(asks)
-        self.by_dynamics(kernel.h, self.d)
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, self.d[k], self.y[k])
-        if not (m.damped or m.rubbing):
-            return
-        moving = self.residual(kernel, at)
-        memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, vt_set1(0.0), self.y[k])
-        still = self.residual(kernel, at)
-        for i in range(VT_WIDTH):
-            rests[i] = asks[i] and not (not vt_get(still, i) < vt_get(moving, i) and isfinite(vt_get(moving, i)))
-        some = where(rests)
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, self.y[k], self.spare[k])
-
-    cdef vt_real residual(self, LinearTimeStep* kernel, LaneStage* at) noexcept nogil:
-        # r at y, and its size: infinite where the step is not valid
-        cdef vt_real least, e, size
-        cdef int i, k
-        cdef double one
-        lt_trial(kernel, &least)
-        lt_residual(kernel, self.rhs, self.r)
-        e = largest_in_lanes(self.r, self.nv)
-        size = e
-        if self.plan.gain != NULL:
-            size = vt_set1(0.0)
-            for k in range(self.nv):
-                size = vt_max_nan(size, self.plan.gain[k] * vt_abs(self.r[k]))
-        for i in range(VT_WIDTH):
-            one = vt_get(e, i)
-            at.lane[i].now.turned = isfinite(one) and not vt_get(least, i) > 0.0
-            if not (vt_get(least, i) > 0.0 and isfinite(one)):
-                vt_put(&size, i, INFINITY)
-        return size
-
-    cdef vt_real scale_of(self, double h) noexcept nogil:
-        # what the residual is compared with
-        cdef const LanePlan* c = &self.plan
-        cdef const vt_model* m = c.m
-        cdef vt_real size = vt_set1(0.0), inverse = vt_set1(1.0 / h)
-        cdef Vec3 P = zero3(), common
-        cdef int i, k
-        if c.gain == NULL:
-            # max(|p1|, (h/2) |weight|, (h/2) |force|)
-            size = vt_max_nan(largest_in_lanes(self.weight1, self.nv), largest_in_lanes(self.tau, self.nv))
-            return vt_max_nan(largest_in_lanes(self.x, self.nv), 0.5 * fabs(h) * size)
-        # sqrt(2 T M_max), with T of the frame in which the robot as a whole rests, and the impulses
-        for i in range(m.nbody):
-            if m.body[i].inert:
-                size = size + (dot(self.trial[i].f, self.trial[i].p) + dot(self.trial[i].g, self.trial[i].w))
-                P = add(P, self.trial[i].f)
-        P = scale(inverse, P)
-        if m.rotors:
-            for i in range(self.nv):
-                size = size + m.armature[i] * self.y[i] * self.y[i]
-        size = size * inverse * inverse
-        common = vec3(c.drift[0] * P.x + c.drift[1] * P.y + c.drift[2] * P.z,
-                      c.drift[3] * P.x + c.drift[4] * P.y + c.drift[5] * P.z,
-                      c.drift[6] * P.x + c.drift[7] * P.y + c.drift[8] * P.z)
-        size = size - dot(common, P) / vt_set1(c.mass)
-        size = c.heaviest * vt_sqrt(vt_select(vt_lt(size, vt_set1(0.0)), vt_set1(0.0), size))
-        for k in range(self.nv):
-            size = vt_max_nan(size, c.gain[k] * (0.5 * fabs(h) * vt_max(vt_abs(self.weight1[k]), vt_abs(self.tau[k]))))
-        return vt_max_nan(size, largest_in_lanes(self.x, self.nv) * (10.0 * ROUNDING / c.tolerance))
-
-    cdef vt_real second_guess(self, LinearTimeStep* kernel, LaneStage* at, const bint* poor, vt_real e) noexcept nogil:
-        # the extrapolation of these lanes is suddenly poor: is what the dynamics say any better?
-        cdef vt_mask some = where(poor)
-        cdef bint back[MOST_LANES]
-        cdef vt_real other
-        cdef int i, k
-        memcpy(self.spare, self.y, self.nv * sizeof(vt_real))
-        self.by_dynamics(kernel.h, self.d)
-        for k in range(self.nv):
-            self.y[k] = vt_select(some, self.d[k], self.y[k])
-        other = self.residual(kernel, at)
-        for i in range(VT_WIDTH):
-            back[i] = poor[i] and not vt_get(other, i) <= vt_get(e, i)
-            if poor[i]:
-                at.lane[i].seen.count = 0
-        some = where(back)
-        if vt_any(some):
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.spare[k], self.y[k])
-            other = self.residual(kernel, at)
-        return other
-
-    cdef void iterate(self, LinearTimeStep* kernel, LaneStage* at) noexcept nogil:
-        # passes until the equations of each lane hold; lanes that come to no good end leave
-        cdef const LanePlan* c = &self.plan
-        cdef int i, k, verdict[MOST_LANES], most = c.max_iterations
-        cdef bint corrects[MOST_LANES]
-        cdef bint factors[MOST_LANES]
-        cdef bint poor[MOST_LANES]
-        cdef bint any_poor = False, goes_on, certain
-        cdef vt_real error, size
-        cdef vt_mask some
-        cdef Signs signs
-        cdef Judged* x
-        cdef Pass* p
-        for i in range(VT_WIDTH):
-            p = &at.lane[i].now
-            p.solver, p.k, p.most = c.solver, 0, min(<int>PASSES, most) if c.solver == AUTO else most
-            p.error_before, p.turned, p.required, p.sound = 0.0, False, 2, True
-        error = self.residual(kernel, at)
-        size = self.scale_of(kernel.h)
-        for i in range(VT_WIDTH):
-            x = &at.lane[i]
-            p = &x.now
-            p.error, p.scale = vt_get(error, i), vt_get(size, i)
-            if x.solves and not isfinite(p.scale):
-                self.leave(at, i)
-            poor[i] = (x.solves and c.solver == AUTO and p.error > 1e-2 * p.scale
-                       and p.error > 30.0 * x.economy.first and x.seen.count >= 4)
-            any_poor = any_poor or poor[i]
-        if any_poor:
-            error = self.second_guess(kernel, at, poor, error)
-        for i in range(VT_WIDTH):
-            if at.lane[i].solves:
-                at.lane[i].now.error = vt_get(error, i)
-                at.lane[i].economy.first = at.lane[i].now.error
-        while True:
-            goes_on = False
-            for i in range(VT_WIDTH):
-                x = &at.lane[i]
-                p = &x.now
-                corrects[i] = factors[i] = False
-                if not x.solves:
-                    continue
-                p.goal = max(c.tolerance * p.scale, c.rounding * fabs(kernel.h))
-                self.error[i] = p.error
-                if p.k > 0 and isfinite(p.error) and c.solver == AUTO:
-                    economy_learn(&x.economy, p)
-                verdict[i] = judge(p, &x.economy, &c.costs)
-                if verdict[i] == DONE:
-                    x.solves = False
-                    continue
-                if verdict[i] == FAIL:
-                    self.leave(at, i)
-                    continue
-                economy_note(&x.economy, p, verdict[i])
-                corrects[i], factors[i] = True, verdict[i] == FACTOR
-                goes_on = True
-            if not goes_on:
-                break
-            some = where(factors)
-            if vt_any(some):
-                # the operators of these lanes
-                signs_begin(&signs)
-                kernel.gains, kernel.multi = self.fresh, self.fresh_multi
-                lt_factor(kernel, 0, c.m.nbody, &signs)
-                kernel.gains, kernel.multi = at.gains, at.multi
-                blend(some, self.fresh, at.gains, c.m.nbody * sizeof(Gains))
-                blend(some, self.fresh_multi, at.multi, c.m.nmulti * sizeof(MultiGains))
-                for i in range(VT_WIDTH):
-                    if factors[i]:
-                        at.lane[i].sound = 2 if vt_get(signs.least, i) > 0.0 else 1 if vt_get(signs.all, i) > 0.0 else 0
-                        at.lane[i].economy.have, at.lane[i].economy.age = True, 0
-            lt_solve(kernel, self.r, 0, c.m.nbody, self.d)
-            if c.m.rubbing:
-                self.stop_at_rest(kernel.h)
-            some = where(corrects)
-            for k in range(self.nv):
-                self.y[k] = vt_select(some, self.y[k] + self.d[k], self.y[k])
-            error = self.residual(kernel, at)
-            for i in range(VT_WIDTH):
-                if corrects[i]:
-                    p = &at.lane[i].now
-                    p.sound = at.lane[i].sound >= p.required
-                    p.error_before, p.error = p.error, vt_get(error, i)
-                    p.k += 1
-                    self.corrections[i] += 1
-        self.certify(kernel.h, at)
-
-    cdef void leave(self, LaneStage* at, int i) noexcept nogil:
-        self.left[i], at.lane[i].solves = True, False
-
-    cdef void stop_at_rest(self, double h) noexcept nogil:
-        # a joint with friction that a correction would turn round from well beyond its linear range stays at rest
-        cdef const vt_model* m = self.plan.m
-        cdef vt_mask round, fast
-        cdef vt_real y, d
-        cdef int k
-        for k in range(self.nv):
-            if m.friction[k] != 0.0:
-                y, d = self.y[k], self.d[k]
-                round, fast = vt_lt(y * (y + d), vt_set1(0.0)), vt_lt(vt_set1(h * h * m.friction_square[k]), y * y)
-                self.d[k] = vt_select(round, vt_select(fast, -y, d), d)
-
-    cdef vt_real turn_of(self, const vt_real* y) noexcept nogil:
-        # the square of the joints' largest turn in an increment; NaN if there is one
-        cdef vt_real most = vt_set1(0.0)
-        cdef int i
-        for i in range(self.plan.m.nbody):
-            most = vt_max_nan(most, joint_turn_square(&self.plan.m.body[i], y))
-        return most
-
-    cdef void certify(self, double h, LaneStage* at) noexcept nogil:
-        # lanes whose solution does not continue from no motion leave: follows_prediction
-        cdef const vt_model* m = self.plan.m
-        cdef vt_real turn = self.turn_of(self.y), by_v, by_a, off, one, two, three
-        cdef double most, far
-        cdef int i, k
-        cdef bint asks = False, steady[MOST_LANES]
-        for i in range(VT_WIDTH):
-            steady[i] = True
-            if not self.left[i]:
-                far = vt_get(turn, i)
-                if not far < HALF_TURN:
-                    self.left[i] = True
-                asks = asks or not far < SHORT_TURN
-        if not asks:
-            return
-        self.by_dynamics(h, self.d)
-        off = vt_max_nan(largest_in_lanes(self.v, self.nv), largest_in_lanes(self.a, self.nv))
-        for i in range(VT_WIDTH):
-            if not self.left[i] and not vt_get(turn, i) < SHORT_TURN and not isfinite(vt_get(off, i)):
-                self.left[i] = True
-        for k in range(self.nv):
-            self.d[k] = self.y[k] - self.d[k]
-            self.v[k] = h * self.v[k]
-            self.a[k] = h * h * self.a[k]
-        by_v, by_a = self.turn_of(self.v), vt_sqrt(self.turn_of(self.a))
-        for k in range(m.nbody):
-            one, two = joint_turn_square(&m.body[k], self.y), joint_turn_square(&m.body[k], self.d)
-            three = joint_turn_square(&m.body[k], self.a)
-            for i in range(VT_WIDTH):
-                if vt_get(one, i) >= LONG_TURN and (vt_get(two, i) > STEADY or vt_get(three, i) > STEADY):
-                    steady[i] = False
-        off = self.turn_of(self.d)
-        for i in range(VT_WIDTH):
-            if self.left[i] or vt_get(turn, i) < SHORT_TURN:
-                continue
-            most = min(NEAR * max(vt_get(by_v, i), vt_get(by_a, i)), FAR)
-            if not (steady[i] and vt_get(off, i) <= most * most):
-                self.left[i] = True

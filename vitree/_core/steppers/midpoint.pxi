@@ -17,6 +17,7 @@ cdef struct MidpointLane:               # what a lane owns of this discretisatio
     MidStep kernel                      # what the kernels work on: see `at`
     TreeResidual by_tree
     MidBody* body                       # (nbody,)
+    MidBlock* block                     # (nbody,)
     MidSolve* work                      # (stages, nbody): each substep has its own
     MidMulti* multi                     # (stages, nmulti) joints of several coordinates
     double* qm                          # (nq,) the middle
@@ -30,12 +31,13 @@ cdef struct MidpointLane:               # what a lane owns of this discretisatio
 
 cdef int midpoint_make(MidpointLane* x, Memory memory, const vt_model* m, int stages) except -1:
     x.body = <MidBody*>memory.scratch(m.nbody * sizeof(MidBody))
+    x.block = <MidBlock*>memory.scratch(m.nbody * sizeof(MidBlock))
     x.work = <MidSolve*>memory.kept(stages * m.nbody * sizeof(MidSolve))
     x.multi = <MidMulti*>memory.kept(stages * m.nmulti * sizeof(MidMulti))
     x.qm, x.rate = memory.scratch_reals(m.nq), memory.scratch_reals(m.nv)
     x.L_rate, x.L_q = memory.scratch_reals(m.nv), memory.scratch_reals(m.nv)
     x.turning, x.stiffness = memory.scratch_reals(27 * m.nbody), memory.scratch_reals(m.nv)
-    x.kernel.body, x.kernel.L_rate, x.kernel.L_q = x.body, x.L_rate, x.L_q
+    x.kernel.body, x.kernel.block, x.kernel.L_rate, x.kernel.L_q = x.body, x.block, x.L_rate, x.L_q
     return 0
 
 
@@ -44,16 +46,17 @@ cdef void mid_front_body(const MidStep* step, int i, const double* turning, cons
     # its own matrix, and the rows and columns of its joint; the axes at the nodes are those of pair 2
     cdef const vt_body* b = &step.m.body[i]
     cdef MidSolve* e = &step.work[i]
+    cdef MidBlock* block = &step.block[i]
     cdef Twelve own_l[6]
     cdef Twelve own_u[6]
     cdef AdMatrix end
     cdef Vec3 w, v, uw, uv
     cdef int j, k, nd = joint_nv(b)
-    mid_body_block(step.m, b, &step.body[i], turning + 27 * i if turning != NULL else NULL, e)
+    mid_body_block(step.m, b, &step.body[i], turning + 27 * i if turning != NULL else NULL, block)
     memset(x.A, 0, 18 * 18 * sizeof(double))
     for j in range(4):
         for k in range(4):
-            put_matrix(e.A[j][k], x.A + 18 * 3 * j + 3 * k, 18)
+            put_matrix(block.A[j][k], x.A + 18 * 3 * j + 3 * k, 18)
     front_columns(b, x, 18)
     memset(x.own_row, 0, 18 * nd * sizeof(double))
     memset(x.own_col, 0, 18 * nd * sizeof(double))
@@ -213,7 +216,7 @@ cdef class MidpointStepper(ComposedStepper):
         elif wrench != NULL:
             self.project_wrenches(self.own.L_q)
         mid_residual(step, self.lane.state.x, self.own.force, x.r)
-        return INFINITY if mid_turned(m, x.y) else largest(x.r, self.nv)
+        return largest(x.r, self.nv) if mid_turn_square(m, x.y) < MID_TURN else INFINITY
 
     cdef double measure(self) noexcept nogil:
         # max(|p1|, h |dL/dq|, h |force|): forces may balance each other, their terms do not

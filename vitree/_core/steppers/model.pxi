@@ -1,6 +1,5 @@
 # The mechanics that every stepper of a model needs: loads, prescribed motion, constraints, accelerations. One lane.
 
-cdef double NO_GRAVITY[3]       # zeros
 
 
 cdef class ModelStepper(Stepper):

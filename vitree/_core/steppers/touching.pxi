@@ -391,9 +391,10 @@ cdef class TouchingStepper(VariationalStepper):
                 o = first_of(x, k)
                 vt_add_row(width_of(x, k), before[k], self.answers() + k * self.nv + o, newton.d + o)
         if self.shared.m.rubbing:
-            self.stop_at_rest()
+            stop_at_rest(self.shared.m, self.lane.now.h, newton.y, newton.d)
         if self.shared.ndrive:
-            self.stop_within_effort()
+            stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, newton.y, 1.0 - self.node_share(),
+                               self.lane.now.h, self.lane.drive.u, newton.d)
         self.correct()
         self.kick_node()
         return OK

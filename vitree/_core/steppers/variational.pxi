@@ -19,7 +19,6 @@ GUESSES = {"auto": GUESS_AUTO, "current": GUESS_CURRENT, "euler": GUESS_EULER, "
            "extrapolate-3": GUESS_EXTRAPOLATE_3, "extrapolate-4": GUESS_EXTRAPOLATE_4}
 
 cdef enum:
-    SHORTER = 6         # most times that a correction is shortened
     SUBSTEP_ROWS = 2    # rows of prescribed motion in a substep
 
 #: How well constraints are closed, in units of the mechanism's size (at least a metre)
@@ -856,37 +855,6 @@ cdef class VariationalStepper(LocatingStepper):
         memcpy(x.d, s, n * sizeof(double))
         memcpy(x.z, s + n, self.shared.count * sizeof(double))
 
-    cdef void stop_at_rest(self) noexcept nogil:
-        # a joint with friction that a correction would turn round from well beyond its linear range stays at
-        # rest, where the slope is largest: from there Newton's iteration converges, where it could cycle
-        cdef const vt_model* m = self.shared.m
-        cdef double* y = self.lane.newton.y
-        cdef double* d = self.lane.newton.d
-        cdef double h = self.lane.now.h
-        cdef int k
-        for k in range(self.nv):
-            if m.friction[k] != 0.0 and y[k] * (y[k] + d[k]) < 0.0 and y[k] * y[k] > h * h * m.friction_square[k]:
-                d[k] = -y[k]
-
-    cdef void stop_within_effort(self) noexcept nogil:
-        # a drive that a correction would take from one effort limit to the other stays in between, where its slope is:
-        # from there Newton's iteration converges, where it could cycle
-        cdef const vt_drive* s
-        cdef double* y = self.lane.newton.y
-        cdef double* d = self.lane.newton.d
-        cdef double h = self.lane.now.h, share = 1.0 - self.node_share(), before, after, slope
-        cdef int k, i
-        for k in range(self.shared.ndrive):
-            s = &self.shared.drive[k]
-            if s.effort == INFINITY:
-                continue
-            i = s.iv
-            slope = share * h * s.kp + s.kd
-            before = drive_at_ease(s, self.lane.state.q[s.iq] + share * y[i], y[i] / h, self.lane.drive.u)
-            after = before - slope * d[i] / h
-            if fabs(before) > s.effort and fabs(after) > s.effort and before * after < 0.0:
-                d[i] = before * h / slope
-
     cdef double shorten(self, double e) noexcept nogil:
         # a correction d that goes too far, past the corners of the drives' limits: along d the residual falls from r.d < 0
         # to a zero, as forces that hold back are monotone; it goes to about there
@@ -997,9 +965,10 @@ cdef class VariationalStepper(LocatingStepper):
             self.broyden(p.k)
         else:
             if self.shared.m.rubbing:
-                self.stop_at_rest()
+                stop_at_rest(self.shared.m, self.lane.now.h, x.y, x.d)
             if self.shared.ndrive:
-                self.stop_within_effort()
+                stop_within_effort(self.shared.drive, self.shared.ndrive, self.lane.state.q, x.y, 1.0 - self.node_share(),
+                                   self.lane.now.h, self.lane.drive.u, x.d)
         if self.shared.limited:
             x.slope = inner(x.r, x.d, self.nv)
             memcpy(x.last, x.d, self.nv * sizeof(double))
