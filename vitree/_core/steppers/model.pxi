@@ -1,7 +1,6 @@
 # The mechanics that every stepper of a model needs: loads, prescribed motion, constraints, accelerations. One lane.
 
 
-
 cdef class ModelStepper(Stepper):
     """Base of the compiled integrators of models.
 
