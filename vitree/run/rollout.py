@@ -118,8 +118,8 @@ def rollout(
     Notes
     -----
     The explicit methods, "linear-time" and "midpoint" step several instances in the lanes of vector registers, if
-    nothing but gravity, damping, friction, armature, drives and torque acts. All else runs an instance at a time in each
-    thread. ``Rollout.in_lanes`` tells which did.
+    nothing but gravity, damping, friction, armature, drives and torque acts. All else runs an instance at a time in
+    each thread. ``Rollout.in_lanes`` tells which did.
     """
     began = time.perf_counter()
     if not isinstance(model, System):
