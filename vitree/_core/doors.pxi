@@ -312,6 +312,109 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             rows.scatter(block)
 
 
+def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
+                             const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo):
+    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv). rule: (h, split). u: (n, nu) inputs, the targets of
+    # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int nv = m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (4 * nv + 6), m.nmulti * sizeof(MultiGains)
+                              + nv * sizeof(NodeColumn)
+                              + m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Weighed)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bq2 = rows.input(q2, m.nq)
+    cdef vt_real* bu = rows.input(u, <int>u.shape[1])
+    cdef vt_real* bo = rows.output(out, 4 * nv * nv)
+    cdef vt_real* bs = rows.output(servo, 3 * nv)
+    cdef vt_real* y = rows.reals(nv)
+    cdef vt_real* none = rows.reals(nv)
+    cdef vt_real* r = rows.reals(nv)
+    cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
+    cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
+    cdef NodeColumn* column = <NodeColumn*>rows.take(nv * sizeof(NodeColumn))
+    cdef Weighed* subtree = <Weighed*>rows.take(m.nbody * sizeof(Weighed))
+    cdef vt_real least
+    cdef int k
+    cdef LinearTimeStep step
+    cdef NodeSlopes K
+    cdef DriveSlopes slopes
+    step.m, step.node, step.increment, step.slope = m, node, y, NULL
+    step.h, step.split = rule
+    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
+    step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
+    slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
+    with nogil:
+        for k in range(nv):
+            none[k] = vt_set1(0.0)
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            lt_increment(m, bq, bq2, y)
+            lt_node(m, bq, step.split, node)
+            lt_node(m, bq2, step.split, node2)
+            lt_trial(&step, &least)
+            lt_residual(&step, none, r)
+            drive_slopes(drives.list, drives.count, nv, bq, y, 0.5, step.h, bu, &slopes)
+            K = node_slopes(bo, nv)
+            lt_node_slopes(&step, node2, &slopes if drives.count else NULL, column, subtree, &K)
+            rows.scatter(block)
+
+
+def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
+                          const double[:, ::1] u, const double[:, ::1] force, double[:, ::1] out, double[:, ::1] servo,
+                          double[:, ::1] maps):
+    # The same of the midpoint integrator, rule: (h, alpha). force: (n, nv) on the joints. maps: (n, 2 nv nv) what a force
+    # adds to -p1 and to p2
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int k, i, nv = m.nv, size = m.nv * m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 4 * m.nq + u.shape[1] + nv * (12 * nv + 12), m.nmulti * sizeof(MidMaps)
+                              + nv * sizeof(MidColumn)
+                              + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bq2 = rows.input(q2, m.nq)
+    cdef vt_real* bu = rows.input(u, <int>u.shape[1])
+    cdef vt_real* bf = rows.input(force, nv)
+    cdef vt_real* bo = rows.output(out, 4 * size)
+    cdef vt_real* bs = rows.output(servo, 3 * nv)
+    cdef vt_real* bm = rows.output(maps, 2 * size)
+    cdef vt_real* qm = rows.reals(m.nq)
+    cdef vt_real* y = rows.reals(nv)
+    cdef vt_real* F = rows.reals(nv)
+    cdef vt_real* space = rows.reals(6 * size)
+    cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
+    cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
+    cdef MidMaps* own = <MidMaps*>rows.take(m.nmulti * sizeof(MidMaps))
+    cdef MidStep step
+    cdef MidSlopes L
+    cdef NodeSlopes K
+    cdef DriveSlopes slopes
+    step.m, step.increment, step.slope = m, y, NULL
+    step.h, step.alpha = rule
+    step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
+    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    L.qq, L.qv, L.vq, L.vv = space, space + size, space + 2 * size, space + 3 * size
+    L.spare_q, L.spare_v = space + 4 * size, space + 5 * size
+    slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
+    with nogil:
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            difference(m, bq, bq2, y)
+            mid_forward(&step, bq, qm)
+            mid_backward(&step, NULL)
+            drive_slopes(drives.list, drives.count, nv, bq, y, step.alpha, step.h, bu, &slopes)
+            mid_lagrangian_slopes(&step, &slopes if drives.count else NULL, column, subtree, &L)
+            for k in range(nv):
+                F[k] = step.L_q[k] + bf[k] - m.damping[k] * (vt_set1(1.0 / step.h) * y[k])
+            for i in range(m.nbody):
+                if joint_multi(&m.body[i]):
+                    mid_maps_of(&step, i, F, &own[m.body[i].multi])
+            K = node_slopes(bo, nv)
+            mid_node_slopes(&step, own, &L, &K)
+            mid_force_maps(&step, own, bm, bm + size)
+            rows.scatter(block)
+
+
 def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] p, const double[:, ::1] y,
                    const double[:, ::1] force, double[:, ::1] out, const double[:, ::1] wrench=None):
     # The same for the midpoint integrator. rule: (h, alpha). wrench: of each body at q_m, about its origin and turning
