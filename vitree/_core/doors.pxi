@@ -360,27 +360,45 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             rows.scatter(block)
 
 
-def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
-                          const double[:, ::1] u, const double[:, ::1] force, double[:, ::1] out, double[:, ::1] servo,
-                          double[:, ::1] maps):
-    # The same of the midpoint integrator, rule: (h, alpha). force: (n, nv) on the joints. maps: (n, 2 nv nv) what a force
-    # adds to -p1 and to p2
+def batch_linear_map(CoreModel model, const double[:, ::1] slopes, double[:, ::1] out):
+    # A of (d2, dp2) = A (d1, dp1), (n, 4 nv nv), from what the slopes above are
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
-    cdef int k, i, nv = m.nv, size = m.nv * m.nv
+    cdef int size = 4 * m.nv * m.nv
+    cdef Blocks rows = Blocks(slopes.shape[0], 2 * size, m.nv * sizeof(int))
+    cdef vt_real* bk = rows.input(slopes, size)
+    cdef vt_real* bo = rows.output(out, size)
+    cdef int* before = <int*>rows.take(m.nv * sizeof(int))
+    cdef NodeSlopes K
+    K.K11, K.K12, K.K21, K.K22 = bk, bk + size // 4, bk + size // 2, bk + 3 * (size // 4)
+    with nogil:
+        coordinates_before(m, before)
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            linear_map(m, before, &K, bo)
+            rows.scatter(block)
+
+
+def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
+                          const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
+                          double[:, ::1] maps):
+    # The same of the midpoint integrator, rule: (h, alpha). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
+    # the joints adds to -p1 and to p2
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int i, nv = m.nv, size = m.nv * m.nv
     cdef Blocks rows = Blocks(q.shape[0], 4 * m.nq + u.shape[1] + nv * (12 * nv + 12), m.nmulti * sizeof(MidMaps)
                               + nv * sizeof(MidColumn)
                               + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
     cdef vt_real* bu = rows.input(u, <int>u.shape[1])
-    cdef vt_real* bf = rows.input(force, nv)
+    cdef vt_real* bp = rows.input(p, nv)
     cdef vt_real* bo = rows.output(out, 4 * size)
     cdef vt_real* bs = rows.output(servo, 3 * nv)
     cdef vt_real* bm = rows.output(maps, 2 * size)
     cdef vt_real* qm = rows.reals(m.nq)
     cdef vt_real* y = rows.reals(nv)
-    cdef vt_real* F = rows.reals(nv)
     cdef vt_real* space = rows.reals(6 * size)
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
@@ -404,11 +422,9 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
             mid_backward(&step, NULL)
             drive_slopes(drives.list, drives.count, nv, bq, y, step.alpha, step.h, bu, &slopes)
             mid_lagrangian_slopes(&step, &slopes if drives.count else NULL, column, subtree, &L)
-            for k in range(nv):
-                F[k] = step.L_q[k] + bf[k] - m.damping[k] * (vt_set1(1.0 / step.h) * y[k])
             for i in range(m.nbody):
                 if joint_multi(&m.body[i]):
-                    mid_maps_of(&step, i, F, &own[m.body[i].multi])
+                    mid_maps_of(&step, i, bp, &own[m.body[i].multi])
             K = node_slopes(bo, nv)
             mid_node_slopes(&step, own, &L, &K)
             mid_force_maps(&step, own, bm, bm + size)

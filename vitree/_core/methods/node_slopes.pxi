@@ -388,17 +388,21 @@ cdef inline void mid_slopes_of(const MidStep* step, int i, int k, const MidColum
         j = m.body[j].parent
 
 
-cdef void mid_maps_of(const MidStep* step, int i, const vt_real* force, MidMaps* to) noexcept nogil:
-    # of a joint of several coordinates. force: (nv,) L_q with the forces on the joints
+cdef void mid_maps_of(const MidStep* step, int i, const vt_real* p1, MidMaps* to) noexcept nogil:
+    # of a joint of several coordinates. The forces F on it, L_q with its torque, follow from the momentum at node 1,
+    #     h E1^T F = -p1 - X1^T L_v
     cdef const vt_body* b = &step.m.body[i]
-    cdef vt_real a = vt_set1(step.alpha), h = vt_set1(step.h)
+    cdef vt_real a = vt_set1(step.alpha), h = vt_set1(step.h), s
     cdef AdMatrix Psi, dlog, E, X, flipped
     cdef WrenchSlope T, Q
+    cdef Signs signs
     cdef Vec3 w, v, n, f, Fn, Ff, gn, gf
-    cdef int k
+    cdef int j, k
+    cdef vt_real inverse[36]
+    cdef vt_real left[6]
+    cdef vt_real F[6]
     joint_expand(b, step.increment, &w, &v)
     joint_expand(b, step.L_rate, &n, &f)
-    joint_expand(b, force, &Fn, &Ff)
     Psi = dexp_matrix(scale(-a, w), scale(-a, v))
     dlog = dlog_matrix(w, v)
     flipped = ad_flip(dlog)
@@ -410,6 +414,19 @@ cdef void mid_maps_of(const MidStep* step, int i, const vt_real* force, MidMaps*
     ad_dense(b, &flipped, to.X2)
     X.d, X.e = add_scaled(vt_set1(-1.0), dlog.d, zero33()), add_scaled(vt_set1(-1.0), dlog.e, zero33())
     ad_dense(b, &X, to.X1)
+    for k in range(b.nv):
+        s = p1[b.iv + k]
+        for j in range(b.nv):
+            s = s + to.X1[j * b.nv + k] * step.L_rate[b.iv + j]
+            inverse[k * b.nv + j] = h * to.E1[j * b.nv + k]
+        left[k] = -s
+    invert(inverse, b.nv, 1.0, &signs)
+    for k in range(b.nv):
+        s = vt_set1(0.0)
+        for j in range(b.nv):
+            s = s + inverse[k * b.nv + j] * left[j]
+        F[k] = s
+    joint_twist_of(b, F, &Fn, &Ff)
     # T1 = h (a ddlog^T(-xi; G) - a^2 dlog_{-xi}^T Psi^T ddlog^T(-a xi; G)) - ddlog^T(xi; pi),  G = Psi^T F
     ad_pull(Psi, Fn, Ff, &gn, &gf)
     Q = slope_pull(flipped, slope_pull(Psi, ddlog_pull(scale(-a, w), scale(-a, v), gn, gf)))
@@ -515,3 +532,85 @@ cdef void mid_force_maps(const MidStep* step, const MidMaps* maps, vt_real* F1, 
                 at = (b.iv + j) * n + b.iv + k
                 F1[at] = step.h * maps[b.multi].E1[k * b.nv + j]
                 F2[at] = step.h * maps[b.multi].E2[k * b.nv + j]
+
+
+# ---- the linearised map ----------------------------------------------------------------------------
+# Entries of K are zero but for coordinates on one path to the root. So elimination from the last coordinate to the first
+# fills nothing (Featherstone 2008, section 6.5); where nothing moves K12 is M/h, and its pivots are that matrix's.
+
+cdef void coordinates_before(const vt_model* m, int* before) noexcept nogil:
+    # of each coordinate, the one before it on the path to the root, or -1
+    cdef int i, k, last
+    cdef const vt_body* b
+    for i in range(m.nbody):
+        b = &m.body[i]
+        last = -1
+        if b.parent >= 0:
+            last = m.body[b.parent].iv + joint_nv(&m.body[b.parent]) - 1
+        for k in range(joint_nv(b)):
+            before[b.iv + k] = last
+            last = b.iv + k
+
+
+cdef void path_factor(const vt_model* m, const int* before, vt_real* K) noexcept nogil:
+    # K = U L in place: U above the diagonal, which is 1, L on and below it
+    cdef int i, j, k, n = m.nv
+    cdef vt_real inverse, a
+    for k in range(n - 1, -1, -1):
+        inverse = vt_set1(1.0) / K[k * n + k]
+        i = before[k]
+        while i >= 0:
+            a = K[i * n + k] * inverse
+            K[i * n + k] = a
+            j = before[k]
+            while j >= 0:
+                K[i * n + j] = K[i * n + j] - a * K[k * n + j]
+                j = before[j]
+            i = before[i]
+
+
+cdef inline void take_row(vt_real s, const vt_real* x, int count, vt_real* y) noexcept nogil:
+    # y -= s x
+    cdef int k
+    for k in range(count):
+        y[k] = y[k] - s * x[k]
+
+
+cdef void path_solve(const vt_model* m, const int* before, const vt_real* K, int count, vt_real* x) noexcept nogil:
+    # x (nv, count) becomes K^-1 x
+    cdef int i, k, c, n = m.nv
+    cdef vt_real inverse
+    for k in range(n - 1, -1, -1):
+        i = before[k]
+        while i >= 0:
+            take_row(K[i * n + k], x + k * count, count, x + i * count)
+            i = before[i]
+    for k in range(n):
+        i = before[k]
+        while i >= 0:
+            take_row(K[k * n + i], x + i * count, count, x + k * count)
+            i = before[i]
+        inverse = vt_set1(1.0) / K[k * n + k]
+        for c in range(count):
+            x[k * count + c] = x[k * count + c] * inverse
+
+
+cdef void linear_map(const vt_model* m, const int* before, NodeSlopes* K, vt_real* A) noexcept nogil:
+    # (d2, dp2) = A (d1, dp1): d2 = K12^-1 (dp1 - K11 d1), dp2 = K21 d1 + K22 d2. A is (2 nv, 2 nv); K12 is factored
+    cdef int i, j, k, n = m.nv, width = 2 * m.nv
+    cdef vt_real* low = A + n * width
+    for i in range(n):
+        for k in range(n):
+            A[i * width + k] = -K.K11[i * n + k]
+            A[i * width + n + k] = vt_set1(1.0 if i == k else 0.0)
+            low[i * width + k] = K.K21[i * n + k]
+            low[i * width + n + k] = vt_set1(0.0)
+    path_factor(m, before, K.K12)
+    path_solve(m, before, K.K12, width, A)
+    for i in range(n):
+        take_row(-K.K22[i * n + i], A + i * width, width, low + i * width)
+        j = before[i]
+        while j >= 0:
+            take_row(-K.K22[i * n + j], A + j * width, width, low + i * width)
+            take_row(-K.K22[j * n + i], A + i * width, width, low + j * width)
+            j = before[j]
