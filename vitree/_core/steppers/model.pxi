@@ -17,6 +17,7 @@ cdef class ModelStepper(Stepper):
     cdef readonly DriveList drives
     cdef object user
     cdef object motion_owner
+    cdef ModelStepper behind            # the next one of a chain
 
     def __cinit__(self, CoreModel model, double h, torque=None, int nu=0, inputs=None, user=None, **options):
         cdef const vt_model* m = &model.m
