@@ -106,7 +106,7 @@ class BuildCore(build_ext):
                 "boundscheck": False,
                 "wraparound": False,
                 "initializedcheck": False,
-                # nothing relies on the interpreter's lock: CONTRIBUTING.md says how
+                # nothing relies on the interpreter's lock: "Threads" in CONTRIBUTING.md
                 "freethreading_compatible": True,
             },
         )
