@@ -577,7 +577,15 @@ cdef class Stepper:
         Returns the status. It is CAREFUL, and nothing was done, where the arguments are no int and plain arrays of
         finite doubles, or what acts already is not finite.
         """
-        cdef Turn turn = self.turn()
+        # a turn without an object, which would take a twentieth of a short step
+        if taken_already(&self.in_use):
+            raise VitreeError(AT_WORK)
+        try:
+            return self.gone(steps, torque, inputs)
+        finally:
+            let_go(&self.in_use)
+
+    cdef int gone(self, steps, torque, inputs) except? -2:
         cdef Drive* drive = &self.lane.drive
         cdef double* tau = drive.tau if self.led == NULL else self.asked
         cdef long k, count
