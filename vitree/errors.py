@@ -49,6 +49,14 @@ def _again(kind: type[VitreeError], args: tuple, content: dict) -> VitreeError:
     return error
 
 
+#: What a second caller of a run is told.
+AT_WORK = (
+    "the run is at work already: a Simulation, or an integrator, has one caller at a time. Another thread called it, "
+    "or a function that its step asks; give each thread one of its own, or let the threads wait for each other with a "
+    "threading.Lock"
+)
+
+
 class InputError(VitreeError, ValueError):
     """An argument has a wrong value: NaN, a wrong shape, dt <= 0, an unnormalised quaternion."""
 

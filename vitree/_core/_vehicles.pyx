@@ -1,3 +1,5 @@
+cimport cython
+
 from vitree._core.types cimport Scratch
 
 include "lane/lane.pxi"

@@ -4,13 +4,17 @@
 # all else is None, and the method in Python converts the arguments or says what is wrong with them.
 #
 # The interpreter holds its lock throughout for a small model: its kernel takes little longer than to let it go. So
-# all calls share one piece of memory. No Python runs between the first write to it and the last read.
+# all calls share one piece of memory. No Python runs between the first write to it and the last read. A call that lets
+# the lock go, and each call of an interpreter without one, has a piece of its own.
+#
+# `Calls` never changes after it is made, but for `regular`, which every thread finds to be the same, and for the
+# steppers, which a call takes away and gives back.
 
 cimport numpy as cnp
 from cpython.dict cimport PyDict_GetItem
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdlib cimport malloc
 from libc.stdint cimport uintptr_t
 
 cnp.import_array()
@@ -29,8 +33,20 @@ cdef int SMALL = 64
 #: How far from unit length a quaternion may be, and how far one that is taken as it is.
 cdef double QUATERNION_TOLERANCE = 1e-6, QUATERNION_EXACT = 4e-16
 
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define VT_NO_LOCK 1
+    #else
+    #define VT_NO_LOCK 0
+    #endif
+    """
+    const bint VT_NO_LOCK           # the interpreter is made without a lock
+
 cdef char* shared_room = NULL
 cdef size_t shared_size = 0
+#: Whether each call has memory of its own.
+cdef bint rooms_apart = VT_NO_LOCK
 
 
 cdef enum Regular:
@@ -183,31 +199,36 @@ cdef class Calls:
     cdef size_t size                # bytes of memory for a call
     cdef dict frames
     cdef list frame_body
-    cdef object frame_E             # (n, 3, 3)
-    cdef cnp.ndarray frame_p        # (n, 3)
-    cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies, or None before they are needed
-    cdef ModelStepper moving        # has the accelerations of forward_dynamics; None before it is needed
-    cdef ModelStepper resting       # ... of static_force
+    cdef cnp.ndarray frame_X        # (n, 4, 4) poses on the bodies
+    cdef ModelStepper moving        # a chain of those that no call has: for forward_dynamics
+    cdef ModelStepper resting       # ... for static_force
 
     def __cinit__(self, CoreModel core, dict frames, places, shares, LoadList loads, bint written):
         cdef const vt_model* m = &core.m
         self.core, self.frames, self.loads, self.written = core, dict(frames), loads, written
         self.regular, self.felt, self.moved = UNKNOWN, shares[0], shares[1]
-        bodies, self.frame_E, p = places
+        bodies, E, p = places
         self.frame_body = np.asarray(bodies).tolist()
-        self.frame_p = np.array(p, dtype=float, order="C").reshape(-1, 3)
         rows = len(self.frame_body)
-        require_size(len(self.frame_p), rows, "positions of frames")
+        require_size(len(p), rows, "positions of frames")
+        self.frame_X = np.zeros((rows, 4, 4))
+        self.frame_X[:, :3, :3], self.frame_X[:, :3, 3], self.frame_X[:, 3, 3] = E, p, 1.0
         if not all([0 <= row < rows for row in frames.values()] + [-1 <= on < m.nbody for on in self.frame_body]):
             raise ValueError(f"frames of other bodies; there are {m.nbody}")
         self.size = 64 * 12 + sizeof(double) * (3 * m.nq + 10 * m.nv + 6 * m.nbody) + m.nbody * (
             sizeof(Pose) + sizeof(Articulated)
             + max(sizeof(AbaBody), sizeof(RneaBody), sizeof(CrbaBody), sizeof(VelocityBody)))
 
-    cdef char* room(self) except NULL:
-        # memory that is this call's until the lock is let go
+    cdef char* room(self, char** own) except NULL:
+        # memory that is this call's until the lock is let go; or its own, which it frees
         global shared_room, shared_size
         cdef char* more
+        own[0] = NULL
+        if rooms_apart or self.core.m.nbody > SMALL:
+            own[0] = <char*>PyMem_Malloc(self.size)
+            if own[0] == NULL:
+                raise MemoryError
+            return own[0]
         if self.size > shared_size:
             more = <char*>realloc(shared_room, self.size)
             if more == NULL:
@@ -272,15 +293,30 @@ cdef class Calls:
                 return False
         return True
 
-    # ---- frames
+    # ---- steppers
 
-    cdef int place_frames(self) except -1:
-        # poses on the bodies
-        if self.frame_X is None:
-            X = np.zeros((len(self.frame_body), 4, 4))
-            X[:, :3, :3], X[:, :3, 3], X[:, 3, 3] = self.frame_E, self.frame_p, 1.0
-            self.frame_X = X
+    cdef ModelStepper taken_field(self, bint rests):
+        # one that no other call has from here on, or None
+        cdef ModelStepper field
+        with cython.critical_section(self):
+            field = self.resting if rests else self.moving
+            if field is not None:
+                if rests:
+                    self.resting = field.behind
+                else:
+                    self.moving = field.behind
+                field.behind = None
+        return field
+
+    cdef int give_field(self, ModelStepper field, bint rests) except -1:
+        with cython.critical_section(self):
+            if rests:
+                field.behind, self.resting = self.resting, field
+            else:
+                field.behind, self.moving = self.moving, field
         return 0
+
+    # ---- frames
 
     cdef object frame_pose(self, const double* bodies, int k):
         cdef cnp.ndarray out = new_array(2, 4, 4)
@@ -507,24 +543,21 @@ cdef class Call:
         cdef Py_ssize_t size, k
         cdef int which = self.which
         cdef char* room
-        cdef char* own = NULL
+        cdef char* own
         cdef Regular regular = ALWAYS
         cdef bint found = True
         # the array of the result, before any memory is written
         job.which, job.body, job.local = which, -1, local
         if which == BODY_POSES or which == FRAME_POSES:
             job.which = BODY_POSES
-            calls.place_frames()
             out, size = new_array(3, m.nbody, 4, 4), 16 * m.nbody
         elif which == FRAME_POSE:
-            calls.place_frames()
             job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
             out, size = new_array(2, 4, 4), 16
             if job.body < 0:
                 memcpy(data(out), job.frame, 16 * sizeof(double))
                 return out
         elif which == FRAME_JACOBIAN:
-            calls.place_frames()
             job.body, job.frame = calls.frame_body[frame], data(calls.frame_X) + 16 * frame
             job.local = local and job.body >= 0
             out, size = new_array(2, 6, m.nv), 6 * m.nv
@@ -546,19 +579,14 @@ cdef class Call:
         job.load, job.loads = calls.loads.list, calls.loads.count
         k = 1 if which == FRAME_JACOBIAN or which == FRAME_POSE else 0
         job.q, job.b, job.c = x[k], x[1] if self.count > 1 else NULL, x[2] if self.count > 2 else NULL
-        if m.nbody > SMALL:
-            own = room = <char*>malloc(calls.size)
-            if room == NULL:
-                raise MemoryError
-        else:
-            room = calls.room()
+        room = calls.room(&own)
         if turned & 1 << k:
             job.q = calls.straightened(job.q, &room)
         if which == DIFFERENCE and turned & 2:
             job.b = calls.straightened(job.b, &room)
         if which == VALIDATE:
             memcpy(job.out, job.q, m.nq * sizeof(double))
-        elif own == NULL:
+        elif m.nbody <= SMALL:
             found = regular == ALWAYS or calls.regular_at(job.q, room)
             if found:
                 run_kernel(m, &job, room)
@@ -567,7 +595,7 @@ cdef class Call:
                 found = regular == ALWAYS or calls.regular_at(job.q, room)
                 if found:
                     run_kernel(m, &job, room)
-        free(own)
+        PyMem_Free(own)
         if not found:
             return None
         if which < KINETIC_ENERGY:
@@ -598,45 +626,45 @@ cdef class Call:
         cdef const double* q = x[0]
         cdef const double* v
         cdef char* room
-        cdef bint rests = self.which == STATIC_FORCE
+        cdef char* own
+        cdef bint found, rests = self.which == STATIC_FORCE
         cdef Job job
         cdef Regular regular = ALWAYS if rests else calls.regular_of(model)
         if calls.written or m.nbody > SMALL or regular == NEVER:
             return None
-        field = calls.resting if rests else calls.moving
+        field = calls.taken_field(rests)
         if field is None:
             field = model._field_at_rest() if rests else model._field()
-            if rests:
-                calls.resting = field
-            else:
-                calls.moving = field
         a, pushes = new_array(1, m.nv), new_array(1, field.shared.count)
         M = new_array(2, m.nv, m.nv) if rests else None
-        room = calls.room()
+        room = calls.room(&own)
         if turned:
             q = calls.straightened(q, &room)
-        if regular != ALWAYS and not calls.regular_at(q, room):
-            return None
-        v = x[1]
-        if rests:
-            v = field.shared.zeros
-        field.lane.now.cause = OK
-        memset(field.lane.prescribed.a, 0, m.nv * sizeof(double))
-        memset(field.lane.drive.tau, 0, m.nv * sizeof(double))
-        if not rests and x[2] != NULL:
-            memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
-        field.acceleration(0.0, q, v, data(a))
-        memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
-        if not finite_numbers(data(a), m.nv):
+        found = regular == ALWAYS or calls.regular_at(q, room)
+        if found:
+            v = x[1]
+            if rests:
+                v = field.shared.zeros
+            field.lane.now.cause = OK
+            memset(field.lane.prescribed.a, 0, m.nv * sizeof(double))
+            memset(field.lane.drive.tau, 0, m.nv * sizeof(double))
+            if not rests and x[2] != NULL:
+                memcpy(field.lane.drive.tau, x[2], m.nv * sizeof(double))
+            field.acceleration(0.0, q, v, data(a))
+            memcpy(data(pushes), field.lane.held.push, field.shared.count * sizeof(double))
+            found = finite_numbers(data(a), m.nv)
+        if found and rests:
+            job.which, job.out = CRBA, data(M)
+            # the mass matrix is that of the method crba, which looks at the quaternions again
+            job.q = calls.straightened(q, &room) if turned else q
+            run_kernel(m, &job, room)
+            found = finite_numbers(data(M), m.nv * m.nv)
+        PyMem_Free(own)
+        calls.give_field(field, rests)
+        if not found:
             return None
         if not rests:
             return named_tuple(self.made, (a, pushes))
-        job.which, job.out = CRBA, data(M)
-        # the mass matrix is that of the method crba, which looks at the quaternions again
-        job.q = calls.straightened(q, &room) if turned else q
-        run_kernel(m, &job, room)
-        if not finite_numbers(data(M), m.nv * m.nv):
-            return None
         a = PyArray_MatrixProduct2(M, a, NULL)
         return a if finite_numbers(data(a), m.nv) else None
 
@@ -645,3 +673,11 @@ def spoil_calls():
     """Fill the memory that calls share with NaN: for tests."""
     if shared_room != NULL:
         memset(shared_room, 0xFF, shared_size)
+
+
+def keep_rooms_apart(bint apart):
+    """Let each call have memory of its own, as without the interpreter's lock, or not; return what was: for tests."""
+    global rooms_apart
+    was = rooms_apart
+    rooms_apart = apart or VT_NO_LOCK
+    return was

@@ -106,6 +106,8 @@ class ContactLog:
 
     def __getattr__(self, name: str) -> Any:
         ask: Callable[[], np.ndarray] | None = vars(self).get("_places")
+        if name in vars(self):  # another thread asked meanwhile
+            return vars(self)[name]
         if name != "places" or ask is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         found = vars(self).setdefault("places", read_only(ask()))

@@ -94,9 +94,12 @@ class Recording:
 
     def __getattr__(self, name: str) -> Any:
         own = vars(self)
-        if name not in NAMES_OF_FIELDS or "_source" not in own:
+        source = own.get("_source")
+        if name in own:  # another thread asked meanwhile
+            return own[name]
+        if name not in NAMES_OF_FIELDS or source is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return own.setdefault(name, read_only(getattr(own["_source"], name)))
+        return own.setdefault(name, read_only(getattr(source, name)))
 
     def _complete(self) -> Self:
         """Return this recording with all fields asked for."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+import functools
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.arguments import entries, of_kind, shown, told, whole
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import AT_WORK, InputError, UnknownNameError, VitreeError
 from vitree.integrators.base import Integrator, Records, Torque
 from vitree.integrators.idle import windows_of
 from vitree.mechanism.pushes import Impulse, Push
@@ -60,6 +62,27 @@ class SavedState:
 
     def __repr__(self) -> str:
         return f"<vitree.SavedState at t = {self.t:.9g} s>"
+
+
+Method = TypeVar("Method", bound=Callable)
+
+
+def alone(method: Method) -> Method:
+    """A method of a simulation that only one thread at a time is in; another one gets an error.
+
+    Those that a compiled stepper does alone are not among them: the stepper says the same.
+    """
+
+    @functools.wraps(method)
+    def called(self, *arguments, **more):
+        if not self._turn.acquire(blocking=False):
+            raise VitreeError(AT_WORK)
+        try:
+            return method(self, *arguments, **more)
+        finally:
+            self._turn.release()
+
+    return called  # type: ignore[return-value]
 
 
 class Simulation:
@@ -133,6 +156,7 @@ class Simulation:
             pushes=pushes, resume=resume, options=options,
         )  # fmt: skip
         kind, given = checked(model, given)
+        self._turn = threading.RLock()
         self.model: System = model
         self._reduced = model if type(model) is not Model and isinstance(model, ReducedModel) else None
         if self._reduced is not None:
@@ -292,6 +316,7 @@ class Simulation:
             self._targets = Targets(self.model, targets)
         return self._targets
 
+    @alone
     def _step(self, steps: Any, torque: Any, inputs: Any, targets: Any) -> None:
         """Advance, after all arguments are checked."""
         count = whole(steps)
@@ -405,6 +430,7 @@ class Simulation:
 
     # ---- starting anew, going back -----------------------------------------------------------------------
 
+    @alone
     def reset(self, q0: ArrayLike | None = None, v0: ArrayLike | None = None, *, p0: ArrayLike | None = None,
               t0: float | None = None) -> None:  # fmt: skip
         """Begin anew as the simulation was begun, from another start where one is given; records are dropped.
@@ -441,9 +467,9 @@ class Simulation:
                 start = expanded(self._reduced, RunArguments(**{k: x for k, x in changed.items() if x is not None}))
                 changed |= {k: getattr(start, k) for k in changed if changed[k] is not None}
             given = given.but(**changed)
+        before = self.save(), self._records, self._count
         for one in self._held.values():
             one.begin()
-        before = self.save(), self._records, self._count
         try:
             self._start(given)
         except BaseException:
@@ -451,6 +477,7 @@ class Simulation:
             self._records, self._count = before[1:]
             raise
 
+    @alone
     def save(self) -> SavedState:
         """Return all that the next steps depend on, for :meth:`restore`."""
         views = self._views
@@ -461,6 +488,7 @@ class Simulation:
         options = tuple(sorted((name, repr(value)) for name, value in self._given.options.items()))
         return self.model.digest, self.method, self.dt, options
 
+    @alone
     def restore(self, saved: SavedState) -> None:
         """Go back, or on, to a state that :meth:`save` returned; the steps after it have the same bits as then.
 
@@ -497,6 +525,7 @@ class Simulation:
 
     # ---- blows ------------------------------------------------------------------------------------------
 
+    @alone
     def push(self, frame: str, impulse: ArrayLike, angular: ArrayLike = (0.0, 0.0, 0.0), axes: str = "world") -> None:
         """Give a frame a blow, now: the momentum jumps, the configuration does not.
 
@@ -520,6 +549,7 @@ class Simulation:
 
     # ---- records ----------------------------------------------------------------------------------------
 
+    @alone
     def record(self) -> None:
         """Record the state."""
         records, k, integrator = self._records, self._count, self._integrator
@@ -540,6 +570,7 @@ class Simulation:
         self._count = k + 1
 
     @property
+    @alone
     def trajectory(self) -> Trajectory:
         """The records so far.
 

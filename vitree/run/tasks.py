@@ -45,11 +45,13 @@ class Payload(NamedTuple):
 
     def load(self) -> Function:
         """Return the function."""
-        if self.name not in _loaded:
+        found = _loaded.get(self.name)
+        if found is None:
+            found = pickle.loads(self.body)
             if len(_loaded) >= 4:
                 _loaded.clear()
-            _loaded[self.name] = pickle.loads(self.body)
-        return _loaded[self.name]
+            found = _loaded.setdefault(self.name, found)
+        return found
 
 
 _loaded: dict[str, Any] = {}

@@ -89,8 +89,12 @@ class Views:
         v = self._full_x
         if by_momentum:
             v = self._full_v
-            if self.stepper is None or not self.stepper.velocity_here(v):
-                v[:] = self._integrator.look()[2]
+            try:
+                if self.stepper is None or not self.stepper.velocity_here(v):
+                    v[:] = self._integrator.look()[2]
+            except BaseException:
+                self.forget()
+                raise
         if self._reduced is not None:
             v.take(self._reduced._own_v, out=self._v)
         return self._seen_v

@@ -144,7 +144,7 @@ class RigidVehicle(Vehicle):
         return tree.compile()
 
     def __getstate__(self):
-        return {key: value for key, value in vars(self).items() if key not in ("core", "space")}
+        return {key: value for key, value in dict(vars(self)).items() if key not in ("core", "space")}
 
     def __setstate__(self, state):
         # pickles do not remember that arrays are read-only

@@ -55,6 +55,7 @@ cdef class ComposedStepper(TouchingStepper):
 
     def density_here(self):
         """Step density [1/s] at the state; None if it cannot be told."""
+        cdef Turn turn = self.turn()
         cdef double density = NAN
         if self.shared.choices.adapt != DENSITY:
             return None

@@ -32,6 +32,7 @@ cdef class LocatingStepper(ImpactStepper):
 
     def log_parts(self, bint logs):
         """Keep where parts of steps end, for :meth:`take_parts`, or not."""
+        cdef Turn turn = self.turn()
         self.logs_parts, self.part_log.count, self.push_log.count = logs, 0, 0
 
     def take_parts(self):
@@ -40,6 +41,7 @@ cdef class LocatingStepper(ImpactStepper):
         They are rows (m, 2 + nq + nv) of the number of the step, t, q and p or v; and the contacts of the step so far
         there (n, TOUCHED), as :meth:`take_contacts` has them, by rows of the others.
         """
+        cdef Turn turn = self.turn()
         return taken(&self.part_log, 2 + self.nq + self.nv), taken(&self.push_log, TOUCHED)
 
     cdef int log_part(self) noexcept nogil:

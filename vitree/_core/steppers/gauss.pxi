@@ -662,6 +662,7 @@ cdef class GaussStepper(ModelStepper):
 
     def keep_stages(self, rows):
         """Write the velocities of the stages of the steps from here on to an array (steps, nv, stages), or None."""
+        cdef Turn turn = self.turn()
         cdef double[:, :, ::1] view
         self.stages_owner, self.stages_out = None, NULL
         if rows is not None and rows.size:

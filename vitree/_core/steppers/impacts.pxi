@@ -48,6 +48,7 @@ cdef class ImpactStepper(PortStepper):
         p^ = p + J^T nu, 0 <= nu_n _|_ Jn M^-1 p^ >= 0, with friction. ``log`` (m, TOUCHED) is as :meth:`take_contacts`
         has it, by rows; ``behind`` is the share of a step's forces that acts at its end. The stepper forgets its state.
         """
+        cdef Turn turn = self.turn()
         cdef Touching* x = &self.own_touch
         cdef Py_ssize_t k = 0, row, end = log.shape[0]
         cdef int c

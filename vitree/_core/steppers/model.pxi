@@ -15,6 +15,7 @@ cdef class ModelStepper(Stepper):
     cdef readonly DriveList drives
     cdef object user
     cdef object motion_owner
+    cdef ModelStepper behind            # the next one of a chain
 
     def __cinit__(self, CoreModel model, double h, torque=None, int nu=0, inputs=None, user=None, **options):
         cdef const vt_model* m = &model.m
@@ -44,6 +45,7 @@ cdef class ModelStepper(Stepper):
 
     def set_motion(self, rows):
         """Take the prescribed motion from the state's time on, (2 substeps + 1, 3, nlocked)."""
+        cdef Turn turn = self.turn()
         cdef const double[:, :, ::1] moved
         self.shared.motion = NULL
         if self.shared.m.nlocked:
@@ -64,6 +66,7 @@ cdef class ModelStepper(Stepper):
         Under gravity, loads, damping, friction, torque and inputs; ``prescribed``: accelerations (nv,) of the locked
         coordinates, the others' entries are not used.
         """
+        cdef Turn turn = self.turn()
         cdef int k, iv
         cdef const double* a
         cdef const double* at = entries(q, self.nq, "entries of q")
@@ -91,6 +94,7 @@ cdef class ModelStepper(Stepper):
 
     def drive_forces_at(self, double t, const double[::1] q, const double[::1] v):
         """Forces (ndrive,) of the drives at a time and state."""
+        cdef Turn turn = self.turn()
         cdef const double* at = entries(q, self.nq, "entries of q")
         cdef const double* moving = entries(v, self.nv, "entries of v")
         cdef const vt_drive* d

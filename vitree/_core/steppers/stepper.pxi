@@ -8,13 +8,15 @@
 #   5. `accept` makes the trial state the state.
 #   6. `begin` forgets all that lies before the state that was just set.
 #   7. The next steps depend on the kept memory, on the arguments, and on nothing else (Memory).
+#   8. A method for Python that uses arrays of the stepper takes its turn first (Turn). So one caller has the memory: no
+#      other thread, and no function of the user's that a step asks.
 
 from cpython.buffer cimport (PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release,
                              PyObject_GetBuffer)
 from libc.stdint cimport uintptr_t
 
 from vitree.arguments import Asked
-from vitree.errors import CallableError
+from vitree.errors import AT_WORK, CallableError, VitreeError
 
 cdef object empty = np.empty
 cdef object ndarray = np.ndarray
@@ -190,6 +192,38 @@ cdef object taken(Log* log, int width):
     return out
 
 
+cdef extern from *:
+    """
+    /* Whether x was 1 already; it is 1 from here on. With the interpreter's lock no other thread comes between. */
+    #ifndef Py_GIL_DISABLED
+    static inline int vt_taken(int *x) { int was = *x; *x = 1; return was; }
+    static inline void vt_let_go(int *x) { *x = 0; }
+    #elif defined(_MSC_VER)
+    #include <intrin.h>
+    static inline int vt_taken(int *x) { return _InterlockedExchange((volatile long *)x, 1); }
+    static inline void vt_let_go(int *x) { _InterlockedExchange((volatile long *)x, 0); }
+    #else
+    static inline int vt_taken(int *x) { return __atomic_exchange_n(x, 1, __ATOMIC_ACQUIRE); }
+    static inline void vt_let_go(int *x) { __atomic_store_n(x, 0, __ATOMIC_RELEASE); }
+    #endif
+    """
+    bint taken_already "vt_taken"(int* x) noexcept nogil
+    void let_go "vt_let_go"(int* x) noexcept nogil
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(8)
+cdef class Turn:
+    """The right to use the memory of a stepper, for as long as the object lives: one method of it at a time has one."""
+
+    cdef Stepper of
+
+    def __dealloc__(self):
+        if self.of is not None:
+            let_go(&self.of.in_use)
+
+
 cdef class Stepper:
     """A state (t, q, x) and the means to advance it; x is the momentum p or the velocity v.
 
@@ -221,6 +255,7 @@ cdef class Stepper:
     cdef Desk q_desk                    # and the arrays that they are given
     cdef Desk v_desk
     cdef readonly object exception      # raised by a callable
+    cdef int in_use                     # somebody has a turn
 
     def __dealloc__(self):
         free(self.log.at)
@@ -229,6 +264,14 @@ cdef class Stepper:
         self.memory = Memory()
         self.lane.clock = clock_make(self.memory)
         self.lane.now = <Now*>self.memory.scratch(sizeof(Now))
+
+    cdef Turn turn(self):
+        # the caller's, until it lets go of it
+        cdef Turn made = Turn.__new__(Turn)
+        if taken_already(&self.in_use):
+            raise VitreeError(AT_WORK)
+        made.of = self
+        return made
 
     cdef int set_up(self, int nq, int nv, int nu, double h, inputs, torque, int gates=0) except -1:
         # the state, and what drives the system
@@ -248,6 +291,7 @@ cdef class Stepper:
 
     def drive(self, inputs, torque):
         """Take other inputs and another torque, of the kinds that the stepper was made with."""
+        cdef Turn turn = self.turn()
         cdef Schedule* plan = &self.shared.schedule
         cdef const double[:, ::1] rows
         self.ask_inputs, self.ask_torque = inputs if callable(inputs) else None, torque if callable(torque) else None
@@ -270,6 +314,7 @@ cdef class Stepper:
         Returns whether it was done: where they are no plain arrays of finite doubles, or a function or rows act,
         nothing was.
         """
+        cdef Turn turn = self.turn()
         cdef Drive* drive = &self.lane.drive
         cdef int nu = self.shared.schedule.nu
         if torque is not None and (self.ask_torque is not None or not take(torque, self.nv, NULL)):
@@ -283,8 +328,11 @@ cdef class Stepper:
 
     def release(self):
         """Let go of the user's functions and arrays, and of all that lies behind: as it was made."""
+        cdef Turn turn = self.turn()
         cdef Schedule* plan = &self.shared.schedule
-        self.ask_inputs = self.ask_torque = self.exception = None
+        self.ask_inputs = self.ask_torque = None
+        with cython.critical_section(self):
+            self.exception = None
         self.rows_owner = self.spans_owner = self.watched_owner = self.pushes_owner = None
         self.watched_out, self.watched_count, self.pushes_out, self.pushes_every = NULL, 0, NULL, 0
         self.logs, self.log.count = False, 0
@@ -294,6 +342,7 @@ cdef class Stepper:
 
     def clear(self):
         """Forget all that lies behind, as it was made."""
+        cdef Turn turn = self.turn()
         self.memory.clear()
 
     @property
@@ -343,6 +392,7 @@ cdef class Stepper:
 
     def set_state(self, double t, const double[::1] q, const double[::1] x):
         """Start from time t, configuration q and momentum p (or velocity v); forget all history."""
+        cdef Turn turn = self.turn()
         self.place(t, entries(q, self.nq, "entries of q"), entries(x, self.nv, "entries of p or v"))
 
     cdef void place(self, double t, const double* q, const double* x) noexcept nogil:
@@ -364,6 +414,7 @@ cdef class Stepper:
 
     def set_steps(self, spans, ends):
         """Take steps (n,) [s] from the state on that end at the times ends[1:], (n + 1,)."""
+        cdef Turn turn = self.turn()
         cdef const double[::1] h, t
         h = spans = np.ascontiguousarray(spans, dtype=float)
         t = ends = np.ascontiguousarray(ends, dtype=float)
@@ -382,25 +433,30 @@ cdef class Stepper:
 
     def state(self):
         """Return (t, q, x), copies."""
+        cdef Turn turn = self.turn()
         return self.lane.clock.t, self.array(self.lane.state.q, self.nq), self.array(self.lane.state.x, self.nv)
 
     def history(self):
         """Return all that the next steps depend on, as bytes for :meth:`set_history`."""
+        cdef Turn turn = self.turn()
         return self.memory.content()
 
     def set_history(self, bytes kept):
         """Go on from a history, of a stepper made with the same arguments."""
+        cdef Turn turn = self.turn()
         self.memory.restore(kept)
         self.start_run()
 
     def spoil(self):
         """Fill the memory from which no run may resume with NaN: for tests."""
+        cdef Turn turn = self.turn()
         self.memory.spoil()
         self.start_run()
 
     def watch(self, rows):
         """Write of each recorded step: contraction, turn [rad], distance, estimate of the error, and the forces of n
         drives [N or N m], to an array (rows, 4 + n), or None: no more."""
+        cdef Turn turn = self.turn()
         cdef double[:, ::1] view
         self.watched_owner, self.watched_out, self.watched_count = rows, NULL, 0
         if rows is not None:
@@ -410,6 +466,7 @@ cdef class Stepper:
 
     def log_contacts(self, bint logs):
         """Keep the contacts that pushed in recorded steps, for :meth:`take_contacts`, or not."""
+        cdef Turn turn = self.turn()
         self.logs, self.log.count = logs, 0
 
     def take_contacts(self):
@@ -418,6 +475,7 @@ cdef class Stepper:
         Columns: the row of the record, the number of the contact, the impulse [N s] on the first body at the step's
         start, world axes (of a limit: one number), the slip velocity [m/s], and the gap [m] at the step's end.
         """
+        cdef Turn turn = self.turn()
         return taken(&self.log, TOUCHED)
 
     cdef int log_row(self, long row) noexcept nogil:
@@ -426,6 +484,7 @@ cdef class Stepper:
 
     def keep_pushes(self, pushes, long every):
         """Write the multipliers where each `every`-th step of the run starts to the rows of an array (rows, count)."""
+        cdef Turn turn = self.turn()
         cdef double[:, ::1] view = pushes
         self.pushes_owner, self.pushes_out, self.pushes_every = pushes, &view[0, 0], every
 
@@ -438,6 +497,7 @@ cdef class Stepper:
         than 0 the state is that before the failed step; where a function of the user's failed, so is all that the next
         steps depend on. Steps are counted from where the run began or was resumed.
         """
+        cdef Turn turn = self.turn()
         cdef Clock* clock = self.lane.clock
         cdef Now* now = self.lane.now
         cdef Schedule* plan = &self.shared.schedule
@@ -517,6 +577,15 @@ cdef class Stepper:
         Returns the status. It is CAREFUL, and nothing was done, where the arguments are no int and plain arrays of
         finite doubles, or what acts already is not finite.
         """
+        # a turn without an object, which would take a twentieth of a short step
+        if taken_already(&self.in_use):
+            raise VitreeError(AT_WORK)
+        try:
+            return self.gone(steps, torque, inputs)
+        finally:
+            let_go(&self.in_use)
+
+    cdef int gone(self, steps, torque, inputs) except? -2:
         cdef Drive* drive = &self.lane.drive
         cdef double* tau = drive.tau if self.led == NULL else self.asked
         cdef long k, count
@@ -554,6 +623,7 @@ cdef class Stepper:
 
     def go_part(self, double h, bint last):
         """Advance by a part of a step, h [s], the clock's count by one after the last part; return the status."""
+        cdef Turn turn = self.turn()
         cdef double whole = self.lane.now.h
         cdef int status
         if self.asks() and self.before is None:
@@ -572,6 +642,7 @@ cdef class Stepper:
 
     def strike(self, const double[::1] x):
         """Change p (or v) at the state by a blow; what lies behind says no more what comes."""
+        cdef Turn turn = self.turn()
         memcpy(self.lane.state.x, entries(x, self.nv, "entries of p or v"), self.nv * sizeof(double))
         self.struck()
 
@@ -580,6 +651,7 @@ cdef class Stepper:
 
     def lead(self, indices):
         """Take joint forces, in :meth:`go`, on these coordinates alone, none on the others."""
+        cdef Turn turn = self.turn()
         cdef int k
         self.led_count = len(indices)
         self.led = <int*>self.memory.given(self.led_count * sizeof(int))
@@ -599,6 +671,7 @@ cdef class Stepper:
 
     def row(self, records, long row):
         """Write the state to a row of the records, with what is known of the step that led to it."""
+        cdef Turn turn = self.turn()
         cdef double[::1] t = records.t, error = records.residual
         cdef double[:, ::1] q = records.q, x = records.x, multipliers = records.multipliers
         cdef int[::1] iterations = records.iterations
@@ -616,6 +689,7 @@ cdef class Stepper:
 
     def velocity_here(self, double[::1] out):
         """Write the velocity (nv,) of the state, whose x is the momentum; return whether the stepper can."""
+        cdef Turn turn = self.turn()
         require_size(out.shape[0], self.nv, "entries of v")
         return self.velocity_now(&out[0] if self.nv else NULL)
 
@@ -625,6 +699,7 @@ cdef class Stepper:
 
     def look(self, bint by_momentum):
         """The state: t, q (nq,) and v (nv,), copies; None if x is the momentum, and v cannot be told."""
+        cdef Turn turn = self.turn()
         cdef double* v = self.lane.state.x2 if by_momentum else self.lane.state.x
         if by_momentum and not self.velocity_now(v):
             return None
@@ -766,7 +841,9 @@ cdef class Stepper:
     cdef int fail(self, error) noexcept:
         # the first error counts: later ones may come of it
         if self.lane.now.cause != CALLBACK_FAILED:
-            self.exception, self.lane.now.cause = error, CALLBACK_FAILED
+            with cython.critical_section(self):
+                self.exception = error
+            self.lane.now.cause = CALLBACK_FAILED
         return CALLBACK_FAILED
 
     cdef object array(self, const double* x, int n):

@@ -1148,10 +1148,11 @@ cdef class VariationalStepper(LocatingStepper):
 
     def momentum_between(self, double t, const double[::1] q, const double[::1] q2):
         """Momentum (nv,) at (t, q) of the step that leads to q2; free of what constraints take up."""
+        cdef Turn turn = self.turn()
         cdef Newton* x = &self.lane.newton
         if self.shared.choices.stages > 1:
             raise ValueError("a composition's first substep does not end at q1: start from q0 and v0")
-        self.set_state(t, q, np.zeros(self.nv))
+        self.place(t, entries(q, self.nq, "entries of q"), self.shared.zeros)
         self.lane.now.cause = OK
         self.take_inputs()
         self.increment_to(entries(q2, self.nq, "entries of q2"))
@@ -1170,12 +1171,13 @@ cdef class VariationalStepper(LocatingStepper):
 
         Returns the residual (nv,), the constraints (m,), and the solver's correction of both. Forgets the state.
         """
+        cdef Turn turn = self.turn()
         cdef Newton* x = &self.lane.newton
         cdef int* own = x.own
         cdef int k
         require_size(y.shape[0], self.nv, "entries of y")
         require_size(lam.shape[0], self.shared.count, "multipliers")
-        self.set_state(t, q, p)
+        self.place(t, entries(q, self.nq, "entries of q"), entries(p, self.nv, "entries of p"))
         self.lane.now.cause = OK
         self.take_inputs()
         if self.prepare() == OK:

@@ -202,6 +202,7 @@ cdef class RigidStepper(VehicleStepper):
 
     def acceleration_at(self, double t, const double[::1] q, const double[::1] v, prescribed=None):
         """Acceleration (nv,) at a time and state, and no multipliers."""
+        cdef Turn turn = self.turn()
         cdef Six a
         out = np.empty(6)
         cdef double[::1] view = out

@@ -74,18 +74,21 @@ cdef class RollingStepper(VehicleStepper):
 
     def unknowns(self, const double[::1] q, const double[::1] v):
         """Return y of a state."""
+        cdef Turn turn = self.turn()
         cdef double y[LONGEST]
         self.open(entries(q, self.nq, "entries of q"), entries(v, self.nv, "entries of v"), y)
         return self.array(y, self.size)
 
     def state_of(self, double t, const double[::1] y):
         """Return (q, v) of y, under the inputs at a time."""
+        cdef Turn turn = self.turn()
         self.under(t, entries(y, self.size, "entries of y"))
         self.close(&y[0], self.lane.state.q2, self.lane.state.x2)
         return self.array(self.lane.state.q2, self.nq), self.array(self.lane.state.x2, self.nv)
 
     def rate_at(self, double t, const double[::1] y):
         """Return the rate of y under the inputs at a time."""
+        cdef Turn turn = self.turn()
         cdef double dy[LONGEST]
         self.under(t, entries(y, self.size, "entries of y"))
         self.rate(&y[0], dy)
