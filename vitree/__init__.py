@@ -47,6 +47,7 @@ from vitree.results.sweep import Sweep
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.controller import Controller
+from vitree.run.linearize import Linearization, linearize
 from vitree.run.rollout import rollout
 from vitree.run.rollouts import Rollout
 from vitree.run.simulate import simulate
@@ -111,6 +112,7 @@ __all__ = [
     "JointForce",
     "JointInfo",
     "JointSpring",
+    "Linearization",
     "Measured",
     "MissingExtraError",
     "Model",
@@ -153,6 +155,7 @@ __all__ = [
     "identify",
     "independent_constraints",
     "joint_constraints",
+    "linearize",
     "list_robots",
     "load_sexpr",
     "load_urdf",

@@ -313,13 +313,14 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
 
 
 def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
-                             const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo):
+                             const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends):
     # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv). rule: (h, split). u: (n, nu) inputs, the targets of
-    # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits
+    # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits.
+    # ends: (n, 2 nv) the momenta at both nodes without drives and torque
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (4 * nv + 6), m.nmulti * sizeof(MultiGains)
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + u.shape[1] + nv * (4 * nv + 8), m.nmulti * sizeof(MultiGains)
                               + nv * sizeof(NodeColumn)
                               + m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Weighed)))
     cdef vt_real* bq = rows.input(q, m.nq)
@@ -327,9 +328,10 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef vt_real* bu = rows.input(u, <int>u.shape[1])
     cdef vt_real* bo = rows.output(out, 4 * nv * nv)
     cdef vt_real* bs = rows.output(servo, 3 * nv)
+    cdef vt_real* be = rows.output(ends, 2 * nv)
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
-    cdef vt_real* r = rows.reals(nv)
+    cdef vt_real* weight = rows.reals(nv)
     cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef NodeColumn* column = <NodeColumn*>rows.take(nv * sizeof(NodeColumn))
@@ -353,7 +355,12 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             lt_node(m, bq, step.split, node)
             lt_node(m, bq2, step.split, node2)
             lt_trial(&step, &least)
-            lt_residual(&step, none, r)
+            lt_weight(m, node, NULL, step.solve, weight)
+            for k in range(nv):
+                weight[k] = 0.5 * step.h * weight[k]
+            lt_residual(&step, weight, be)
+            lt_weight(m, node2, NULL, step.solve, weight)
+            lt_end(&step, node2, none, weight, be + nv)
             drive_slopes(drives.list, drives.count, nv, bq, y, 0.5, step.h, bu, &slopes)
             K = node_slopes(bo, nv)
             lt_node_slopes(&step, node2, &slopes if drives.count else NULL, column, subtree, &K)
@@ -381,13 +388,13 @@ def batch_linear_map(CoreModel model, const double[:, ::1] slopes, double[:, ::1
 
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
-                          double[:, ::1] maps):
+                          double[:, ::1] ends, double[:, ::1] maps):
     # The same of the midpoint integrator, rule: (h, alpha). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
-    cdef int i, nv = m.nv, size = m.nv * m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 4 * m.nq + u.shape[1] + nv * (12 * nv + 12), m.nmulti * sizeof(MidMaps)
+    cdef int i, k, nv = m.nv, size = m.nv * m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (12 * nv + 12), m.nmulti * (sizeof(MidMaps) + sizeof(MidMulti))
                               + nv * sizeof(MidColumn)
                               + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
     cdef vt_real* bq = rows.input(q, m.nq)
@@ -396,9 +403,11 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef vt_real* bp = rows.input(p, nv)
     cdef vt_real* bo = rows.output(out, 4 * size)
     cdef vt_real* bs = rows.output(servo, 3 * nv)
+    cdef vt_real* be = rows.output(ends, 2 * nv)
     cdef vt_real* bm = rows.output(maps, 2 * size)
     cdef vt_real* qm = rows.reals(m.nq)
     cdef vt_real* y = rows.reals(nv)
+    cdef vt_real* none = rows.reals(nv)
     cdef vt_real* space = rows.reals(6 * size)
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
@@ -411,15 +420,20 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     step.h, step.alpha = rule
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))
     L.qq, L.qv, L.vq, L.vv = space, space + size, space + 2 * size, space + 3 * size
     L.spare_q, L.spare_v = space + 4 * size, space + 5 * size
     slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
     with nogil:
+        for k in range(nv):
+            none[k] = vt_set1(0.0)
         for block in range(rows.blocks()):
             rows.gather(block)
             difference(m, bq, bq2, y)
             mid_forward(&step, bq, qm)
             mid_backward(&step, NULL)
+            mid_residual(&step, none, none, be)
+            mid_end(&step, none, none, be + nv)
             drive_slopes(drives.list, drives.count, nv, bq, y, step.alpha, step.h, bu, &slopes)
             mid_lagrangian_slopes(&step, &slopes if drives.count else NULL, column, subtree, &L)
             for i in range(m.nbody):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+    from vitree.run.linearize import Linearization
+
 
 class Trajectory(Recording):
     """The recorded states of one run.
@@ -129,6 +131,31 @@ class Trajectory(Recording):
         from vitree.results import files
 
         return files.read(path, cls)
+
+    def linearize(self, inputs: Any = None, targets: Any = None) -> Linearization:
+        """Return the derivatives of each step, of a run by linear-time or midpoint that records each step.
+
+        Parameters
+        ----------
+        inputs, targets :
+            Those of the run, numbers or rows as :func:`vitree.simulate` takes them. Drives with limits need them.
+
+        Returns
+        -------
+        Linearization
+            With arrays (steps, ...).
+
+        Raises
+        ------
+        InputError
+            If the run is of another method, or its steps are not all recorded, or forces acted that are not
+            linearized.
+        ModelError
+            If the model has a part that is not linearized; the text names it.
+        """
+        from vitree.run.linearize import linearize_run
+
+        return linearize_run(self, inputs, targets)
 
     # ---- for other programs, and pictures ---------------------------------------------------------
 

@@ -1,0 +1,191 @@
+"""Derivatives of steps: against differences over every joint kind, the symplectic form, and wrong uses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from loaded_models import conservative_loads, constrained_tree, random_tree, singles
+from random_models import chain_flat, random_flat, random_state, with_rotors
+
+import vitree as vt
+from vitree import _core
+from vitree.integrators import slopes
+from vitree.mechanism.flat import KINDS
+
+METHODS = [
+    ("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("midpoint", {}),
+    ("midpoint", {"alpha": 0.3}),
+]  # fmt: skip
+IDS = [f"{name}-{'-'.join(map(str, options.values()))}".rstrip("-") for name, options in METHODS]
+
+
+def rubbing_model(seed, kinds, **more):
+    """A random tree with damping, friction, armature; and drives on half of its joints of one coordinate."""
+    rng = np.random.default_rng(seed)
+    flat = with_rotors(random_flat(rng, nbody=5, kinds=kinds, damping=True, **more), seed)
+    single = np.repeat(np.isin(flat.kind, (0, 1, 2)), np.array([1, 1, 1, 3, 6])[flat.kind])
+    drives = [
+        vt.Drive(name, 20.0, 1.5, target=f"{name} goal", target_rate=f"{name} rate") for name in singles(flat)[::2]
+    ]
+    return vt.Model(replace(flat, friction=np.where(single, 0.3, 0.0), loads=tuple(drives)))
+
+
+def plain_model(seed, kinds, **more):
+    return vt.Model(random_flat(np.random.default_rng(seed), nbody=5, kinds=kinds, **more))
+
+
+def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
+    """Central differences of order 6 of a step, (2 nv, 2 nv), (2 nv, nv) and (2 nv, nu)."""
+    nv, nu = model.nv, len(model.input_names)
+    p = model.momentum_from_velocity(q, v)
+
+    def end(d):
+        run = vt.simulate(
+            model, model.integrate(q, d[:nv]), p0=p + d[nv : 2 * nv], duration=dt, dt=dt, method=method,
+            torque=torque + d[2 * nv : 3 * nv], inputs=inputs + d[3 * nv :] if nu else None, tolerance=1e-14, **options,
+        )  # fmt: skip
+        return run.q[-1], run.p[-1]
+
+    q2 = end(np.zeros(3 * nv + nu))[0]
+    columns = []
+    for k in range(3 * nv + nu):
+        unit, column = np.eye(3 * nv + nu)[k], 0.0
+        for place, weight in ((1, 45), (2, -9), (3, 1)):
+            (qa, pa), (qb, pb) = end(place * size * unit), end(-place * size * unit)
+            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
+            column = column + weight * change / (60 * size)
+        columns.append(column)
+    found = np.array(columns).T
+    return found[:, : 2 * nv], found[:, 2 * nv : 3 * nv], found[:, 3 * nv :]
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize("kinds", [(kind,) for kind in KINDS] + [KINDS], ids=[*KINDS, "all"])
+@pytest.mark.parametrize("make", [plain_model, rubbing_model])
+def test_derivatives_of_a_step_against_differences(make, kinds, method, options):
+    model = make(7, kinds)
+    rng = np.random.default_rng(1)
+    q, v = random_state(model.flat, rng, 1.0)
+    torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
+    found = vt.linearize(
+        model, q, v, dt=0.03, method=method, torque=torque, inputs=inputs if inputs.size else None, tolerance=1e-14,
+        **options,
+    )  # fmt: skip
+    expected = differences(model, q, v, 0.03, torque, inputs, method, options)
+    for name, one, other in zip(("A", "by_torque", "by_inputs"), (found.A, found.by_torque, found.by_inputs), expected,
+                                strict=True):  # fmt: skip
+        np.testing.assert_allclose(one, other, rtol=0, atol=3e-9 * max(1.0, np.abs(expected[0]).max()), err_msg=name)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_the_map_is_symplectic_where_nothing_dissipates(method, base):
+    for seed in range(5):
+        flat = with_rotors(random_flat(np.random.default_rng(seed), nbody=6, base=base), seed)
+        model = vt.Model(flat)
+        q, v = random_state(flat, np.random.default_rng(seed), 1.0)
+        run = vt.simulate(model, q, v, duration=0.1, dt=0.02, method=method, tolerance=1e-14)
+        found = run.linearize()
+        off = found.A.swapaxes(-1, -2) @ found.form(end=True) @ found.A - found.form()
+        size = np.abs(found.A).max() ** 2 * np.abs(found.form()).max()
+        np.testing.assert_allclose(off, 0.0, atol=1e-12 * size)
+        assert model.nq == model.nv or np.abs(found.form()[:, : model.nv, : model.nv]).max() > 0.1
+
+
+def test_a_damped_map_is_not_symplectic():
+    model = rubbing_model(0, ("revolute",))
+    found = vt.linearize(model, np.full(model.nq, 0.3), np.full(model.nv, 0.5), dt=0.02)
+    assert np.abs(found.A.T @ found.form(end=True) @ found.A - found.form()).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_run_has_the_derivatives_of_its_steps(method):
+    model = rubbing_model(3, KINDS)
+    rng = np.random.default_rng(0)
+    q, v = random_state(model.flat, rng, 0.5)
+    inputs = rng.normal(size=(9, len(model.input_names)))
+    torque = rng.normal(size=model.nv)
+    run = vt.simulate(model, q, v, duration=0.09, dt=0.01, method=method, inputs=inputs, torque=torque, tolerance=1e-13)
+    found = run.linearize()
+    assert found.A.shape == (9, 2 * model.nv, 2 * model.nv)
+    assert found.by_inputs.shape == (9, 2 * model.nv, len(model.input_names))
+    for k in (0, 4, 8):
+        one = vt.linearize(model, run.q[k], p0=run.p[k], dt=0.01, method=method, inputs=inputs[k], torque=torque)
+        for name in ("A", "by_torque", "by_inputs"):
+            scale = np.abs(getattr(found, name)).max()
+            np.testing.assert_allclose(getattr(found, name)[k], getattr(one, name), rtol=0, atol=1e-8 * scale)
+        np.testing.assert_allclose(found.q_end[k], one.q_end, atol=1e-9)
+    assert "9 steps" in repr(found)
+    assert "a step" in repr(one)
+
+
+def test_drives_push_only_within_their_limits():
+    tree = vt.Tree("rotor", gravity=(0, 0, 0))
+    tree.world.add(vt.rx("hinge"), vt.body("rotor", 1.0, (0.5, 0.5, 0.5)))
+    tree.load(vt.Drive("hinge", 50.0, 2.0, effort_limit=3.0, target="goal"))
+    model = tree.compile()
+    slack = vt.linearize(model, [0.1], dt=0.01, inputs={"goal": 0.12})
+    tight = vt.linearize(model, [0.1], dt=0.01, inputs={"goal": 2.0})
+    assert abs(slack.by_inputs[1, 0]) > 0.1
+    assert not tight.by_inputs.any()
+    np.testing.assert_allclose(tight.A, [[1, 0.01 / 0.5], [0, 1]], atol=1e-14)
+    run = vt.simulate(model, [0.1], duration=0.1, dt=0.01, inputs={"goal": 2.0})
+    assert np.array_equal(run.linearize(targets=[2.0]).A, run.linearize(inputs={"goal": 2.0}).A)
+    with pytest.raises(vt.InputError, match="targets="):
+        run.linearize()
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_bits_do_not_depend_on_the_number_of_lanes(method, monkeypatch):
+    model = rubbing_model(5, KINDS)
+    q, v = random_state(model.flat, np.random.default_rng(0), 0.5)
+    run = vt.simulate(model, q, v, duration=0.07, dt=0.01, method=method)
+    found = []
+    for width in _core.widths():
+        monkeypatch.setattr(slopes, "wide", lambda width=width: _core.lanes(width))
+        found.append(run.linearize())
+    for other in found[1:]:
+        assert np.array_equal(found[0].A, other.A)
+        assert np.array_equal(found[0].by_torque, other.by_torque)
+
+
+def test_wrong_uses_are_told():
+    model = vt.Model(chain_flat(2))
+    q, v = np.array([0.3, 0.2]), np.zeros(2)
+    for wrong, text in (
+        ({"method": "rk4"}, "linear-time or midpoint"), ({"method": "gauss"}, "linear-time or midpoint"),
+        ({"order": 4}, "order"), ({"adapt": "density", "rate": 1.0}, "equal steps"), ({"method": 3}, "method"),
+        ({"torque": lambda t, q, v: v}, "torque"), ({"dt": -1.0}, "dt"), ({"q0": np.zeros(3)}, "q0"),
+    ):  # fmt: skip
+        with pytest.raises(vt.VitreeError, match=text):
+            vt.linearize(model, **{"q0": q, "v0": v, "dt": 0.01, **wrong})
+    with pytest.raises(vt.VitreeError, match="model"):
+        vt.linearize("robot", q, dt=0.01)
+    run = vt.simulate(model, q, v, duration=0.1, dt=0.01, every=2)
+    with pytest.raises(vt.InputError, match="every=1"):
+        run.linearize()
+    with pytest.raises(vt.InputError, match="every=1"):
+        vt.simulate(model, q, v, duration=0.1, dt=0.01)[2:].linearize()
+    wrenches = {"link1": [5.0, 1, 0, 0, 20, 5]}
+    pushed = vt.simulate(model, q, v, duration=0.1, dt=0.01, wrenches=wrenches, wrench_axes="local")
+    with pytest.raises(vt.InputError, match="other forces"):
+        pushed.linearize()
+
+
+def test_parts_that_are_not_linearized_are_named():
+    flat, q, v = random_tree(2, nbody=6)
+    with pytest.raises(vt.ModelError, match="Attraction, Gravity, JointSpring"):
+        vt.linearize(vt.Model(replace(flat, loads=conservative_loads(flat))), q, v, dt=0.01)
+    model, q, v = constrained_tree(2, nbody=8)
+    with pytest.raises(vt.ModelError, match="constraints"):
+        vt.linearize(model, q, v, dt=0.01)
+    box = vt.Tree("box")
+    box.world.add(vt.free("base"), vt.body("box", 1.0, (0.01, 0.01, 0.01)))
+    box.contact(vt.Ground(friction=0.5), vt.Contact("box", shapes=[vt.Box((0.2, 0.2, 0.2))]))
+    touching = box.compile()
+    q = touching.neutral()
+    q[2] = 0.5
+    with pytest.raises(vt.ModelError, match="contacts"):
+        vt.linearize(touching, q, dt=0.01)
