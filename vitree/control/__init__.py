@@ -1,10 +1,11 @@
-"""Optimal control of vehicles: discrete mechanics and optimal control (DMOC)."""
+"""Optimal control of vehicles (DMOC), and regulators of robots."""
 
 from vitree.control.costs import Effort, Limit, Running, Time
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
+from vitree.control.regulator import Regulator, lqr, tvlqr
 from vitree.control.solvers import Solution, solve
 from vitree.control.vehicles import dynamics_of, replay
 
@@ -18,12 +19,15 @@ __all__ = [
     "HalfSpace",
     "Limit",
     "Plan",
+    "Regulator",
     "RigidDynamics",
     "Running",
     "Solution",
     "Sphere",
     "Time",
     "dynamics_of",
+    "lqr",
     "replay",
     "solve",
+    "tvlqr",
 ]

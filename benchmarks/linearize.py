@@ -1,0 +1,68 @@
+"""Derivatives of steps along a run: time a step, beside that of the step itself and of Pinocchio's ABA derivatives.
+
+    python benchmarks/linearize.py [--smoke]
+
+"map" is all columns of A and of the derivative by torque, as ``run.linearize()`` makes them; "kernels" is the compiled
+part of that. trep 1.0.3 takes 454 us for the first derivatives of a step of the pendulum of 20 links (recorded on
+another machine). All take turns, and the least of many turns counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import peers
+
+import vitree as vt
+from vitree.integrators.slopes import slopes
+
+STEPS, ROUNDS = 200, 7
+
+
+def robots() -> dict[str, tuple[str, bool]]:
+    found = {f"chain{n}": (peers.chain_urdf(n), False) for n in (10, 20, 40)}
+    return found | {name: robot for name, robot in peers.robots().items() if name == "talos"}
+
+
+def pinocchio_call(text: str, free: bool, q: np.ndarray):
+    """One call of computeABADerivatives from Python."""
+    import pinocchio as pin
+
+    model = peers.pinocchio_model(text, free)
+    data, v = model.createData(), np.zeros(model.nv)
+    at = pin.integrate(model, pin.neutral(model), np.full(model.nv, 0.1))
+    return lambda: pin.computeABADerivatives(model, data, at, v, v)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="only see that it runs")
+    steps, rounds = (8, 1) if parser.parse_args().smoke else (STEPS, ROUNDS)
+    print(peers.machine())
+    print(f"us a step, of {steps} steps (and in steps)")
+    print(f"{'':24s}{'step':>10s}{'map':>18s}{'kernels':>18s}{'pinocchio':>18s}")
+    for name, (text, free) in robots().items():
+        model = vt.load_urdf(text, base="free" if free else "fixed")
+        rng = np.random.default_rng(0)
+        q, v = model.integrate(model.neutral(), 0.3 * rng.uniform(-1, 1, model.nv)), 0.5 * rng.uniform(-1, 1, model.nv)
+        peer = pinocchio_call(text, free, q)
+        for method in ("linear-time", "midpoint"):
+            run = vt.simulate(model, q, v, duration=steps * 0.005, dt=0.005, method=method)
+            integrator = vt.METHODS[method](model, 0.005)
+            rows = run.q[:-1].copy(), run.q[1:].copy(), run.p[:-1].copy(), np.zeros((steps, 0))
+            least = np.full(4, np.inf)
+            for _ in range(rounds):
+                least = np.minimum(least, [
+                    run.seconds / steps * 1e6,
+                    peers.best_of(run.linearize, steps, 3),
+                    peers.best_of(lambda i=integrator, x=rows, m=model: slopes(i, *x).map(m), steps, 3),
+                    peers.best_of(peer, 1, 40),
+                ])  # fmt: skip
+                run = vt.simulate(model, q, v, duration=steps * 0.005, dt=0.005, method=method)
+            cells = "".join(f"{us:10.1f} ({us / least[0]:5.1f})" for us in least[1:])
+            print(f"{name + ', ' + method:24s}{least[0]:10.1f}{cells}")
+
+
+if __name__ == "__main__":
+    main()
