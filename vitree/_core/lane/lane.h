@@ -189,13 +189,16 @@ VT_INLINE void vt_sums(int count, ptrdiff_t n, ptrdiff_t stride, const vt_real *
     ptrdiff_t k = 0;
     int r;
 #ifdef VT_FOURS
-    VT_FOURS(n) {
+    /* the last four overlap with those before */
+    while (n > 3) {
         vt_four s = c[0] * VT_FOUR(rows + k);
         for (r = 1; r < count; r++) s += c[r] * VT_FOUR(rows + r * stride + k);
         if (step == 1)
             VT_FOUR(out + k) = s;
         else
             for (r = 0; r < 4; r++) out[(k + r) * step] = s[r];
+        if (k == n - 4) return;
+        k = k + 8 > n ? n - 4 : k + 4;
     }
 #endif
     for (; k < n; k++) {
@@ -217,6 +220,11 @@ typedef vt_real vt_columns;
 VT_INLINE vt_columns vt_take(const vt_real *a) { return *a; }
 VT_INLINE void vt_give(vt_columns x, vt_real *a) { *a = x; }
 #endif
+VT_INLINE vt_columns vt_nothing(void)
+{
+    const vt_columns x = {0};
+    return x;
+}
 
 /* Axes that are kept in registers from body to body: a rotation by columns. Of one lane each column is a vector. */
 #ifdef VT_FOURS

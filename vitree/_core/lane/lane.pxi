@@ -20,6 +20,7 @@ cdef extern from "lane.h" nogil:
                  vt_real* out) noexcept
     ctypedef double vt_columns
     int VT_COLUMNS
+    vt_columns vt_nothing() noexcept
     vt_columns vt_take(const vt_real* a) noexcept
     void vt_give(vt_columns x, vt_real* a) noexcept
     vt_mask vt_lt(vt_real a, vt_real b) noexcept

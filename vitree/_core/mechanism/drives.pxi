@@ -57,3 +57,27 @@ cdef void drive_step(const vt_drive* d, int count, const double* q, const double
         at = drive_at(&d[k], q[d[k].iq] + share * y[d[k].iv], y[d[k].iv] / h, u)
         force[d[k].iv] += at.force
         slope[d[k].iv] += share * h * at.by_position + at.by_rate
+
+
+def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
+    """Slopes (2, nv) of what acts in the joints alone, by coordinates and by rates: damping, friction and drives."""
+    cdef const vt_model* m = &model.m
+    cdef const vt_drive* d
+    cdef DriveAt at
+    cdef int k
+    slopes = np.zeros((2, m.nv))
+    cdef double[:, ::1] out = slopes
+    require_size(q.shape[0], m.nq, "entries of q")
+    require_size(v.shape[0], m.nv, "entries of v")
+    for k in range(m.nv):
+        out[1, k] = -m.damping[k]
+        if m.friction[k] != 0.0:
+            out[1, k] -= friction_slope(m, k, v[k])
+    for k in range(drives.count):
+        d = &drives.list[k]
+        if d.target >= u.shape[0] or d.rate >= u.shape[0]:
+            raise ValueError(f"an input of a drive, of {u.shape[0]}")
+        at = drive_at(d, q[d.iq], v[d.iv], &u[0] if u.shape[0] else NULL)
+        out[0, d.iv] -= at.by_position
+        out[1, d.iv] -= at.by_rate
+    return slopes

@@ -275,22 +275,44 @@ cdef void aba_pivots(const vt_model* m, AbaBody* x, Pivot* pivot) noexcept nogil
             s.I.H = outer(-p.Dinv, p.Un, p.Uf, s.I.H)
 
 
+cdef inline void put_columns(Columns* to, Columns g) noexcept nogil:
+    # one after another: compilers copy structs in pieces that cannot be read as vectors at once
+    to.nx = g.nx
+    to.ny = g.ny
+    to.nz = g.nz
+    to.fx = g.fx
+    to.fy = g.fy
+    to.fz = g.fz
+
+
+cdef inline Columns no_columns() noexcept nogil:
+    cdef Columns g
+    g.nx = vt_nothing()
+    g.ny = g.nx
+    g.nz = g.nx
+    g.fx = g.nx
+    g.fy = g.nx
+    g.fz = g.nx
+    return g
+
+
 cdef inline void strip_up(const vt_model* m, const AbaBody* x, const Pivot* pivot, int end, int count, int stride,
                           vt_real* rows, Columns* y) noexcept nogil:
     # leaves to root, of the bodies before `end`: u = tau - S^T (n, f), in place of tau; the parent feels (n, f) + U D^-1 u
     cdef int i, c, l
     cdef const vt_body* b
     cdef const Pivot* p
-    cdef const AbaBody* s
-    cdef Columns* g
+    cdef Vec3 t
+    cdef Columns g
     cdef Columns* up
     cdef vt_columns u
     cdef vt_real* at
     for i in range(end - 1, -1, -1):
         b = &m.body[i]
-        s = &x[i]
+        t = x[i].t
         for c in range(count):
-            g = &y[i * STRIP + c]
+            up = &y[i * STRIP + c]
+            g.nx, g.ny, g.nz, g.fx, g.fy, g.fz = up.nx, up.ny, up.nz, up.fx, up.fy, up.fz
             for l in range(joint_nv(b) - 1, -1, -1):
                 p = &pivot[b.iv + l]
                 at = rows + (b.iv + l) * stride + c * VT_COLUMNS
@@ -307,9 +329,9 @@ cdef inline void strip_up(const vt_model* m, const AbaBody* x, const Pivot* pivo
                 g.fz = g.fz + p.Uf.z * u
             if b.parent >= 0:
                 up = &y[b.parent * STRIP + c]
-                up.nx = up.nx + (g.nx + (s.t.y * g.fz - s.t.z * g.fy))
-                up.ny = up.ny + (g.ny + (s.t.z * g.fx - s.t.x * g.fz))
-                up.nz = up.nz + (g.nz + (s.t.x * g.fy - s.t.y * g.fx))
+                up.nx = up.nx + (g.nx + (t.y * g.fz - t.z * g.fy))
+                up.ny = up.ny + (g.ny + (t.z * g.fx - t.x * g.fz))
+                up.nz = up.nz + (g.nz + (t.x * g.fy - t.y * g.fx))
                 up.fx = up.fx + g.fx
                 up.fy = up.fy + g.fy
                 up.fz = up.fz + g.fz
@@ -321,25 +343,24 @@ cdef inline void strip_down(const vt_model* m, const AbaBody* x, const Pivot* pi
     cdef int i, c, l
     cdef const vt_body* b
     cdef const Pivot* p
-    cdef const AbaBody* s
-    cdef Columns* g
+    cdef Vec3 t
+    cdef Columns g
     cdef const Columns* up
     cdef vt_columns r
     cdef vt_real* at
     for i in range(end):
         b = &m.body[i]
-        s = &x[i]
+        t = x[i].t
         for c in range(count):
-            g = &y[i * STRIP + c]
-            no_columns(g)
+            g = no_columns()
             if b.parent >= 0:
                 up = &y[b.parent * STRIP + c]
                 g.nx = up.nx
                 g.ny = up.ny
                 g.nz = up.nz
-                g.fx = up.fx + (up.ny * s.t.z - up.nz * s.t.y)
-                g.fy = up.fy + (up.nz * s.t.x - up.nx * s.t.z)
-                g.fz = up.fz + (up.nx * s.t.y - up.ny * s.t.x)
+                g.fx = up.fx + (g.ny * t.z - g.nz * t.y)
+                g.fy = up.fy + (g.nz * t.x - g.nx * t.z)
+                g.fz = up.fz + (g.nx * t.y - g.ny * t.x)
             for l in range(joint_nv(b)):
                 p = &pivot[b.iv + l]
                 at = rows + (b.iv + l) * stride + c * VT_COLUMNS
@@ -353,10 +374,7 @@ cdef inline void strip_down(const vt_model* m, const AbaBody* x, const Pivot* pi
                     g.fx = g.fx + p.v.x * r
                     g.fy = g.fy + p.v.y * r
                     g.fz = g.fz + p.v.z * r
-
-
-cdef inline void no_columns(Columns* g) noexcept nogil:
-    memset(g, 0, sizeof(Columns))
+            put_columns(&y[i * STRIP + c], g)
 
 
 cdef void aba_columns(const vt_model* m, const AbaBody* x, const Pivot* pivot, bint unit, int stride, vt_real* rows,
@@ -372,7 +390,7 @@ cdef void aba_columns(const vt_model* m, const AbaBody* x, const Pivot* pivot, b
             end += 1
         for i in range(end):
             for c in range(count):
-                no_columns(&y[i * STRIP + c])
+                put_columns(&y[i * STRIP + c], no_columns())
         strip_up(m, x, pivot, end, count, stride, rows + first, y)
         strip_down(m, x, pivot, end, count, stride, rows + first, y)
         first += count * VT_COLUMNS
