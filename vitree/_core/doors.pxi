@@ -174,7 +174,7 @@ def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, const dou
     cdef const vt_model* m = &model.m
     cdef const double* g = entries(gravity, 3, "numbers of gravity")
     cdef Py_ssize_t k
-    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2 + COLUMN) * m.nv,
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2 + COLUMN) * m.nv + 3,
                               m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bv = rows.input(v, m.nv)
@@ -182,7 +182,7 @@ def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, const dou
     cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
     cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
     cdef vt_real* oa = rows.output(by_a, m.nv * m.nv)
-    cdef vt_real* column = rows.reals(COLUMN * m.nv)
+    cdef vt_real* column = rows.reals(COLUMN * m.nv + 3)
     cdef AbaBody* x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
     cdef SlopeBody* body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
     with nogil:
@@ -233,22 +233,23 @@ def batch_inverse_mass(CoreModel model, const double[:, ::1] q, double[:, ::1] o
 
 
 cdef Py_ssize_t slope_reals(const vt_model* m) noexcept:
-    return (3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv
+    return (3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv + 3
 
 
 cdef size_t slope_size(const vt_model* m) noexcept:
-    return (m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns)) + m.nv * sizeof(Pivot))
+    return (m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns) + 1) + m.nv * sizeof(Pivot))
 
 
 cdef SlopeWork slope_work(const vt_model* m, Blocks rows) except *:
     cdef SlopeWork w
     cdef Py_ssize_t matrix = m.nv * whole_columns(m.nv)
-    w.column, w.acc = rows.reals(COLUMN * m.nv), rows.reals(m.nv)
+    w.column, w.acc = rows.reals(COLUMN * m.nv + 3), rows.reals(m.nv)
     w.by_q, w.by_v, w.inverse = rows.reals(matrix), rows.reals(matrix), rows.reals(matrix)
     w.x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
     w.body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
     w.pivot = <Pivot*>rows.take(m.nv * sizeof(Pivot))
     w.y = <Columns*>rows.take(m.nbody * STRIP * sizeof(Columns))
+    w.related = <char*>rows.take(m.nbody)
     return w
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -55,29 +56,30 @@ class AbaDerivatives(NamedTuple):
     by_torque: np.ndarray
 
 
-def _matrices(q: np.ndarray, nv: int, count: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return so many stacks of matrices, (..., nv, nv), and the same memory in rows."""
-    found = [np.empty((*q.shape[:-1], nv, nv)) for _ in range(count)]
-    return found, [x.reshape(len(as_rows(q)), nv * nv) for x in found]
+def _matrices(count: int, q: np.ndarray, nv: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return so many stacks of matrices (count, ..., nv, nv), and the same memory in rows."""
+    lead = q.shape[:-1]
+    found = np.empty((count, *lead, nv, nv))
+    return found, found.reshape(count, math.prod(lead), nv * nv)
 
 
 def rnea_derivatives(model: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> RneaDerivatives:
     """Return the derivatives of ``model.rnea`` at states (..., nq), (..., nv) [m or rad, and their rates]."""
-    found, rows = _matrices(q, model.nv, 3)
-    doors(q).batch_rnea_derivatives(model.core, model.gravity, as_rows(q), as_rows(v), as_rows(a), *rows)
+    found, rows = _matrices(3, q, model.nv)
+    doors(q).batch_rnea_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(a), *rows)
     return RneaDerivatives(*found)
 
 
 def aba_derivatives(model: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> AbaDerivatives:
     """Return the derivatives of ``model.aba`` at states (..., nq), (..., nv) [m or rad, its rate, N or N m]."""
-    found, rows = _matrices(q, model.nv, 3)
-    doors(q).batch_aba_derivatives(model.core, model.gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
+    found, rows = _matrices(3, q, model.nv)
+    doors(q).batch_aba_derivatives(model.core, model._gravity, as_rows(q), as_rows(v), as_rows(tau), *rows)
     return AbaDerivatives(*found)
 
 
 def inverse_mass_matrix(model: Any, q: np.ndarray) -> np.ndarray:
     """Return the inverse of the mass matrix (..., nv, nv) at q (..., nq) [1/kg, 1/(kg m) or 1/(kg m^2)]."""
-    found, rows = _matrices(q, model.nv, 1)
+    found, rows = _matrices(1, q, model.nv)
     doors(q).batch_inverse_mass(model.core, as_rows(q), *rows)
     return found[0]
 

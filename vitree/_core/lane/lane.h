@@ -182,30 +182,30 @@ VT_INLINE void vt_crosses(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, const
     }
 }
 
-/* out = the sum of `count` rows, `stride` apart, each times its number of c; entries of out are `step` apart */
+/* out = the sum of `count` rows, `stride` apart, each times its number of c; entries of out are `step` apart. Three
+ * numbers behind each row must be there to be read. */
 VT_INLINE void vt_sums(int count, ptrdiff_t n, ptrdiff_t stride, const vt_real *c, const vt_real *rows, ptrdiff_t step,
                        vt_real *out)
 {
-    ptrdiff_t k = 0;
+    ptrdiff_t k;
     int r;
 #ifdef VT_FOURS
-    /* the last four overlap with those before */
-    while (n > 3) {
+    for (k = 0; k < n; k += 4) {
+        const int left = n - k < 4 ? (int)(n - k) : 4;
         vt_four s = c[0] * VT_FOUR(rows + k);
         for (r = 1; r < count; r++) s += c[r] * VT_FOUR(rows + r * stride + k);
-        if (step == 1)
+        if (step == 1 && left == 4)
             VT_FOUR(out + k) = s;
         else
-            for (r = 0; r < 4; r++) out[(k + r) * step] = s[r];
-        if (k == n - 4) return;
-        k = k + 8 > n ? n - 4 : k + 4;
+            for (r = 0; r < left; r++) out[(k + r) * step] = s[r];
     }
-#endif
-    for (; k < n; k++) {
+#else
+    for (k = 0; k < n; k++) {
         vt_real s = c[0] * rows[k];
         for (r = 1; r < count; r++) s += c[r] * rows[r * stride + k];
         out[k * step] = s;
     }
+#endif
 }
 
 /* Columns of a matrix abreast: of one lane a vector is of four columns, else a column is of several lanes. */

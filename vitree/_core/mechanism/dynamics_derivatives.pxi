@@ -183,7 +183,7 @@ cdef inline void columns_down(int n, int nv, Vec3 t, Vec3 twice, vt_real* column
 cdef void inverse_slopes(const vt_model* m, const double* gravity, const vt_real* v, const AbaBody* x, SlopeBody* body,
                          vt_real* column, int stride, vt_real* by_q, vt_real* by_v, vt_real* by_a) noexcept nogil:
     # derivatives of tau of inverse dynamics, (nv, nv) in rows of `stride`, by_a is the mass matrix, or NULL. x: motions
-    # of an `aba` or a `slope_motion`; column: memory for (COLUMN, nv)
+    # of an `aba` or a `slope_motion`; column: memory for (COLUMN, nv), and three numbers more
     cdef int i, k, l, a, first, until, nv = m.nv
     cdef const vt_body* b
     cdef const AbaBody* s
@@ -296,8 +296,23 @@ cdef inline Columns no_columns() noexcept nogil:
     return g
 
 
+cdef inline void strip_relations(const vt_model* m, int end, int first, int until, bint unit, char* related) noexcept nogil:
+    # of the bodies before `end`: whether one of the columns from first to until is of them, or outboard, or, but of the
+    # unit matrix, upstream. Other rows of these columns are zero
+    cdef int i
+    cdef const vt_body* b
+    for i in range(end):
+        b = &m.body[i]
+        related[i] = b.iv < until and b.iv + b.nv > first
+        if not unit and b.parent >= 0 and related[b.parent]:
+            related[i] = True
+    for i in range(end - 1, -1, -1):
+        if related[i] and m.body[i].parent >= 0:
+            related[m.body[i].parent] = True
+
+
 cdef inline void strip_up(const vt_model* m, const AbaBody* x, const Pivot* pivot, int end, int count, int stride,
-                          vt_real* rows, Columns* y) noexcept nogil:
+                          const char* related, vt_real* rows, Columns* y) noexcept nogil:
     # leaves to root, of the bodies before `end`: u = tau - S^T (n, f), in place of tau; the parent feels (n, f) + U D^-1 u
     cdef int i, c, l
     cdef const vt_body* b
@@ -308,6 +323,8 @@ cdef inline void strip_up(const vt_model* m, const AbaBody* x, const Pivot* pivo
     cdef vt_columns u
     cdef vt_real* at
     for i in range(end - 1, -1, -1):
+        if not related[i]:
+            continue
         b = &m.body[i]
         t = x[i].t
         for c in range(count):
@@ -377,25 +394,6 @@ cdef inline void strip_down(const vt_model* m, const AbaBody* x, const Pivot* pi
             put_columns(&y[i * STRIP + c], g)
 
 
-cdef void aba_columns(const vt_model* m, const AbaBody* x, const Pivot* pivot, bint unit, int stride, vt_real* rows,
-                      Columns* y) noexcept nogil:
-    # rows (nv, stride) = M^-1 rows, of stride a multiple of VT_COLUMNS, a strip of columns at a time; unit: of the unit
-    # matrix, which is in them, above the diagonal alone. x: of an `aba`; y: memory for (nbody, STRIP)
-    cdef int i, c, first = 0, count, end = m.nbody
-    if unit:
-        end = 0
-    while first < stride:
-        count = min(STRIP, (stride - first) // VT_COLUMNS)
-        while end < m.nbody and m.body[end].iv < first + count * VT_COLUMNS:
-            end += 1
-        for i in range(end):
-            for c in range(count):
-                put_columns(&y[i * STRIP + c], no_columns())
-        strip_up(m, x, pivot, end, count, stride, rows + first, y)
-        strip_down(m, x, pivot, end, count, stride, rows + first, y)
-        first += count * VT_COLUMNS
-
-
 cdef inline int whole_columns(int nv) noexcept nogil:
     # the stride of a matrix that `aba_columns` takes
     return (nv + VT_COLUMNS - 1) // VT_COLUMNS * VT_COLUMNS
@@ -405,12 +403,33 @@ cdef struct SlopeWork:  # memory of the derivatives of forward dynamics
     AbaBody* x
     SlopeBody* body
     Pivot* pivot
-    Columns* y
-    vt_real* column     # (COLUMN, nv)
+    Columns* y          # (nbody, STRIP)
+    char* related       # (nbody,)
+    vt_real* column     # (COLUMN, nv), and three numbers more
     vt_real* acc        # (nv,)
     vt_real* by_q       # (nv, whole_columns(nv)) each
     vt_real* by_v
     vt_real* inverse
+
+
+cdef void aba_columns(const vt_model* m, const SlopeWork* w, bint unit, int stride, vt_real* rows) noexcept nogil:
+    # rows (nv, stride) = M^-1 rows, of stride a multiple of VT_COLUMNS, a strip of columns at a time; unit: of the unit
+    # matrix, which is in them, above the diagonal alone. Entries of coordinates are zero where neither's body hangs on
+    # the other's. w.x: of an `aba`, w.pivot its pivots
+    cdef int i, c, first = 0, count, end = m.nbody
+    if unit:
+        end = 0
+    while first < stride:
+        count = min(STRIP, (stride - first) // VT_COLUMNS)
+        while end < m.nbody and m.body[end].iv < first + count * VT_COLUMNS:
+            end += 1
+        for i in range(end):
+            for c in range(count):
+                put_columns(&w.y[i * STRIP + c], no_columns())
+        strip_relations(m, end, first, first + count * VT_COLUMNS, unit, w.related)
+        strip_up(m, w.x, w.pivot, end, count, stride, w.related, rows + first, w.y)
+        strip_down(m, w.x, w.pivot, end, count, stride, rows + first, w.y)
+        first += count * VT_COLUMNS
 
 
 cdef void inverse_mass(const vt_model* m, const SlopeWork* w, vt_real* out) noexcept nogil:
@@ -420,7 +439,7 @@ cdef void inverse_mass(const vt_model* m, const SlopeWork* w, vt_real* out) noex
         w.inverse[i] = vt_set1(0.0)
     for i in range(nv):
         w.inverse[i * stride + i] = vt_set1(1.0)
-    aba_columns(m, w.x, w.pivot, True, stride, w.inverse, w.y)
+    aba_columns(m, w, True, stride, w.inverse)
     for i in range(nv):
         for k in range(i, nv):
             out[i * nv + k] = w.inverse[i * stride + k]
@@ -444,8 +463,8 @@ cdef void forward_slopes(const vt_model* m, const double* gravity, const vt_real
     aba(m, gravity, q, v, tau, NULL, w.acc, w.x)
     inverse_slopes(m, gravity, v, w.x, w.body, w.column, stride, w.by_q, w.by_v, NULL)
     aba_pivots(m, w.x, w.pivot)
-    aba_columns(m, w.x, w.pivot, False, stride, w.by_q, w.y)
-    aba_columns(m, w.x, w.pivot, False, stride, w.by_v, w.y)
+    aba_columns(m, w, False, stride, w.by_q)
+    aba_columns(m, w, False, stride, w.by_v)
     for i in range(nv):
         for k in range(nv):
             by_q[i * nv + k] = 0.0 - w.by_q[i * stride + k]
