@@ -354,6 +354,13 @@ def test_what_has_no_exact_derivatives_is_named():
         robot(Bowl()).euler().forward_dynamics_derivatives(np.zeros(3), np.zeros(3))
 
 
+@pytest.mark.parametrize("wrong", [np.zeros((7, 1)), lambda t, q, v: [1.0], np.zeros(2), ["a"]])
+def test_inputs_must_be_numbers_of_one_state(wrong):
+    model = robot(vt.Drive("a", 40.0, 3.0, target="goal"))
+    with pytest.raises(vt.InputError, match="inputs"):
+        model.forward_dynamics_derivatives(np.zeros(3), np.zeros(3), inputs=wrong)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_bad_input_is_named(name):
     model = robot()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vitree._core import scalar
+from vitree.arguments import entries
 from vitree.errors import ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.model.signals import resolve_inputs
@@ -99,11 +100,12 @@ def forward_dynamics_derivatives(
         tau = np.zeros(v.shape) if tau is None else tau
         one = lambda q, v, tau: forward_dynamics_derivatives(model, q, v, tau, more)  # noqa: E731
         return row_by_row(model, one, q=q, v=v, tau=tau)
+    given = resolve_inputs(model, more.get("inputs"))
+    nu = len(model.input_names)
+    u = np.zeros(nu) if given is None else entries(given, (nu,), "inputs")
     # M a = Q(q, v) + tau + Dh^T multipliers - c(q, v): Q's slopes less those of inverse dynamics at a
     a = model.forward_dynamics(q, v, tau, **more).acceleration
     inverse = rnea_derivatives(model, q, v, a)
-    given = resolve_inputs(model, more.get("inputs"))
-    u = np.zeros(len(model.input_names)) if given is None else np.ascontiguousarray(given, dtype=float)
     _, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
     of_joints = core.joint_slopes(model.core, model.drive_list, q, v, u)
     by_q += np.diag(of_joints[0]) - inverse.by_q
