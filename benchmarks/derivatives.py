@@ -87,7 +87,7 @@ def robots(no_cpp: bool) -> None:
             turns = {label: timed(*row) for label, row in calls.items()}
             if not no_cpp:
                 for flags in ((), ("-march=native",)):
-                    found = peers.pinocchio_cpp(text, free, flags)
+                    found = peers.pinocchio_cpp(text, free, (*flags, "-DDERIVATIVES"))
                     if found is not None:
                         turns[" ".join(["pinocchio, C++ -O3", *flags])] = {name: found[name] for name in NAMES}
             for label, times in turns.items():
