@@ -12,6 +12,10 @@
 #include <pinocchio/algorithm/joint-configuration.hpp>
 #include <pinocchio/algorithm/kinematics.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
+#ifdef DERIVATIVES // gigabytes and minutes more to compile
+#include <pinocchio/algorithm/aba-derivatives.hpp>
+#include <pinocchio/algorithm/rnea-derivatives.hpp>
+#endif
 
 namespace pin = pinocchio;
 
@@ -80,6 +84,13 @@ int main() {
     time_best("aba", count, [&](std::size_t k) { pin::aba(model, data, q[k], v[k], a[k], convention); });
   for (const auto convention : {pin::Convention::LOCAL, pin::Convention::WORLD})
     time_best("crba", count, [&](std::size_t k) { pin::crba(model, data, q[k], convention); });
+#ifdef DERIVATIVES
+  time_best("rnea_derivatives", count,
+            [&](std::size_t k) { pin::computeRNEADerivatives(model, data, q[k], v[k], a[k]); });
+  time_best("aba_derivatives", count,
+            [&](std::size_t k) { pin::computeABADerivatives(model, data, q[k], v[k], a[k]); });
+  time_best("inverse_mass_matrix", count, [&](std::size_t k) { pin::computeMinverse(model, data, q[k]); });
+#endif
   time_best("kinematics", count, [&](std::size_t k) { pin::forwardKinematics(model, data, q[k]); });
   return 0;
 }

@@ -24,7 +24,7 @@ METHODS = {
     "frame_jacobian": "fq", "frame_velocity": "fqv", "frame_acceleration": "fqvv", "center_of_mass": "q",
     "lagrangian": "qv", "forward_dynamics": "qvv", "static_force": "q", "rnea": "qvv", "aba": "qvv", "crba": "q",
     "momentum_from_velocity": "qv", "velocity_from_momentum": "qv", "kinetic_energy": "qv", "potential_energy": "q",
-    "momentum": "qv",
+    "momentum": "qv", "rnea_derivatives": "qvv", "aba_derivatives": "qvv", "inverse_mass_matrix": "q",
 }  # fmt: skip
 LEADS = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (33,)]
 

@@ -168,6 +168,91 @@ def batch_crba(CoreModel model, const double[:, ::1] q, double[:, ::1] M):
             rows.scatter(k)
 
 
+def batch_rnea_derivatives(CoreModel model, const double[::1] gravity, const double[:, ::1] q, const double[:, ::1] v,
+                           const double[:, ::1] a, double[:, ::1] by_q, double[:, ::1] by_v, double[:, ::1] by_a):
+    # by_q, by_v, by_a: (n, nv * nv)
+    cdef const vt_model* m = &model.m
+    cdef const double* g = entries(gravity, 3, "numbers of gravity")
+    cdef Py_ssize_t k
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2 + COLUMN) * m.nv + 3,
+                              m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bv = rows.input(v, m.nv)
+    cdef vt_real* ba = rows.input(a, m.nv)
+    cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
+    cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
+    cdef vt_real* oa = rows.output(by_a, m.nv * m.nv)
+    cdef vt_real* column = rows.reals(COLUMN * m.nv + 3)
+    cdef AbaBody* x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
+    cdef SlopeBody* body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
+    with nogil:
+        for k in range(rows.blocks()):
+            rows.gather(k)
+            slope_motion(m, g, bq, bv, ba, x)
+            inverse_slopes(m, g, bv, x, body, column, m.nv, oq, ov, oa)
+            rows.scatter(k)
+
+
+def batch_aba_derivatives(CoreModel model, const double[::1] gravity, const double[:, ::1] q, const double[:, ::1] v,
+                          const double[:, ::1] tau, double[:, ::1] by_q, double[:, ::1] by_v, double[:, ::1] by_tau):
+    # by_q, by_v, by_tau: (n, nv * nv)
+    cdef const vt_model* m = &model.m
+    cdef const double* g = entries(gravity, 3, "numbers of gravity")
+    cdef Py_ssize_t k
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + (3 * m.nv + 2) * m.nv + slope_reals(m), slope_size(m))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bv = rows.input(v, m.nv)
+    cdef vt_real* bt = rows.input(tau, m.nv)
+    cdef vt_real* oq = rows.output(by_q, m.nv * m.nv)
+    cdef vt_real* ov = rows.output(by_v, m.nv * m.nv)
+    cdef vt_real* ot = rows.output(by_tau, m.nv * m.nv)
+    cdef SlopeWork w = slope_work(m, rows)
+    with nogil:
+        for k in range(rows.blocks()):
+            rows.gather(k)
+            forward_slopes(m, g, bq, bv, bt, &w, oq, ov, ot)
+            rows.scatter(k)
+
+
+def batch_inverse_mass(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
+    # out: (n, nv * nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t k
+    cdef int i
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + m.nv * m.nv + slope_reals(m), slope_size(m))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bo = rows.output(out, m.nv * m.nv)
+    cdef SlopeWork w = slope_work(m, rows)
+    with nogil:
+        for i in range(m.nv):
+            w.acc[i] = vt_set1(0.0)
+        for k in range(rows.blocks()):
+            rows.gather(k)
+            mass_inverse(m, bq, w.acc, &w, bo)
+            rows.scatter(k)
+
+
+cdef Py_ssize_t slope_reals(const vt_model* m) noexcept:
+    return (3 * whole_columns(m.nv) + 1 + COLUMN) * m.nv + 3
+
+
+cdef size_t slope_size(const vt_model* m) noexcept:
+    return (m.nbody * (sizeof(AbaBody) + sizeof(SlopeBody) + STRIP * sizeof(Columns) + 1) + m.nv * sizeof(Pivot))
+
+
+cdef SlopeWork slope_work(const vt_model* m, Blocks rows) except *:
+    cdef SlopeWork w
+    cdef Py_ssize_t matrix = m.nv * whole_columns(m.nv)
+    w.column, w.acc = rows.reals(COLUMN * m.nv + 3), rows.reals(m.nv)
+    w.by_q, w.by_v, w.inverse = rows.reals(matrix), rows.reals(matrix), rows.reals(matrix)
+    w.x = <AbaBody*>rows.take(m.nbody * sizeof(AbaBody))
+    w.body = <SlopeBody*>rows.take(m.nbody * sizeof(SlopeBody))
+    w.pivot = <Pivot*>rows.take(m.nv * sizeof(Pivot))
+    w.y = <Columns*>rows.take(m.nbody * STRIP * sizeof(Columns))
+    w.related = <char*>rows.take(m.nbody)
+    return w
+
+
 def batch_pivots(CoreModel model, const double[:, ::1] q, double[:, ::1] out):
     # out: (n, 2 nv)
     cdef const vt_model* m = &model.m

@@ -36,7 +36,7 @@ from vitree.mechanism.index import Index, pose_of, product_of
 from vitree.mechanism.loads import CONSERVATIVE, input_names
 from vitree.mechanism.regular import LEAST_ALONE, LEAST_AT, always_regular, why_singular, why_singular_at
 from vitree.mechanism.rolling import Rolling
-from vitree.model import derivatives, motion, reactions
+from vitree.model import derivatives, dynamics_derivatives, motion, reactions
 from vitree.model.calls import in_one_call
 from vitree.model.contacts import Candidates, ContactGaps, candidates_of, gaps_of, require_contacts
 from vitree.model.driven import with_drives
@@ -1034,7 +1034,7 @@ class Model(System):
         value, by_q, by_v, by_qq, by_vq, by_vv = core.lagrangian_derivatives(self.core, q, v)
         if self.flat.loads:
             rows = lower_loads(self.index, tuple(x for x in self.flat.loads if isinstance(x, CONSERVATIVE)))
-            forces, slopes = core.load_derivatives(self.core, rows, q)
+            forces, slopes, _ = core.load_derivatives(self.core, rows, q, self.zero_velocity(), np.empty(0))
             by_q, by_qq = by_q + forces, by_qq + slopes
             value -= float(core.load_potentials(self.core, rows, q[None])[0])
         if self.written is not None and self.written.resting:
@@ -1275,6 +1275,112 @@ class Model(System):
         out = np.empty((*q.shape[:-1], self.nv, self.nv))
         doors(q).batch_crba(self.core, rows, out.reshape(len(rows), self.nv**2))
         return out
+
+    @on_stacks
+    @finite_result
+    def inverse_mass_matrix(self, q: Any) -> np.ndarray:
+        """Return the inverse of the mass matrix, (..., nv, nv), symmetric [1/kg, 1/(kg m) or 1/(kg m^2)].
+
+        Of a model with prescribed coordinates it is the inverse for the others, with zeros for those. The time grows
+        with nv^2.
+
+        References
+        ----------
+        Featherstone 2008, ch. 7; Carpentier 2018, "Analytical inverse of the joint space inertia matrix".
+        """
+        self._require_regular(q)
+        return dynamics_derivatives.inverse_mass_matrix(self, q)
+
+    @on_stacks
+    @finite_result
+    def rnea_derivatives(self, q: Any, v: Any, a: Any) -> dynamics_derivatives.RneaDerivatives:
+        """Return the derivatives of :meth:`rnea` by q, v and a, (..., nv, nv).
+
+        Derivatives by q are by displacements dq, as :meth:`integrate` takes them: of ball and free joints in body axes.
+        With ``d = model.rnea_derivatives(q, v, a)``, ``rnea(integrate(q, dq), v + dv, a + da)`` is
+        ``rnea(q, v, a) + d.by_q @ dq + d.by_v @ dv + d.by_a @ da`` to first order. The time grows with nv times the
+        depth of the tree.
+
+        Returns
+        -------
+        RneaDerivatives
+            ``by_q`` [N or N m, per m or rad], ``by_v`` [N s/m, N s, or N m s] and ``by_a``, the mass matrix
+            [kg, kg m or kg m^2]. Row i is of joint force i.
+
+        References
+        ----------
+        Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms"; Singh, Russell & Wensing
+        2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra".
+        """
+        return dynamics_derivatives.rnea_derivatives(self, q, v, a)
+
+    @on_stacks
+    @finite_result
+    def aba_derivatives(self, q: Any, v: Any, tau: Any) -> dynamics_derivatives.AbaDerivatives:
+        """Return the derivatives of :meth:`aba` by q, v and the joint forces, (..., nv, nv).
+
+        Derivatives by q are by displacements, as in :meth:`rnea_derivatives`. Prescribed coordinates do not accelerate,
+        so their rows are zero. The time grows with nv^2.
+
+        Returns
+        -------
+        AbaDerivatives
+            ``by_q`` [m/s^2 or rad/s^2, per m or rad], ``by_v`` [m/s^2 or rad/s^2, per m/s or rad/s] and
+            ``by_torque``, the :meth:`inverse_mass_matrix` [1/kg, 1/(kg m) or 1/(kg m^2)]. Row i is of acceleration i.
+
+        References
+        ----------
+        Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
+        """
+        self._require_regular(q)
+        return dynamics_derivatives.aba_derivatives(self, q, v, tau)
+
+    @on_stacks
+    @finite_result
+    def forward_dynamics_derivatives(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> dynamics_derivatives.AbaDerivatives:
+        """Return the derivatives of the acceleration of :meth:`forward_dynamics` by q, v and tau, (..., nv, nv).
+
+        The slopes of damping, friction, drives and loads are exact, and couplings hold. A drive at its effort limit has
+        the slope of the limit. Derivatives by q are by displacements, as in :meth:`rnea_derivatives`. Many states are
+        taken row by row.
+
+        Parameters
+        ----------
+        tau : (..., nv) array, optional
+            Joint forces [N or N m].
+        t : float
+            Time, for forces written in Python [s].
+        inputs : (nu,) array or mapping of names to numbers, optional
+            Values of ``input_names``, units as the loads take them; zero if not given.
+        prescribed : mapping of joint name to float, optional
+            Accelerations of prescribed coordinates [m/s^2 or rad/s^2]; zero if not given.
+
+        Returns
+        -------
+        AbaDerivatives
+            Units as of :meth:`aba_derivatives`. Rows of prescribed coordinates are zero.
+
+        Raises
+        ------
+        ModelError
+            If the model has a constraint that is no :class:`vitree.Coupling`, or a load written in Python that does not
+            give its derivatives: ``gradient`` and ``hessian`` of a ``Potential``, ``by_q`` and ``by_v`` of a ``Force``.
+
+        References
+        ----------
+        Carpentier & Mansard 2018, "Analytical derivatives of rigid body dynamics algorithms".
+        """
+        more = {"t": t, "inputs": inputs, "prescribed": prescribed}
+        return dynamics_derivatives.forward_dynamics_derivatives(self, q, v, tau, more)
 
     @in_one_call
     @on_stacks

@@ -14,6 +14,7 @@ from vitree.errors import InputError, ModelError
 from vitree.mechanism.constraints import Coupling
 from vitree.mechanism.flat import Flat
 from vitree.model.derivatives import TwistDerivatives
+from vitree.model.dynamics_derivatives import AbaDerivatives, RneaDerivatives
 from vitree.model.euler import EulerModel
 from vitree.model.finite import finite_result
 from vitree.model.model import Accelerations, LagrangianDerivatives, Model
@@ -330,6 +331,45 @@ class ReducedModel(Model, made_by="reduced"):
     @finite_result
     def crba(self, q: Any) -> np.ndarray:
         return self.mass_matrices(as_rows(q)).reshape(*q.shape[:-1], self.nv, self.nv)
+
+    @on_stacks
+    @finite_result
+    def inverse_mass_matrix(self, q: Any) -> np.ndarray:
+        self._require_regular(q)
+        return np.linalg.inv(self.crba(q))
+
+    @on_stacks
+    @finite_result
+    def rnea_derivatives(self, q: Any, v: Any, a: Any) -> RneaDerivatives:
+        of_all = self.full.rnea_derivatives(self.expand(q), self.expand_velocity(v), self.expand_velocity(a))
+        return RneaDerivatives(*(self._contracted(x, axes=2) for x in of_all))
+
+    @on_stacks
+    @finite_result
+    def aba_derivatives(self, q: Any, v: Any, tau: Any) -> AbaDerivatives:
+        forces, inverse = self.rnea_derivatives(q, v, self.aba(q, v, tau)), self.inverse_mass_matrix(q)
+        return AbaDerivatives(-inverse @ forces.by_q, -inverse @ forces.by_v, inverse)
+
+    # the signature of Model.forward_dynamics_derivatives, which this overrides
+    @on_stacks
+    @finite_result
+    def forward_dynamics_derivatives(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any = None,
+        *,
+        t: float = 0.0,
+        inputs: ArrayLike | Mapping[str, float] | None = None,
+        prescribed: Mapping[str, float] | None = None,
+    ) -> AbaDerivatives:
+        q, v = self.expand(q), self.expand_velocity(v)
+        tau = None if tau is None else self._force_on_leaders(tau)
+        of_all = self.full.forward_dynamics_derivatives(q, v, tau, t=t, inputs=inputs, prescribed=prescribed)
+        by_q, by_v, by_torque = (x[..., self._own_v, :] for x in of_all)
+        return AbaDerivatives(
+            self._contracted(by_q), self._contracted(by_v), np.ascontiguousarray(by_torque[..., self._own_v])
+        )
 
     # ---- many states at once ------------------------------------------------------------------------
 

@@ -160,11 +160,11 @@ VT_INLINE void vt_pairings(ptrdiff_t n, ptrdiff_t stride, const vt_real *w, cons
     for (; k < n; k++) out[k] += x * f[k] + y * fy[k] + z * fz[k];
 }
 
-/* c += a x b of each b; the rows of c are behind those of b */
-VT_INLINE void vt_crosses(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, vt_real *b)
+/* c += a x b of each b, with its c */
+VT_INLINE void vt_crosses(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, const vt_real *b, vt_real *c)
 {
     const vt_real x = a[0], y = a[1], z = a[2], *by = b + stride, *bz = by + stride;
-    vt_real *c = b + 3 * stride, *cy = c + stride, *cz = cy + stride;
+    vt_real *cy = c + stride, *cz = cy + stride;
     ptrdiff_t k = 0;
 #ifdef VT_FOURS
     VT_FOURS(n) {
@@ -180,6 +180,50 @@ VT_INLINE void vt_crosses(ptrdiff_t n, ptrdiff_t stride, const vt_real *a, vt_re
         cy[k] += z * u - x * w;
         cz[k] += x * v - y * u;
     }
+}
+
+/* out = the sum of `count` rows, `stride` apart, each times its number of c; entries of out are `step` apart. Three
+ * numbers behind each row must be there to be read. */
+VT_INLINE void vt_sums(int count, ptrdiff_t n, ptrdiff_t stride, const vt_real *c, const vt_real *rows, ptrdiff_t step,
+                       vt_real *out)
+{
+    ptrdiff_t k;
+    int r;
+#ifdef VT_FOURS
+    for (k = 0; k < n; k += 4) {
+        const int left = n - k < 4 ? (int)(n - k) : 4;
+        vt_four s = c[0] * VT_FOUR(rows + k);
+        for (r = 1; r < count; r++) s += c[r] * VT_FOUR(rows + r * stride + k);
+        if (step == 1 && left == 4)
+            VT_FOUR(out + k) = s;
+        else
+            for (r = 0; r < left; r++) out[(k + r) * step] = s[r];
+    }
+#else
+    for (k = 0; k < n; k++) {
+        vt_real s = c[0] * rows[k];
+        for (r = 1; r < count; r++) s += c[r] * rows[r * stride + k];
+        out[k * step] = s;
+    }
+#endif
+}
+
+/* Columns of a matrix abreast: of one lane a vector is of four columns, else a column is of several lanes. */
+#ifdef VT_FOURS
+typedef vt_four vt_columns;
+#define VT_COLUMNS 4
+VT_INLINE vt_columns vt_take(const vt_real *a) { return VT_FOUR(a); }
+VT_INLINE void vt_give(vt_columns x, vt_real *a) { VT_FOUR(a) = x; }
+#else
+typedef vt_real vt_columns;
+#define VT_COLUMNS 1
+VT_INLINE vt_columns vt_take(const vt_real *a) { return *a; }
+VT_INLINE void vt_give(vt_columns x, vt_real *a) { *a = x; }
+#endif
+VT_INLINE vt_columns vt_nothing(void)
+{
+    const vt_columns x = {0};
+    return x;
 }
 
 /* Axes that are kept in registers from body to body: a rotation by columns. Of one lane each column is a vector. */

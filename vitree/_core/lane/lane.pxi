@@ -15,7 +15,14 @@ cdef extern from "lane.h" nogil:
     void vt_dots(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, const vt_real* b, vt_real* out) noexcept
     void vt_pairings(Py_ssize_t n, Py_ssize_t stride, const vt_real* w, const vt_real* v, const vt_real* f,
                      vt_real* out) noexcept
-    void vt_crosses(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, vt_real* b) noexcept
+    void vt_crosses(Py_ssize_t n, Py_ssize_t stride, const vt_real* a, const vt_real* b, vt_real* c) noexcept
+    void vt_sums(int count, Py_ssize_t n, Py_ssize_t stride, const vt_real* c, const vt_real* rows, Py_ssize_t step,
+                 vt_real* out) noexcept
+    ctypedef double vt_columns
+    int VT_COLUMNS
+    vt_columns vt_nothing() noexcept
+    vt_columns vt_take(const vt_real* a) noexcept
+    void vt_give(vt_columns x, vt_real* a) noexcept
     vt_mask vt_lt(vt_real a, vt_real b) noexcept
     vt_mask vt_le(vt_real a, vt_real b) noexcept
     vt_real vt_select(vt_mask m, vt_real a, vt_real b) noexcept

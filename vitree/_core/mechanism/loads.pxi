@@ -289,10 +289,11 @@ cdef void load_rate_tangents(const BodiesAt* at, const vt_load* list, int count,
 cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrench, const double* turning, double size,
                         Twist* column, double* J) noexcept nogil:
     # J (nv, nv) += size dQ/dq, Q = sum of S^T (wrench on each body), for wrenches that change with the body as
-    # `turning` has it, and columns S that change with q: by q_j, -ad_{S_j} S_i for i upstream of j.
-    # One coordinate a joint; column: memory for nbody
-    cdef int k, i, j
+    # `turning` has it, and columns S that change with q: by a displacement along S_j, -ad_{S_j} S_i of the joints
+    # upstream of that of j. column: memory for nv
+    cdef int k, i, j, c, e
     cdef const vt_body* b
+    cdef const vt_body* own
     cdef Vec3 n, f, arm, w, v, dn, df
     cdef Twist* Si
     cdef Twist* Sj
@@ -306,26 +307,31 @@ cdef void add_geometric(const vt_model* m, const Pose* pose, const double* wrenc
         i = k
         while i >= 0:
             b = &m.body[i]
-            joint_column(b, pose[i].R, 0, &w, &v)
-            column[i].w = w
-            column[i].v = add(v, cross(w, arm))
+            for c in range(joint_nv(b)):
+                joint_column(b, pose[i].R, c, &w, &v)
+                column[b.iv + c].w = w
+                column[b.iv + c].v = add(v, cross(w, arm))
             arm = add(arm, pose[i].t)
             i = b.parent
-        # S_i.(change of the wrench by q_j) - (ad_{S_j} S_i).(wrench)
+        # S_i.(change of the wrench along S_j) - (ad_{S_j} S_i).(wrench)
         j = k
         while j >= 0:
-            Sj = &column[j]
-            dn = add(mul(load33(turning + 27 * k), Sj.w), mul(load33(turning + 27 * k + 9), Sj.v))
-            df = mul(load33(turning + 27 * k + 18), Sj.w)
-            i = k
-            while i >= 0:
-                Si = &column[i]
-                x = dot(Si.w, dn) + dot(Si.v, df)
-                if i < j:
-                    x -= dot(cross(Sj.w, Si.w), n) + dot(add(cross(Sj.w, Si.v), cross(Sj.v, Si.w)), f)
-                J[m.body[i].iv * m.nv + m.body[j].iv] += size * x
-                i = m.body[i].parent
-            j = m.body[j].parent
+            own = &m.body[j]
+            for e in range(joint_nv(own)):
+                Sj = &column[own.iv + e]
+                dn = add(mul(load33(turning + 27 * k), Sj.w), mul(load33(turning + 27 * k + 9), Sj.v))
+                df = mul(load33(turning + 27 * k + 18), Sj.w)
+                i = k
+                while i >= 0:
+                    b = &m.body[i]
+                    for c in range(joint_nv(b)):
+                        Si = &column[b.iv + c]
+                        x = dot(Si.w, dn) + dot(Si.v, df)
+                        if i < j:
+                            x -= dot(cross(Sj.w, Si.w), n) + dot(add(cross(Sj.w, Si.v), cross(Sj.v, Si.w)), f)
+                        J[(b.iv + c) * m.nv + own.iv + e] += size * x
+                    i = b.parent
+            j = own.parent
 
 
 cdef double load_potential(const vt_load* list, int count, const double* q, const Pose* pose,
@@ -465,31 +471,42 @@ def load_potentials(CoreModel model, LoadList list, const double[:, ::1] q):
     return out
 
 
-def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
-    """Forces (nv,) of loads that rest on q and no inputs, and their derivatives (nv, nv); one coordinate a joint."""
+def load_derivatives(CoreModel model, LoadList list, const double[::1] q, const double[::1] v, const double[::1] u):
+    """Forces (nv,) of loads, and their derivatives by displacements of q and by v, (nv, nv) each; u: the inputs."""
     cdef const vt_model* m = &model.m
     cdef BodiesAt at
     cdef int n = m.nv, k, i, j
-    cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + sizeof(Twist) + 39 * sizeof(double))
-                                   + (n + 6 * n * list.pairs) * sizeof(double) + 512)
+    cdef Scratch scratch = Scratch(m.nbody * (sizeof(Pose) + 39 * sizeof(double)) + n * sizeof(Twist)
+                                   + (n + 9 * n * list.pairs) * sizeof(double) + 512)
     cdef Pose* pose = <Pose*>scratch.take(m.nbody * sizeof(Pose))
-    cdef Twist* column = <Twist*>scratch.take(m.nbody * sizeof(Twist))
-    cdef double* zeros = <double*>scratch.take(6 * m.nbody * sizeof(double))
+    cdef Twist* column = <Twist*>scratch.take(n * sizeof(Twist))
+    cdef double* twist = <double*>scratch.take(6 * m.nbody * sizeof(double))
     cdef double* wrench = <double*>scratch.take(6 * m.nbody * sizeof(double))
     cdef double* turning = <double*>scratch.take(27 * m.nbody * sizeof(double))
     cdef double* stiffness = <double*>scratch.take(n * sizeof(double))
     cdef double* changes = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
+    cdef double* rates = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
     cdef double* C = <double*>scratch.take((3 * n * list.pairs + 1) * sizeof(double))
-    force, by_q = np.zeros(n), np.zeros((n, n))
+    force, by_q, by_v = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
     cdef double[::1] f = force
     cdef double[:, ::1] J = by_q
+    cdef double[:, ::1] D = by_v
+    if n == 0:
+        return force, by_q, by_v
     require_size(q.shape[0], m.nq, "entries of q")
+    require_size(v.shape[0], n, "entries of v")
+    for k in range(list.count):
+        if list.list[k].input >= u.shape[0]:
+            raise ValueError(f"input {list.list[k].input} of {u.shape[0]}")
     forward_kinematics(m, &q[0], pose)
-    at.m, at.q, at.v, at.u, at.pose, at.twist = m, &q[0], NULL, NULL, pose, zeros
-    apply_loads(&at, list.list, list.count, RESTING, wrench, &f[0])
+    for i in range(m.nbody):
+        twist_of(m, i, &v[0], pose, twist)
+    at.m, at.q, at.v, at.u, at.pose, at.twist = m, &q[0], &v[0], &u[0] if u.shape[0] else NULL, pose, twist
+    apply_loads(&at, list.list, list.count, RESTING | RATES, wrench, &f[0])
     for i in range(m.nbody):
         add_wrench_row(m, pose, i, load3(wrench + 6 * i), load3(wrench + 6 * i + 3), &f[0])
     load_tangents(&at, list.list, list.count, 1.0, turning, stiffness, C, changes)
+    load_rate_tangents(&at, list.list, list.count, 1.0, C, rates)
     add_geometric(m, pose, wrench, turning, 1.0, column, &J[0, 0])
     for i in range(n):
         J[i, i] -= stiffness[i]
@@ -497,4 +514,29 @@ def load_derivatives(CoreModel model, LoadList list, const double[::1] q):
         for i in range(n):
             for j in range(n):
                 J[i, j] -= C[k * n + i] * changes[k * n + j]
-    return force, by_q
+                D[i, j] -= C[k * n + i] * rates[k * n + j]
+    return force, by_q, by_v
+
+
+def joint_slopes(CoreModel model, DriveList drives, const double[::1] q, const double[::1] v, const double[::1] u):
+    """Slopes (2, nv) of what acts in the joints alone, by coordinates and by rates: damping, friction and drives."""
+    cdef const vt_model* m = &model.m
+    cdef const vt_drive* d
+    cdef DriveAt at
+    cdef int k
+    slopes = np.zeros((2, m.nv))
+    cdef double[:, ::1] out = slopes
+    require_size(q.shape[0], m.nq, "entries of q")
+    require_size(v.shape[0], m.nv, "entries of v")
+    for k in range(m.nv):
+        out[1, k] = -m.damping[k]
+        if m.friction[k] != 0.0:
+            out[1, k] -= friction_slope(m, k, v[k])
+    for k in range(drives.count):
+        d = &drives.list[k]
+        if d.target >= u.shape[0] or d.rate >= u.shape[0]:
+            raise ValueError(f"an input of a drive, of {u.shape[0]}")
+        at = drive_at(d, q[d.iq], v[d.iv], &u[0] if u.shape[0] else NULL)
+        out[0, d.iv] -= at.by_position
+        out[1, d.iv] -= at.by_rate
+    return slopes

@@ -179,6 +179,17 @@ cdef inline void aba_stiff(const vt_model* m, const vt_real* stiff, const double
     aba_accelerations(m, gravity, tau, 0, m.nbody, acc, x)
 
 
+cdef inline void aba_place(const vt_body* b, const vt_real* q, const vt_real* v, const AbaBody* x,
+                           AbaBody* s) noexcept nogil:
+    # a body's pose and velocity from its parent's. Carried along by the parent, za = w x (w x t); then what the joint's
+    # velocity adds
+    cdef Vec3 w = x[b.parent].w if b.parent >= 0 else zero3()
+    place_body(b, q, &x[b.parent].R if b.parent >= 0 else NULL, &s.R, &s.t)
+    s.za = cross(w, cross(w, s.t))
+    joint_add_bias(b, s.R, v, &w, &s.zw, &s.za)
+    s.w = w
+
+
 cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* v, const vt_real* wrench,
                             AbaBody* x) noexcept nogil:
     # root to leaves: poses, velocities and what they add to accelerations, rigid inertias and bias wrenches
@@ -189,13 +200,8 @@ cdef inline void aba_motion(const vt_model* m, const vt_real* q, const vt_real* 
     for i in range(m.nbody):
         b = &m.body[i]
         s = &x[i]
-        place_body(b, q, &x[b.parent].R if b.parent >= 0 else NULL, &s.R, &s.t)
-
-        # carried along by the parent, za = w x (w x t); then what the joint's velocity adds
-        w = x[b.parent].w if b.parent >= 0 else zero3()
-        s.za = cross(w, cross(w, s.t))
-        joint_add_bias(b, s.R, v, &w, &s.zw, &s.za)
-        s.w = w
+        aba_place(b, q, v, x, s)
+        w = s.w
 
         # the rigid body: J = R Io R^T, H = h^, M = m 1; bias w x J w and w x (w x h), less the wrench on it
         h = mul(s.R, constant3(b.h))
@@ -347,6 +353,8 @@ cdef inline void hand_down_rigid(CrbaBody* up, const CrbaBody* s, Vec3 t) noexce
     up.J = addsym(up.J, addsym(s.J, J))
     up.h = add(up.h, axpy(s.mass, t, h))
     up.mass = up.mass + s.mass
+    up.last = max(up.last, s.last)
+    up.count += s.count
 
 
 cdef inline bint hangs_on(const vt_model* m, int i, int body) noexcept nogil:
@@ -354,6 +362,23 @@ cdef inline bint hangs_on(const vt_model* m, int i, int body) noexcept nogil:
     while i > body:
         i = m.body[i].parent
     return i == body
+
+
+cdef inline bint next_outboard(const vt_model* m, int i, const CrbaBody* s, int* a, int* first, int* until) noexcept nogil:
+    # the coordinates of body i and of bodies outboard of it, from body a on, as far as their numbers follow each other:
+    # all of them, if numbers are depth first. a: where to go on, at first i; False if none are left
+    cdef int end
+    while a[0] <= s.last and not hangs_on(m, a[0], i):
+        a[0] += 1
+    if a[0] > s.last:
+        return False
+    end = a[0] + s.count if i + s.count > s.last else a[0] + 1
+    while end <= s.last and hangs_on(m, end, i):
+        end += 1
+    first[0] = m.body[a[0]].iv
+    until[0] = m.body[end].iv if end < m.nbody else m.nv
+    a[0] = end
+    return True
 
 
 cdef inline void crba_rows(const vt_model* m, int i, const Pose* pose, int first, int end, const vt_real* wrench,
@@ -381,7 +406,7 @@ cdef inline void crba_rows(const vt_model* m, int i, const Pose* pose, int first
 cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pose* pose, vt_real* wrench) noexcept nogil:
     # M: (nv, nv), both triangles. wrench (6, nv): of each coordinate that moves by one, the momentum (f, n) of all that is
     # outboard, about the origin of the body that it has come to
-    cdef int i, k, a, end, first, until, nv = m.nv
+    cdef int i, k, a, first, until, nv = m.nv
     cdef const vt_body* b
     cdef CrbaBody* s
     cdef Vec3 w, v, n, f
@@ -407,24 +432,13 @@ cdef void crba(const vt_model* m, const vt_real* q, vt_real* M, CrbaBody* x, Pos
             f = add(cross(w, s.h), scale(s.mass, v))
             n = add(symmul(s.J, w), cross(s.h, v))
             store_column(wrench + b.iv + k, nv, f, n)
-        # bodies outboard, as far as their numbers follow each other: all of them, if numbers are depth first
         a = i
-        while a <= s.last:
-            end = a + s.count if i + s.count > s.last else a + 1
-            while end <= s.last and hangs_on(m, end, i):
-                end += 1
-            first = m.body[a].iv
-            until = m.body[end].iv if end < m.nbody else nv
+        while next_outboard(m, i, s, &a, &first, &until):
             crba_rows(m, i, &pose[i], first, until, wrench, M)
             if b.parent >= 0:
-                vt_crosses(until - first, nv, &pose[i].t.x, wrench + first)
-            a = end
-            while a <= s.last and not hangs_on(m, a, i):
-                a += 1
+                vt_crosses(until - first, nv, &pose[i].t.x, wrench + first, wrench + 3 * nv + first)
         if b.parent >= 0:
             hand_down_rigid(&x[b.parent], s, pose[i].t)
-            x[b.parent].last = max(x[b.parent].last, s.last)
-            x[b.parent].count += s.count
     if m.rotors:
         for k in range(nv):
             M[k * nv + k] = M[k * nv + k] + vt_set1(m.armature[k])
