@@ -450,7 +450,7 @@ cdef void mass_inverse(const vt_model* m, const vt_real* q, const vt_real* none,
                        vt_real* out) noexcept nogil:
     # the same from q; none: (nv,) zeros
     aba_motion(m, q, none, NULL, w.x)
-    aba_inertias(m, none, 0, m.nbody, w.x)
+    aba_inertias(m, NULL, none, 0, m.nbody, w.x)
     aba_pivots(m, w.x, w.pivot)
     inverse_mass(m, w, out)
 
