@@ -183,34 +183,34 @@ def drnea_cases() -> list[Case]:
 @cache
 def midpoint_cases() -> list[Case]:
     """The stored midpoint cases; ``q`` holds the configuration at the start of the step."""
-    out = []
     stored = json.loads((DATA / "midpoint_group_joints.json").read_text())["cases"]
-    for n, data in enumerate(stored):
-        model = data["model"]
-        axes = model["axis"]
-        joints = [a if j == "screw" else j for j, a in zip(model["joint"], axes, strict=True)]
-        placement = [pose_of(x) for x in model["placement_qwxyz_p"]]
-        rel = [pose_of(x) for x in data["rel_pose_q1"]]
-        scalars = []
-        for joint, T0, T in zip(joints, placement, rel, strict=True):
-            # a screw's coordinate, read off its relative pose
-            x = ref.log_se3(ref.inverse(T0) @ T)
-            screw = not isinstance(joint, str)
-            scalars.append([float(np.array(joint) @ x) / (np.array(joint) @ joint)] if screw else x)
-        out.append(
-            _case(
-                f"midpoint {n}",
-                model["gravity"],
-                model["parent"],
-                joints,
-                placement,
-                model["inertia6"],
-                [rel],
-                [scalars],
-                data,
-            )
-        )
-    return out
+    return [_pose_case(f"midpoint {n}", data) for n, data in enumerate(stored)]
+
+
+@cache
+def linearised_cases() -> list[Case]:
+    """The stored derivatives of steps without constraints; ``q`` holds the configuration at the start."""
+    stored = json.loads((DATA / "linearised_step.json").read_text())["cases"]
+    return [_pose_case(f"{data['scheme']} {n}", data) for n, data in enumerate(stored) if not data["constraints"]]
+
+
+def _pose_case(name: str, data: dict) -> Case:
+    """A case with a configuration stored as relative poses."""
+    model = data["model"]
+    joints = [a if j == "screw" else j for j, a in zip(model["joint"], model["axis"], strict=True)]
+    placement = [pose_of(x) for x in model["placement_qwxyz_p"]]
+    rel = [pose_of(x) for x in data["rel_pose_q1"]]
+    scalars = []
+    for joint, T0, T in zip(joints, placement, rel, strict=True):
+        # a screw's coordinate, read off its relative pose
+        x = ref.log_se3(ref.inverse(T0) @ T)
+        screw = not isinstance(joint, str)
+        scalars.append([float(np.array(joint) @ x) / (np.array(joint) @ joint)] if screw else x)
+    if np.ndim(data["damping"]) == 0:
+        data = data | {"damping": np.full(len(data["tau"]), data["damping"])}
+    return _case(
+        name, model["gravity"], model["parent"], joints, placement, model["inertia6"], [rel], [scalars], data
+    )
 
 
 def pinocchio_model(flat: Flat):

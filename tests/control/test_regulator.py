@@ -37,14 +37,14 @@ def test_a_pole_stays_upright_at_the_cost_that_is_promised(method):
     assert np.abs(simulation.q).max() < 1e-9
     np.testing.assert_allclose(cost, small @ regulator.P[0] @ small, rtol=1e-4)
     run = vt.simulate(model, [0.3, 0.25], duration=12.0, dt=dt, method=method, torque=regulator.controller())
-    assert np.abs(run.q[-1]).max() < 1e-6
+    assert np.abs(run.q[-1]).max() < 1e-5
 
 
 def test_a_run_is_followed_from_another_start():
     model, dt = vt.Model(chain_flat(2, damping=0.2)), 0.01
     rng = np.random.default_rng(0)
     torque = 5 * np.sin(np.linspace(0, 6, 150))[:, None] * [1.0, 0.5]
-    simulation = vt.Simulation(model, [3.0, 0.2], dt=dt)
+    simulation = vt.Simulation(model, [3.0, 0.2], dt=dt, every=1)
     for row in torque:
         simulation.step(torque=row)
     run = simulation.trajectory

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from loaded_models import conservative_loads, constrained_tree, random_tree, singles
+import reference as ref
+from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree, singles
 from random_models import chain_flat, random_flat, random_state, with_rotors
+from reference_cases import linearised_cases
 
 import vitree as vt
 from vitree import _core
@@ -79,6 +81,58 @@ def test_derivatives_of_a_step_against_differences(make, kinds, method, options)
         np.testing.assert_allclose(one, other, rtol=0, atol=3e-9 * max(1.0, np.abs(expected[0]).max()), err_msg=name)
 
 
+def loaded_model(seed, base):
+    """A tree with every load that does not depend on velocities."""
+    flat, q, v = random_tree(seed, nbody=6, base=base, damping=True)
+    loads = [load for load in driving_loads(flat) if not isinstance(load, vt.Damper)]
+    used = {load.joint for load in loads if isinstance(load, vt.JointForce)}
+    drive = vt.Drive(next(name for name in singles(flat) if name not in used), 20.0, 1.0, target="goal")
+    return vt.Model(replace(flat, loads=(*conservative_loads(flat), *loads, drive))), q, v
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_derivatives_with_loads_against_differences(base, method, options):
+    model, q, v = loaded_model(4, base)
+    rng = np.random.default_rng(1)
+    torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
+    found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, inputs=inputs, tolerance=1e-14, **options)
+    expected = differences(model, q, v, 0.01, torque, inputs, method, options)
+    for one, other in zip((found.A, found.by_torque, found.by_inputs), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * max(1.0, np.abs(expected[0]).max()))
+    assert np.abs(found.by_inputs).min(axis=0).max() < np.abs(found.by_inputs).max(axis=0).min()
+
+
+@pytest.mark.parametrize("case", linearised_cases(), ids=lambda case: case.flat.name)
+def test_stored_derivatives(case):
+    """Those of a program of its own: by state, torque and wrenches on bodies."""
+    data, flat, nv = case.data, case.flat, len(case.order)
+    names = ("nx", "ny", "nz", "fx", "fy", "fz")
+    wrenches = case.wrenches("body_wrench")
+    loads = tuple(
+        vt.Wrench(f"link{i}", tuple(f"{i} {x}" for x in names[:3]), tuple(f"{i} {x}" for x in names[3:]), axes="local")
+        for i in range(len(flat.kind))
+    )
+    model = vt.Model(replace(flat, loads=loads))
+    inputs = {f"{i} {x}": wrenches[i, k] for i in range(len(flat.kind)) for k, x in enumerate(names)}
+    # the stored linear-time scheme is that of the paper
+    options = {"kinetic": "twist"} if data["scheme"] == "linear-time" else {}
+    found = vt.linearize(model, case.q[0], p0=case.v("p1"), dt=data["h"], method=data["scheme"], inputs=inputs,
+                         torque=case.v("tau"), tolerance=1e-14, **options)  # fmt: skip
+    np.testing.assert_allclose(found.p_end, case.v("p2"), rtol=0, atol=1e-9)
+    AB = np.array(data["AB"])
+    rows = np.concatenate([case.order, nv + case.order])
+    size = np.abs(AB).max()
+    np.testing.assert_allclose(found.A, AB[np.ix_(rows, rows)], rtol=0, atol=1e-10 * size)
+    np.testing.assert_allclose(found.by_torque, AB[np.ix_(rows, 2 * nv + case.order)], rtol=0, atol=1e-10 * size)
+    for n, body in enumerate(data["wrench_bodies"]):
+        i = list(case.stored_body).index(body)
+        at = [model.input_names.index(f"{i} {x}") for x in names]
+        own = found.by_inputs[:, at] @ ref.Ad(case.body_pose[i]).T
+        stored = AB[rows, 3 * nv + 6 * n : 3 * nv + 6 * n + 6]
+        np.testing.assert_allclose(own, stored, rtol=0, atol=1e-10 * size)
+
+
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_the_map_is_symplectic_where_nothing_dissipates(method, base):
@@ -119,6 +173,27 @@ def test_a_run_has_the_derivatives_of_its_steps(method):
         np.testing.assert_allclose(found.q_end[k], one.q_end, atol=1e-9)
     assert "9 steps" in repr(found)
     assert "a step" in repr(one)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_in_velocities(method):
+    model = rubbing_model(8, KINDS)
+    rng = np.random.default_rng(0)
+    q, v = random_state(model.flat, rng, 0.7)
+    found = vt.linearize(model, q, v, dt=0.02, method=method, tolerance=1e-14)
+
+    def end(d):
+        run = vt.simulate(model, model.integrate(q, d[: model.nv]), v + d[model.nv :], duration=0.02, dt=0.02,
+                          method=method, tolerance=1e-14)  # fmt: skip
+        return np.concatenate([model.difference(found.q_end, run.q[-1]), run.v[-1]])
+
+    expected = [(8 * (end(1e-4 * e) - end(-1e-4 * e)) - (end(2e-4 * e) - end(-2e-4 * e))) / 12e-4
+                for e in np.eye(2 * model.nv)]  # fmt: skip
+    np.testing.assert_allclose(found.in_velocities().A, np.array(expected).T, rtol=0, atol=1e-7)
+    run = vt.simulate(model, q, v, duration=0.1, dt=0.02, method=method, tolerance=1e-14)
+    whole = run.linearize().in_velocities()
+    np.testing.assert_allclose(whole.A[0], found.in_velocities().A, rtol=0, atol=1e-9)
+    assert whole.by_inputs.shape == (5, 2 * model.nv, len(model.input_names))
 
 
 def test_drives_push_only_within_their_limits():
@@ -176,8 +251,11 @@ def test_wrong_uses_are_told():
 
 def test_parts_that_are_not_linearized_are_named():
     flat, q, v = random_tree(2, nbody=6)
-    with pytest.raises(vt.ModelError, match="Attraction, Gravity, JointSpring"):
-        vt.linearize(vt.Model(replace(flat, loads=conservative_loads(flat))), q, v, dt=0.01)
+    with pytest.raises(vt.ModelError, match="it has Damper;"):
+        vt.linearize(vt.Model(replace(flat, loads=driving_loads(flat))), q, v, dt=0.01)
+    sprung = vt.Model(replace(flat, loads=conservative_loads(flat)))
+    with pytest.raises(vt.InputError, match="averaged"):
+        vt.linearize(sprung, q, v, dt=0.01, springs="averaged")
     model, q, v = constrained_tree(2, nbody=8)
     with pytest.raises(vt.ModelError, match="constraints"):
         vt.linearize(model, q, v, dt=0.01)

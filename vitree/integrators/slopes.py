@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from vitree._core import wide
+from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.options import option
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.loads import Attraction, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
 from vitree.model.model import Model
 from vitree.wording import Argument
 
+core = scalar()
+#: Loads whose force depends on the configuration and on inputs, not on velocities.
+RESTING = (Attraction, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench)
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to.
 UNEXPLAINED = 1e-6
 
@@ -33,16 +37,26 @@ class Slopes:
         Minus the slopes of the drives' forces by position [N/m or N m/rad] and by velocity; 1 within their limits.
     ends : (2, n, nv) array [kg m/s or kg m^2/s]
         The momenta at both nodes without drives and torque.
+    by_inputs : (2, n, nv, nu) array
+        What the inputs of loads add to -p1 and to p2.
     """
 
     K: np.ndarray
     F: np.ndarray
     drives: np.ndarray
     ends: np.ndarray
+    by_inputs: np.ndarray
 
     def map(self, model: Model) -> np.ndarray:
         """Return A of (d2, dp2) = A (d1, dp1), (n, 2 nv, 2 nv)."""
         n, nv = len(self.K), model.nv
+        if any(not isinstance(load, Drive) for load in model.loads):
+            # they couple bodies that are on no path to the root: d2 = K12^-1 (dp1 - K11 d1), dp2 = K21 d1 + K22 d2
+            right = np.concatenate([-self.K[:, 0], np.broadcast_to(np.eye(nv), (n, nv, nv))], axis=2)
+            moved = np.linalg.solve(self.K[:, 1], right)
+            kicked = self.K[:, 3] @ moved
+            kicked[:, :, :nv] += self.K[:, 2]
+            return np.concatenate([moved, kicked], axis=1)
         out = np.empty((n, 4 * nv * nv))
         wide().batch_linear_map(model.core, self.K.reshape(n, -1), out)
         return out.reshape(n, 2 * nv, 2 * nv)
@@ -73,7 +87,41 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         rule = integrator.dt, integrator.settings.get("alpha", 0.5)
         kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F)
         F = F.reshape(n, 2, nv, nv)
-    return Slopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends.reshape(n, 2, nv).transpose(1, 0, 2))
+    K, ends = K.reshape(n, 4, nv, nv), np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
+    by_inputs = np.zeros((2, n, nv, u.shape[1]))
+    if any(not isinstance(load, Drive) for load in model.loads):
+        _add_loads(integrator, q, q2, u, K, F, ends, by_inputs)
+    return Slopes(K, F, drives.reshape(n, 3, nv), ends, by_inputs)
+
+
+def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, u: np.ndarray, K: np.ndarray,
+               F: np.ndarray, ends: np.ndarray, by_inputs: np.ndarray) -> None:  # fmt: skip
+    """Add what loads do: linear-time has half of them at each node, midpoint all of them in the middle."""
+    model, h = integrator.model, integrator.dt
+    rest, units = np.zeros(model.nv), np.eye(u.shape[1])
+
+    def at(q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # the force, and its slopes by displacements and by inputs, in which it is linear
+        force, by_q, _ = core.load_derivatives(model.core, model.load_list, q, rest, u)
+        more = [core.load_derivatives(model.core, model.load_list, q, rest, u + unit)[0] - force for unit in units]
+        return force, by_q, np.array(more).reshape(-1, model.nv).T
+
+    for k in range(len(q)):
+        if isinstance(integrator, LinearTime):
+            for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
+                force, by_q, by_u = at(place[k], u[k])
+                ends[node, k] += sense * 0.5 * h * force
+                K[k, block] += sense * 0.5 * h * by_q
+                by_inputs[node, k] = 0.5 * h * by_u
+            continue
+        alpha = integrator.settings.get("alpha", 0.5)
+        force, by_q, by_u = at(model.integrate(q[k], alpha * model.difference(q[k], q2[k])), u[k])
+        for node, sense in ((0, -1), (1, 1)):
+            ends[node, k] += sense * F[k, node] @ force
+            by_inputs[node, k] = F[k, node] @ by_u
+            for other in (0, 1):
+                # the middle is displaced by E d, and F is h E^T
+                K[k, 2 * node + other] += sense * F[k, node] @ by_q @ F[k, other].T / h
 
 
 def require_slopes(integrator: Any) -> None:
@@ -93,13 +141,15 @@ def require_slopes(integrator: Any) -> None:
         raise InputError(option("order", integrator.order) + " is not linearized; take " + option("order", 2))
     if integrator.adaptive:
         raise InputError(option("adapt", integrator.chosen["adapt"]) + " is not linearized; take equal steps")
+    if isinstance(integrator, LinearTime) and integrator.springs == "averaged":
+        raise InputError(option("springs", "averaged") + " is not linearized; take nodes, or midpoint")
     if isinstance(integrator, Midpoint) and integrator.settings.get("alpha", 0.5) == 1 and model.nq > model.nv:
         raise InputError(option("alpha", 1) + " is not linearized on ball and free joints; take a smaller one")
     parts = parts_without_slopes(model)
     if parts:
         raise ModelError(
             f'the steps of "{model.name}" are not linearized: it has {", ".join(parts)}; leave them out. Gravity, '
-            "damping, friction, armature, drives and torque are linearized"
+            "damping, friction, armature, drives, torque and loads that do not depend on velocities are linearized"
         )
 
 
@@ -107,7 +157,7 @@ def parts_without_slopes(model: Any) -> list[str]:
     """Return in words what a model has that is not linearized."""
     if type(model) is not Model:
         return [f"the form {type(model).__name__}, not Model"]
-    found = sorted({type(load).__name__ for load in model.loads if not isinstance(load, Drive)})
+    found = sorted({type(load).__name__ for load in model.loads if not isinstance(load, (Drive, *RESTING))})
     more = {
         "constraints": model.constraints, "contacts or limits that stop joints": model.touches,
         "rolling wheels": model.flat.rolling, "dry friction": model.dry_friction.any(),
@@ -129,7 +179,7 @@ def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np
     worst = int(np.argmax(off / size))
     if not off[worst] <= UNEXPLAINED * size[worst]:
         raise InputError(
-            f"step {worst + 1} does not end where gravity, damping, friction, drives and a torque lead to (off by "
+            f"step {worst + 1} does not end where the model's forces and a torque lead to (off by "
             f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, or the states are not those of equal steps; "
             "linearize a run that records each step, without wrenches and pushes"
         )

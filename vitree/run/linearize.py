@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,14 @@ from vitree.run.simulate import simulate
 from vitree.run.targets import with_targets
 from vitree.run.trajectory import Trajectory
 from vitree.wording import Argument, named
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of a step's end: A (..., 2 nv, 2 nv), by_torque (..., 2 nv, nv) and by_inputs (..., 2 nv, nu)."""
+
+    A: np.ndarray
+    by_torque: np.ndarray
+    by_inputs: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +56,7 @@ class Linearization:
     by_torque : (..., 2 nv, nv) array
         By a torque that acts over the step.
     by_inputs : (..., 2 nv, nu) array
-        By the inputs of ``model.input_names`` that are targets of drives.
+        By the inputs of ``model.input_names``: those of loads, and targets of drives.
 
     References
     ----------
@@ -68,6 +76,30 @@ class Linearization:
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
         return f'<vitree.Linearization of {steps} of "{self.model.name}", dt = {self.dt:g} s>'
+
+    def in_velocities(self) -> Derivatives:
+        """Return the same for the states (d, v): (d2, dv2) = A (d1, dv1) + by_torque dtau + by_inputs du.
+
+        The velocities are those of the momenta, p = M(q) v.
+        """
+        nv = self.model.nv
+        start, end = self._momenta_by_states(self.q, self.p), self._momenta_by_states(self.q_end, self.p_end)
+        found = []
+        for block in (self.A @ start, self.by_torque, self.by_inputs):
+            moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
+            found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
+        return Derivatives(*found)
+
+    def _momenta_by_states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Derivatives of (d, p) by (d, v)."""
+        model, nv = self.model, self.model.nv
+        found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
+        found[..., range(nv), range(nv)] = 1.0
+        v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
+        # p is the force that gives the acceleration v at rest, without gravity
+        slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
+        found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
+        return found
 
     def form(self, end: bool = False) -> np.ndarray:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) in these coordinates, at the starts or at the ends.
@@ -112,7 +144,8 @@ def linearize(
     Parameters
     ----------
     model : Model
-        With gravity, damping, friction, armature and drives; not with other loads, constraints or contacts.
+        With gravity, damping, friction, armature, drives and loads that do not depend on velocities; not with
+        dampers, constraints or contacts.
     q0 : (nq,) array, optional
         The configuration at the start; neutral if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
@@ -172,22 +205,23 @@ def linearize_run(run: Trajectory, inputs: Any = None, targets: Any = None) -> L
     """Return the derivatives of each step of a run; see :meth:`Trajectory.linearize`."""
     model: Any = run.system
     if model is None:
-        raise InputError("the run is from a file and has no model: give it one, run.system = model, to linearize it")
-    options = {name: run.settings[name] for name in ("order", "kinetic", "alpha", "adapt") if name in run.settings}
-    integrator = _integrator(model, run.method, run.dt, {k: v for k, v in options.items() if v is not None})
+        raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
+    chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
+    integrator = _integrator(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
     if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
         raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
     q, q2, p, p2 = (np.ascontiguousarray(x) for x in (run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]))
     u = _inputs_of(model, inputs, targets, len(q))
     found = slopes(integrator, q, q2, p, u)
     require_explained(model, run.dt, found, p, p2)
-    n, nv = p.shape
+    nv = model.nv
     A = found.map(model)
     F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
     by_torque = A[:, :, nv:] @ F1
     by_torque[:, nv:] += F2
     names = model.input_names
-    by_inputs = np.zeros((n, 2 * nv, len(names)))
+    by_inputs = A[:, :, nv:] @ found.by_inputs[0]
+    by_inputs[:, nv:] += found.by_inputs[1]
     for drive in model.drives:
         at = model.joint(drive.joint).v_slice.start
         free = found.drives[:, 2, at, None]
@@ -198,13 +232,14 @@ def linearize_run(run: Trajectory, inputs: Any = None, targets: Any = None) -> L
 
 
 def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
-    """Return the inputs (steps, nu) that acted; they matter where drives have limits."""
+    """Return the inputs (steps, nu) that acted; they matter where drives have limits, and to other loads."""
     size = len(model.input_names)
     limited = any(min(drive.effort_limit, drive.velocity_limit) < np.inf for drive in model.drives)
     if inputs is None and targets is None:
-        if limited and size:
+        if size and (limited or len(model.drives) < len(model.loads)):
             raise InputError(
-                "drives with limits have a slope only within them: give inputs= or targets= of the run, as to simulate"
+                "the slopes of loads and of drives with limits follow from the inputs: give inputs= or targets= of the "
+                "run, as to simulate"
             )
         return np.zeros((steps, size))
     given = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
