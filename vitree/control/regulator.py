@@ -12,7 +12,7 @@ from vitree.arguments import entries, of_kind, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.controller import Controller
-from vitree.run.linearize import Linearization
+from vitree.run.linearized import Linearization
 from vitree.wording import Argument, named
 
 #: How far a step may lead from an equilibrium, as a share of the step's terms.
@@ -32,16 +32,20 @@ class Regulator:
     ----------
     model : Model
     dt, t0 : float [s]
-    q : (steps, nq) or (1, nq) array
+    q : (steps, nq) or (1, nq) array [m or rad]
         The reference; one row is an equilibrium.
     p : (steps, nv) or (1, nv) array [kg m/s or kg m^2/s]
     torque : (steps, nv) or (1, nv) array [N or N m]
-    K : (steps, m, 2 nv) or (1, m, 2 nv) array
+    K : (steps, m, 2 nv) or (1, m, 2 nv) array [N m/rad or N/m, and 1/s]
         Gains of the m joint forces that act.
-    P : (steps + 1, 2 nv, 2 nv) or (1, 2 nv, 2 nv) array
+    P : (steps + 1, 2 nv, 2 nv) or (1, 2 nv, 2 nv) array, units of the cost over those of the state
         The cost to go is x^T P x.
     acts : (m,) array of int
         The velocities on which forces act.
+
+    References
+    ----------
+    Anderson & Moore 1990, "Optimal control: linear quadratic methods".
     """
 
     model: Model
@@ -74,9 +78,9 @@ def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = 
     ----------
     at : Linearization
         Of one step from the equilibrium: ``vt.linearize(model, q, dt=dt, torque=torque)``.
-    Q : (2 nv, 2 nv) or (2 nv,) array
+    Q : (2 nv, 2 nv) or (2 nv,) array [1/rad^2 or 1/m^2, and per momentum squared]
         Weights of the state's deviation x = (d, dp): of displacements, then of momenta. A row is a diagonal.
-    R : (m, m) or (m,) array
+    R : (m, m) or (m,) array [1/(N m)^2 or 1/N^2]
         Weights of the joint forces u.
     actuators : sequence of str, optional
         The names among ``model.v_names`` on which forces act; all if not given.
@@ -134,7 +138,7 @@ def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators:
         Of a run: ``run.linearize()``.
     Q, R :
         As of :func:`lqr`; or (steps, ...) with a matrix for each step.
-    Q_end : (2 nv, 2 nv) or (2 nv,) array, optional
+    Q_end : (2 nv, 2 nv) or (2 nv,) array, optional [as Q]
         Weights at the end; the last Q if not given.
     actuators :
         As of :func:`lqr`.

@@ -175,6 +175,8 @@ def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np
     torque = np.linalg.solve(np.broadcast_to(F1, (len(p), *F1.shape[-2:])), (found.ends[0] - p)[..., None])
     ends = found.ends[1] + (F2 @ torque)[..., 0]
     size = np.abs(np.concatenate([p, p2, h * torque[..., 0]], axis=1)).max(axis=1, initial=1e-300)
+    # at rest the momenta are rounding errors of terms that cancel
+    size = np.maximum(size, 1e-8 * np.abs(found.K).max(axis=(1, 2, 3), initial=0.0))
     off = np.abs(ends - p2).max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
     if not off[worst] <= UNEXPLAINED * size[worst]:

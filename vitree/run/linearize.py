@@ -1,138 +1,14 @@
-"""Derivatives of steps: what a small change of the state, the torque or the inputs makes of the next state."""
+"""The derivatives of one step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from vitree.arguments import of_kind
 from vitree.errors import InputError
-from vitree.integrators import METHODS
-from vitree.integrators.slopes import require_explained, require_slopes, slopes
 from vitree.model.model import Model
-from vitree.model.signals import resolve_inputs
-from vitree.model.system import System
+from vitree.run.linearized import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
-from vitree.run.targets import with_targets
-from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, named
-
-
-class Derivatives(NamedTuple):
-    """Derivatives of a step's end: A (..., 2 nv, 2 nv), by_torque (..., 2 nv, nv) and by_inputs (..., 2 nv, nu)."""
-
-    A: np.ndarray
-    by_torque: np.ndarray
-    by_inputs: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Linearization:
-    """The derivatives of one step, or of each step of a run.
-
-    A step leads from the state (q1, p1) to (q2, p2). To first order ::
-
-        (d2, dp2) = A (d1, dp1) + by_torque dtau + by_inputs du
-
-    Here d1 and d2 are displacements of the joints: the state (q (+) d, p + dp) is ``model.integrate(q, d)``, p + dp. On
-    joints of one coordinate d is the change of the coordinate. Leading axes are none for one step, and (steps,) for a
-    run.
-
-    Attributes
-    ----------
-    model : Model
-    dt : float [s]
-    q : (..., nq) array
-        The configurations at the starts of the steps.
-    p : (..., nv) array [kg m/s or kg m^2/s]
-        The momenta there.
-    q_end : (..., nq) array
-        The configurations at the ends.
-    p_end : (..., nv) array [kg m/s or kg m^2/s]
-    A : (..., 2 nv, 2 nv) array
-        By the state. It is symplectic where nothing dissipates: see :meth:`form`.
-    by_torque : (..., 2 nv, nv) array
-        By a torque that acts over the step.
-    by_inputs : (..., 2 nv, nu) array
-        By the inputs of ``model.input_names``: those of loads, and targets of drives.
-
-    References
-    ----------
-    Johnson & Murphey 2009, section V; the derivatives are those of the momenta p1 = -D1 Ld - f-, p2 = D2 Ld + f+.
-    """
-
-    model: Model
-    dt: float
-    q: np.ndarray
-    p: np.ndarray
-    q_end: np.ndarray
-    p_end: np.ndarray
-    A: np.ndarray
-    by_torque: np.ndarray
-    by_inputs: np.ndarray
-
-    def __repr__(self) -> str:
-        steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
-        return f'<vitree.Linearization of {steps} of "{self.model.name}", dt = {self.dt:g} s>'
-
-    def in_velocities(self) -> Derivatives:
-        """Return the same for the states (d, v): (d2, dv2) = A (d1, dv1) + by_torque dtau + by_inputs du.
-
-        The velocities are those of the momenta, p = M(q) v.
-        """
-        nv = self.model.nv
-        start, end = self._momenta_by_states(self.q, self.p), self._momenta_by_states(self.q_end, self.p_end)
-        found = []
-        for block in (self.A @ start, self.by_torque, self.by_inputs):
-            moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
-            found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
-        return Derivatives(*found)
-
-    def _momenta_by_states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Derivatives of (d, p) by (d, v)."""
-        model, nv = self.model, self.model.nv
-        found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
-        found[..., range(nv), range(nv)] = 1.0
-        v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
-        # p is the force that gives the acceleration v at rest, without gravity
-        slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
-        found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
-        return found
-
-    def form(self, end: bool = False) -> np.ndarray:
-        """Return the symplectic form Omega (..., 2 nv, 2 nv) in these coordinates, at the starts or at the ends.
-
-        ``A.T @ form(end=True) @ A == form()`` where nothing dissipates. On joints of one coordinate it is
-        [[0, 1], [-1, 0]]. On ball and free joints the momentum stands in its first block.
-
-        Parameters
-        ----------
-        end : bool
-        """
-        p = self.p_end if end else self.p
-        nv = p.shape[-1]
-        found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
-        at = np.arange(nv)
-        found[..., at, nv + at], found[..., nv + at, at] = 1.0, -1.0
-        for joint in self.model.joints:
-            own = np.arange(nv)[joint.v_slice]
-            if len(own) == 3:
-                found[..., own[:, None], own] = -_hat(p[..., own])
-            elif len(own) == 6:
-                linear, turn = own[:3], own[3:]
-                found[..., turn[:, None], turn] = -_hat(p[..., turn])
-                found[..., turn[:, None], linear] = found[..., linear[:, None], turn] = -_hat(p[..., linear])
-        return found
-
-
-def _hat(w: np.ndarray) -> np.ndarray:
-    """Matrices of cross products, (..., 3, 3)."""
-    found = np.zeros((*w.shape, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        found[..., i, j], found[..., j, i] = -w[..., k], w[..., k]
-    return found
+from vitree.wording import named
 
 
 def linearize(
@@ -146,7 +22,7 @@ def linearize(
     model : Model
         With gravity, damping, friction, armature, drives and loads that do not depend on velocities; not with
         dampers, constraints or contacts.
-    q0 : (nq,) array, optional
+    q0 : (nq,) array, optional [m or rad]
         The configuration at the start; neutral if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
         The velocity there; zero if neither ``v0`` nor ``p0`` is given.
@@ -156,6 +32,7 @@ def linearize(
     method : {"linear-time", "midpoint"}
     torque : (nv,) array, optional [N or N m]
     inputs : mapping or (nu,) array, optional
+        In units as the loads take them.
     targets : mapping or (n,) array, optional [m or rad]
         Those of drives.
     **options
@@ -182,69 +59,9 @@ def linearize(
     for name, value in (("torque", torque), ("inputs", inputs), ("targets", targets)):
         if callable(value):
             raise InputError(named(name, value) + " must be numbers for one step, not a callable")
-    _integrator(model, method, dt, options)
+    integrator_of(model, method, dt, options)
     run = simulate(model, q0, v0, p0=p0, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
                    targets=targets, **{"tolerance": 1e-12, **options})  # fmt: skip
     found = linearize_run(run, inputs=inputs, targets=targets)
     first = (getattr(found, name)[0] for name in ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs"))
     return Linearization(found.model, found.dt, *first)
-
-
-def _integrator(model: Any, method: Any, dt: float, options: dict[str, Any]) -> Any:
-    """Return an integrator whose steps have derivatives."""
-    of_kind(model, System, "model", "a vitree Model")
-    kind = METHODS.get(method) if isinstance(method, str) else None
-    if kind is None or not hasattr(kind, "reusable"):
-        raise InputError(Argument("method", method) + " has no derivatives of its steps; take linear-time or midpoint")
-    found = kind(model, dt, **options)
-    require_slopes(found)
-    return found
-
-
-def linearize_run(run: Trajectory, inputs: Any = None, targets: Any = None) -> Linearization:
-    """Return the derivatives of each step of a run; see :meth:`Trajectory.linearize`."""
-    model: Any = run.system
-    if model is None:
-        raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
-    chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
-    integrator = _integrator(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
-    if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
-        raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
-    q, q2, p, p2 = (np.ascontiguousarray(x) for x in (run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]))
-    u = _inputs_of(model, inputs, targets, len(q))
-    found = slopes(integrator, q, q2, p, u)
-    require_explained(model, run.dt, found, p, p2)
-    nv = model.nv
-    A = found.map(model)
-    F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
-    by_torque = A[:, :, nv:] @ F1
-    by_torque[:, nv:] += F2
-    names = model.input_names
-    by_inputs = A[:, :, nv:] @ found.by_inputs[0]
-    by_inputs[:, nv:] += found.by_inputs[1]
-    for drive in model.drives:
-        at = model.joint(drive.joint).v_slice.start
-        free = found.drives[:, 2, at, None]
-        for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
-            if isinstance(name, str):
-                by_inputs[:, :, names.index(name)] += gain * free * by_torque[:, :, at]
-    return Linearization(model, run.dt, q, p, q2, p2, A, by_torque, by_inputs)
-
-
-def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
-    """Return the inputs (steps, nu) that acted; they matter where drives have limits, and to other loads."""
-    size = len(model.input_names)
-    limited = any(min(drive.effort_limit, drive.velocity_limit) < np.inf for drive in model.drives)
-    if inputs is None and targets is None:
-        if size and (limited or len(model.drives) < len(model.loads)):
-            raise InputError(
-                "the slopes of loads and of drives with limits follow from the inputs: give inputs= or targets= of the "
-                "run, as to simulate"
-            )
-        return np.zeros((steps, size))
-    given = resolve_inputs(model, inputs if targets is None else with_targets(model, targets, inputs))
-    if callable(given):
-        raise InputError("inputs and targets must be numbers, or rows (steps, n), to linearize a run")
-    found = np.zeros((steps, size))
-    found[:] = given
-    return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-    from vitree.run.linearize import Linearization
+    from vitree.run.linearized import Linearization
 
 
 class Trajectory(Recording):
@@ -153,7 +153,7 @@ class Trajectory(Recording):
         ModelError
             If the model has a part that is not linearized; the text names it.
         """
-        from vitree.run.linearize import linearize_run
+        from vitree.run.linearized import linearize_run
 
         return linearize_run(self, inputs, targets)
 
