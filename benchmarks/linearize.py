@@ -56,7 +56,7 @@ def main() -> None:
                 least = np.minimum(least, [
                     run.seconds / steps * 1e6,
                     peers.best_of(run.linearize, steps, 3),
-                    peers.best_of(lambda i=integrator, x=rows, m=model: slopes(i, *x).map(m), steps, 3),
+                    peers.best_of(lambda i=integrator, x=rows: slopes(i, *x), steps, 3),
                     peers.best_of(peer, 1, 40),
                 ])  # fmt: skip
                 run = vt.simulate(model, q, v, duration=steps * 0.005, dt=0.005, method=method)

@@ -398,15 +398,17 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
 
 
 def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
-                             const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends):
-    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv). rule: (h, split). u: (n, nu) inputs, the targets of
+                             const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends,
+                             bint mapped):
+    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv); if mapped, A of (d2, dp2) = A (d1, dp1) that they make,
+    # where no load couples bodies that are on no path to the root. rule: (h, split). u: (n, nu) inputs, the targets of
     # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits.
     # ends: (n, 2 nv) the momenta at both nodes without drives and torque
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int nv = m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + u.shape[1] + nv * (4 * nv + 8), m.nmulti * sizeof(MultiGains)
-                              + nv * sizeof(NodeColumn)
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + u.shape[1] + nv * (8 * nv + 8), m.nmulti * sizeof(MultiGains)
+                              + nv * (sizeof(NodeColumn) + sizeof(int))
                               + m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Weighed)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
@@ -417,6 +419,8 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* weight = rows.reals(nv)
+    cdef vt_real* space = rows.reals(4 * nv * nv) if mapped else bo
+    cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef NodeColumn* column = <NodeColumn*>rows.take(nv * sizeof(NodeColumn))
@@ -432,6 +436,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
     with nogil:
+        coordinates_before(m, before)
         for k in range(nv):
             none[k] = vt_set1(0.0)
         for block in range(rows.blocks()):
@@ -447,40 +452,23 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             lt_weight(m, node2, NULL, step.solve, weight)
             lt_end(&step, node2, none, weight, be + nv)
             drive_slopes(drives.list, drives.count, nv, bq, y, 0.5, step.h, bu, &slopes)
-            K = node_slopes(bo, nv)
+            K = node_slopes(space, nv)
             lt_node_slopes(&step, node2, &slopes if drives.count else NULL, column, subtree, &K)
-            rows.scatter(block)
-
-
-def batch_linear_map(CoreModel model, const double[:, ::1] slopes, double[:, ::1] out):
-    # A of (d2, dp2) = A (d1, dp1), (n, 4 nv nv), from what the slopes above are
-    cdef const vt_model* m = &model.m
-    cdef Py_ssize_t block
-    cdef int size = 4 * m.nv * m.nv
-    cdef Blocks rows = Blocks(slopes.shape[0], 2 * size, m.nv * sizeof(int))
-    cdef vt_real* bk = rows.input(slopes, size)
-    cdef vt_real* bo = rows.output(out, size)
-    cdef int* before = <int*>rows.take(m.nv * sizeof(int))
-    cdef NodeSlopes K
-    K.K11, K.K12, K.K21, K.K22 = bk, bk + size // 4, bk + size // 2, bk + 3 * (size // 4)
-    with nogil:
-        coordinates_before(m, before)
-        for block in range(rows.blocks()):
-            rows.gather(block)
-            linear_map(m, before, &K, bo)
+            if mapped:
+                linear_map(m, before, &K, bo)
             rows.scatter(block)
 
 
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
-                          double[:, ::1] ends, double[:, ::1] maps):
+                          double[:, ::1] ends, double[:, ::1] maps, bint mapped):
     # The same of the midpoint integrator, rule: (h, alpha). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
     cdef int i, k, nv = m.nv, size = m.nv * m.nv
-    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (12 * nv + 12), m.nmulti * (sizeof(MidMaps) + sizeof(MidMulti))
-                              + nv * sizeof(MidColumn)
+    cdef Blocks rows = Blocks(q.shape[0], 3 * m.nq + u.shape[1] + nv * (16 * nv + 12), m.nmulti * (sizeof(MidMaps) + sizeof(MidMulti))
+                              + nv * (sizeof(MidColumn) + sizeof(int))
                               + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
@@ -494,6 +482,8 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* space = rows.reals(6 * size)
+    cdef vt_real* blocks = rows.reals(4 * size) if mapped else bo
+    cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
     cdef MidMaps* own = <MidMaps*>rows.take(m.nmulti * sizeof(MidMaps))
@@ -510,6 +500,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     L.spare_q, L.spare_v = space + 4 * size, space + 5 * size
     slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
     with nogil:
+        coordinates_before(m, before)
         for k in range(nv):
             none[k] = vt_set1(0.0)
         for block in range(rows.blocks()):
@@ -524,8 +515,10 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
             for i in range(m.nbody):
                 if joint_multi(&m.body[i]):
                     mid_maps_of(&step, i, bp, &own[m.body[i].multi])
-            K = node_slopes(bo, nv)
+            K = node_slopes(blocks, nv)
             mid_node_slopes(&step, own, &L, &K)
+            if mapped:
+                linear_map(m, before, &K, bo)
             mid_force_maps(&step, own, bm, bm + size)
             rows.scatter(block)
 

@@ -38,7 +38,7 @@ class Regulator:
     torque : (steps, nv) or (1, nv) array [N or N m]
     K : (steps, m, 2 nv) or (1, m, 2 nv) array [N m/rad or N/m, and 1/s]
         Gains of the m joint forces that act.
-    P : (steps + 1, 2 nv, 2 nv) or (1, 2 nv, 2 nv) array, units of the cost over those of the state
+    P : (steps + 1, 2 nv, 2 nv) or (1, 2 nv, 2 nv) array, in units of the cost over those of the state
         The cost to go is x^T P x.
     acts : (m,) array of int
         The velocities on which forces act.
@@ -78,9 +78,9 @@ def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = 
     ----------
     at : Linearization
         Of one step from the equilibrium: ``vt.linearize(model, q, dt=dt, torque=torque)``.
-    Q : (2 nv, 2 nv) or (2 nv,) array [1/rad^2 or 1/m^2, and per momentum squared]
+    Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
         Weights of the state's deviation x = (d, dp): of displacements, then of momenta. A row is a diagonal.
-    R : (m, m) or (m,) array [1/(N m)^2 or 1/N^2]
+    R : (m, m) or (m,) array, in units of the cost over those of the forces
         Weights of the joint forces u.
     actuators : sequence of str, optional
         The names among ``model.v_names`` on which forces act; all if not given.
@@ -138,7 +138,7 @@ def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators:
         Of a run: ``run.linearize()``.
     Q, R :
         As of :func:`lqr`; or (steps, ...) with a matrix for each step.
-    Q_end : (2 nv, 2 nv) or (2 nv,) array, optional [as Q]
+    Q_end : (2 nv, 2 nv) or (2 nv,) array, in units as Q, optional
         Weights at the end; the last Q if not given.
     actuators :
         As of :func:`lqr`.

@@ -29,10 +29,10 @@ class Slopes:
 
     Attributes
     ----------
-    K : (n, 4, nv, nv) array
-        dp1 = K[0] d1 + K[1] d2 - F[0] dtau, dp2 = K[2] d1 + K[3] d2 + F[1] dtau.
+    A : (n, 2 nv, 2 nv) array
+        (d2, dp2) = A (d1, dp1).
     F : (2, nv, nv) or (n, 2, nv, nv) array [s]
-        What a torque adds.
+        What a torque adds to -p1 and to p2.
     drives : (n, 3, nv) array
         Minus the slopes of the drives' forces by position [N/m or N m/rad] and by velocity; 1 within their limits.
     ends : (2, n, nv) array [kg m/s or kg m^2/s]
@@ -41,25 +41,27 @@ class Slopes:
         What the inputs of loads add to -p1 and to p2.
     """
 
-    K: np.ndarray
+    A: np.ndarray
     F: np.ndarray
     drives: np.ndarray
     ends: np.ndarray
     by_inputs: np.ndarray
 
-    def map(self, model: Model) -> np.ndarray:
-        """Return A of (d2, dp2) = A (d1, dp1), (n, 2 nv, 2 nv)."""
-        n, nv = len(self.K), model.nv
-        if any(not isinstance(load, Drive) for load in model.loads):
-            # they couple bodies that are on no path to the root: d2 = K12^-1 (dp1 - K11 d1), dp2 = K21 d1 + K22 d2
-            right = np.concatenate([-self.K[:, 0], np.broadcast_to(np.eye(nv), (n, nv, nv))], axis=2)
-            moved = np.linalg.solve(self.K[:, 1], right)
-            kicked = self.K[:, 3] @ moved
-            kicked[:, :, :nv] += self.K[:, 2]
-            return np.concatenate([moved, kicked], axis=1)
-        out = np.empty((n, 4 * nv * nv))
-        wide().batch_linear_map(model.core, self.K.reshape(n, -1), out)
-        return out.reshape(n, 2 * nv, 2 * nv)
+    @property
+    def diagonal(self) -> bool:
+        """Whether a torque adds to the momentum of its own joint alone, and to no other entry of it."""
+        return self.F.ndim == 3 or not (self.F[0, 0] - np.diag(np.diagonal(self.F[0, 0]))).any()
+
+    def by_torque(self) -> np.ndarray:
+        """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
+        F1, F2 = self.F[..., 0, :, :], self.F[..., 1, :, :]
+        nv = F1.shape[-1]
+        if self.diagonal:
+            found = self.A[:, :, nv:] * np.diagonal(F1, axis1=-2, axis2=-1)[..., None, :]
+        else:
+            found = self.A[:, :, nv:] @ F1
+        found[:, nv:] += F2
+        return found
 
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray) -> Slopes:
@@ -77,21 +79,35 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     """
     model: Any = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
-    K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
+    A, drives, ends = np.empty((n, 2 * nv, 2 * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
+    loaded = any(not isinstance(load, Drive) for load in model.loads)
+    out = A.reshape(n, 4 * nv * nv)
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, integrator.kinetic == "split")
-        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends)
+        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, out, drives, ends, not loaded)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
         rule = integrator.dt, integrator.settings.get("alpha", 0.5)
-        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F)
+        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, out, drives, ends, F, not loaded)
         F = F.reshape(n, 2, nv, nv)
-    K, ends = K.reshape(n, 4, nv, nv), np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
+    ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))
-    if any(not isinstance(load, Drive) for load in model.loads):
+    if loaded:
+        K = A.reshape(n, 4, nv, nv)
         _add_loads(integrator, q, q2, u, K, F, ends, by_inputs)
-    return Slopes(K, F, drives.reshape(n, 3, nv), ends, by_inputs)
+        A = _map(K)
+    return Slopes(A, F, drives.reshape(n, 3, nv), ends, by_inputs)
+
+
+def _map(K: np.ndarray) -> np.ndarray:
+    """Return A of K (n, 4, nv, nv), dp1 = K[0] d1 + K[1] d2, dp2 = K[2] d1 + K[3] d2, whatever K's entries are."""
+    n, nv = len(K), K.shape[-1]
+    right = np.concatenate([-K[:, 0], np.broadcast_to(np.eye(nv), (n, nv, nv))], axis=2)
+    moved = np.linalg.solve(K[:, 1], right)
+    kicked = K[:, 3] @ moved
+    kicked[:, :, :nv] += K[:, 2]
+    return np.concatenate([moved, kicked], axis=1)
 
 
 def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, u: np.ndarray, K: np.ndarray,
@@ -172,11 +188,15 @@ def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np
     The momenta at the starts give the torque. With it the steps must end at ``p2``.
     """
     F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
-    torque = np.linalg.solve(np.broadcast_to(F1, (len(p), *F1.shape[-2:])), (found.ends[0] - p)[..., None])
-    ends = found.ends[1] + (F2 @ torque)[..., 0]
-    size = np.abs(np.concatenate([p, p2, h * torque[..., 0]], axis=1)).max(axis=1, initial=1e-300)
-    # at rest the momenta are rounding errors of terms that cancel
-    size = np.maximum(size, 1e-8 * np.abs(found.K).max(axis=(1, 2, 3), initial=0.0))
+    if found.diagonal:
+        torque = (found.ends[0] - p) / np.diagonal(F1, axis1=-2, axis2=-1)
+    else:
+        torque = np.linalg.solve(F1, (found.ends[0] - p)[..., None])[..., 0]
+    ends = found.ends[1] + (F2 @ torque[..., None])[..., 0]
+    size = np.abs(np.concatenate([p, p2, h * torque], axis=1)).max(axis=1, initial=1e-300)
+    # at rest the momenta are rounding errors of terms that cancel, as large as the inverse of d2 by dp1
+    nv = p.shape[1]
+    size = np.maximum(size, 1e-8 / np.abs(np.diagonal(found.A[:, :nv, nv:], axis1=1, axis2=2)).min(axis=1))
     off = np.abs(ends - p2).max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
     if not off[worst] <= UNEXPLAINED * size[worst]:

@@ -160,10 +160,7 @@ def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Lineariz
     found = slopes(integrator, q, q2, p, u)
     require_explained(model, run.dt, found, p, p2)
     nv = model.nv
-    A = found.map(model)
-    F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
-    by_torque = A[:, :, nv:] @ F1
-    by_torque[:, nv:] += F2
+    A, by_torque = found.A, found.by_torque()
     names = model.input_names
     by_inputs = A[:, :, nv:] @ found.by_inputs[0]
     by_inputs[:, nv:] += found.by_inputs[1]
