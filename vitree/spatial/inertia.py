@@ -39,7 +39,7 @@ def inertia_tensor(value, name: str) -> np.ndarray:
     scale = max(np.abs(array).max(), 1e-300)
     if np.abs(array - array.T).max() > 1e-9 * scale:
         raise ModelError(f'the inertia of "{name}" is not symmetric')
-    array = 0.5 * (array + array.T)
+    array = 0.5 * array + 0.5 * array.T
     if np.linalg.eigvalsh(array)[0] < -1e-9 * scale:
         raise ModelError(
             f'the inertia of "{name}" has a negative principal moment ({np.linalg.eigvalsh(array)[0]:.3g} kg m^2); '
