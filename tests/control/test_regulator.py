@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cart_poles import cart_pole
 from random_models import chain_flat
 
 import vitree as vt
 from vitree.control import lqr, tvlqr
-
-
-def cart_pole():
-    tree = vt.Tree("cart-pole", gravity=(0, 0, -9.81))
-    tree.world.add(
-        vt.ty("slide"), vt.body("cart", 1.0, (0.1, 0.1, 0.1)),
-        [vt.rx("swing"), vt.body("pole", 0.3, (0.01, 0.01, 0.001), com=(0, 0, 0.5))],
-    )  # fmt: skip
-    return tree.compile()
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

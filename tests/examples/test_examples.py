@@ -230,6 +230,14 @@ def falling_figure(run, text):
     assert np.abs(run.system.difference(run.q[-2], run.q[-1])).max() < 0.05 * run.settings["dt"]
 
 
+def swing_up(run, text):
+    """The plan keeps the motor's force; the pole goes up from another start, and stays."""
+    most = float(re.search(r"force is (\S+) N", text)[1])
+    assert 5 < most <= 12 and "cannot fall" in text
+    late = run.t > 4
+    assert np.abs(run.q[0, 1] - np.pi) < 0.1 and np.abs(run.q[late, 1]).max() < 0.01 and np.abs(run.q[-1, 0]) < 0.02
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -397,11 +397,21 @@ def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const d
             rows.scatter(block)
 
 
+cdef int require_signals(const vt_drive* drive, int count, Py_ssize_t found, Py_ssize_t needed) except -1:
+    # u has so many inputs, and the drives take no others
+    cdef int k
+    require_size(found, needed, "columns of u")
+    for k in range(count):
+        if drive[k].target >= needed or drive[k].rate >= needed:
+            raise ValueError(f"drives take more inputs than {needed}; more columns of u are needed")
+    return 0
+
+
 def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                              const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends,
                              bint mapped):
     # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv); if mapped, A of (d2, dp2) = A (d1, dp1) that they make,
-    # where no load couples bodies that are on no path to the root. rule: (h, split). u: (n, nu) inputs, the targets of
+    # where no load couples bodies that are on no path to the root. rule: (h, split, nu). u: (n, nu) inputs, the targets of
     # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits.
     # ends: (n, 2 nv) the momenta at both nodes without drives and torque
     cdef const vt_model* m = &model.m
@@ -412,7 +422,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
                               + m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Solve) + sizeof(Weighed)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
-    cdef vt_real* bu = rows.input(u, <int>u.shape[1])
+    cdef vt_real* bu = rows.input(u, u.shape[1])
     cdef vt_real* bo = rows.output(out, 4 * nv * nv)
     cdef vt_real* bs = rows.output(servo, 3 * nv)
     cdef vt_real* be = rows.output(ends, 2 * nv)
@@ -431,7 +441,8 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef NodeSlopes K
     cdef DriveSlopes slopes
     step.m, step.node, step.increment, step.slope = m, node, y, NULL
-    step.h, step.split = rule
+    step.h, step.split = rule[:2]
+    require_signals(drives.list, drives.count, u.shape[1], rule[2])
     step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
     step.solve = <Solve*>rows.take(m.nbody * sizeof(Solve))
     slopes.position, slopes.rate, slopes.free = bs, bs + nv, bs + 2 * nv
@@ -462,7 +473,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
                           double[:, ::1] ends, double[:, ::1] maps, bint mapped):
-    # The same of the midpoint integrator, rule: (h, alpha). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
+    # The same of the midpoint integrator, rule: (h, alpha, nu). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
     cdef Py_ssize_t block
@@ -472,7 +483,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
                               + m.nbody * (sizeof(MidBody) + sizeof(MidInertia)))
     cdef vt_real* bq = rows.input(q, m.nq)
     cdef vt_real* bq2 = rows.input(q2, m.nq)
-    cdef vt_real* bu = rows.input(u, <int>u.shape[1])
+    cdef vt_real* bu = rows.input(u, u.shape[1])
     cdef vt_real* bp = rows.input(p, nv)
     cdef vt_real* bo = rows.output(out, 4 * size)
     cdef vt_real* bs = rows.output(servo, 3 * nv)
@@ -492,7 +503,8 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef NodeSlopes K
     cdef DriveSlopes slopes
     step.m, step.increment, step.slope = m, y, NULL
-    step.h, step.alpha = rule
+    step.h, step.alpha = rule[:2]
+    require_signals(drives.list, drives.count, u.shape[1], rule[2])
     step.L_rate, step.L_q = rows.reals(nv), rows.reals(nv)
     step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
     step.multi = <MidMulti*>rows.take(m.nmulti * sizeof(MidMulti))

@@ -2,6 +2,7 @@
 
 from vitree.control.costs import Effort, Limit, Running, Time
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
+from vitree.control.ilqr import Motion, ilqr
 from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
@@ -18,6 +19,7 @@ __all__ = [
     "Effort",
     "HalfSpace",
     "Limit",
+    "Motion",
     "Plan",
     "Regulator",
     "RigidDynamics",
@@ -26,6 +28,7 @@ __all__ = [
     "Sphere",
     "Time",
     "dynamics_of",
+    "ilqr",
     "lqr",
     "replay",
     "solve",

@@ -107,8 +107,8 @@ def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = 
         raise InputError(named("at", at) + " is of a run; take tvlqr, or linearize one step")
     model, nv = at.model, at.model.nv
     _require_rest(at)
-    acts = _actuated(model, actuators)
-    Q, R = _weights(Q, "Q", 2 * nv), _weights(R, "R", len(acts), definite=True)
+    acts = actuated(model, actuators)
+    Q, R = weights(Q, "Q", 2 * nv), weights(R, "R", len(acts), definite=True)
     A, B = at.A, at.by_torque[:, acts]
     _require_control(model, A, B)
     try:
@@ -163,10 +163,10 @@ def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators:
     if of_kind(along, Linearization, "along", "a Linearization of a run").A.ndim != 3:
         raise InputError(named("along", along) + " is of one step; take lqr, or linearize a run")
     model, steps, nv = along.model, len(along.A), along.model.nv
-    acts = _actuated(model, actuators)
+    acts = actuated(model, actuators)
     Qs, Rs = _weights_over(Q, "Q", 2 * nv, steps), _weights_over(R, "R", len(acts), steps, definite=True)
     P = np.empty((steps + 1, 2 * nv, 2 * nv))
-    P[-1] = Qs[-1] if Q_end is None else _weights(Q_end, "Q_end", 2 * nv)
+    P[-1] = Qs[-1] if Q_end is None else weights(Q_end, "Q_end", 2 * nv)
     K = np.empty((steps, len(acts), 2 * nv))
     for k in range(steps - 1, -1, -1):
         A, B = along.A[k], along.by_torque[k][:, acts]
@@ -183,7 +183,8 @@ def tvlqr(along: Linearization, Q: Any, R: Any, Q_end: Any = None, *, actuators:
     return Regulator(model, along.dt, float(t0), along.q, along.p, given, K, P, acts)
 
 
-def _actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
+def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
+    """Return the velocities on which forces act, by their names; all if none are given."""
     names = model.v_names if actuators is None else several(actuators, "actuators", "names of velocities")
     for name in names:
         if name not in model.v_names:
@@ -193,7 +194,7 @@ def _actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
     return np.array([model.v_names.index(name) for name in dict.fromkeys(names)])
 
 
-def _weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndarray:
+def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndarray:
     """A symmetric matrix from itself or its diagonal, with no negative eigenvalue."""
     array = np.asarray(given, dtype=float)
     if array.ndim == 0:
@@ -215,8 +216,8 @@ def _weights_over(given: Any, name: str, size: int, steps: int, definite: bool =
     if array.ndim == 3:
         if len(array) != steps:
             raise InputError(f"{name} has {len(array)} matrices for {steps} steps")
-        return [_weights(each, f"{name}[{k}]", size, definite) for k, each in enumerate(array)]
-    return [_weights(array, name, size, definite)] * steps
+        return [weights(each, f"{name}[{k}]", size, definite) for k, each in enumerate(array)]
+    return [weights(array, name, size, definite)] * steps
 
 
 def _require_rest(at: Linearization) -> None:

@@ -83,12 +83,12 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     loaded = any(not isinstance(load, Drive) for load in model.loads)
     out = A.reshape(n, 4 * nv * nv)
     if isinstance(integrator, LinearTime):
-        rule = (integrator.dt, integrator.kinetic == "split")
+        rule = (integrator.dt, integrator.kinetic == "split", u.shape[1])
         kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, out, drives, ends, not loaded)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
-        rule = integrator.dt, integrator.settings.get("alpha", 0.5)
+        rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1]
         kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, out, drives, ends, F, not loaded)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))

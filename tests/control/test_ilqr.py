@@ -1,0 +1,162 @@
+"""Trajectory optimisation: optimal, within bounds, on every kind of joint; wrong uses and interruptions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cart_poles import cart_pole
+from random_models import chain_flat, random_flat, random_state
+from scipy.optimize import minimize
+
+import vitree as vt
+from vitree.control import ilqr
+from vitree.control.ilqr import _Problem, chart
+
+#: A pole swings up in two seconds.
+SWING = {
+    "duration": 2.0, "dt": 0.04, "goal": [0.0, 0.0], "Q": np.r_[1, 1, 0.1, 0.1] * 4e-4, "R": [4e-4],
+    "Q_end": [10, 10, 1, 1], "actuators": ["slide"],
+}  # fmt: skip
+
+
+def cost_of(model, start, torque, goal, Q, R, Q_end, dt, **options):
+    """The cost of a torque (steps, nv), by plain simulation."""
+    simulation = vt.Simulation(model, *start, dt=dt, **options)
+    cost, goal = 0.0, np.asarray(goal, float)
+    for row in torque:
+        x = np.concatenate([model.difference(goal, simulation.q), simulation.p])
+        cost += x @ (Q * x) + row @ (R * row)
+        simulation.step(torque=row)
+    x = np.concatenate([model.difference(goal, simulation.q), simulation.p])
+    return cost + x @ (Q_end * x)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_pole_swings_up(method):
+    model = cart_pole()
+    found = ilqr(model, [0.0, np.pi], method=method, **SWING)
+    assert found.success
+    assert len(found.costs) < 60
+    assert np.abs(found.trajectory.q[-1]).max() < 0.1
+    assert all(b <= a for a, b in zip(found.costs, found.costs[1:], strict=False))
+    np.testing.assert_allclose(found.cost, found.costs[-1])
+    # it is no worse for any small change of the force
+    rng = np.random.default_rng(0)
+    weights = {"goal": [0.0, 0.0], "Q": SWING["Q"], "R": np.r_[4e-4, 0], "Q_end": np.array(SWING["Q_end"])}
+    best = cost_of(model, ([0.0, np.pi],), found.torque, dt=0.04, method=method, **weights)
+    np.testing.assert_allclose(best, found.cost, rtol=1e-9)
+    for _ in range(5):
+        change = 1e-3 * rng.normal(size=len(found.torque))[:, None] * [1.0, 0.0]
+        assert cost_of(model, ([0.0, np.pi],), found.torque + change, dt=0.04, method=method, **weights) > best
+    # the feedback brings a disturbed start back
+    led = vt.simulate(model, [0.02, np.pi + 0.02], duration=2.0, dt=0.04, method=method,
+                      torque=found.regulator.controller())  # fmt: skip
+    assert np.abs(led.q[-1] - found.trajectory.q[-1]).max() < 0.05
+
+
+def test_the_optimum_is_that_of_a_general_solver():
+    model = vt.Model(chain_flat(2))
+    Q, R, Q_end = np.r_[0.5, 0.5, 0.01, 0.01], np.r_[0.02, 0.03], np.r_[30.0, 20, 1, 1]
+    start = ([0.5, -0.4], [0.2, 0.0])
+    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12)
+    assert found.success
+
+    def cost(u):
+        return cost_of(model, start, u.reshape(6, 2), [0.3, 0.2], Q, R, Q_end, 0.03)
+
+    other = minimize(cost, np.zeros(12), method="BFGS", options={"gtol": 1e-6})
+    np.testing.assert_allclose(found.cost, other.fun, rtol=1e-6)
+    np.testing.assert_allclose(found.torque.ravel(), other.x, atol=1e-2 * np.abs(other.x).max())
+
+
+def test_forces_stay_within_their_limits():
+    model = cart_pole()
+    free = ilqr(model, [0.0, np.pi], **SWING)
+    most = 0.7 * np.abs(free.torque).max()
+    held = ilqr(model, [0.0, np.pi], limits=most, **SWING)
+    assert np.abs(held.torque).max() <= most
+    assert np.isclose(np.abs(held.torque).max(), most)
+    assert held.cost > free.cost
+    assert np.abs(held.trajectory.q[-1]).max() < 0.15
+    at_bound = np.isclose(np.abs(held.torque[:, 0]), most)
+    assert not held.regulator.K[at_bound].any()
+
+
+def test_turns_to_a_goal_on_ball_and_free_joints():
+    tree = vt.Tree("satellite", gravity=(0, 0, 0))
+    mast = [vt.ball("arm"), vt.body("mast", 0.5, (0.1, 0.1, 0.05))]
+    tree.world.add(vt.free("base"), vt.body("hull", 2.0, (0.3, 0.2, 0.4)), mast)
+    model = tree.compile()
+    rng = np.random.default_rng(0)
+    goal = model.integrate(model.neutral(), rng.uniform(-1.2, 1.2, model.nv))
+    Q_end = np.r_[np.full(model.nv, 500.0), np.full(model.nv, 50.0)]
+    found = ilqr(model, duration=1.0, dt=0.05, goal=goal, Q=0.0, R=1e-3, Q_end=Q_end)
+    assert found.success
+    assert np.abs(model.difference(goal, found.trajectory.q[-1])).max() < 0.02
+
+
+def test_the_chart_has_the_derivatives_of_differences():
+    model = vt.Model(random_flat(np.random.default_rng(0), nbody=4, kinds=("free", "ball", "revolute")))
+    rng = np.random.default_rng(1)
+    goal, (q, _) = random_state(model.flat, rng)[0], random_state(model.flat, rng)
+    goal = model.integrate(q, 0.8 * rng.uniform(-1, 1, model.nv))
+    d = model.difference(goal, q)
+    found = chart(model, d[None])[0, : model.nv, : model.nv]
+    moved = [[model.difference(goal, model.integrate(q, size * e)) for size in (1e-5, -1e-5)] for e in np.eye(model.nv)]
+    expected = [(one - other) / 2e-5 for one, other in moved]
+    np.testing.assert_allclose(found, np.array(expected).T, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_second_derivatives_are_those_of_the_steps(method):
+    model = vt.Model(chain_flat(3, damping=0.2))
+    problem = _Problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None, None,
+                       method, {"tolerance": 1e-13})  # fmt: skip
+    path = problem.follow(np.tile([0.5, -0.2, 0.1], (3, 1)))
+    found = problem.curvature(path)
+    for j in range(6):
+        sides = []
+        for sign in (1, -1):
+            d = sign * 1e-4 * np.eye(6)[j]
+            sides.append(vt.linearize(model, path.q[1] + d[:3], p0=path.p[1] + d[3:], dt=0.02, method=method,
+                                      torque=path.torque[1]).A)  # fmt: skip
+        np.testing.assert_allclose(found[1, j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found[1]).max())
+
+
+def test_what_was_found_is_kept_when_the_keyboard_interrupts():
+    seen = []
+
+    def stop(iteration, cost):
+        seen.append(cost)
+        if iteration == 3:
+            raise KeyboardInterrupt
+
+    found = ilqr(cart_pole(), [0.0, np.pi], progress=stop, **SWING)
+    assert not found.success
+    assert "keyboard" in found.message
+    assert found.cost == min(found.costs) == seen[-1]
+    assert len(found.trajectory) == 51
+    short = ilqr(cart_pole(), [0.0, np.pi], max_iterations=2, **SWING)
+    assert "2, was reached" in short.message
+    assert "after 2 iterations" in repr(short)
+    none = ilqr(cart_pole(), [0.0, np.pi], max_iterations=0, **SWING)
+    assert none.regulator.K.shape == (50, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
+        ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
+        ({"method": "rk4"}, "linear-time"),
+        ({"torque": np.zeros((3, 2))}, "torque"), ({"duration": -1.0}, "duration"),
+        ({"max_iterations": 2.5}, "max_iterations"),
+        ({"tolerance": -1.0}, "tolerance"), ({"q0": np.zeros(3)}, "q0"), ({"progress": 3}, "progress"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_told(wrong, text):
+    with pytest.raises(vt.VitreeError, match=text):
+        ilqr(cart_pole(), **{"q0": [0.0, np.pi], **SWING, **wrong})
+    driven = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"*": (20.0, 2.0)})
+    with pytest.raises(vt.InputError, match="drives"):
+        ilqr(driven, duration=0.1, dt=0.01, goal=[0.1, 0.1], Q=1.0, R=1.0)
