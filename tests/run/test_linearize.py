@@ -176,6 +176,24 @@ def test_a_run_has_the_derivatives_of_its_steps(method):
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_run_that_begins_at_rest(method):
+    """The first step does not move; later ones turn and move at once."""
+    tree = vt.Tree("body", gravity=(0, 0, 0))
+    tree.world.add(vt.free("base"), vt.body("body", 2.0, (0.3, 0.2, 0.4), com=(0.1, 0.2, 0.3)))
+    model = tree.compile()
+    simulation = vt.Simulation(model, dt=0.05, method=method, every=1, tolerance=1e-14)
+    torque = [3.0, -2.0, 4.0, 2.0, 5.0, -3.0]
+    simulation.step()
+    for _ in range(6):
+        simulation.step(torque=torque)
+    found = simulation.trajectory.linearize()
+    one = vt.linearize(model, found.q[6], p0=found.p[6], dt=0.05, method=method, torque=torque)
+    for name in ("A", "by_torque"):
+        np.testing.assert_allclose(getattr(found, name)[6], getattr(one, name), rtol=0, atol=1e-9)
+    assert np.array_equal(found.q[0], found.q[1])
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_in_velocities(method):
     model = rubbing_model(8, KINDS)
     rng = np.random.default_rng(0)

@@ -39,6 +39,8 @@ class Slopes:
         The momenta at both nodes without drives and torque.
     by_inputs : (2, n, nv, nu) array
         What the inputs of loads add to -p1 and to p2.
+    diagonal : bool
+        Whether F is: a torque adds to the momentum of its own joint alone, and to no other entry of it.
     """
 
     A: np.ndarray
@@ -46,11 +48,7 @@ class Slopes:
     drives: np.ndarray
     ends: np.ndarray
     by_inputs: np.ndarray
-
-    @property
-    def diagonal(self) -> bool:
-        """Whether a torque adds to the momentum of its own joint alone, and to no other entry of it."""
-        return self.F.ndim == 3 or not (self.F[0, 0] - np.diag(np.diagonal(self.F[0, 0]))).any()
+    diagonal: bool
 
     def by_torque(self) -> np.ndarray:
         """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
@@ -97,7 +95,8 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         K = A.reshape(n, 4, nv, nv)
         _add_loads(integrator, q, q2, u, K, F, ends, by_inputs)
         A = _map(K)
-    return Slopes(A, F, drives.reshape(n, 3, nv), ends, by_inputs)
+    diagonal = isinstance(integrator, LinearTime) or model.nq == nv
+    return Slopes(A, F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
 def _map(K: np.ndarray) -> np.ndarray:
