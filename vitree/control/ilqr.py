@@ -195,8 +195,11 @@ class _Problem:
             if not (self.limits > 0).all():
                 raise InputError(named("limits", limits) + " must be positive")
         self.held = Simulation(model, q0, v0, dt=dt, method=method, **options)
-        if any(isinstance(drive.target, str) for drive in getattr(model, "drives", ())):
-            raise InputError("the robot has drives with targets; ilqr finds torques: leave the drives out")
+        if model.input_names:
+            raise InputError(
+                f"the robot has inputs ({', '.join(model.input_names)}), of drives or other loads; ilqr finds torques: "
+                "leave these out"
+            )
 
     def corrected(self, path: _Path, share: float, gains: tuple[np.ndarray, np.ndarray]) -> _Path | None:
         """Return the motion with a share of a correction and feedback to a path; None if it fails."""
