@@ -17,7 +17,7 @@ import numpy as np
 from vitree.arguments import Asked, entries, real, whole
 from vitree.control.regulator import Regulator, actuated, weights
 from vitree.errors import ConvergenceError, InputError
-from vitree.integrators.slopes import slopes
+from vitree.integrators.slopes import Slopes, slopes
 from vitree.lie import SE3, SO3
 from vitree.model.model import Model
 from vitree.run.arguments import count_steps
@@ -246,11 +246,14 @@ class _Problem:
         rows[range(len(self.acts)), self.acts] = share * self.dt
         return rows
 
-    def curvature(self, path: _Path) -> np.ndarray:
+    def slopes(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray) -> Slopes:
+        """Return the derivatives of the steps from q to q2."""
+        return slopes(self.integrator, q, q2, p, np.zeros((self.steps, 0)))
+
+    def curvature(self, path: _Path, A: np.ndarray) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
         nv, n = self.model.nv, 2 * self.model.nv
         q, q2, p = path.q[:-1], path.q[1:], path.p[:-1]
-        A = slopes(self.integrator, q.copy(), q2.copy(), p.copy(), np.zeros((self.steps, 0))).A
         found = np.empty((self.steps, n, n, n))
         for j in range(n):
             # any two configurations are the ends of a step: to first order those of the step from a state nearby
@@ -261,14 +264,13 @@ class _Problem:
             sides = []
             for sign in (1, -1):
                 ends = self.model.integrate(q, sign * size * d1), self.model.integrate(q2, sign * size * d2)
-                sides.append(slopes(self.integrator, *ends, p.copy(), np.zeros((self.steps, 0))).A)
+                sides.append(self.slopes(*ends, p).A)
             found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
         return found
 
     def expand(self, path: _Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return A and B of the steps, and the gradients and matrices of the state's cost."""
-        q, p = np.ascontiguousarray(path.q[:-1]), np.ascontiguousarray(path.p[:-1])
-        found = slopes(self.integrator, q, np.ascontiguousarray(path.q[1:]), p, np.zeros((self.steps, 0)))
+        found = self.slopes(path.q[:-1], path.q[1:], path.p[:-1])
         x = self.states(path.q, path.p)
         E = chart(self.model, x[:, : self.model.nv])
         weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
@@ -314,7 +316,7 @@ class _Search:
     def iterate(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether it is the last time and why, or None."""
         problem = self.problem
-        promised = self._back(problem.curvature(self.path)) if self.curved else None
+        promised = self._back(problem.curvature(self.path, self.expansion[0])) if self.curved else None
         promised = self._back() if promised is None else promised
         while promised is None:
             if not self._regularise():

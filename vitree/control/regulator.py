@@ -234,7 +234,9 @@ def _require_rest(at: Linearization) -> None:
 
 def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:
     """Raise an InputError that names what does not come back by itself and cannot be moved by the forces."""
-    values, _, left = _modes(A)
+    from scipy.linalg import eig
+
+    values, left = eig(A, left=True, right=False)
     size = max(np.abs(B).max(), np.finfo(float).tiny)
     for value, mode in zip(values, left.T, strict=True):
         if abs(value) >= 1 - 1e-12 and np.abs(mode.conj() @ B).max() <= UNCONTROLLED * size * np.abs(mode).max():
@@ -244,10 +246,3 @@ def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:
                 f'the forces cannot bring the state back: a mode in which "{worst}" has the largest part does not '
                 f"decay by itself (eigenvalue {abs(value):.6g}), and no actuator moves it; give another actuator"
             )
-
-
-def _modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from scipy.linalg import eig
-
-    values, left, right = eig(A, left=True, right=True)
-    return values, right, left
