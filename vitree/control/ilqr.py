@@ -239,13 +239,6 @@ class _Problem:
         running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
         return float(running + x[-1] @ self.Q_end @ x[-1])
 
-    def impulses(self) -> np.ndarray:
-        """Return what forces on the actuators are of a momentum at the start of a step, (m, nv) [s]."""
-        share = 0.5 if self.method == "linear-time" else 1.0 - self.options.get("alpha", 0.5)
-        rows = np.zeros((len(self.acts), self.model.nv))
-        rows[range(len(self.acts)), self.acts] = share * self.dt
-        return rows
-
     def slopes(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray) -> Slopes:
         """Return the derivatives of the steps from q to q2."""
         return slopes(self.integrator, q, q2, p, np.zeros((self.steps, 0)))
@@ -268,20 +261,25 @@ class _Problem:
             found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
         return found
 
-    def expand(self, path: _Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return A and B of the steps, and the gradients and matrices of the state's cost."""
+    def expand(self, path: _Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return A and B of the steps, the momenta (m, nv) [s] that forces are, and gradients and matrices of the cost.
+
+        The momenta are those at the start of the first step; on joints of one coordinate all steps have the same.
+        """
         found = self.slopes(path.q[:-1], path.q[1:], path.p[:-1])
+        impulses = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
+        steps = found.A, found.by_torque()[:, :, self.acts], impulses
         x = self.states(path.q, path.p)
         E = chart(self.model, x[:, : self.model.nv])
         weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
         if E is None:
             whole = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
             whole[-1] = self.Q_end
-            return found.A, found.by_torque()[:, :, self.acts], 2 * weighed, 2 * whole
+            return *steps, 2 * weighed, 2 * whole
         gradient = np.einsum("kij,ki->kj", E, weighed)
         matrices = E[:-1].swapaxes(1, 2) @ self.Q @ E[:-1]
         last = E[-1].T @ self.Q_end @ E[-1]
-        return found.A, found.by_torque()[:, :, self.acts], 2 * gradient, 2 * np.concatenate([matrices, last[None]])
+        return *steps, 2 * gradient, 2 * np.concatenate([matrices, last[None]])
 
 
 def chart(model: Model, d: np.ndarray) -> np.ndarray | None:
@@ -355,7 +353,7 @@ class _Search:
     def _back(self, curvature: np.ndarray | None = None) -> tuple[float, float] | None:
         """Find corrections and gains from the end to the start; return what they promise, None if they are none."""
         problem = self.problem
-        A, B, gradients, matrices = self.expansion
+        A, B, impulses, gradients, matrices = self.expansion
         steps, m, R, acts = problem.steps, len(problem.acts), problem.R, problem.acts
         k, K = np.empty((steps, m)), np.empty((steps, m, A.shape[1]))
         P = np.empty((steps + 1, *A.shape[1:]))
@@ -363,7 +361,6 @@ class _Search:
         Vx, Vxx = gradients[-1], matrices[-1]
         by_force = 2 * self.path.torque[:, acts] @ R
         nv = problem.model.nv
-        impulses = problem.impulses()
         linear = square = 0.0
         for i in range(steps - 1, -1, -1):
             VA, VB = Vxx @ A[i], Vxx @ B[i]
