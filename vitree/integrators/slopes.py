@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,28 +75,57 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     u : (n, nu) array
         Inputs, among them the targets of drives.
     """
+    loaded = any(not isinstance(load, Drive) for load in integrator.model.loads)
+    if loaded:
+        found = node_slopes(integrator, q, q2, p, u)
+        return Slopes(_map(found.K), *found[1:])
+    found = _compiled(integrator, q, q2, p, u, True)
+    n, nv = len(q), integrator.model.nv
+    return Slopes(found.K.reshape(n, 2 * nv, 2 * nv), *found[1:])
+
+
+class NodeSlopes(NamedTuple):
+    """Derivatives of the momenta at both nodes of steps: dp1 = K[0] d1 + K[1] d2, dp2 = K[2] d1 + K[3] d2.
+
+    K is (n, 4, nv, nv). The others are those of :class:`Slopes`.
+    """
+
+    K: np.ndarray
+    F: np.ndarray
+    drives: np.ndarray
+    ends: np.ndarray
+    by_inputs: np.ndarray
+    diagonal: bool
+
+
+def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
+                u: np.ndarray) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`."""
+    found = _compiled(integrator, q, q2, p, u, False)
+    if any(not isinstance(load, Drive) for load in integrator.model.loads):
+        _add_loads(integrator, q, q2, u, found.K, found.F, found.ends, found.by_inputs)
+    return found
+
+
+def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
+              mapped: bool) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives without loads other than drives; if ``mapped``, A stands for K."""
     model: Any = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
-    A, drives, ends = np.empty((n, 2 * nv, 2 * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
-    loaded = any(not isinstance(load, Drive) for load in model.loads)
-    out = A.reshape(n, 4 * nv * nv)
+    K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, integrator.kinetic == "split", u.shape[1])
-        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, out, drives, ends, not loaded)
+        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, mapped)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
         rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1]
-        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, out, drives, ends, F, not loaded)
+        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, mapped)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))
-    if loaded:
-        K = A.reshape(n, 4, nv, nv)
-        _add_loads(integrator, q, q2, u, K, F, ends, by_inputs)
-        A = _map(K)
     diagonal = isinstance(integrator, LinearTime) or model.nq == nv
-    return Slopes(A, F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
+    return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
 def _map(K: np.ndarray) -> np.ndarray:
