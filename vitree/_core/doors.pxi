@@ -349,6 +349,25 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
             rows.scatter(k)
 
 
+def batch_constraint_slopes(CoreModel model, ConstraintList list, const double[:, ::1] q, const double[:, ::1] lam,
+                            double[:, ::1] out):
+    # the derivative of Dh^T lam by body displacements. lam: (n, count), out: (n, nv * nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t k
+    cdef int count = list.count
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + count + m.nv * m.nv, m.nbody * sizeof(Pose) + 2 * m.nv * sizeof(Swept))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bl = rows.input(lam, count)
+    cdef vt_real* bo = rows.output(out, m.nv * m.nv)
+    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
+    cdef Swept* swept = <Swept*>rows.take(2 * m.nv * sizeof(Swept))
+    with nogil:
+        for k in range(rows.blocks()):
+            rows.gather(k)
+            constraint_slopes(m, list.list, count, bq, pose, bl, swept, bo)
+            rows.scatter(k)
+
+
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
                       const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, bint split=False):
     # The pieces of a step, for tests and study: the residual for increments y, the exact direction
