@@ -19,11 +19,15 @@ from vitree.wording import Argument
 
 
 class Derivatives(NamedTuple):
-    """Derivatives of a step's end: A (..., 2 nv, 2 nv), by_torque (..., 2 nv, nv) and by_inputs (..., 2 nv, nu)."""
+    """Derivatives of what a step leads to, (..., r) numbers, in units of these over those of the columns.
+
+    A (..., r, 2 nv) is by the state, by_torque (..., r, nv), by_inputs (..., r, nu), by_prescribed (..., r, k).
+    """
 
     A: np.ndarray
     by_torque: np.ndarray
     by_inputs: np.ndarray
+    by_prescribed: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,11 @@ class Linearization:
         By a torque that acts over the step.
     by_inputs : (..., 2 nv, nu) array, in units of the rows over those of the inputs
         By the inputs of ``model.input_names``: those of loads, and targets of drives.
+    by_prescribed : (..., 2 nv, k) array, in units of the rows over m or rad
+        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state.
+    impulses : Derivatives
+        Those of the constraints' impulses at the start [N s or N m s], m rows. An impulse acts on the joints with
+        Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2.
 
     References
     ----------
@@ -71,6 +80,8 @@ class Linearization:
     A: np.ndarray
     by_torque: np.ndarray
     by_inputs: np.ndarray
+    by_prescribed: np.ndarray
+    impulses: Derivatives
 
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
@@ -84,7 +95,7 @@ class Linearization:
         nv = self.model.nv
         start, end = self._momenta_by_states(self.q, self.p), self._momenta_by_states(self.q_end, self.p_end)
         found = []
-        for block in (self.A @ start, self.by_torque, self.by_inputs):
+        for block in (self.A @ start, self.by_torque, self.by_inputs, self.by_prescribed):
             moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
             found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
         return Derivatives(*found)
@@ -157,20 +168,25 @@ def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Lineariz
         raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
     q, q2, p, p2 = (np.ascontiguousarray(x) for x in (run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]))
     u = _inputs_of(model, inputs, targets, len(q))
-    found = slopes(integrator, q, q2, p, u)
+    found = slopes(integrator, q, q2, p, u, p2, run.t[:-1])
     require_explained(model, run.dt, found, p, p2)
     nv = model.nv
-    A, by_torque = found.A, found.by_torque()
-    names = model.input_names
-    by_inputs = A[:, :, nv:] @ found.by_inputs[0]
-    by_inputs[:, nv:] += found.by_inputs[1]
+    # what acts adds to -p1 and to p2
+    kicks = found.by_inputs
     for drive in model.drives:
         at = model.joint(drive.joint).v_slice.start
-        free = found.drives[:, 2, at, None]
         for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
             if isinstance(name, str):
-                by_inputs[:, :, names.index(name)] += gain * free * by_torque[:, :, at]
-    return Linearization(model, run.dt, q, p, q2, p2, A, by_torque, by_inputs)
+                push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
+                kicks[:, :, :, model.input_names.index(name)] += push.swapaxes(0, 1)
+    by_inputs = found.A[:, :, nv:] @ kicks[0]
+    by_inputs[:, nv:] += kicks[1]
+    # lam is what p1 gives away
+    L = -found.multipliers
+    impulses = Derivatives(L, L[:, :, nv:] @ found.F[..., 0, :, :], L[:, :, nv:] @ kicks[0],
+                           -found.prescribed[:, 2 * nv :])  # fmt: skip
+    return Linearization(model, run.dt, q, p, q2, p2, found.A, found.by_torque(), by_inputs,
+                         found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
 
 
 def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
