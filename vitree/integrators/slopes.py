@@ -257,7 +257,7 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
         return
     alpha = integrator.settings.get("alpha", 0.5)
     y = model.difference(q, q2)
-    rates = joint_maps(model, -y, -1.0), joint_maps(model, y, 1.0)
+    rates = -joint_maps(model, y), joint_maps(model, -y)
     for k in range(len(q)):
         at = model.integrate(q[k], alpha * y[k])
         force, by_q, by_v, by_u = _forces(model, t[k] + alpha * h, at, y[k] / h, u[k])
@@ -270,19 +270,19 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
                 K[k, 2 * node + other] += sense * F[k, node] @ moved
 
 
-def joint_maps(model: Any, y: np.ndarray, sign: float) -> np.ndarray:
-    """Return sign times dlog_{-y} of the joints' motions y (n, nv), (n, nv, nv); ones on joints of one coordinate."""
+def joint_maps(model: Any, y: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
+    """Return dlog_y (n, nv, nv) of the joints' motions y (n, nv), or dexp_y ("dtau"); ones on joints of one coordinate."""
     n, nv = y.shape
     found = np.zeros((n, nv, nv))
-    found[:, range(nv), range(nv)] = sign
+    found[:, range(nv), range(nv)] = 1.0
     for joint in model.joints:
         at = np.arange(nv)[joint.v_slice]
         if len(at) == 3:
-            found[:, at[:, None], at] = sign * SO3.maps["exp"].dtau_inv(-y[:, at])
+            found[:, at[:, None], at] = getattr(SO3.maps["exp"], name)(y[:, at])
         elif len(at) == 6:
             # of twists (angular, linear)
             at = np.concatenate([at[3:], at[:3]])
-            found[:, at[:, None], at] = sign * SE3.maps["exp"].dtau_inv(-y[:, at])
+            found[:, at[:, None], at] = getattr(SE3.maps["exp"], name)(y[:, at])
     return found
 
 
@@ -349,10 +349,10 @@ def parts_without_slopes(integrator: Any) -> list[str]:
     return found + [name for name, there in more.items() if there]
 
 
-def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np.ndarray) -> None:
+def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np.ndarray, begin: int = 0) -> None:
     """Raise an InputError if a force acted in the steps that is not known here: their ends tell.
 
-    The momenta at the starts give the torque. With it the steps must end at ``p2``.
+    The momenta at the starts give the torque. With it the steps must end at ``p2``. The first one is number ``begin``.
     """
     F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
     if found.diagonal:
@@ -370,7 +370,7 @@ def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np
     worst = int(np.argmax(off / size))
     if not off[worst] <= UNEXPLAINED * size[worst]:
         raise InputError(
-            f"step {worst + 1} does not end where the model's forces and a torque lead to (off by "
+            f"step {begin + worst + 1} does not end where the model's forces and a torque lead to (off by "
             f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, or the states are not those of equal steps; "
             "linearize a run that records each step, without wrenches and pushes"
         )

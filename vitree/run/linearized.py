@@ -10,7 +10,7 @@ import numpy as np
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.integrators import METHODS
-from vitree.integrators.slopes import require_explained, require_slopes, slopes
+from vitree.integrators.slopes import Slopes, require_explained, require_slopes, slopes
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
@@ -93,23 +93,12 @@ class Linearization:
         The velocities are those of the momenta, p = M(q) v.
         """
         nv = self.model.nv
-        start, end = self._momenta_by_states(self.q, self.p), self._momenta_by_states(self.q_end, self.p_end)
+        start, end = (momenta_by_states(self.model, *at) for at in ((self.q, self.p), (self.q_end, self.p_end)))
         found = []
         for block in (self.A @ start, self.by_torque, self.by_inputs, self.by_prescribed):
             moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
             found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
         return Derivatives(*found)
-
-    def _momenta_by_states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Derivatives of (d, p) by (d, v)."""
-        model, nv = self.model, self.model.nv
-        found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
-        found[..., range(nv), range(nv)] = 1.0
-        v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
-        # p is the force that gives the acceleration v at rest, without gravity
-        slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
-        found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
-        return found
 
     def form(self, end: bool = False) -> np.ndarray:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) [1, and kg m^2/s] in these coordinates.
@@ -138,6 +127,18 @@ class Linearization:
         return found
 
 
+def momenta_by_states(model: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the derivatives (..., 2 nv, 2 nv) of (d, p) by (d, v), p = M(q) v."""
+    nv = model.nv
+    found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
+    found[..., range(nv), range(nv)] = 1.0
+    v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
+    # p is the force that gives the acceleration v at rest, without gravity
+    slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
+    found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
+    return found
+
+
 def _hat(w: np.ndarray) -> np.ndarray:
     """Matrices of cross products, (..., 3, 3)."""
     found = np.zeros((*w.shape, 3))
@@ -159,34 +160,56 @@ def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any]) -
 
 def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
-    model: Any = run.system
-    if model is None:
-        raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
-    chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
-    integrator = integrator_of(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
-    if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
-        raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
-    q, q2, p, p2 = (np.ascontiguousarray(x) for x in (run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]))
-    u = _inputs_of(model, inputs, targets, len(q))
-    found = slopes(integrator, q, q2, p, u, p2, run.t[:-1])
-    require_explained(model, run.dt, found, p, p2)
-    nv = model.nv
-    # what acts adds to -p1 and to p2
-    kicks = found.by_inputs
-    for drive in model.drives:
-        at = model.joint(drive.joint).v_slice.start
-        for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
-            if isinstance(name, str):
-                push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
-                kicks[:, :, :, model.input_names.index(name)] += push.swapaxes(0, 1)
-    by_inputs = found.A[:, :, nv:] @ kicks[0]
+    steps = StepsOf(run, inputs, targets)
+    model, found = steps.model, steps.slopes(0, len(steps))
+    nv, A = model.nv, found.A
+    kicks = steps.kicks(found)
+    by_inputs = A[:, :, nv:] @ kicks[0]
     by_inputs[:, nv:] += kicks[1]
     # lam is what p1 gives away
     L = -found.multipliers
     impulses = Derivatives(L, L[:, :, nv:] @ found.F[..., 0, :, :], L[:, :, nv:] @ kicks[0],
                            -found.prescribed[:, 2 * nv :])  # fmt: skip
-    return Linearization(model, run.dt, q, p, q2, p2, found.A, found.by_torque(), by_inputs,
+    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(), by_inputs,
                          found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
+
+
+class StepsOf:
+    """The steps of a run that have derivatives: their ends, and the inputs that acted (steps, nu)."""
+
+    def __init__(self, run: Any, inputs: Any, targets: Any):
+        model: Any = run.system
+        if model is None:
+            raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
+        chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
+        self.integrator = integrator_of(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
+        if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
+            raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
+        rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]
+        self.q, self.q2, self.p, self.p2 = (np.ascontiguousarray(x) for x in rows)
+        self.model, self.t = model, run.t[:-1]
+        self.u = _inputs_of(model, inputs, targets, len(self.q))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def slopes(self, begin: int, end: int) -> Slopes:
+        """Return the derivatives of steps begin to end."""
+        q, q2, p, u, p2, t = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2, self.t))
+        found = slopes(self.integrator, q, q2, p, u, p2, t)
+        require_explained(self.model, self.integrator.dt, found, p, p2, begin)
+        return found
+
+    def kicks(self, found: Slopes) -> np.ndarray:
+        """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
+        kicks, names = found.by_inputs, self.model.input_names
+        for drive in self.model.drives:
+            at = self.model.joint(drive.joint).v_slice.start
+            for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
+                if isinstance(name, str):
+                    push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
+                    kicks[:, :, :, names.index(name)] += push.swapaxes(0, 1)
+        return kicks
 
 
 def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:
