@@ -196,6 +196,8 @@ def test_the_doors_of_the_core_check_every_array(change):
                                      rows(3 * nv), rows(2 * nv), True],
         "batch_midpoint_slopes": [(0.01, 0.5, 0), model.drive_list, rows(nq), rows(nq), rows(0), rows(nv),
                                   rows(4 * nv * nv), rows(3 * nv), rows(2 * nv), rows(2 * nv * nv), True],
+        "batch_linear_time_masses": [(0.01, True), rows(nq), rows(nq), rows(nv), rows(nv), rows(10 * nb + 3)],
+        "batch_midpoint_masses": [(0.01, 0.5), rows(nq), rows(nv), rows(nv), rows(nv), rows(10 * nb + 3)],
     }  # fmt: skip
     assert {name for name in dir(core) if name.startswith("batch_")} - {"batch_elementary"} <= set(doors)
     for name, given in doors.items():

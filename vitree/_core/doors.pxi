@@ -554,6 +554,67 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
             rows.scatter(block)
 
 
+def batch_linear_time_masses(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] q2,
+                             const double[:, ::1] d1, const double[:, ::1] d2, double[:, ::1] out):
+    # out: (n, WEIGHED nbody + 3), what D1 Ld . d1 + D2 Ld . d2 of steps from q to q2 is by masses, COM, inertias and
+    # gravity. rule: (h, split)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int nv = m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
+                              m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Displaced)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bq2 = rows.input(q2, m.nq)
+    cdef vt_real* b1 = rows.input(d1, nv)
+    cdef vt_real* b2 = rows.input(d2, nv)
+    cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
+    cdef vt_real* y = rows.reals(nv)
+    cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
+    cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
+    cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
+    cdef vt_real least
+    cdef LinearTimeStep step
+    step.m, step.node, step.increment, step.slope = m, node, y, NULL
+    step.h, step.split = rule
+    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
+    with nogil:
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            lt_increment(m, bq, bq2, y)
+            lt_node(m, bq, step.split, node)
+            lt_node(m, bq2, step.split, node2)
+            lt_trial(&step, &least)
+            lt_mass_slopes(&step, node2, b1, b2, x, bo, bo + WEIGHED * m.nbody)
+            rows.scatter(block)
+
+
+def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] y, const double[:, ::1] eta,
+                          const double[:, ::1] change, double[:, ::1] out):
+    # The same of the midpoint integrator, for increments y, displacements eta of q_m and changes of y. rule: (h, alpha)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int nv = m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
+                              m.nbody * (sizeof(MidBody) + sizeof(Displaced)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* by = rows.input(y, nv)
+    cdef vt_real* be = rows.input(eta, nv)
+    cdef vt_real* bc = rows.input(change, nv)
+    cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
+    cdef vt_real* qm = rows.reals(m.nq)
+    cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
+    cdef MidStep step
+    step.m, step.increment, step.slope = m, by, NULL
+    step.h, step.alpha = rule
+    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    with nogil:
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            mid_forward(&step, bq, qm)
+            mid_mass_slopes(&step, be, bc, x, bo, bo + WEIGHED * m.nbody)
+            rows.scatter(block)
+
+
 def batch_midpoint(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] p, const double[:, ::1] y,
                    const double[:, ::1] force, double[:, ::1] out, const double[:, ::1] wrench=None):
     # The same for the midpoint integrator. rule: (h, alpha). wrench: of each body at q_m, about its origin and turning

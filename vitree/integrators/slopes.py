@@ -270,19 +270,33 @@ def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray,
                 K[k, 2 * node + other] += sense * F[k, node] @ moved
 
 
-def joint_maps(model: Any, y: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
-    """Return dlog_y (n, nv, nv) of the joints' motions y (n, nv), or dexp_y ("dtau"); ones on joints of one coordinate."""
+def joint_maps(model: Any, y: np.ndarray) -> np.ndarray:
+    """Return dlog_y (n, nv, nv) of the joints' motions y (n, nv); ones on joints of one coordinate."""
     n, nv = y.shape
     found = np.zeros((n, nv, nv))
     found[:, range(nv), range(nv)] = 1.0
-    for joint in model.joints:
-        at = np.arange(nv)[joint.v_slice]
+    for at, group in _several(model):
+        found[:, at[:, None], at] = group.dtau_inv(y[:, at])
+    return found
+
+
+def joint_times(model: Any, y: np.ndarray, x: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
+    """Return dlog_y x (n, nv), or with "dtau" dexp_y x, of the joints' motions y (n, nv)."""
+    found = x.copy()
+    for at, group in _several(model):
+        found[:, at] = (getattr(group, name)(y[:, at]) @ x[:, at, None])[:, :, 0]
+    return found
+
+
+def _several(model: Any) -> list[tuple[np.ndarray, Any]]:
+    """The coordinates of each ball and free joint, as (angular, linear), and the maps of its group."""
+    found = []
+    for joint in model.joints if model.nq > model.nv else ():
+        at = np.arange(model.nv)[joint.v_slice]
         if len(at) == 3:
-            found[:, at[:, None], at] = getattr(SO3.maps["exp"], name)(y[:, at])
+            found.append((at, SO3.maps["exp"]))
         elif len(at) == 6:
-            # of twists (angular, linear)
-            at = np.concatenate([at[3:], at[:3]])
-            found[:, at[:, None], at] = getattr(SE3.maps["exp"], name)(y[:, at])
+            found.append((np.concatenate([at[3:], at[:3]]), SE3.maps["exp"]))
     return found
 
 

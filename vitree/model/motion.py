@@ -75,27 +75,24 @@ class BodyMotion(NamedTuple):
 
 
 def columns_of(flat: Flat, pose: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return the twists (..., nv, 6) of unit velocities in world axes about a point (3,) [m].
-
-    ``pose`` (..., nbody, 3 or 4, 4) [m] are the poses of the bodies.
-    """
-    kind, axis, arm = np.asarray(flat.kind), pose[..., :3, 2], pose[..., :3, 3] - point
+    """Return the twists (nv, 6) of unit velocities in world axes about a point (3,) [m], by the poses of the bodies."""
+    kind, axis, arm = np.asarray(flat.kind), pose[:, :3, 2], pose[:, :3, 3] - point
     slides, pitch = (kind == PRISMATIC)[:, None], np.where(kind == HELICAL, flat.pitch, 0.0)[:, None]
     angular = np.where(slides, 0.0, axis)
-    single = np.concatenate((angular, cross(arm, angular) + np.where(slides, 1.0, pitch) * axis), axis=-1)
+    single = np.hstack((angular, cross(arm, angular) + np.where(slides, 1.0, pitch) * axis))
     several = (kind == BALL) | (kind == FREE)
     if not several.any():
         return single
     rows = []
     for i, code in enumerate(kind):
         if not several[i]:
-            rows.append(single[..., i : i + 1, :])
+            rows.append(single[i : i + 1])
             continue
-        R = pose[..., i, :3, :3].swapaxes(-1, -2)
+        R = pose[i, :3, :3].T
         if code == FREE:
-            rows.append(np.concatenate((np.zeros_like(R), R), axis=-1))
-        rows.append(np.concatenate((R, cross(np.broadcast_to(arm[..., i, None, :], R.shape), R)), axis=-1))
-    return np.concatenate(rows, axis=-2)
+            rows.append(np.hstack((np.zeros((3, 3)), R)))
+        rows.append(np.hstack((R, cross(arm[i], R))))
+    return np.concatenate(rows)
 
 
 def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> BodyMotion:
@@ -105,16 +102,16 @@ def body_motion(model: Mechanism, q: np.ndarray, v: np.ndarray, a: np.ndarray) -
     point = pose[:, :, 3].mean(axis=0)
     columns = columns_of(flat, pose, point)
     own, rate = (np.add.reduceat(columns * x[:, None], starts, axis=0) for x in (v, a))
-    twist = summed_down(flat.parent, own)
-    return BodyMotion(pose, twist, summed_down(flat.parent, rate + bracket(twist, own)), point)
+    twist = _down(flat.parent, own)
+    return BodyMotion(pose, twist, _down(flat.parent, rate + bracket(twist, own)), point)
 
 
-def summed_down(parent: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the sums of rows (..., nbody, m) from the roots to each body."""
+def _down(parent: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Sums of rows from the roots to each body."""
     x = x.copy()
     for i, k in enumerate(parent.tolist()):
         if k >= 0:
-            x[..., i, :] += x[..., k, :]
+            x[i] += x[k]
     return x
 
 

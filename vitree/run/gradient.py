@@ -183,7 +183,7 @@ class Asked:
             self.gains[drive.joint] += [weight @ off, weight @ (target_rate - rate[:, at])]
         if any(kind in self.names for kind in (*OF_LINKS, "gravity")):
             more = mass_slopes(steps.integrator, q, q2, mu, late)
-            self.masses = more if self.masses is None else self.masses + more
+            self.masses = more if self.masses is None else MassSlopes(*map(np.add, self.masses, more))
 
     def result(self) -> dict[str, Any]:
         """Return the gradients by kind and name."""
