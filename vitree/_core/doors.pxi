@@ -428,8 +428,9 @@ cdef int require_signals(const vt_drive* drive, int count, Py_ssize_t found, Py_
 
 def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                              const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends,
-                             bint mapped):
-    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv); if mapped, A of (d2, dp2) = A (d1, dp1) that they make,
+                             int form):
+    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv); in form 1, A of (d2, dp2) = A (d1, dp1) that they make,
+    # and in form 2 the same four with K12 factored,
     # where no load couples bodies that are on no path to the root. rule: (h, split, nu). u: (n, nu) inputs, the targets of
     # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits.
     # ends: (n, 2 nv) the momenta at both nodes without drives and torque
@@ -448,7 +449,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* weight = rows.reals(nv)
-    cdef vt_real* space = rows.reals(4 * nv * nv) if mapped else bo
+    cdef vt_real* space = rows.reals(4 * nv * nv) if form == 1 else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
@@ -484,14 +485,16 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             drive_slopes(drives.list, drives.count, nv, bq, y, 0.5, step.h, bu, &slopes)
             K = node_slopes(space, nv)
             lt_node_slopes(&step, node2, &slopes if drives.count else NULL, column, subtree, &K)
-            if mapped:
+            if form == 1:
                 linear_map(m, before, &K, bo)
+            elif form == 2:
+                path_factor(m, before, K.K12)
             rows.scatter(block)
 
 
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
-                          double[:, ::1] ends, double[:, ::1] maps, bint mapped):
+                          double[:, ::1] ends, double[:, ::1] maps, int form):
     # The same of the midpoint integrator, rule: (h, alpha, nu). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
@@ -512,7 +515,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* space = rows.reals(6 * size)
-    cdef vt_real* blocks = rows.reals(4 * size) if mapped else bo
+    cdef vt_real* blocks = rows.reals(4 * size) if form == 1 else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
@@ -548,8 +551,10 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
                     mid_maps_of(&step, i, bp, &own[m.body[i].multi])
             K = node_slopes(blocks, nv)
             mid_node_slopes(&step, own, &L, &K)
-            if mapped:
+            if form == 1:
                 linear_map(m, before, &K, bo)
+            elif form == 2:
+                path_factor(m, before, K.K12)
             mid_force_maps(&step, own, bm, bm + size)
             rows.scatter(block)
 

@@ -22,6 +22,8 @@ core = scalar()
 #: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method
 #: predicts it from past steps.
 MOVING = (Damper, Force)
+#: What the core returns for K: K, A, or K with its second block factored.
+BLOCKS, MAPPED, FACTORED = 0, 1, 2
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to.
 UNEXPLAINED = 1e-6
 #: Differences of the gradient of a constraint in Python [m or rad].
@@ -92,12 +94,12 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         Times of the starts, for loads in Python; zero if not given.
     """
     model: Any = integrator.model
-    n, nv, m = len(q), model.nv, len(model.constraints)
-    if m or _loaded(model) or model.kinematic_names:
+    n, nv = len(q), model.nv
+    if not is_plain(model):
         found = node_slopes(integrator, q, q2, p, u, p2, t)
         A, multipliers, prescribed = _map(model, found.K, q, q2)
         return Slopes(A, *found[1:], multipliers, prescribed)
-    found = _compiled(integrator, q, q2, p, u, True)
+    found = _compiled(integrator, q, q2, p, u, MAPPED)
     return Slopes(found.K.reshape(n, 2 * nv, 2 * nv), *found[1:], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)))
 
 
@@ -125,7 +127,7 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
     times = np.zeros(len(q)) if t is None else t
 
     def at(p: np.ndarray) -> NodeSlopes:
-        found = _compiled(integrator, q, q2, p, u, False)
+        found = _compiled(integrator, q, q2, p, u, BLOCKS)
         if _loaded(model):
             _add_loads(integrator, q, q2, u, times, found)
         return found
@@ -145,6 +147,25 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
         found.ends[0] += kick
         found.K[:, 0] += constraint_slopes(model, q, lam)
     return found
+
+
+def is_plain(model: Any) -> bool:
+    """Return whether momenta depend on each other along paths to the root alone, and all coordinates are free."""
+    return not (model.constraints or model.kinematic_names or _loaded(model))
+
+
+def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
+             u: np.ndarray) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives of the momenta of a plain model with K[1] factored, for :func:`sweep`."""
+    return _compiled(integrator, q, q2, p, u, FACTORED)
+
+
+def sweep(model: Any, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> None:
+    """Fill rows of ``costates`` (n + 1, 2 nv) from the last: each is A^T times the next one, and its row of g (n, 2 nv).
+
+    K is that of :func:`factored`.
+    """
+    core.sweep_costates(model.core, K.reshape(len(K), -1), g, costates)
 
 
 def _loaded(model: Any) -> bool:
@@ -174,19 +195,19 @@ def constraint_slopes(model: Any, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
 
 
 def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
-              mapped: bool) -> NodeSlopes:  # fmt: skip
-    """Return the derivatives without loads other than drives; if ``mapped``, A stands for K."""
+              form: int) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives without loads other than drives."""
     model: Any = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
     K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, integrator.kinetic == "split", u.shape[1])
-        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, mapped)
+        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
         rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1]
-        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, mapped)
+        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, form)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))
@@ -363,21 +384,26 @@ def parts_without_slopes(integrator: Any) -> list[str]:
     return found + [name for name, there in more.items() if there]
 
 
-def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np.ndarray, begin: int = 0) -> None:
+def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
+                      begin: int = 0) -> None:  # fmt: skip
     """Raise an InputError if a force acted in the steps that is not known here: their ends tell.
 
     The momenta at the starts give the torque. With it the steps must end at ``p2``. The first one is number ``begin``.
     """
     F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
-    if found.diagonal:
-        torque = (found.ends[0] - p) / np.diagonal(F1, axis1=-2, axis2=-1)
-    else:
-        torque = np.linalg.solve(F1, (found.ends[0] - p)[..., None])[..., 0]
+    give = found.ends[0] - p
+    torque = give / np.diagonal(F1, axis1=-2, axis2=-1)
+    # F couples the coordinates of one joint
+    for at, _ in () if found.diagonal else _several(model):
+        torque[:, at] = np.linalg.solve(F1[:, at[:, None], at], give[:, at, None])[:, :, 0]
     ends = found.ends[1] + (F2 @ torque[..., None])[..., 0]
     size = np.abs(np.concatenate([p, p2, h * torque], axis=1)).max(axis=1, initial=1e-300)
     # at rest the momenta are rounding errors of terms that cancel, as large as the inverse of d2 by dp1
     nv = p.shape[1]
-    light = np.abs(np.diagonal(found.A[:, :nv, nv:], axis1=1, axis2=2))
+    if isinstance(found, Slopes):
+        light = np.abs(np.diagonal(found.A[:, :nv, nv:], axis1=1, axis2=2))
+    else:
+        light = 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
     size = np.maximum(size, 1e-8 / np.where(light > 1e-6 * light.max(), light, np.inf).min(axis=1))
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)

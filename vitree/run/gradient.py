@@ -94,19 +94,21 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
     prescribed = np.zeros((n, len(model.kinematic_names)))
     for begin in range(CHUNK * ((n - 1) // CHUNK), -1, -CHUNK):
         end = min(begin + CHUNK, n)
-        found = steps.slopes(begin, end)
-        A = found.A
-        for k in range(end - 1, begin - 1, -1):
-            np.dot(costates[k + 1], A[k - begin], out=costates[k])
-            costates[k] += g[k]
+        found = steps.sweep(begin, end, g, costates)
         # what moves node 1 by an impulse, and what moves p2
         mu, late = costates[begin:end, nv:] - g[begin:end, nv:], costates[begin + 1 : end + 1, nv:]
-        F = np.broadcast_to(found.F, (end - begin, 2, nv, nv))
-        torque[begin:end] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
-        kicks = steps.kicks(found)
-        by_inputs[begin:end] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
-        after = costates[begin + 1 : end + 1, None]
-        prescribed[begin:end] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
+        F = found.F
+        if found.diagonal:
+            one, two = np.diagonal(F, axis1=-2, axis2=-1).swapaxes(0, -2)
+            torque[begin:end] = mu * one + late * two
+        else:
+            torque[begin:end] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
+        if by_inputs.size:
+            kicks = steps.kicks(found)
+            by_inputs[begin:end] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
+        if prescribed.size:
+            after = costates[begin + 1 : end + 1, None]
+            prescribed[begin:end] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
         asked.add(steps, begin, end, found, mu, late, torque[begin:end], h)
     start = steps.q[0].copy(), steps.p[0].copy(), costates[0, :nv].copy(), costates[0, nv:].copy()
     return Gradient(model, *start, torque, by_inputs, prescribed, asked.result(), costates)

@@ -10,7 +10,9 @@ import numpy as np
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.integrators import METHODS
-from vitree.integrators.slopes import Slopes, require_explained, require_slopes, slopes
+from vitree.integrators.slopes import (
+    NodeSlopes, Slopes, factored, is_plain, require_explained, require_slopes, slopes, sweep,
+)  # fmt: skip
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
@@ -200,7 +202,24 @@ class StepsOf:
         require_explained(self.model, self.integrator.dt, found, p, p2, begin)
         return found
 
-    def kicks(self, found: Slopes) -> np.ndarray:
+    def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
+        """Fill the costates of records begin to end - 1 from that of ``end``, and return the steps' derivatives.
+
+        Each is A^T times the next one, and its row of ``g``. Both are (records, 2 nv).
+        """
+        if not is_plain(self.model):
+            found = self.slopes(begin, end)
+            for k in range(end - 1, begin - 1, -1):
+                np.dot(costates[k + 1], found.A[k - begin], out=costates[k])
+                costates[k] += g[k]
+            return found
+        q, q2, p, u, p2 = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2))
+        blocks = factored(self.integrator, q, q2, p, u)
+        require_explained(self.model, self.integrator.dt, blocks, p, p2, begin)
+        sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
+        return blocks
+
+    def kicks(self, found: Slopes | NodeSlopes) -> np.ndarray:
         """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
         kicks, names = found.by_inputs, self.model.input_names
         for drive in self.model.drives:
