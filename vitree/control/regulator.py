@@ -253,7 +253,7 @@ def _without_neutral(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     W = null_space(np.concatenate([scaled - np.eye(n), forces / max(np.abs(forces).max(), 1e-300)], axis=1).T, NEUTRAL)
     V = null_space(scaled - np.eye(n), NEUTRAL)
     if np.linalg.matrix_rank(W.T @ V, NEUTRAL) < W.shape[1]:
-        raise InputError("what no force moves goes on by itself, and does not stay where it is displaced; add actuators")
+        raise InputError("what no force moves goes on instead of staying where it is displaced; add actuators")
     found = np.eye(n) - V @ np.linalg.pinv(W.T @ V) @ W.T
     return found * size[:, None] / size
 

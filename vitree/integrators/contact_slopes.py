@@ -103,7 +103,8 @@ def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, t
         elif law == CONE:
             by_impulse[i, i] = h * gives[k]
             if size == 3:
-                _slide(slice(i + 1, i + 3), i, lam, bounds[k], leads[k], moved[:, k].T, h * w, by_start, by_end, by_impulse)
+                rows = slice(i + 1, i + 3)
+                _slide(rows, i, lam, bounds[k], leads[k], moved[:, k].T, h * w, by_start, by_end, by_impulse)
     return Held(push, kicks.T, push.T @ lam, by_start, by_end, by_impulse)
 
 
@@ -130,8 +131,8 @@ def solve_held(inner: np.ndarray, right: np.ndarray, held: Held, d2: np.ndarray,
                free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return d2 (free, columns) and dlam (n, columns) of inner d2 = right + push^T dlam and the equations ``held``.
 
-    ``right`` (free, columns) are what free coordinates are given, columns of d1 first; ``d2`` (nv, columns) has what the
-    others do. Where more contacts push than a body needs, impulses are one of many ways to push it.
+    ``right`` (free, columns) are what free coordinates are given, columns of d1 first; ``d2`` (nv, columns) has what
+    the others do. Where more contacts push than a body needs, impulses are one of many ways to push it.
     """
     nv = held.push.shape[1]
     both = np.linalg.solve(inner, np.concatenate([right, held.push[:, free].T], axis=1))

@@ -106,7 +106,10 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
     n, nv = len(q), model.nv
     if not is_plain(model):
         stepper: Any = integrator.stepper
-        helds = [one and held_by(stepper, model, integrator.dt, q[k], q2[k], one) for k, one in enumerate(touched)]
+        helds = [
+            None if one is None else held_by(stepper, model, integrator.dt, q[k], q2[k], one)
+            for k, one in enumerate(touched)
+        ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
         A, multipliers, prescribed = _map(model, found.K, q, q2, helds)
         light = 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))

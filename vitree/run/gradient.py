@@ -26,28 +26,26 @@ CHUNK = 256
 class Gradient:
     """Derivatives of a number that depends on the states of a run.
 
-    All are in units of the number over those of what it is derived by.
-
     Attributes
     ----------
     model : Model
     q0, p0 : (nq,) [m or rad] and (nv,) [kg m/s or kg m^2/s] arrays
         The state at the start.
-    by_q0 : (nv,) array
+    by_q0 : (nv,) array, in units of the number over m or rad
         By a displacement of the configuration at the start, as ``model.integrate`` takes it; the momentum stays.
-    by_p0 : (nv,) array
+    by_p0 : (nv,) array, in units of the number over those of p
         By the momentum at the start.
-    by_torque : (steps, nv) array
+    by_torque : (steps, nv) array, in units of the number over N or N m
         By a torque that acts over one step.
-    by_inputs : (steps, nu) array
+    by_inputs : (steps, nu) array, in units of the number over those of the inputs
         By the inputs ``model.input_names`` of each step: those of loads, and targets of drives.
-    by_prescribed : (steps, k) array
+    by_prescribed : (steps, k) array, in units of the number over m or rad
         By the coordinates ``model.kinematic_names`` at the end of each step.
     by_parameters : dict
         By the parameters that were asked for, kind to name to number or array, as ``with_parameters`` takes them. The
         state at the start stays as a momentum. That by an inertia is symmetric: the number changes by the sum of its
         products with the entries of a change.
-    costates : (steps + 1, 2 nv) array
+    costates : (steps + 1, 2 nv) array, in units as by_q0 and by_p0
         By (d, p) of each record; all that follows goes along.
     """
 
@@ -230,7 +228,7 @@ class Asked:
 
 
 def linear_in_mass(found: MassSlopes, flat: Any, body: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the derivatives by mass m, first moment m c and inertia about the origin of a body, from those by (m, c, I)."""
+    """Return the derivatives by a body's mass, first moment m c and inertia about its origin, of those by (m, c, I)."""
     m, c = float(flat.mass[body]), np.asarray(flat.com[body])
     G, by_com = found.inertia[body], found.com[body]
     trace = np.trace(G)
