@@ -1,0 +1,209 @@
+"""Steps of a model as functions of JAX, with gradients. Needs jax (extra "jax").
+
+A function is a ``jax.pure_callback`` with a ``jax.custom_vjp``. It works under ``jit``, ``grad`` and ``vmap``. Forward-mode
+and second derivatives do not exist. The backward pass takes the steps once more, and sweeps back over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from vitree.bridges.steps import Steps as Engine
+from vitree.errors import InputError, MissingExtraError, VitreeError
+from vitree.model.model import Model
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise MissingExtraError("jax", "jax", "vitree.bridges.jax") from error
+
+__all__ = ["Steps"]
+
+
+class Steps:
+    """Steps of a model as functions of arrays of JAX.
+
+    JAX must work with doubles: ``jax.config.update("jax_enable_x64", True)``. Leading axes are instances, which are
+    stepped together; leading axes broadcast.
+
+    Quaternions in q may have any length but zero: each function is one of the quaternions divided by their lengths. Its
+    gradients by q are those by all nq entries. What it returns has quaternions of length one.
+
+    Parameters
+    ----------
+    model : Model
+        As :func:`vitree.linearize` takes it.
+    dt : float [s]
+    method : {"linear-time", "midpoint"}
+    **options
+        Of the method. The tolerance is 1e-12 if not given.
+
+    Attributes
+    ----------
+    error : VitreeError or None
+        The last error of a call. JAX raises a JaxRuntimeError, which has the text alone.
+
+    Raises
+    ------
+    InputError, ModelError
+        If these steps have no derivatives; the text says why. Methods raise an InputError for wrong shapes, and where
+        JAX does not work with doubles. For NaN, and where a step cannot be solved, JAX raises its JaxRuntimeError.
+    MissingExtraError
+        If jax is not installed, by the import of this module.
+    """
+
+    def __init__(self, model: Model, *, dt: float, method: str = "linear-time", **options: Any):
+        self._engine = Engine(model, dt, method, options)
+        self.error: VitreeError | None = None
+        engine = self._engine
+        nq, nv = model.nq, model.nv
+
+        def run(q: Any, p: Any, torque: Any, inputs: Any) -> Any:
+            course = engine.forward(q, p, torque, inputs)
+            return course.q, course.p
+
+        def pull_run(q: Any, p: Any, torque: Any, inputs: Any, *bars: Any) -> Any:
+            return engine.forward(q, p, torque, inputs).pullback(*bars)
+
+        # shapes of a row of each argument and result, for a number of steps
+        steps_of = lambda shapes: shapes[2][-2]  # noqa: E731
+        self._run = self._function(run, pull_run, (1, 1, 2, 2), lambda s: ((steps_of(s) + 1, nq), (steps_of(s) + 1, nv)))
+        self._momentum = self._function(
+            lambda q, v: (self._finite(engine.momenta, q, v, "v"),), engine.pull_momenta, (1, 1), lambda s: ((nv,),)
+        )
+        self._velocity = self._function(
+            lambda q, p: (self._finite(engine.velocities, q, p, "p"),), engine.pull_velocities, (1, 1), lambda s: ((nv,),)
+        )
+
+    def __repr__(self) -> str:
+        return f"<jax: {self._engine!r}>"
+
+    def step(self, q: jax.Array, p: jax.Array, torque: jax.Array | None = None,
+             inputs: jax.Array | None = None) -> tuple[jax.Array, jax.Array]:  # fmt: skip
+        """Take one step.
+
+        Parameters
+        ----------
+        q : (..., nq) array [m or rad]
+        p : (..., nv) array [kg m/s or kg m^2/s]
+        torque : (..., nv) array, optional [N or N m]
+            Acts over the step.
+        inputs : (..., nu) array, optional [units as the loads take them]
+            Of ``model.input_names``: those of loads, and targets of drives; zero if not given.
+
+        Returns
+        -------
+        q2 : (..., nq) array [m or rad]
+        p2 : (..., nv) array [kg m/s or kg m^2/s]
+        """
+        Q, P = self._taken(q, p, torque, inputs, 0)
+        return Q[..., -1, :], P[..., -1, :]
+
+    def run(self, q: jax.Array, p: jax.Array, torque: jax.Array | None = None, inputs: jax.Array | None = None, *,
+            steps: int | None = None) -> tuple[jax.Array, jax.Array]:  # fmt: skip
+        """Take several steps.
+
+        Parameters
+        ----------
+        q : (..., nq) array [m or rad]
+        p : (..., nv) array [kg m/s or kg m^2/s]
+        torque : (..., steps, nv) array, optional [N or N m]
+            A row for each step.
+        inputs : (..., steps, nu) array, optional [units as the loads take them]
+            Zero if not given.
+        steps : int, optional
+            If neither ``torque`` nor ``inputs`` says it.
+
+        Returns
+        -------
+        Q : (..., steps + 1, nq) array [m or rad]
+            The configurations at the nodes, the start with them.
+        P : (..., steps + 1, nv) array [kg m/s or kg m^2/s]
+        """
+        return self._taken(q, p, torque, inputs, steps)
+
+    def momentum(self, q: jax.Array, v: jax.Array) -> jax.Array:
+        """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
+        return self._mapped(self._momentum, q, v, "v")
+
+    def velocity(self, q: jax.Array, p: jax.Array) -> jax.Array:
+        """Return the velocity v of the momentum p = M(q) v, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
+        return self._mapped(self._velocity, q, p, "p")
+
+    def _taken(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None) -> Any:
+        engine = self._engine
+        given = [None if x is None else _array(x) for x in (q, p, torque, inputs)]
+        batch, count = engine.sizes(*(None if x is None else x.shape for x in given), steps)  # type: ignore[arg-type]
+        rows = [jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given[:2] if x is not None]
+        for x, size in zip(given[2:], (engine.model.nv, engine.nu), strict=True):
+            shape = (*batch, count, size)
+            x = jnp.zeros(shape) if x is None else x[..., None, :] if steps == 0 else x
+            rows.append(jnp.broadcast_to(x, shape))
+        return self._run(*rows)
+
+    def _mapped(self, function: Any, q: Any, x: Any, name: str) -> Any:
+        q, x = _array(q), _array(x)
+        batch, _ = self._engine.sizes(q.shape, x.shape, None, None, 0, second=name)
+        (found,) = function(*(jnp.broadcast_to(y, (*batch, y.shape[-1])) for y in (q, x)))
+        return found
+
+    def _finite(self, work: Any, q: Any, x: Any, name: str) -> Any:
+        self._engine.require_finite({"q": q, name: x})
+        return work(q, x)
+
+    def _function(self, work: Callable[..., Any], pull: Callable[..., Any], axes: tuple[int, ...],
+                  sizes: Callable[[Any], Any]) -> Any:  # fmt: skip
+        """Return a function of JAX that works on rows of instances.
+
+        ``axes`` are the numbers of last axes of the arguments that are not instances; ``sizes`` gives the shapes of the
+        results without instances, of the arguments' shapes.
+        """
+
+        def on_rows(job: Callable[..., Any], last: tuple[int, ...]) -> Callable[..., Any]:
+            def called(*arguments: Any) -> Any:
+                arrays = [np.array(x, dtype=float) for x in arguments]
+                batch = arrays[0].shape[: -last[0]]
+                rows = [x.reshape(int(np.prod(batch)), *x.shape[x.ndim - k :]) for x, k in zip(arrays, last, strict=True)]
+                try:
+                    found = job(*rows)
+                except VitreeError as error:
+                    self.error = error
+                    raise
+                return tuple(np.array(x).reshape(*batch, *x.shape[1:]) for x in found)
+
+            return called
+
+        def shaped(shapes: Any) -> Any:
+            return tuple(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)
+
+        @jax.custom_vjp
+        def function(*arguments: Any) -> Any:
+            batch = arguments[0].shape[:-1]
+            results = shaped((*batch, *shape) for shape in sizes([x.shape for x in arguments]))
+            return jax.pure_callback(on_rows(work, axes), results, *arguments, vmap_method="broadcast_all")
+
+        def forward(*arguments: Any) -> Any:
+            return function(*arguments), arguments
+
+        def backward(arguments: Any, bars: Any) -> Any:
+            of_results = tuple(x.ndim - arguments[0].ndim + 1 for x in bars)
+            job = on_rows(pull, (*axes, *of_results))
+            shapes = shaped(x.shape for x in arguments)
+            return jax.pure_callback(job, shapes, *arguments, *bars, vmap_method="broadcast_all")
+
+        function.defvjp(forward, backward)
+        return function
+
+
+def _array(x: Any) -> Any:
+    """Return an array of doubles."""
+    if not jax.config.jax_enable_x64:
+        raise InputError(
+            'vitree works with doubles, JAX does not yet: call jax.config.update("jax_enable_x64", True) at the start of '
+            "the program"
+        )
+    return jnp.asarray(x, dtype=jnp.float64)

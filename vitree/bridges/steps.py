@@ -1,0 +1,227 @@
+"""What the bridges ask of vitree: steps of many instances, and gradients swept back over them.
+
+All that they use of derivatives of steps is here.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vitree.bridges.coordinates import Coordinates
+from vitree.errors import InputError
+from vitree.run.arguments import Schedule
+from vitree.run.linearized import Linearization, integrator_of
+from vitree.run.rollout import rollout
+from vitree.run.simulation import Simulation
+from vitree.wording import named
+
+#: How closely steps are solved if nothing else is asked for: the derivatives are those of solved steps.
+TOLERANCE = 1e-12
+
+
+class Steps:
+    """Steps of a model, forward and backward.
+
+    Parameters
+    ----------
+    model : Model
+    dt : float [s]
+    method : str
+    options : dict
+        Of the method.
+
+    Raises
+    ------
+    InputError, ModelError
+        If these steps have no derivatives.
+    """
+
+    def __init__(self, model: Any, dt: Any, method: Any, options: dict[str, Any]):
+        integrator_of(model, method, dt, options)
+        self.model, self.method = model, method
+        self.dt: float = Schedule.one(dt, False).dt
+        self.options = {"tolerance": TOLERANCE, **options}
+        self.nu = len(model.input_names)
+        self.coordinates = Coordinates(model)
+        self._held = Simulation(model, dt=dt, method=method, every=1, **self.options)
+        self._turn = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f'<steps of "{self.model.name}" by {self.method}, dt = {self.dt:g} s>'
+
+    # ---- arguments -------------------------------------------------------------------------------------
+
+    def sizes(self, q: tuple[int, ...], p: tuple[int, ...], torque: tuple[int, ...] | None,
+              inputs: tuple[int, ...] | None, steps: int | None,
+              second: str = "p") -> tuple[tuple[int, ...], int]:  # fmt: skip
+        """Return the leading axes that arguments of these shapes have together, and the number of steps.
+
+        ``steps`` is 0 for one step, whose torque and inputs have no axis of steps; None if rows say it. ``second`` is
+        what errors call the second argument.
+
+        Raises
+        ------
+        InputError
+            If shapes do not fit; the text says which.
+        """
+        model, one, leading, rows = self.model, steps == 0, [], {}
+        wanted = (("q", q, model.nq), (second, p, model.nv), ("torque", torque, model.nv), ("inputs", inputs, self.nu))
+        for name, shape, size in wanted:
+            if shape is None:
+                continue
+            driven = name in ("torque", "inputs") and not one
+            if len(shape) < 1 + driven or shape[-1] != size:
+                needed = f"(..., steps, {size})" if driven else f"(..., {size})"
+                raise InputError(f"{name} has shape {shape}; it must be {needed}, as {model.name!r} has it")
+            leading.append(shape[: -1 - driven])
+            if driven:
+                rows[name] = shape[-2]
+        try:
+            batch = np.broadcast_shapes(*leading)
+        except ValueError:
+            told = ", ".join(f"{name} {shape}" for name, shape, _ in wanted if shape is not None)
+            raise InputError(f"the leading axes of {told} do not go together") from None
+        if one:
+            return batch, 1
+        counts = {*rows.values()} | ({steps} if steps is not None else set())
+        if len(counts) != 1:
+            raise InputError(
+                "give " + named("steps") + ", or torque or inputs with a row for each step" if not counts else
+                f"torque, inputs and steps= name different numbers of steps: {', '.join(map(str, sorted(counts)))}"
+            )  # fmt: skip
+        count = counts.pop()
+        if count < 1:
+            raise InputError(named("steps", count) + " must be a positive number of steps")
+        return batch, count
+
+    def require_finite(self, given: dict[str, np.ndarray]) -> None:
+        """Raise an InputError that names the argument, and the row of it, if a number is not finite."""
+        for name, x in given.items():
+            if not np.isfinite(x).all():
+                place = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
+                raise InputError(f"{name} has an entry {x[place]} in row {place[0]}; all entries must be finite")
+
+    # ---- there and back --------------------------------------------------------------------------------
+
+    def forward(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Course:
+        """Take steps.
+
+        Parameters
+        ----------
+        q, p : (n, nq) and (n, nv) arrays [m or rad, kg m/s or kg m^2/s]
+            Starts; quaternions of any length.
+        torque, inputs : (n, steps, nv) and (n, steps, nu) arrays [N or N m, units as the loads take them]
+
+        Raises
+        ------
+        InputError
+            If a number is not finite.
+        ConvergenceError
+            If a step cannot be solved.
+        """
+        self.require_finite({"q": q, "p": p, "torque": torque, "inputs": inputs})
+        start = self.coordinates.normalized(q)
+        if len(q) == 1:
+            runs = [self._alone(start[0], p[0], torque[0], inputs[0])]
+            return Course(self, q, runs[0].q[None], runs[0].p[None], inputs, runs)
+        steps = torque.shape[1]
+        more = {"inputs": inputs} if self.nu else {}
+        found = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
+                        torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
+        found.raise_failed()
+        return Course(self, q, found.q, found.p, inputs, found)
+
+    def _alone(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
+        with self._turn:
+            held = self._held
+            held.reset(q, p0=p)
+            for k in range(len(torque)):
+                held.step(torque=torque[k], inputs=inputs[k] if self.nu else None)
+            return held.trajectory
+
+    # ---- momenta and velocities ------------------------------------------------------------------------
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return p = M(q) v (n, nv), of quaternions of any length."""
+        return self.model.momentum_from_velocity(self.coordinates.normalized(q), v)
+
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return v = M(q)^-1 p (n, nv), of quaternions of any length."""
+        return self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
+
+    def pull_momenta(self, q: np.ndarray, v: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q and v of what has the gradient ``p_bar`` (n, nv) by the momenta."""
+        by_q, M = self._momenta_by_states(q, v)
+        P = self.coordinates.displacements(q)
+        return np.einsum("ni,nij,njk->nk", p_bar, by_q, P), np.einsum("ni,nij->nj", p_bar, M)
+
+    def pull_velocities(self, q: np.ndarray, p: np.ndarray, v_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q and p of what has the gradient ``v_bar`` (n, nv) by the velocities."""
+        by_q, M = self._momenta_by_states(q, self.velocities(q, p))
+        pulled = np.linalg.solve(M, v_bar[..., None])[..., 0]
+        P = self.coordinates.displacements(q)
+        return -np.einsum("ni,nij,njk->nk", pulled, by_q, P), pulled
+
+    def _momenta_by_states(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (n, nv, nv) of M(q) v by displacements, and by v."""
+        unit, rest = self.coordinates.normalized(q), np.zeros_like(v)
+        # M v is the force that gives the acceleration v at rest, without gravity
+        slopes, weight = self.model.rnea_derivatives(unit, rest, v), self.model.rnea_derivatives(unit, rest, rest)
+        return slopes.by_q - weight.by_q, slopes.by_a
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Steps that were taken.
+
+    Attributes
+    ----------
+    steps : Steps
+    start : (n, nq) array [m or rad]
+        As it was given, with quaternions of any length.
+    q, p : (n, steps + 1, nq) and (n, steps + 1, nv) arrays [m or rad, kg m/s or kg m^2/s]
+        The states at the nodes.
+    inputs : (n, steps, nu) array [units as the loads take them]
+    runs : sequence of Trajectory
+    """
+
+    steps: Steps
+    start: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+    inputs: np.ndarray
+    runs: Any
+
+    def linearized(self, k: int) -> Linearization:
+        """Return the derivatives of the steps of an instance."""
+        return self.runs[k].linearize(inputs=self.inputs[k] if self.steps.nu else None)
+
+    def pullback(self, q_bar: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the gradients by the start q, p and by torque and inputs.
+
+        Parameters
+        ----------
+        q_bar, p_bar : (n, steps + 1, nq) and (n, steps + 1, nv) arrays
+            The gradients by the states at the nodes, as if these did not depend on each other.
+        """
+        model, nu = self.steps.model, self.steps.nu
+        n, count, nv = *self.p.shape[:2], model.nv
+        torque_bar, inputs_bar = np.empty((n, count - 1, nv)), np.zeros((n, count - 1, nu))
+        states = np.empty((n, 2 * nv))
+        for k in range(n):
+            step = self.linearized(k)
+            E = self.steps.coordinates.by_displacements(self.q[k])
+            # by the states (d, p) at the nodes
+            x_bar = np.concatenate([np.einsum("ki,kij->kj", q_bar[k], E), p_bar[k]], axis=1)
+            found = x_bar[-1]
+            for i in range(count - 2, -1, -1):
+                torque_bar[k, i] = found @ step.by_torque[i]
+                inputs_bar[k, i] = found @ step.by_inputs[i]
+                found = found @ step.A[i] + x_bar[i]
+            states[k] = found
+        P = self.steps.coordinates.displacements(self.start)
+        return np.einsum("ni,nij->nj", states[:, :nv], P), states[:, nv:].copy(), torque_bar, inputs_bar
