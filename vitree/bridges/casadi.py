@@ -65,34 +65,41 @@ class Step(casadi.Callback):
         self._jacobians: list[Any] = []
         self.construct(name, {})
 
-    # what CasADi asks
-
-    def get_n_in(self) -> int:  # noqa: D102
+    def get_n_in(self) -> int:
+        """Return the number of arguments, as CasADi asks."""
         return len(self._sizes[0])
 
-    def get_n_out(self) -> int:  # noqa: D102
+    def get_n_out(self) -> int:
+        """Return the number of results, as CasADi asks."""
         return len(self._sizes[1])
 
-    def get_name_in(self, i: int) -> str:  # noqa: D102
+    def get_name_in(self, i: int) -> str:
+        """Return the name of the argument ``i``, as CasADi asks."""
         return list(self._sizes[0])[i]
 
-    def get_name_out(self, i: int) -> str:  # noqa: D102
+    def get_name_out(self, i: int) -> str:
+        """Return the name of the result ``i``, as CasADi asks."""
         return list(self._sizes[1])[i]
 
-    def get_sparsity_in(self, i: int) -> Any:  # noqa: D102
+    def get_sparsity_in(self, i: int) -> Any:
+        """Return the size of the argument ``i``, as CasADi asks."""
         return casadi.Sparsity.dense(list(self._sizes[0].values())[i], 1)
 
-    def get_sparsity_out(self, i: int) -> Any:  # noqa: D102
+    def get_sparsity_out(self, i: int) -> Any:
+        """Return the size of the result ``i``, as CasADi asks."""
         return casadi.Sparsity.dense(list(self._sizes[1].values())[i], 1)
 
-    def eval(self, arguments: Any) -> Any:  # noqa: D102
+    def eval(self, arguments: Any) -> Any:
+        """Return the results for ``arguments``, as CasADi asks; raise an InputError or ConvergenceError."""
         course = self._course(arguments)
         return [course.q[0, 1], course.p[0, 1]]
 
-    def has_jacobian(self) -> bool:  # noqa: D102
+    def has_jacobian(self) -> bool:
+        """Return that there is a Jacobian, as CasADi asks."""
         return True
 
-    def get_jacobian(self, name: str, inames: Any, onames: Any, opts: Any) -> Any:  # noqa: D102
+    def get_jacobian(self, name: str, inames: Any, onames: Any, opts: Any) -> Any:
+        """Return the function of the Jacobian, as CasADi asks by ``name``, ``inames``, ``onames`` and ``opts``."""
         found = _Jacobian(self, name, list(inames), list(onames), opts)
         self._jacobians.append(found)
         return found

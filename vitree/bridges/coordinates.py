@@ -1,8 +1,8 @@
 """Derivatives by coordinates: q has nq entries, a displacement of it nv.
 
-Bridges hand out functions of arrays, which know nothing of quaternions. Such a function is one of the quaternions of length
-one: it first divides each by its length. A change dq of the coordinates is then the displacement d = P dq, and a
-displacement d is the change dq = E d.
+Bridges hand out functions of arrays, which know nothing of quaternions. Such a function first divides each quaternion
+by its length. A change dq of the coordinates is then the displacement d = P dq, and a displacement d is the change
+dq = E d.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Steps of a model as functions of JAX, with gradients. Needs jax (extra "jax").
 
-A function is a ``jax.pure_callback`` with a ``jax.custom_vjp``. It works under ``jit``, ``grad`` and ``vmap``. Forward-mode
-and second derivatives do not exist. The backward pass takes the steps once more, and sweeps back over them.
+A function is a ``jax.pure_callback`` with a ``jax.custom_vjp``. It works under ``jit``, ``grad`` and ``vmap``.
+Derivatives in forward mode and second derivatives do not exist. The backward pass takes the steps once more, and sweeps
+back over them.
 """
 
 from __future__ import annotations
@@ -69,15 +70,20 @@ class Steps:
         def pull_run(q: Any, p: Any, torque: Any, inputs: Any, *bars: Any) -> Any:
             return engine.forward(q, p, torque, inputs).pullback(*bars)
 
-        # shapes of a row of each argument and result, for a number of steps
-        steps_of = lambda shapes: shapes[2][-2]  # noqa: E731
-        self._run = self._function(run, pull_run, (1, 1, 2, 2), lambda s: ((steps_of(s) + 1, nq), (steps_of(s) + 1, nv)))
-        self._momentum = self._function(
-            lambda q, v: (self._finite(engine.momenta, q, v, "v"),), engine.pull_momenta, (1, 1), lambda s: ((nv,),)
-        )
-        self._velocity = self._function(
-            lambda q, p: (self._finite(engine.velocities, q, p, "p"),), engine.pull_velocities, (1, 1), lambda s: ((nv,),)
-        )
+        def nodes(shapes: Any) -> Any:
+            count = shapes[2][-2] + 1
+            return (count, nq), (count, nv)
+
+        def mapped(forward: Any, pull: Any, name: str) -> Any:
+            def work(q: Any, x: Any) -> Any:
+                engine.require_finite({"q": q, name: x})
+                return (forward(q, x),)
+
+            return self._function(work, pull, (1, 1), lambda _: ((nv,),))
+
+        self._run = self._function(run, pull_run, (1, 1, 2, 2), nodes)
+        self._momentum = mapped(engine.momenta, engine.pull_momenta, "v")
+        self._velocity = mapped(engine.velocities, engine.pull_velocities, "p")
 
     def __repr__(self) -> str:
         return f"<jax: {self._engine!r}>"
@@ -100,7 +106,7 @@ class Steps:
         q2 : (..., nq) array [m or rad]
         p2 : (..., nv) array [kg m/s or kg m^2/s]
         """
-        Q, P = self._taken(q, p, torque, inputs, 0)
+        Q, P = self._taken(q, p, torque, inputs, None, True)
         return Q[..., -1, :], P[..., -1, :]
 
     def run(self, q: jax.Array, p: jax.Array, torque: jax.Array | None = None, inputs: jax.Array | None = None, *,
@@ -124,36 +130,34 @@ class Steps:
             The configurations at the nodes, the start with them.
         P : (..., steps + 1, nv) array [kg m/s or kg m^2/s]
         """
-        return self._taken(q, p, torque, inputs, steps)
+        return self._taken(q, p, torque, inputs, steps, False)
 
     def momentum(self, q: jax.Array, v: jax.Array) -> jax.Array:
         """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
         return self._mapped(self._momentum, q, v, "v")
 
     def velocity(self, q: jax.Array, p: jax.Array) -> jax.Array:
-        """Return the velocity v of the momentum p = M(q) v, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
+        """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
         return self._mapped(self._velocity, q, p, "p")
 
-    def _taken(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None) -> Any:
+    def _taken(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> Any:
         engine = self._engine
-        given = [None if x is None else _array(x) for x in (q, p, torque, inputs)]
-        batch, count = engine.sizes(*(None if x is None else x.shape for x in given), steps)  # type: ignore[arg-type]
-        rows = [jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given[:2] if x is not None]
+        given: list[Any] = [None if x is None else _array(x) for x in (q, p, torque, inputs)]
+        names = ("q", "p", "torque", "inputs")
+        shapes = {name: None if x is None else x.shape for name, x in zip(names, given, strict=True)}
+        batch, count = engine.sizes(shapes, steps, one)
+        rows = [jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given[:2]]
         for x, size in zip(given[2:], (engine.model.nv, engine.nu), strict=True):
             shape = (*batch, count, size)
-            x = jnp.zeros(shape) if x is None else x[..., None, :] if steps == 0 else x
+            x = jnp.zeros(shape) if x is None else x[..., None, :] if one else x
             rows.append(jnp.broadcast_to(x, shape))
         return self._run(*rows)
 
     def _mapped(self, function: Any, q: Any, x: Any, name: str) -> Any:
         q, x = _array(q), _array(x)
-        batch, _ = self._engine.sizes(q.shape, x.shape, None, None, 0, second=name)
+        batch, _ = self._engine.sizes({"q": q.shape, name: x.shape}, one=True)
         (found,) = function(*(jnp.broadcast_to(y, (*batch, y.shape[-1])) for y in (q, x)))
         return found
-
-    def _finite(self, work: Any, q: Any, x: Any, name: str) -> Any:
-        self._engine.require_finite({"q": q, name: x})
-        return work(q, x)
 
     def _function(self, work: Callable[..., Any], pull: Callable[..., Any], axes: tuple[int, ...],
                   sizes: Callable[[Any], Any]) -> Any:  # fmt: skip
@@ -167,7 +171,8 @@ class Steps:
             def called(*arguments: Any) -> Any:
                 arrays = [np.array(x, dtype=float) for x in arguments]
                 batch = arrays[0].shape[: -last[0]]
-                rows = [x.reshape(int(np.prod(batch)), *x.shape[x.ndim - k :]) for x, k in zip(arrays, last, strict=True)]
+                count = int(np.prod(batch))
+                rows = [x.reshape(count, *x.shape[x.ndim - k :]) for x, k in zip(arrays, last, strict=True)]
                 try:
                     found = job(*rows)
                 except VitreeError as error:
@@ -203,7 +208,7 @@ def _array(x: Any) -> Any:
     """Return an array of doubles."""
     if not jax.config.jax_enable_x64:
         raise InputError(
-            'vitree works with doubles, JAX does not yet: call jax.config.update("jax_enable_x64", True) at the start of '
-            "the program"
+            'vitree works with doubles, JAX does not yet: call jax.config.update("jax_enable_x64", True) at the start '
+            "of the program"
         )
     return jnp.asarray(x, dtype=jnp.float64)

@@ -16,7 +16,9 @@ __all__ = ["Matrices", "matrices", "to_control", "to_scipy"]
 
 
 class Matrices(NamedTuple):
-    """The matrices of x2 = A x + B u, y = C x + D u; made by :func:`matrices`.
+    """The matrices of a system in state space; made by :func:`matrices`.
+
+    The next state is ``A x + B u``, the output ``C x + D u``.
 
     Attributes
     ----------
@@ -39,7 +41,7 @@ class Matrices(NamedTuple):
     inputs: tuple[str, ...]
 
 
-def matrices(step: Linearization, *, velocities: bool = False, inputs: str | Iterable[str] | None = None) -> Matrices:
+def matrices(step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None) -> Matrices:
     """Return the matrices of a linearised step, with names.
 
     Parameters
@@ -48,15 +50,14 @@ def matrices(step: Linearization, *, velocities: bool = False, inputs: str | Ite
         Of one step, by :func:`vitree.linearize`.
     velocities : bool
         The states are (d, v), not (d, p): displacements of the joints, and velocities instead of momenta.
-    inputs : str or sequence of str, optional
-        Names of what acts: ``model.v_names`` are torques on these, ``model.input_names`` are inputs. All torques, and
+    inputs : sequence of str, optional
+        What acts: "torque NAME" for a NAME of ``model.v_names``, and names of ``model.input_names``. All torques, and
         all inputs behind them, if not given.
 
     Returns
     -------
     Matrices
-        States are called "d NAME" and "p NAME" or "v NAME", torques "torque NAME", for each NAME of ``v_names``; inputs
-        are called as in the model.
+        States are called "d NAME" and "p NAME", or "v NAME", for each NAME of ``v_names``.
 
     Raises
     ------
@@ -70,7 +71,8 @@ def matrices(step: Linearization, *, velocities: bool = False, inputs: str | Ite
         raise InputError(f"the derivatives are those of {len(step.A)} steps; take those of one, by vt.linearize")
     model = step.model
     A, *B = step.in_velocities() if velocities else (step.A, step.by_torque, step.by_inputs)
-    places = {name: k for k, name in enumerate((*model.v_names, *model.input_names))}
+    names = (*(f"torque {name}" for name in model.v_names), *model.input_names)
+    places = {name: k for k, name in enumerate(names)}
     chosen = list(places) if inputs is None else list(several(inputs, "inputs", "a sequence of names"))
     for name in chosen:
         if name not in places:
@@ -80,11 +82,10 @@ def matrices(step: Linearization, *, velocities: bool = False, inputs: str | Ite
     acting = np.concatenate(B, axis=1)[:, [places[name] for name in chosen]]
     speed = "v" if velocities else "p"
     states = tuple(f"{kind} {name}" for kind in ("d", speed) for name in model.v_names)
-    named = tuple(f"torque {name}" if places[name] < model.nv else name for name in chosen)
-    return Matrices(A.copy(), acting, np.eye(len(A)), np.zeros_like(acting), step.dt, states, named)
+    return Matrices(A.copy(), acting, np.eye(len(A)), np.zeros_like(acting), step.dt, states, tuple(chosen))
 
 
-def to_scipy(step: Linearization, *, velocities: bool = False, inputs: str | Iterable[str] | None = None) -> Any:
+def to_scipy(step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None) -> Any:
     """Return a linearised step as a ``scipy.signal.StateSpace`` in discrete time; see :func:`matrices`.
 
     Its ``A``, ``B``, ``C``, ``D`` and ``dt`` are those of :func:`matrices`, which also has the names.
@@ -109,7 +110,7 @@ def to_scipy(step: Linearization, *, velocities: bool = False, inputs: str | Ite
     return StateSpace(found.A, found.B, found.C, found.D, dt=found.dt)
 
 
-def to_control(step: Linearization, *, velocities: bool = False, inputs: str | Iterable[str] | None = None) -> Any:
+def to_control(step: Linearization, *, velocities: bool = False, inputs: Iterable[str] | None = None) -> Any:
     """Return a linearised step as a ``control.StateSpace`` with names; see :func:`matrices`.
 
     The names are those of :func:`matrices`, with "_" for what python-control does not take in names: spaces and points.

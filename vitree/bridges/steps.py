@@ -6,21 +6,25 @@ All that they use of derivatives of steps is here.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from vitree.arguments import whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError
 from vitree.run.arguments import Schedule
 from vitree.run.linearized import Linearization, integrator_of
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
-from vitree.wording import named
+from vitree.wording import Argument, named
 
 #: How closely steps are solved if nothing else is asked for: the derivatives are those of solved steps.
 TOLERANCE = 1e-12
+
+Shape = tuple[int, ...]
 
 
 class Steps:
@@ -55,24 +59,28 @@ class Steps:
 
     # ---- arguments -------------------------------------------------------------------------------------
 
-    def sizes(self, q: tuple[int, ...], p: tuple[int, ...], torque: tuple[int, ...] | None,
-              inputs: tuple[int, ...] | None, steps: int | None,
-              second: str = "p") -> tuple[tuple[int, ...], int]:  # fmt: skip
+    def sizes(self, shapes: Mapping[str, Shape | None], steps: Any = None, one: bool = False) -> tuple[Shape, int]:
         """Return the leading axes that arguments of these shapes have together, and the number of steps.
 
-        ``steps`` is 0 for one step, whose torque and inputs have no axis of steps; None if rows say it. ``second`` is
-        what errors call the second argument.
+        Parameters
+        ----------
+        shapes : mapping
+            Of q, of p or v, torque and inputs, by name; None for what is not given.
+        steps : int, optional
+            None if rows say it.
+        one : bool
+            Whether torque and inputs are those of one step, and have no axis of steps.
 
         Raises
         ------
         InputError
             If shapes do not fit; the text says which.
         """
-        model, one, leading, rows = self.model, steps == 0, [], {}
-        wanted = (("q", q, model.nq), (second, p, model.nv), ("torque", torque, model.nv), ("inputs", inputs, self.nu))
-        for name, shape, size in wanted:
-            if shape is None:
-                continue
+        model, leading, rows = self.model, [], {}
+        wanted = {"q": model.nq, "p": model.nv, "v": model.nv, "torque": model.nv, "inputs": self.nu}
+        given = {name: shape for name, shape in shapes.items() if shape is not None}
+        for name, shape in given.items():
+            size = wanted[name]
             driven = name in ("torque", "inputs") and not one
             if len(shape) < 1 + driven or shape[-1] != size:
                 needed = f"(..., steps, {size})" if driven else f"(..., {size})"
@@ -83,11 +91,14 @@ class Steps:
         try:
             batch = np.broadcast_shapes(*leading)
         except ValueError:
-            told = ", ".join(f"{name} {shape}" for name, shape, _ in wanted if shape is not None)
+            told = ", ".join(f"{name} {shape}" for name, shape in given.items())
             raise InputError(f"the leading axes of {told} do not go together") from None
         if one:
             return batch, 1
-        counts = {*rows.values()} | ({steps} if steps is not None else set())
+        asked = whole(steps)
+        if steps is not None and (asked is None or asked < 1):
+            raise InputError(Argument("steps", steps) + " must be a positive whole number")
+        counts = {*rows.values()} | ({asked} if asked is not None else set())
         if len(counts) != 1:
             raise InputError(
                 "give " + named("steps") + ", or torque or inputs with a row for each step" if not counts else
@@ -95,7 +106,7 @@ class Steps:
             )  # fmt: skip
         count = counts.pop()
         if count < 1:
-            raise InputError(named("steps", count) + " must be a positive number of steps")
+            raise InputError("torque and inputs must have a row for each step, and one at least")
         return batch, count
 
     def require_finite(self, given: dict[str, np.ndarray]) -> None:
@@ -129,7 +140,7 @@ class Steps:
             runs = [self._alone(start[0], p[0], torque[0], inputs[0])]
             return Course(self, q, runs[0].q[None], runs[0].p[None], inputs, runs)
         steps = torque.shape[1]
-        more = {"inputs": inputs} if self.nu else {}
+        more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
         found = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
                         torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
         found.raise_failed()

@@ -78,7 +78,7 @@ class Steps:
         q2 : (..., nq) tensor [m or rad]
         p2 : (..., nv) tensor [kg m/s or kg m^2/s]
         """
-        q2, p2 = self._run(q, p, torque, inputs, 0)
+        q2, p2 = self._run(q, p, torque, inputs, None, True)
         return q2[..., -1, :], p2[..., -1, :]
 
     def run(self, q: torch.Tensor, p: torch.Tensor, torque: torch.Tensor | None = None,
@@ -103,28 +103,27 @@ class Steps:
             The configurations at the nodes, the start with them.
         P : (..., steps + 1, nv) tensor [kg m/s or kg m^2/s]
         """
-        return self._run(q, p, torque, inputs, steps)
+        return self._run(q, p, torque, inputs, steps, False)
 
     def momentum(self, q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
         return self._mapped(q, v, "v", self._engine.momenta, self._engine.pull_momenta)
 
     def velocity(self, q: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
-        """Return the velocity v of the momentum p = M(q) v, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
+        """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
         return self._mapped(q, p, "p", self._engine.velocities, self._engine.pull_velocities)
 
-    def _run(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None) -> tuple[Any, Any]:
+    def _run(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> tuple[Any, Any]:
         engine, given = self._engine, {"q": q, "p": p, "torque": torque, "inputs": inputs}
-        shapes = [None if x is None else tuple(_tensor(name, x).shape) for name, x in given.items()]
-        batch, count = engine.sizes(*shapes, steps)  # type: ignore[arg-type]
+        shapes = {name: None if x is None else tuple(_tensor(name, x).shape) for name, x in given.items()}
+        batch, count = engine.sizes(shapes, steps, one)
         model = engine.model
-        kept = (1,) if steps == 0 else (count,)
         rows = [_rows(q, batch, (model.nq,)), _rows(p, batch, (model.nv,))]
         for x, size in ((torque, model.nv), (inputs, engine.nu)):
             if x is None:
                 rows.append(torch.zeros((rows[0].shape[0], count, size), dtype=torch.float64))
             else:
-                rows.append(_rows(x[..., None, :] if steps == 0 else x, batch, (*kept, size)))
+                rows.append(_rows(x[..., None, :] if one else x, batch, (count, size)))
 
         def work(*arrays: np.ndarray) -> Any:
             course = engine.forward(*arrays)
@@ -136,8 +135,7 @@ class Steps:
     def _mapped(self, q: Any, x: Any, name: str, forward: Any, pull: Any) -> Any:
         engine = self._engine
         size = engine.model.nv
-        shapes = tuple(_tensor("q", q).shape), tuple(_tensor(name, x).shape)
-        batch, _ = engine.sizes(shapes[0], shapes[1], None, None, 0, second=name)
+        batch, _ = engine.sizes({"q": tuple(_tensor("q", q).shape), name: tuple(_tensor(name, x).shape)}, one=True)
 
         def work(*arrays: np.ndarray) -> Any:
             engine.require_finite(dict(zip(("q", name), arrays, strict=True)))
