@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bridged_models import EACH, METHODS, bridged_model, bridged_start, differences, unit
+from random_models import random_flat
 
 import vitree as vt
+from vitree.bridges import steps as engines
 from vitree.bridges.coordinates import Coordinates
 from vitree.bridges.steps import Steps
 from vitree.mechanism.flat import KINDS
@@ -67,6 +69,39 @@ def test_gradients_swept_back_are_the_transposed_derivatives(method):
         bars = unit_row[: course.q.size].reshape(course.q.shape), unit_row[course.q.size :].reshape(course.p.shape)
         found = np.concatenate([x.ravel() for x in course.pullback(*bars)])
         np.testing.assert_allclose(found, row, rtol=0, atol=3e-9 * max(1.0, np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("make", [bridged_model, lambda: vt.Model(random_flat(np.random.default_rng(2), nbody=4))],
+                         ids=["inputs", "none"])  # fmt: skip
+def test_gradients_of_many_are_those_of_each(make, method, monkeypatch):
+    """All at once, a step at a time, and each instance by itself from its run."""
+    model = make()
+    steps, count = Steps(model, 0.01, method, {}), 4
+    given = bridged_start(model, 5, count)
+    rng = np.random.default_rng(8)
+    bars = rng.normal(size=(5, count + 1, model.nq)), rng.normal(size=(5, count + 1, model.nv))
+    together = steps.forward(*given).pullback(*bars)
+    monkeypatch.setattr(engines, "ENTRIES", 1)
+    by_steps = steps.forward(*given).pullback(*bars)
+    for one, other in zip(together, by_steps, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * np.abs(one).max(initial=1.0))
+    for k in range(5):
+        alone = steps.forward(*(x[k : k + 1] for x in given)).pullback(*(x[k : k + 1] for x in bars))
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_allclose(one[k], other[0], rtol=0, atol=1e-11 * np.abs(other).max(initial=1.0))
+
+
+def test_drives_at_their_limits_have_no_gradient_by_the_target():
+    tree = vt.Tree("rotor", gravity=(0, 0, 0))
+    tree.world.add(vt.rx("hinge"), vt.body("rotor", 1.0, (0.5, 0.5, 0.5)))
+    tree.load(vt.Drive("hinge", 50.0, 2.0, effort_limit=3.0, target="goal"))
+    steps = Steps(tree.compile(), 0.01, "linear-time", {})
+    inputs = np.array([0.02, 2.0, -2.0])[:, None, None]
+    course = steps.forward(np.zeros((3, 1)), np.zeros((3, 1)), np.zeros((3, 1, 1)), inputs)
+    *_, inputs_bar = course.pullback(np.zeros((3, 2, 1)), np.ones((3, 2, 1)))
+    assert inputs_bar[0, 0, 0] > 0.1
+    assert not inputs_bar[1:].any()
 
 
 def test_momenta_and_velocities_and_their_gradients():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,17 @@ import numpy as np
 from vitree.arguments import whole
 from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError
+from vitree.integrators.slopes import require_explained, slopes
 from vitree.run.arguments import Schedule
-from vitree.run.linearized import Linearization, integrator_of
+from vitree.run.linearized import Derivatives, Linearization, integrator_of
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
 from vitree.wording import Argument, named
 
 #: How closely steps are solved if nothing else is asked for: the derivatives are those of solved steps.
 TOLERANCE = 1e-12
+#: Most numbers of the derivatives by states that are held at once, unless one step of all instances has more.
+ENTRIES = 2**22
 
 Shape = tuple[int, ...]
 
@@ -45,7 +48,7 @@ class Steps:
     """
 
     def __init__(self, model: Any, dt: Any, method: Any, options: dict[str, Any]):
-        integrator_of(model, method, dt, options)
+        self._integrator = integrator_of(model, method, dt, options)
         self.model, self.method = model, method
         self.dt: float = Schedule.one(dt, False).dt
         self.options = {"tolerance": TOLERANCE, **options}
@@ -53,6 +56,9 @@ class Steps:
         self.coordinates = Coordinates(model)
         self._held = Simulation(model, dt=dt, method=method, every=1, **self.options)
         self._turn = threading.Lock()
+        more = (model.constraints, model.touches, model.flat.rolling, model.dry_friction.any(), model.kinematic_names)
+        #: whether the steps of several instances are linearised together
+        self.together = not any(more)
 
     def __repr__(self) -> str:
         return f'<steps of "{self.model.name}" by {self.method}, dt = {self.dt:g} s>'
@@ -154,6 +160,21 @@ class Steps:
                 held.step(torque=torque[k], inputs=inputs[k] if self.nu else None)
             return held.trajectory
 
+    def derivatives(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray, p2: np.ndarray, u: np.ndarray) -> Derivatives:
+        """Return those of steps (rows, 2 nv, ...) of any instances, from their states and inputs (rows, ...)."""
+        found = slopes(self._integrator, *(np.ascontiguousarray(x) for x in (q, q2, p, u)))
+        require_explained(self.model, self.dt, found, p, p2)
+        A, by_torque, nv, names = found.A, found.by_torque(), self.model.nv, self.model.input_names
+        by_inputs = A[:, :, nv:] @ found.by_inputs[0]
+        by_inputs[:, nv:] += found.by_inputs[1]
+        # a target is a torque within the limits of its drive
+        for drive in self.model.drives:
+            at = self.model.joint(drive.joint).v_slice.start
+            for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
+                if isinstance(name, str):
+                    by_inputs[:, :, names.index(name)] += gain * found.drives[:, 2, at, None] * by_torque[:, :, at]
+        return Derivatives(A, by_torque, by_inputs)
+
     # ---- momenta and velocities ------------------------------------------------------------------------
 
     def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -206,10 +227,13 @@ class Course:
     p: np.ndarray
     inputs: np.ndarray
     runs: Any
+    _known: dict[int, Linearization] = field(default_factory=dict)
 
     def linearized(self, k: int) -> Linearization:
         """Return the derivatives of the steps of an instance."""
-        return self.runs[k].linearize(inputs=self.inputs[k] if self.steps.nu else None)
+        if k not in self._known:
+            self._known[k] = self.runs[k].linearize(inputs=self.inputs[k] if self.steps.nu else None)
+        return self._known[k]
 
     def pullback(self, q_bar: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the gradients by the start q, p and by torque and inputs.
@@ -219,20 +243,35 @@ class Course:
         q_bar, p_bar : (n, steps + 1, nq) and (n, steps + 1, nv) arrays
             The gradients by the states at the nodes, as if these did not depend on each other.
         """
-        model, nu = self.steps.model, self.steps.nu
-        n, count, nv = *self.p.shape[:2], model.nv
-        torque_bar, inputs_bar = np.empty((n, count - 1, nv)), np.zeros((n, count - 1, nu))
-        states = np.empty((n, 2 * nv))
-        for k in range(n):
-            step = self.linearized(k)
-            E = self.steps.coordinates.by_displacements(self.q[k])
-            # by the states (d, p) at the nodes
-            x_bar = np.concatenate([np.einsum("ki,kij->kj", q_bar[k], E), p_bar[k]], axis=1)
-            found = x_bar[-1]
-            for i in range(count - 2, -1, -1):
-                torque_bar[k, i] = found @ step.by_torque[i]
-                inputs_bar[k, i] = found @ step.by_inputs[i]
-                found = found @ step.A[i] + x_bar[i]
-            states[k] = found
+        n, count, nv = *self.p.shape[:2], self.steps.model.nv
+        torque_bar, inputs_bar = np.empty((n, count - 1, nv)), np.empty((n, count - 1, self.steps.nu))
+        E = self.steps.coordinates.by_displacements
+        states = np.zeros((n, 2 * nv))
+        end = count - 1
+        while end > 0:
+            first = max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
+            step = self._derivatives(first, end)
+            for k in range(end, first, -1):
+                # by the state (d, p) at node k: what comes later, and the node itself
+                states[:, :nv] += np.einsum("ni,nij->nj", q_bar[:, k], E(self.q[:, k]))
+                states[:, nv:] += p_bar[:, k]
+                row = states[:, None]
+                torque_bar[:, k - 1] = (row @ step.by_torque[:, k - 1 - first])[:, 0]
+                inputs_bar[:, k - 1] = (row @ step.by_inputs[:, k - 1 - first])[:, 0]
+                states = (row @ step.A[:, k - 1 - first])[:, 0]
+            end = first
+        states[:, :nv] += np.einsum("ni,nij->nj", q_bar[:, 0], E(self.q[:, 0]))
+        states[:, nv:] += p_bar[:, 0]
         P = self.steps.coordinates.displacements(self.start)
         return np.einsum("ni,nij->nj", states[:, :nv], P), states[:, nv:].copy(), torque_bar, inputs_bar
+
+    def _derivatives(self, first: int, end: int) -> Derivatives:
+        """Return those of the steps from node ``first`` to ``end``, (n, steps, 2 nv, ...)."""
+        n, span = len(self.q), slice(first, end)
+        if n == 1 or not self.steps.together:
+            each = [self.linearized(k) for k in range(n)]
+            return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))
+        later = slice(first + 1, end + 1)
+        rows = (self.q[:, span], self.q[:, later], self.p[:, span], self.p[:, later], self.inputs[:, span])
+        found = self.steps.derivatives(*(x.reshape(n * (end - first), x.shape[2]) for x in rows))
+        return Derivatives(*(x.reshape(n, end - first, *x.shape[1:]) for x in found))
