@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from bridged_models import EACH, METHODS, bridged_model, bridged_start, differences, unit
@@ -102,6 +104,19 @@ def test_drives_at_their_limits_have_no_gradient_by_the_target():
     *_, inputs_bar = course.pullback(np.zeros((3, 2, 1)), np.ones((3, 2, 1)))
     assert inputs_bar[0, 0, 0] > 0.1
     assert not inputs_bar[1:].any()
+
+
+def test_threads_take_turns():
+    model = bridged_model()
+    steps = Steps(model, 0.01, "linear-time", {})
+    q, p, torque, inputs = bridged_start(model, 12, 5)
+
+    def alone(k):
+        return steps.forward(*(x[k : k + 1] for x in (q, p, torque, inputs))).q[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(alone, range(12)))
+    assert np.array_equal(np.array(found), steps.forward(q, p, torque, inputs).q)
 
 
 def test_momenta_and_velocities_and_their_gradients():

@@ -121,6 +121,33 @@ def test_descent_finds_a_torque_to_a_goal():
     np.testing.assert_allclose(held.p, 0.0, atol=1e-7)
 
 
+def test_no_instance_at_all():
+    model = bridged_model()
+    steps = Steps(model, dt=0.01)
+    q, p, torque, inputs = tensors(*(x[:0] for x in bridged_start(model, 1, 3)))
+    Q, P = steps.run(q, p, torque, inputs)
+    assert Q.shape == (0, 4, model.nq)
+    (Q.sum() + P.sum() + steps.momentum(q, p).sum() + steps.velocity(q, p).sum()).backward()
+    assert [x.grad.shape for x in (q, p, torque, inputs)] == [x.shape for x in (q, p, torque, inputs)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # PyTorch looks at it itself
+def test_beside_what_torch_compiles():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    run = torch.compiler.disable(Steps(model, dt=0.01).run)
+    q, p = torch.tensor([[0.3, 0.1], [0.0, 0.0]], dtype=torch.float64)
+
+    @torch.compile(backend="eager")
+    def cost(torque):
+        return (run(q, p, 2 * torque)[0] ** 2).sum()
+
+    found, other = tensors(np.ones((3, 2)), np.ones((3, 2)))
+    cost(found).backward()
+    (run(q, p, 2 * other)[0] ** 2).sum().backward()
+    assert torch.equal(found.grad, other.grad)
+
+
 def test_second_derivatives_are_refused():
     model = bridged_model(("revolute",))
     q, p, torque, inputs = tensors(*bridged_start(model, 1, 1))

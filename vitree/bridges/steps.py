@@ -247,7 +247,7 @@ class Course:
         torque_bar, inputs_bar = np.empty((n, count - 1, nv)), np.empty((n, count - 1, self.steps.nu))
         E = self.steps.coordinates.by_displacements
         states = np.zeros((n, 2 * nv))
-        end = count - 1
+        end = count - 1 if n else 0
         while end > 0:
             first = max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
             step = self._derivatives(first, end)
