@@ -38,6 +38,8 @@ def test_check_grads(kinds, method):
     check_grads(jax.jit(steps.run), (q, p, torque, inputs), **close)
     check_grads(steps.momentum, (q, p), **close)
     check_grads(jax.jit(steps.velocity), (q, p), **close)
+    check_grads(jax.jit(steps.difference), (q, q[[1, 0]]), **close)
+    check_grads(steps.integrate, (q, p), **close)
 
 
 def test_states_are_those_of_the_engine():

@@ -137,6 +137,29 @@ def test_momenta_and_velocities_and_their_gradients():
                 np.testing.assert_allclose(one[k], bar[k] @ other, rtol=0, atol=1e-8 * size)
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-9, 0.1, 2.0, 20.0])
+def test_displacements_and_their_gradients(size):
+    model = bridged_model(nbody=6)
+    steps = Steps(model, 0.01, "midpoint", {})
+    rng = np.random.default_rng(5)
+    q = bridged_start(model, 2, 1)[0]
+    d = size * rng.normal(size=(2, model.nv)) / np.sqrt(model.nv)
+    q1 = steps.displaced(q, d)
+    np.testing.assert_allclose(q1, [model.integrate(a, b) for a, b in zip(unit(model, q), d, strict=True)], atol=1e-15)
+    if size < 3:
+        np.testing.assert_allclose(steps.differences(q, q1), d, rtol=0, atol=1e-12)
+    for forward, pull, x, y in ((steps.displaced, steps.pull_displaced, q, d),
+                                (steps.differences, steps.pull_differences, q, 1.5 * q1)):  # fmt: skip
+        bar = rng.normal(size=forward(x, y).shape)
+        found = pull(x, y, bar)
+        for k in range(2):
+            at = slice(k, k + 1)
+            by_x = differences(lambda z, at=at, f=forward, y=y: f(z[None], y[at])[0], x[k])
+            by_y = differences(lambda z, at=at, f=forward, x=x: f(x[at], z[None])[0], y[k])
+            for one, other in zip(found, (by_x, by_y), strict=True):
+                np.testing.assert_allclose(one[k], bar[k] @ other, rtol=0, atol=1e-8)
+
+
 def test_wrong_uses_are_told():
     model = bridged_model()
     steps = Steps(model, 0.01, "linear-time", {})

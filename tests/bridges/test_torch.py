@@ -33,6 +33,8 @@ def test_gradcheck(kinds, method):
     assert gradcheck(steps.run, (q, p, torque, inputs), eps=1e-5, atol=1e-7, fast_mode=True)
     assert gradcheck(steps.momentum, (q, p), eps=1e-5, atol=1e-7, fast_mode=True)
     assert gradcheck(steps.velocity, (q, p), eps=1e-5, atol=1e-7, fast_mode=True)
+    assert gradcheck(steps.difference, (q, q.detach()[[1, 0]].requires_grad_()), eps=1e-5, atol=1e-7)
+    assert gradcheck(steps.integrate, (q, p), eps=1e-5, atol=1e-7)
 
 
 def test_a_run_is_its_steps_one_after_the_other():

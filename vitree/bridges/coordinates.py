@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from vitree.errors import InputError
+from vitree.lie import SE3, SO3
 from vitree.mechanism.flat import BALL, FREE, KIND_NQ, KIND_NV
 from vitree.spatial.rotations import hat
 from vitree.wording import named
@@ -34,6 +35,9 @@ class Coordinates:
         self.single = q[single], v[single]
         #: places (position, displacement) and (quaternion, turn)
         self.moves = [(q[k], v[k]) for k in np.flatnonzero(kind == FREE)]
+        #: places of displacements of turns, and of (turn, move), and their groups
+        self.groups: list[Any] = [(v[k] + np.arange(3), SO3) for k in np.flatnonzero(kind == BALL)]
+        self.groups += [(v[k] + np.array([3, 4, 5, 0, 1, 2]), SE3) for k in np.flatnonzero(kind == FREE)]
         self.turns = [(q[k] + 3 * (kind[k] == FREE), v[k] + 3 * (kind[k] == FREE))
                       for k in np.flatnonzero((kind == FREE) | (kind == BALL))]  # fmt: skip
 
@@ -71,6 +75,25 @@ class Coordinates:
             turned = hat(u)
             E[:, at : at + 3, to : to + 3] = np.eye(3) + 2 * w * turned + 2 * turned @ turned
         return E
+
+    def of_differences(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives (n, nv, nv) of difference(q0, q1), which is d (n, nv), by displacements of q0 and q1."""
+        # exp(d) becomes exp(-d0) exp(d) exp(d1)
+        return (self._of_joints(-1.0, lambda group, x: -group.maps["exp"].dtau_inv(x), d),
+                self._of_joints(1.0, lambda group, x: group.maps["exp"].dtau_inv(-x), d))  # fmt: skip
+
+    def of_displaced(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives (n, nv, nv) of q displaced by d (n, nv), as displacements, by those of q and by d."""
+        return (self._of_joints(1.0, lambda group, x: group.Ad(group.maps["exp"].tau(-x)), d),
+                self._of_joints(1.0, lambda group, x: group.maps["exp"].dtau(-x), d))  # fmt: skip
+
+    def _of_joints(self, single: float, of_group: Any, d: np.ndarray) -> np.ndarray:
+        """Return matrices (n, nv, nv) with a number for each joint of one coordinate, and blocks for the others."""
+        found = np.zeros((len(d), self.model.nv, self.model.nv))
+        found[:, range(self.model.nv), range(self.model.nv)] = single
+        for at, group in self.groups:
+            found[:, at[:, None], at] = of_group(group, d[:, at])
+        return found
 
     def displacements(self, q: np.ndarray) -> np.ndarray:
         """Return P (n, nv, nq), the derivatives of displacements by coordinates q (n, nq), of any length."""

@@ -74,16 +74,18 @@ class Steps:
             count = shapes[2][-2] + 1
             return (count, nq), (count, nv)
 
-        def mapped(forward: Any, pull: Any, name: str) -> Any:
-            def work(q: Any, x: Any) -> Any:
-                engine.require_finite({"q": q, name: x})
-                return (forward(q, x),)
+        def mapped(forward: Any, pull: Any, names: tuple[str, str], size: int = nv) -> Any:
+            def work(*arrays: Any) -> Any:
+                engine.require_finite(dict(zip(names, arrays, strict=True)))
+                return (forward(*arrays),)
 
-            return self._function(work, pull, (1, 1), lambda _: ((nv,),))
+            return names, self._function(work, pull, (1, 1), lambda _: ((size,),))
 
         self._run = self._function(run, pull_run, (1, 1, 2, 2), nodes)
-        self._momentum = mapped(engine.momenta, engine.pull_momenta, "v")
-        self._velocity = mapped(engine.velocities, engine.pull_velocities, "p")
+        self._momentum = mapped(engine.momenta, engine.pull_momenta, ("q", "v"))
+        self._velocity = mapped(engine.velocities, engine.pull_velocities, ("q", "p"))
+        self._difference = mapped(engine.differences, engine.pull_differences, ("q0", "q1"))
+        self._displaced = mapped(engine.displaced, engine.pull_displaced, ("q", "d"), nq)
 
     def __repr__(self) -> str:
         return f"<jax: {self._engine!r}>"
@@ -134,11 +136,19 @@ class Steps:
 
     def momentum(self, q: jax.Array, v: jax.Array) -> jax.Array:
         """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
-        return self._mapped(self._momentum, q, v, "v")
+        return self._mapped(self._momentum, q, v)
 
     def velocity(self, q: jax.Array, p: jax.Array) -> jax.Array:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
-        return self._mapped(self._velocity, q, p, "p")
+        return self._mapped(self._velocity, q, p)
+
+    def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
+        """Return the displacement from q0 to q1 (..., nq), (..., nv) [m or rad]; see :meth:`Model.difference`."""
+        return self._mapped(self._difference, q0, q1)
+
+    def integrate(self, q: jax.Array, d: jax.Array) -> jax.Array:
+        """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]; see :meth:`Model.integrate`."""
+        return self._mapped(self._displaced, q, d)
 
     def _taken(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> Any:
         engine = self._engine
@@ -153,10 +163,10 @@ class Steps:
             rows.append(jnp.broadcast_to(x, shape))
         return self._run(*rows)
 
-    def _mapped(self, function: Any, q: Any, x: Any, name: str) -> Any:
-        q, x = _array(q), _array(x)
-        batch, _ = self._engine.sizes({"q": q.shape, name: x.shape}, one=True)
-        (found,) = function(*(jnp.broadcast_to(y, (*batch, y.shape[-1])) for y in (q, x)))
+    def _mapped(self, named: Any, *arguments: Any) -> Any:
+        (names, function), given = named, [_array(x) for x in arguments]
+        batch, _ = self._engine.sizes({name: x.shape for name, x in zip(names, given, strict=True)}, one=True)
+        (found,) = function(*(jnp.broadcast_to(x, (*batch, x.shape[-1])) for x in given))
         return found
 
     def _function(self, work: Callable[..., Any], pull: Callable[..., Any], axes: tuple[int, ...],

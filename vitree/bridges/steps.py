@@ -71,7 +71,7 @@ class Steps:
         Parameters
         ----------
         shapes : mapping
-            Of q, of p or v, torque and inputs, by name; None for what is not given.
+            Of arguments, by name; None for what is not given.
         steps : int, optional
             None if rows say it.
         one : bool
@@ -83,7 +83,8 @@ class Steps:
             If shapes do not fit; the text says which.
         """
         model, leading, rows = self.model, [], {}
-        wanted = {"q": model.nq, "p": model.nv, "v": model.nv, "torque": model.nv, "inputs": self.nu}
+        wanted = dict.fromkeys(("q", "q0", "q1"), model.nq) | dict.fromkeys(("p", "v", "d", "torque"), model.nv)
+        wanted["inputs"] = self.nu
         given = {name: shape for name, shape in shapes.items() if shape is not None}
         for name, shape in given.items():
             size = wanted[name]
@@ -174,6 +175,28 @@ class Steps:
                 if isinstance(name, str):
                     by_inputs[:, :, names.index(name)] += gain * found.drives[:, 2, at, None] * by_torque[:, :, at]
         return Derivatives(A, by_torque, by_inputs)
+
+    # ---- displacements ---------------------------------------------------------------------------------
+
+    def differences(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        """Return the displacements (n, nv) from q0 to q1, of quaternions of any length."""
+        return self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
+
+    def displaced(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """Return q (n, nq) displaced by d (n, nv), of quaternions of any length."""
+        return self.model.integrate(self.coordinates.normalized(q), d)
+
+    def pull_differences(self, q0: np.ndarray, q1: np.ndarray, d_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q0 and q1 of what has the gradient ``d_bar`` (n, nv) by the displacements."""
+        both = zip(self.coordinates.of_differences(self.differences(q0, q1)), (q0, q1), strict=True)
+        by_q0, by_q1 = (np.einsum("ni,nij,njk->nk", d_bar, by, self.coordinates.displacements(q)) for by, q in both)
+        return by_q0, by_q1
+
+    def pull_displaced(self, q: np.ndarray, d: np.ndarray, q_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q and d of what has the gradient ``q_bar`` (n, nq) by the displaced q."""
+        E = self.coordinates.by_displacements(self.displaced(q, d))
+        by_q, by_d = (np.einsum("ni,nij,njk->nk", q_bar, E, by) for by in self.coordinates.of_displaced(d))
+        return np.einsum("ni,nij->nj", by_q, self.coordinates.displacements(q)), by_d
 
     # ---- momenta and velocities ------------------------------------------------------------------------
 

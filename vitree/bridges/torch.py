@@ -107,11 +107,19 @@ class Steps:
 
     def momentum(self, q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Return the momentum p = M(q) v, (..., nv) [kg m/s or kg m^2/s], for q (..., nq) and v (..., nv)."""
-        return self._mapped(q, v, "v", self._engine.momenta, self._engine.pull_momenta)
+        return self._mapped({"q": q, "v": v}, self._engine.momenta, self._engine.pull_momenta)
 
     def velocity(self, q: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
         """Return the velocity v = M(q)^-1 p, (..., nv) [m/s or rad/s], for q (..., nq) and p (..., nv)."""
-        return self._mapped(q, p, "p", self._engine.velocities, self._engine.pull_velocities)
+        return self._mapped({"q": q, "p": p}, self._engine.velocities, self._engine.pull_velocities)
+
+    def difference(self, q0: torch.Tensor, q1: torch.Tensor) -> torch.Tensor:
+        """Return the displacement from q0 to q1 (..., nq), (..., nv) [m or rad]; see :meth:`Model.difference`."""
+        return self._mapped({"q0": q0, "q1": q1}, self._engine.differences, self._engine.pull_differences)
+
+    def integrate(self, q: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]; see :meth:`Model.integrate`."""
+        return self._mapped({"q": q, "d": d}, self._engine.displaced, self._engine.pull_displaced)
 
     def _run(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> tuple[Any, Any]:
         engine, given = self._engine, {"q": q, "p": p, "torque": torque, "inputs": inputs}
@@ -132,17 +140,17 @@ class Steps:
         found = _Function.apply(work, *rows)
         return found[0].reshape(*batch, count + 1, model.nq), found[1].reshape(*batch, count + 1, model.nv)
 
-    def _mapped(self, q: Any, x: Any, name: str, forward: Any, pull: Any) -> Any:
+    def _mapped(self, given: dict[str, Any], forward: Any, pull: Any) -> Any:
         engine = self._engine
-        size = engine.model.nv
-        batch, _ = engine.sizes({"q": tuple(_tensor("q", q).shape), name: tuple(_tensor(name, x).shape)}, one=True)
+        shapes = {name: tuple(_tensor(name, x).shape) for name, x in given.items()}
+        batch, _ = engine.sizes(shapes, one=True)
 
         def work(*arrays: np.ndarray) -> Any:
-            engine.require_finite(dict(zip(("q", name), arrays, strict=True)))
+            engine.require_finite(dict(zip(given, arrays, strict=True)))
             return (forward(*arrays),), lambda bar: pull(*arrays, bar)
 
-        (found,) = _Function.apply(work, _rows(q, batch, (engine.model.nq,)), _rows(x, batch, (size,)))
-        return found.reshape(*batch, size)
+        (found,) = _Function.apply(work, *(_rows(x, batch, x.shape[-1:]) for x in given.values()))
+        return found.reshape(*batch, found.shape[-1])
 
 
 def _tensor(name: str, x: Any) -> Any:
