@@ -77,7 +77,7 @@ class Coordinates:
         return E
 
     def of_differences(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives (n, nv, nv) of difference(q0, q1), which is d (n, nv), by displacements of q0 and q1."""
+        """Return the derivatives (n, nv, nv) of difference(q0, q1), or d (n, nv), by displacements of q0 and q1."""
         # exp(d) becomes exp(-d0) exp(d) exp(d1)
         return (self._of_joints(-1.0, lambda group, x: -group.maps["exp"].dtau_inv(x), d),
                 self._of_joints(1.0, lambda group, x: group.maps["exp"].dtau_inv(-x), d))  # fmt: skip

@@ -143,11 +143,11 @@ class Steps:
         return self._mapped(self._velocity, q, p)
 
     def difference(self, q0: jax.Array, q1: jax.Array) -> jax.Array:
-        """Return the displacement from q0 to q1 (..., nq), (..., nv) [m or rad]; see :meth:`Model.difference`."""
+        """Return the displacement (..., nv) [m or rad] from q0 (..., nq) to q1 (..., nq)."""
         return self._mapped(self._difference, q0, q1)
 
     def integrate(self, q: jax.Array, d: jax.Array) -> jax.Array:
-        """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]; see :meth:`Model.integrate`."""
+        """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]."""
         return self._mapped(self._displaced, q, d)
 
     def _taken(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> Any:

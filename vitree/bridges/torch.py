@@ -114,11 +114,11 @@ class Steps:
         return self._mapped({"q": q, "p": p}, self._engine.velocities, self._engine.pull_velocities)
 
     def difference(self, q0: torch.Tensor, q1: torch.Tensor) -> torch.Tensor:
-        """Return the displacement from q0 to q1 (..., nq), (..., nv) [m or rad]; see :meth:`Model.difference`."""
+        """Return the displacement (..., nv) [m or rad] from q0 (..., nq) to q1 (..., nq)."""
         return self._mapped({"q0": q0, "q1": q1}, self._engine.differences, self._engine.pull_differences)
 
     def integrate(self, q: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
-        """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]; see :meth:`Model.integrate`."""
+        """Return q (..., nq) displaced by d (..., nv), (..., nq) [m or rad]."""
         return self._mapped({"q": q, "d": d}, self._engine.displaced, self._engine.pull_displaced)
 
     def _run(self, q: Any, p: Any, torque: Any, inputs: Any, steps: int | None, one: bool) -> tuple[Any, Any]:
