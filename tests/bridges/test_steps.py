@@ -77,7 +77,7 @@ def test_gradients_swept_back_are_the_transposed_derivatives(method):
 @pytest.mark.parametrize("make", [bridged_model, lambda: vt.Model(random_flat(np.random.default_rng(2), nbody=4))],
                          ids=["inputs", "none"])  # fmt: skip
 def test_gradients_of_many_are_those_of_each(make, method, monkeypatch):
-    """All at once, a step at a time, and each instance by itself from its run."""
+    """All at once, a step at a time, each instance by itself, and from the runs of the instances."""
     model = make()
     steps, count = Steps(model, 0.01, method, {}), 4
     given = bridged_start(model, 5, count)
@@ -92,6 +92,11 @@ def test_gradients_of_many_are_those_of_each(make, method, monkeypatch):
         alone = steps.forward(*(x[k : k + 1] for x in given)).pullback(*(x[k : k + 1] for x in bars))
         for one, other in zip(together, alone, strict=True):
             np.testing.assert_allclose(one[k], other[0], rtol=0, atol=1e-11 * np.abs(other).max(initial=1.0))
+    steps.together = False
+    by_runs = steps.forward(*given)
+    assert len(by_runs.runs) == 5
+    for one, other in zip(together, by_runs.pullback(*bars), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-11 * np.abs(one).max(initial=1.0))
 
 
 def test_drives_at_their_limits_have_no_gradient_by_the_target():

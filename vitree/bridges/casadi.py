@@ -117,9 +117,10 @@ class Step(casadi.Callback):
     def _blocks(self, arguments: Any) -> list[np.ndarray]:
         """Return the derivatives of each result by each argument."""
         course, nv = self._course(arguments), self._engine.model.nv
-        step, coordinates = course.linearized(0), self._engine.coordinates
+        step, coordinates = course.derivatives(0, 1), self._engine.coordinates
         E, P = coordinates.by_displacements(course.q[:, 1])[0], coordinates.displacements(course.start)[0]
-        columns = [step.A[0, :, :nv] @ P, step.A[0, :, nv:], step.by_torque[0], step.by_inputs[0]]
+        A, by_torque, by_inputs = (x[0, 0] for x in step)
+        columns = [A[:, :nv] @ P, A[:, nv:], by_torque, by_inputs]
         columns = columns[: len(self._sizes[0])]
         return [E @ block[:nv] for block in columns] + [block[nv:] for block in columns]
 

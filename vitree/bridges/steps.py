@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError
 from vitree.integrators.slopes import require_explained, slopes
 from vitree.run.arguments import Schedule
-from vitree.run.linearized import Derivatives, Linearization, integrator_of
+from vitree.run.linearized import Derivatives, integrator_of
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
 from vitree.wording import Argument, named
@@ -54,10 +54,11 @@ class Steps:
         self.options = {"tolerance": TOLERANCE, **options}
         self.nu = len(model.input_names)
         self.coordinates = Coordinates(model)
-        self._held = Simulation(model, dt=dt, method=method, every=1, **self.options)
+        self._held = Simulation(model, dt=dt, method=method, **self.options)
         self._turn = threading.Lock()
         more = (model.constraints, model.touches, model.flat.rolling, model.dry_friction.any(), model.kinematic_names)
-        #: whether the steps of several instances are linearised together
+        #: whether states and inputs determine the derivatives of steps, so that any steps are linearised together;
+        #: if not, each run is linearised by itself
         self.together = not any(more)
 
     def __repr__(self) -> str:
@@ -143,23 +144,36 @@ class Steps:
         """
         self.require_finite({"q": q, "p": p, "torque": torque, "inputs": inputs})
         start = self.coordinates.normalized(q)
+        if not self.together:
+            runs = [self._run(start[k], p[k], torque[k], inputs[k]) for k in range(len(q))]
+            return Course(self, q, np.array([x.q for x in runs]), np.array([x.p for x in runs]), inputs, runs)
         if len(q) == 1:
-            runs = [self._alone(start[0], p[0], torque[0], inputs[0])]
-            return Course(self, q, runs[0].q[None], runs[0].p[None], inputs, runs)
+            found = self._alone(start[0], p[0], torque[0], inputs[0])
+            return Course(self, q, found.q[None], found.p[None], inputs)
         steps = torque.shape[1]
         more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
-        found = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
+        many = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
                         torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
-        found.raise_failed()
-        return Course(self, q, found.q, found.p, inputs, found)
+        many.raise_failed()
+        return Course(self, q, many.q, many.p, inputs)
 
-    def _alone(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
+    def _alone(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> States:
+        """Return the states at the nodes of the steps of one instance."""
         with self._turn:
-            held = self._held
-            held.reset(q, p0=p)
-            for k in range(len(torque)):
-                held.step(torque=torque[k], inputs=inputs[k] if self.nu else None)
-            return held.trajectory
+            found = States(np.empty((len(torque) + 1, len(q))), np.empty((len(torque) + 1, len(p))))
+            self._held.reset(q, p0=p)
+            for k in range(len(torque) + 1):
+                if k:
+                    self._held.step(torque=torque[k - 1], inputs=inputs[k - 1] if self.nu else None)
+                found.q[k], found.p[k] = self._held.q, self._held.p
+            return found
+
+    def _run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
+        """Return the run of one instance, with all that is recorded of it."""
+        held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, every=1, **self.options)
+        for k in range(len(torque)):
+            held.step(torque=torque[k], inputs=inputs[k] if self.nu else None)
+        return held.trajectory
 
     def derivatives(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray, p2: np.ndarray, u: np.ndarray) -> Derivatives:
         """Return those of steps (rows, 2 nv, ...) of any instances, from their states and inputs (rows, ...)."""
@@ -229,6 +243,13 @@ class Steps:
         return slopes.by_q - weight.by_q, slopes.by_a
 
 
+class States(NamedTuple):
+    """States at the nodes of steps, (steps + 1, nq) and (steps + 1, nv)."""
+
+    q: np.ndarray
+    p: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Course:
     """Steps that were taken.
@@ -241,7 +262,8 @@ class Course:
     q, p : (n, steps + 1, nq) and (n, steps + 1, nv) arrays [m or rad, kg m/s or kg m^2/s]
         The states at the nodes.
     inputs : (n, steps, nu) array [units as the loads take them]
-    runs : sequence of Trajectory
+    runs : list of Trajectory
+        Of the instances, where the steps are not linearised together.
     """
 
     steps: Steps
@@ -249,14 +271,7 @@ class Course:
     q: np.ndarray
     p: np.ndarray
     inputs: np.ndarray
-    runs: Any
-    _known: dict[int, Linearization] = field(default_factory=dict)
-
-    def linearized(self, k: int) -> Linearization:
-        """Return the derivatives of the steps of an instance."""
-        if k not in self._known:
-            self._known[k] = self.runs[k].linearize(inputs=self.inputs[k] if self.steps.nu else None)
-        return self._known[k]
+    runs: list[Any] = field(default_factory=list)
 
     def pullback(self, q_bar: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the gradients by the start q, p and by torque and inputs.
@@ -267,34 +282,39 @@ class Course:
             The gradients by the states at the nodes, as if these did not depend on each other.
         """
         n, count, nv = *self.p.shape[:2], self.steps.model.nv
-        torque_bar, inputs_bar = np.empty((n, count - 1, nv)), np.empty((n, count - 1, self.steps.nu))
-        E = self.steps.coordinates.by_displacements
-        states = np.zeros((n, 2 * nv))
+        by_steps = np.empty((n, count - 1, nv + self.steps.nu))
+        # by the states (d, p) of the last node, then of each earlier one
+        x = self._by_states(q_bar, p_bar, slice(count - 1, count))[:, 0]
         end = count - 1 if n else 0
         while end > 0:
-            first = max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
-            step = self._derivatives(first, end)
-            for k in range(end, first, -1):
-                # by the state (d, p) at node k: what comes later, and the node itself
-                states[:, :nv] += np.einsum("ni,nij->nj", q_bar[:, k], E(self.q[:, k]))
-                states[:, nv:] += p_bar[:, k]
-                row = states[:, None]
-                torque_bar[:, k - 1] = (row @ step.by_torque[:, k - 1 - first])[:, 0]
-                inputs_bar[:, k - 1] = (row @ step.by_inputs[:, k - 1 - first])[:, 0]
-                states = (row @ step.A[:, k - 1 - first])[:, 0]
+            first = 0 if self.runs else max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
+            whole = np.concatenate(self.derivatives(first, end), axis=-1)
+            own = self._by_states(q_bar, p_bar, slice(first, end))
+            for k in range(end - first - 1, -1, -1):
+                before = (x[:, None] @ whole[:, k])[:, 0]
+                by_steps[:, first + k] = before[:, 2 * nv :]
+                x = before[:, : 2 * nv] + own[:, k]
             end = first
-        states[:, :nv] += np.einsum("ni,nij->nj", q_bar[:, 0], E(self.q[:, 0]))
-        states[:, nv:] += p_bar[:, 0]
         P = self.steps.coordinates.displacements(self.start)
-        return np.einsum("ni,nij->nj", states[:, :nv], P), states[:, nv:].copy(), torque_bar, inputs_bar
+        by_q = np.einsum("ni,nij->nj", x[:, :nv], P)
+        return by_q, x[:, nv:].copy(), by_steps[..., :nv].copy(), by_steps[..., nv:].copy()
 
-    def _derivatives(self, first: int, end: int) -> Derivatives:
+    def _by_states(self, q_bar: np.ndarray, p_bar: np.ndarray, nodes: slice) -> np.ndarray:
+        """Return gradients (n, nodes, 2 nv) by displacements and momenta at some nodes."""
+        by_q, q = q_bar[:, nodes], self.q[:, nodes]
+        if self.steps.coordinates.turns:
+            count = q.shape[0] * q.shape[1]
+            E = self.steps.coordinates.by_displacements(q.reshape(count, q.shape[2]))
+            by_q = (by_q.reshape(count, 1, q.shape[2]) @ E).reshape(*q.shape[:2], p_bar.shape[2])
+        return np.concatenate([by_q, p_bar[:, nodes]], axis=2)
+
+    def derivatives(self, first: int, end: int) -> Derivatives:
         """Return those of the steps from node ``first`` to ``end``, (n, steps, 2 nv, ...)."""
-        n, span = len(self.q), slice(first, end)
-        if n == 1 or not self.steps.together:
-            each = [self.linearized(k) for k in range(n)]
+        n, span, later = len(self.q), slice(first, end), slice(first + 1, end + 1)
+        if self.runs:
+            more = [{"inputs": u} if self.steps.nu else {} for u in self.inputs]
+            each = [run.linearize(**given) for run, given in zip(self.runs, more, strict=True)]
             return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))
-        later = slice(first + 1, end + 1)
         rows = (self.q[:, span], self.q[:, later], self.p[:, span], self.p[:, later], self.inputs[:, span])
         found = self.steps.derivatives(*(x.reshape(n * (end - first), x.shape[2]) for x in rows))
         return Derivatives(*(x.reshape(n, end - first, *x.shape[1:]) for x in found))
