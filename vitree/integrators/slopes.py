@@ -69,6 +69,13 @@ class Slopes:
     prescribed: np.ndarray
     light: np.ndarray
 
+    def by_kicks(self, kicks: np.ndarray) -> np.ndarray:
+        """Return the derivatives of (d2, p2), (n, 2 nv, k), by what adds ``kicks`` (2, n, nv, k) to -p1 and to p2."""
+        nv = kicks.shape[2]
+        found = self.A[:, :, nv:] @ kicks[0]
+        found[:, nv:] += kicks[1]
+        return found
+
     def by_torque(self) -> np.ndarray:
         """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
         F1, F2 = self.F[..., 0, :, :], self.F[..., 1, :, :]
@@ -372,6 +379,18 @@ def _forces(model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -
         if len(u):
             by_u = by_u + differences(lambda at: own.move(t, q, v, at), u, len(u)).T
     return force, by_q, by_v, by_u
+
+
+def kicks_of(model: Any, found: Slopes | NodeSlopes) -> np.ndarray:
+    """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
+    kicks = found.by_inputs.copy()
+    for drive in model.drives:
+        at = model.joint(drive.joint).v_slice.start
+        for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
+            if isinstance(name, str):
+                push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
+                kicks[:, :, :, model.input_names.index(name)] += push.swapaxes(0, 1)
+    return kicks
 
 
 def require_slopes(integrator: Any) -> None:

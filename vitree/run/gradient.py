@@ -10,7 +10,7 @@ import numpy as np
 from vitree.arguments import entries, mapping, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
-from vitree.integrators.slopes import Slopes
+from vitree.integrators.slopes import Slopes, kicks_of
 from vitree.model.model import Model
 from vitree.model.varied import OF_LINKS, OF_VELOCITIES
 from vitree.run.linearized import StepsOf, momenta_by_states
@@ -102,7 +102,7 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
         else:
             torque[begin:end] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
         if by_inputs.size:
-            kicks = steps.kicks(found)
+            kicks = kicks_of(model, found)
             by_inputs[begin:end] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
         if isinstance(found, Slopes) and prescribed.size:
             after = costates[begin + 1 : end + 1, None]

@@ -16,6 +16,7 @@ from vitree.integrators.slopes import (
     Slopes,
     factored,
     is_plain,
+    kicks_of,
     require_explained,
     require_slopes,
     slopes,
@@ -185,15 +186,13 @@ def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Lineariz
     steps = StepsOf(run, inputs, targets)
     model, found = steps.model, steps.slopes(0, len(steps))
     nv, A = model.nv, found.A
-    kicks = steps.kicks(found)
-    by_inputs = A[:, :, nv:] @ kicks[0]
-    by_inputs[:, nv:] += kicks[1]
+    kicks = kicks_of(model, found)
     # lam is what p1 gives away
     L = -found.multipliers
     impulses = Derivatives(L, L[:, :, nv:] @ found.F[..., 0, :, :], L[:, :, nv:] @ kicks[0],
                            -found.prescribed[:, 2 * nv :])  # fmt: skip
-    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(), by_inputs,
-                         found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
+    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(),
+                         found.by_kicks(kicks), found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
 
 
 class StepsOf:
@@ -239,17 +238,6 @@ class StepsOf:
         require_explained(self.model, self.integrator.dt, blocks, p, p2, begin)
         sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
         return blocks
-
-    def kicks(self, found: Slopes | NodeSlopes) -> np.ndarray:
-        """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
-        kicks, names = found.by_inputs, self.model.input_names
-        for drive in self.model.drives:
-            at = self.model.joint(drive.joint).v_slice.start
-            for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
-                if isinstance(name, str):
-                    push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
-                    kicks[:, :, :, names.index(name)] += push.swapaxes(0, 1)
-        return kicks
 
 
 def touched_in(run: Any) -> list[Touched | None]:
