@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vitree.model.model import Model
+from vitree.run.controller import Controller
 
 
 class Stretch(NamedTuple):
@@ -56,6 +57,16 @@ class MotionPlan:
 
     def __repr__(self) -> str:
         return f'<vitree.control.MotionPlan of "{self.model.name}", {len(self.torque)} steps of {self.dt:g} s>'
+
+    def controller(self) -> Controller:
+        """Return a controller that repeats the forces of the plan, a row for each step, and none behind them."""
+        rows = np.vstack([self.torque, np.zeros(self.model.nv)])
+
+        def force(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            k = int(np.floor(t / self.dt * (1 + 1e-12) + 1e-9))
+            return rows[min(max(k, 0), len(rows) - 1)]
+
+        return Controller(force, self.dt)
 
     @property
     def v(self) -> np.ndarray:
