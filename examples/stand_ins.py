@@ -67,6 +67,20 @@ def passive_walker(slope: float, foot: float, touching: str) -> vt.Model:
     return tree.compile()
 
 
+def planar_walker(*touching: str) -> vt.Model:
+    """Return a torso on two legs with knees, 30 kg, in the x-z plane; the feet of ``touching`` touch the ground."""
+    tree = vt.Tree("walker")
+    torso = tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("lean"), vt.body("torso", 12.0, (1, 1, 0.1), com=(0, 0, 0.25)))
+    for side in ("left", "right"):
+        thigh = torso.add(vt.ry(f"{side} hip"), vt.body(f"{side} thigh", 6.0, (0.1, 0.1, 0.01), com=(0, 0, -0.15)))
+        shank = thigh.add(vt.tz(-0.4), vt.ry(f"{side} knee"))
+        shank.add(vt.body(f"{side} shank", 3.0, (0.05, 0.05, 0.01), com=(0, 0, -0.15)))
+        shank.add(vt.tz(-0.4), vt.frame(f"{side} foot"))
+    if touching:
+        tree.contact(vt.Ground(friction=1.0), [vt.Contact(f"{side} foot") for side in touching])
+    return tree.compile()
+
+
 def pivot(angle: float) -> np.ndarray:
     """Velocities (2, 4) of the walker: leg a, at an ``angle``, turns about its foot; leg b turns about the hip."""
     return np.array([(np.cos(angle), -np.sin(angle), 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)])
