@@ -130,7 +130,7 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
                 return model.difference(np.broadcast_to(goal, q.shape), entries.unit(q))
 
             def off_slopes(q, goal):
-                return entries.difference_slopes(off(q, goal)) @ entries.displacements(q)
+                return entries.by_entries(entries.difference_slopes(off(q, goal)), q)
 
             add("the posture", aim, model.nv, variables.q, off, off_slopes, wanted)
         elif isinstance(aim, Momentum):
@@ -170,7 +170,7 @@ def _squares(weight: np.ndarray, value: Callable, slopes: Callable, goal: Any, t
     def gradient(z):
         h, x = (z[..., 0], z[..., 1:]) if timed else (np.ones(z.shape[:-1]), z)
         y = value(x, goal)
-        by_x = 2.0 * h[..., None] * np.einsum("...i,...ij->...j", weight * y, slopes(x, goal))
+        by_x = 2.0 * h[..., None] * ((weight * y)[..., None, :] @ slopes(x, goal))[..., 0, :]
         parts = [(y**2 @ weight)[..., None], by_x] if timed else [by_x]
         return np.concatenate(parts, axis=-1)[..., None, :]
 
@@ -192,8 +192,8 @@ def _speeds(weight: np.ndarray, entries: Entries):
     def gradient(z):
         h, q1, q2, d = parts(z)
         force = 2.0 * weight * d / h[..., None]
-        by_1 = np.einsum("...i,...ij->...j", -force, entries.difference_slopes(-d) @ entries.displacements(q1))
-        by_2 = np.einsum("...i,...ij->...j", force, entries.difference_slopes(d) @ entries.displacements(q2))
+        by_1 = -(force[..., None, :] @ entries.by_entries(entries.difference_slopes(-d), q1))[..., 0, :]
+        by_2 = (force[..., None, :] @ entries.by_entries(entries.difference_slopes(d), q2))[..., 0, :]
         by_h = -(d**2 @ weight) / h**2
         return np.concatenate([by_h[..., None], by_1, by_2], axis=-1)[..., None, :]
 

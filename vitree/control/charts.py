@@ -25,6 +25,8 @@ class Entries:
         self._joints = [(kinds[i], int(model.index.iq[i]), int(model.index.iv[i])) for i in several]
         plain = np.flatnonzero(KIND_NV[kinds] == 1)
         self._plain = np.asarray(model.index.iv)[plain], np.asarray(model.index.iq)[plain]
+        #: whether all joints have one coordinate, so that changes of entries are displacements
+        self.plain = not len(several)
         #: the number of the body that each velocity moves
         self.body = np.repeat(np.arange(len(kinds)), KIND_NV[kinds])
         #: the joint of each entry of q, and whether it is part of an orientation
@@ -34,6 +36,8 @@ class Entries:
 
     def unit(self, q: np.ndarray) -> np.ndarray:
         """Return the configurations with quaternions of unit length."""
+        if self.plain:
+            return np.ascontiguousarray(q)
         found = np.array(q)
         for at in self.quaternions:
             found[..., at : at + 4] /= np.linalg.norm(found[..., at : at + 4], axis=-1, keepdims=True)
@@ -57,6 +61,10 @@ class Entries:
                 R = np.eye(3) + 2.0 * (s * hat(v) + hat(v) @ hat(v)) / length
                 found[..., iv : iv + 3, iq : iq + 3] = np.swapaxes(R, -1, -2)
         return found
+
+    def by_entries(self, slopes: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Return slopes by the entries (..., m, nq), from those by displacements (..., m, nv)."""
+        return slopes if self.plain else slopes @ self.displacements(q)
 
     def difference_slopes(self, d: np.ndarray) -> np.ndarray:
         """Return the derivatives (..., nv, nv) of d = difference(q1, q2) by a displacement of q2.

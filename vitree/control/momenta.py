@@ -45,51 +45,60 @@ class Momenta:
         """Return their derivatives by the variables, (..., n, 2 nv, width)."""
         return self._both(z)[1]
 
+    def adjoint(self, z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the derivatives (..., n, width) of the sum of weights (n, 2 nv) times p1 and p2."""
+        weighed = np.broadcast_to(weights, (*z.shape[:-1], weights.shape[-1])).reshape(-1, 1, weights.shape[-1])
+        return self._of_rows(z.reshape(-1, z.shape[-1]), weighed)[1].reshape(z.shape)
+
     def _both(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # solvers ask for values and slopes at the same place
         if self._last is None or not np.array_equal(self._last[0], z):
-            rows = z.reshape(-1, z.shape[-1])
-            if np.isfinite(rows).all():
-                value, slopes = self._of_rows(rows)
-            else:
-                value = np.full((len(rows), 2 * self._entries.model.nv), np.nan)
-                slopes = np.full((*value.shape, z.shape[-1]), np.nan)
+            value, slopes = self._of_rows(z.reshape(-1, z.shape[-1]), None)
             shape = (*z.shape[:-1], value.shape[-1])
             self._last = z.copy(), (value.reshape(shape), slopes.reshape(*shape, z.shape[-1]))
         return self._last[1]
 
-    def _of_rows(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        nq = self._entries.model.nq
-        q1, q2, torque = z[:, :nq], z[:, nq : 2 * nq], z[:, 2 * nq : 2 * nq + len(self._acts)]
+    def _of_rows(self, z: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return values (n, 2 nv), and slopes (n, 2 nv, width); (n, 1, width) of sums with weights (n, 1, 2 nv)."""
+        nq, m, size = self._entries.model.nq, len(self._acts), 2 * self._entries.model.nv
         lengths = z[:, -1] if self._free else np.full(len(z), self._integrator.dt)
-        value, slopes = (
-            np.empty((len(z), 2 * self._entries.model.nv)),
-            np.empty((len(z), 2 * self._entries.model.nv, z.shape[1])),
-        )
+        value, slopes = np.full((len(z), size), np.nan), np.full((len(z), size, z.shape[1]), np.nan)
+        if weights is not None:
+            slopes = slopes[:, :1]
+        sound = np.isfinite(z).all(axis=1)
         # the compiled steps have one length a call
-        for dt in np.unique(lengths):
-            at = lengths == dt
-            value[at], slopes[at] = self._of_length(q1[at], q2[at], torque[at], float(dt))
+        for dt in np.unique(lengths[sound]):
+            at = sound if (lengths == dt).all() else sound & (lengths == dt)
+            rows = z[at]
+            parts = rows[:, :nq], rows[:, nq : 2 * nq], rows[:, 2 * nq : 2 * nq + m]
+            value[at], slopes[at] = self._of_length(*parts, float(dt), None if weights is None else weights[at])
         return value, slopes
 
-    def _of_length(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, dt: float):
-        entries, nv, acts = self._entries, self._entries.model.nv, self._acts
+    def _of_length(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, dt: float, weights: np.ndarray | None):
+        entries, nv = self._entries, self._entries.model.nv
         unit1, unit2 = entries.unit(q1), entries.unit(q2)
         found = self._found(unit1, unit2, torque, dt)
         value = self._with_torque(found, torque)
-        E1, E2 = entries.displacements(q1), entries.displacements(q2)
+        by_torque = np.broadcast_to(found.F, (len(q1), 2, nv, nv))[..., self._acts]
         K = found.K
-        by_torque = np.broadcast_to(found.F, (len(q1), 2, nv, nv))[..., acts]
-        upper = [K[:, 0] @ E1, K[:, 1] @ E2, -by_torque[:, 0]]
-        lower = [K[:, 2] @ E1, K[:, 3] @ E2, by_torque[:, 1]]
-        if self._free:
-            by_length = sum(
-                weight / dt * self._with_torque(self._found(unit1, unit2, torque, dt * (1 + share)), torque)
-                for weight, share in zip(_WEIGHTS, _SHARES, strict=True)
-            )
-            upper.append(by_length[:, :nv, None])
-            lower.append(by_length[:, nv:, None])
-        return value, np.concatenate([np.concatenate(upper, axis=2), np.concatenate(lower, axis=2)], axis=1)
+        by_length = [] if not self._free else [self._by_length(unit1, unit2, torque, dt)[:, :, None]]
+        if weights is None:
+            by_1, by_2 = np.concatenate([K[:, 0], K[:, 2]], axis=1), np.concatenate([K[:, 1], K[:, 3]], axis=1)
+            by_u = np.concatenate([-by_torque[:, 0], by_torque[:, 1]], axis=1)
+        else:
+            w1, w2 = weights[..., :nv], weights[..., nv:]
+            by_1, by_2 = w1 @ K[:, 0] + w2 @ K[:, 2], w1 @ K[:, 1] + w2 @ K[:, 3]
+            by_u = w2 @ by_torque[:, 1] - w1 @ by_torque[:, 0]
+            by_length = [weights @ part for part in by_length]
+        parts = [entries.by_entries(by_1, q1), entries.by_entries(by_2, q2), by_u, *by_length]
+        return value, np.concatenate(parts, axis=2)
+
+    def _by_length(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, dt: float) -> np.ndarray:
+        """Return the derivatives (n, 2 nv) by the length of the step."""
+        found = np.zeros((len(q1), 2 * self._entries.model.nv))
+        for weight, share in zip(_WEIGHTS, _SHARES, strict=True):
+            found += weight / dt * self._with_torque(self._found(q1, q2, torque, dt * (1 + share)), torque)
+        return found
 
     def _with_torque(self, found: NodeSlopes, torque: np.ndarray) -> np.ndarray:
         n, nv = found.ends.shape[1:]

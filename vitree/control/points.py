@@ -25,7 +25,7 @@ class Point:
 
     def place_slopes(self, q: np.ndarray) -> np.ndarray:
         """Return the derivatives (..., 3, nq) of the place by the entries."""
-        return self._jacobian(q)[..., 3:, :] @ self.entries.displacements(q)
+        return self.entries.by_entries(self._jacobian(q)[..., 3:, :], q)
 
     def joint_force(self, q: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Return the joint forces (..., nv) of a force (..., 3) on the point, in world axes: J^T f."""
@@ -37,10 +37,12 @@ class Point:
         dJ_i/dd_j = w_j x J_i if the displacement j moves the column i, else w_i x J_j.
         """
         J = self._jacobian(q)
-        w, J = J[..., :3, :], J[..., 3:, :]
-        turned = np.swapaxes(J, -1, -2) @ np.cross(force[..., None], w, axis=-2)
-        by_displacement = np.where(self._before, turned, np.swapaxes(turned, -1, -2))
-        return by_displacement @ self.entries.displacements(q), np.swapaxes(J, -1, -2)
+        return self.entries.by_entries(self._bend(J, force), q), np.swapaxes(J[..., 3:, :], -1, -2)
+
+    def _bend(self, J: np.ndarray, force: np.ndarray) -> np.ndarray:
+        """Return the derivatives (..., nv, nv) of J^T f by displacements."""
+        turned = np.swapaxes(J[..., 3:, :], -1, -2) @ np.cross(force[..., None], J[..., :3, :], axis=-2)
+        return np.where(self._before, turned, np.swapaxes(turned, -1, -2))
 
     def movable(self) -> np.ndarray:
         """Return whether the point can move along each of the world's axes, (3,) bool."""
@@ -70,10 +72,14 @@ class String(Point):
         return self.joint_force(q, tension * away / np.linalg.norm(away, axis=-1, keepdims=True))
 
     def pull_slopes(self, q: np.ndarray, tension: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of the joint forces by the entries, (..., nv, nq), and by the tension, (..., nv, 1)."""
-        away = self.hook - self.place(q)
+        """Return the derivatives of the joint forces: by the entries (..., nv, nq), by the tension (..., nv, 1)."""
+        q1 = self.entries.unit(q)
+        away = self.hook - self.place(q1)
         length = np.linalg.norm(away, axis=-1, keepdims=True)
         e = away / length
-        by_q, by_force = self.joint_force_slopes(q, tension * e)
-        across = (np.eye(3) - e[..., :, None] * e[..., None, :]) / length[..., None]
-        return by_q - tension[..., None] * by_force @ across @ self.place_slopes(q), by_force @ e[..., None]
+        J = self._jacobian(q1)
+        turned, rows = np.swapaxes(J[..., 3:, :], -1, -2), e[..., None, :] @ J[..., 3:, :]
+        # the direction turns by -(1 - e e^T) J d / length
+        across = turned @ J[..., 3:, :] - np.swapaxes(rows, -1, -2) @ rows
+        by_displacement = self._bend(J, tension * e) - (tension / length)[..., None] * across
+        return self.entries.by_entries(by_displacement, q), np.swapaxes(rows, -1, -2)

@@ -22,7 +22,7 @@ from vitree.control.motion_plan import MotionPlan, Stretch
 from vitree.control.points import Point, String
 from vitree.control.program import Program, quiet
 from vitree.control.regulator import actuated
-from vitree.control.terms import Term
+from vitree.control.terms import Linear, Term
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.linearized import integrator_of
@@ -70,9 +70,8 @@ class _Variables:
         self.size = 0
         self.q, self.p = np.zeros((steps + 1, nq), dtype=int), np.zeros((steps + 1, nv), dtype=int)
         self.u = np.zeros((steps, m), dtype=int)
-        self.impulses = [
-            np.zeros((s.last - s.first, int(x.sum())), dtype=int) for s, x in zip(stances, moves, strict=True)
-        ]
+        spans = [(stance.last - stance.first, int(x.sum())) for stance, x in zip(stances, moves, strict=True)]
+        self.impulses = [np.zeros(span, dtype=int) for span in spans]
         self.tensions = np.zeros((steps, strings), dtype=int)
         for k in range(steps + 1):
             self.q[k], self.p[k] = self._more(nq), self._more(nv)
@@ -156,7 +155,7 @@ class MotionProblem(Program):
     limits : float or (m,) array, optional [N or N m]
         Largest forces of the actuators.
     actuators : sequence of str, optional
-        The names among ``model.v_names`` on which forces act; all if not given.
+        The names among ``model.v_names`` on which forces act; all if not given, none if it is empty.
     phases : sequence of Phase, optional
         What stands on the ground when.
     friction : float [-]
@@ -246,7 +245,8 @@ class MotionProblem(Program):
                 raise InputError(Argument(name, value) + " must be a number" + ", zero or more" * (name != "ground"))
         self.phases, self.steps = _stretches(phases, steps)
         stances = _stances(model, phases, self.phases)
-        acts = actuated(model, actuators)
+        none = isinstance(actuators, list | tuple) and not actuators
+        acts = np.zeros(0, dtype=int) if none else actuated(model, actuators)
         self._strings = {
             name: String(self._entries, _frame(model, name), entries(hook, (3,), f'the hook of "{name}"'))
             for name, hook in mapping(strings, "strings", "a mapping of frames to hooks").items()
@@ -301,10 +301,17 @@ class MotionProblem(Program):
         self._of_step = np.concatenate(index, axis=1)
         rows = np.concatenate([self._before, after], axis=1)
         equations.terms.append(
-            Term("the step", lambda z: -momenta.value(z), self._of_step, rows, lambda z: -momenta.slopes(z))
+            Term(
+                "the step",
+                lambda z: -momenta.value(z),
+                self._of_step,
+                rows,
+                lambda z: -momenta.slopes(z),
+                lambda z, weights: momenta.adjoint(z, -weights),
+            )
         )
         for p, to in ((at.p[:-1], self._before), (at.p[1:], after)):
-            equations.terms.append(_linear("momentum", p.reshape(-1, 1), to.reshape(-1, 1), [1.0]))
+            equations.terms.append(Linear("momentum", p.reshape(-1, 1), to.reshape(-1, 1), [1.0]))
 
     def _add_lengths(self, equations: Equations) -> None:
         """Add the unit length of quaternions that are not given."""
@@ -339,7 +346,7 @@ class MotionProblem(Program):
             equations.terms.append(Term(name, value, at.q[nodes], rows, slopes))
             if free.any():
                 own = np.tile(place[free], (len(nodes), 1)).reshape(-1, 1)
-                equations.terms.append(_linear(name, own, rows[:, free].reshape(-1, 1), [-1.0]))
+                equations.terms.append(Linear(name, own, rows[:, free].reshape(-1, 1), [-1.0]))
 
     def _where(self, stance: _Stance, point: Point, moves: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Return the place (3,) of a held point, zero where it is free; check it where configurations are given."""
@@ -399,7 +406,7 @@ class MotionProblem(Program):
         if moves[:2].sum() == 1:
             for sign in (1.0, -1.0):
                 cone = equations.rows(name, (len(nodes), 1), (0.0, np.inf), stance.first)
-                equations.terms.append(_linear(name, index, cone, [sign, mu]))
+                equations.terms.append(Linear(name, index, cone, [sign, mu]))
         elif moves[:2].all():
             cone = equations.rows(name, (len(nodes), 1), (0.0, np.inf), stance.first)
             weight = np.array([-1.0, -1.0, mu * mu])
@@ -463,7 +470,7 @@ class MotionProblem(Program):
             for end, begin, by, name in pairs:
                 if at.free[[end, begin]].any():
                     rows = equations.rows(name, (1, 1), (by, by))
-                    equations.terms.append(_linear(name, np.array([[end, begin]]), rows, [1.0, -1.0]))
+                    equations.terms.append(Linear(name, [[end, begin]], rows, [1.0, -1.0]))
 
     # ---- variables ----------------------------------------------------------------------------------
 
@@ -585,17 +592,6 @@ class MotionProblem(Program):
         x[at.tensions] = share[:, None]
 
 
-def _linear(name: str, index: np.ndarray, rows: np.ndarray, factors: Sequence[float]) -> Term:
-    """A weighted sum of the last variables of an index, as many as there are factors or, with zeros, fewer."""
-    c = np.zeros(np.shape(index)[1])
-    c[0], c[-1] = factors[0], factors[-1]
-
-    def slopes(z):
-        return np.broadcast_to(c, (*z.shape[:-1], 1, len(c)))
-
-    return Term(name, lambda z: (z @ c)[..., None], index, rows, slopes)
-
-
 def _swing(held: np.ndarray, k: int) -> float:
     """Return how far node k is into the middle of its swing: a parabola that is 1 there, and 0 at held nodes."""
     before, after = np.flatnonzero(held[:k]), np.flatnonzero(held[k:])
@@ -641,10 +637,8 @@ def _stances(model: Model, phases: Any, stretches: Sequence[Stretch]) -> list[_S
     found: list[_Stance] = []
     for phase, stretch in zip(phases, stretches, strict=False):
         held = phase.held
-        pairs = (
-            held.items() if isinstance(held, Mapping) else ((name, None) for name in several(held, "held", "frames"))
-        )
-        for name, place in pairs:
+        places = held if isinstance(held, Mapping) else dict.fromkeys(several(held, "held", "frames"))
+        for name, place in places.items():
             _frame(model, name)
             where = None if place is None else entries(place, (3,), f'the place of "{name}"')
             earlier = next((s for s in found if s.frame == name and s.last == stretch.first), None)
