@@ -1,4 +1,4 @@
-"""Robots on the ground: of the package example-robot-data, simpler ones for where it is not installed, and a walker."""
+"""Robots on the ground: of the package example-robot-data, or simpler ones; walkers, and a marionette."""
 
 import numpy as np
 
@@ -84,3 +84,18 @@ def planar_walker(*touching: str) -> vt.Model:
 def pivot(angle: float) -> np.ndarray:
     """Velocities (2, 4) of the walker: leg a, at an ``angle``, turns about its foot; leg b turns about the hip."""
     return np.array([(np.cos(angle), -np.sin(angle), 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)])
+
+
+def marionette() -> tuple[vt.Tree, dict[str, tuple]]:
+    """Return a marionette that falls, and where strings are to hold it: frames, and places above them in the world."""
+    tree, hooks = vt.Tree("marionette"), dict[str, tuple]()
+    torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.6, (2e-3, 2e-3, 1e-3)))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        shoulder = torso.add(vt.fixed(f"{side} shoulder", xyz=(0.0, y, 0.1)))
+        elbow = shoulder.add(vt.ry(f"{side} arm", damping=0.01), vt.rx(f"{side} spread", damping=0.01), vt.tz(-0.15))
+        elbow.add(vt.body(f"{side} upper arm", 0.05))
+        elbow.add(vt.ry(f"{side} elbow", damping=0.01), vt.tx(0.15), vt.body(f"{side} hand", 0.08))
+        hip = torso.add(vt.fixed(f"{side} hip", xyz=(0.0, y, -0.1)))
+        hip.add(vt.ry(f"{side} leg", damping=0.01), vt.tz(-0.3), vt.body(f"{side} foot", 0.1))
+        hooks |= {f"{side} shoulder": (0.0, y, 1.0), f"{side} hand": (0.2, 1.5 * y, 1.0)}
+    return tree, hooks

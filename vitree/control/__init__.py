@@ -1,6 +1,6 @@
 """Optimal control of vehicles (DMOC) and of robots, and regulators of robots."""
 
-from vitree.control.aims import Momentum, Place, Posture, Torque, Velocity
+from vitree.control.aims import Momentum, Place, Posture, Tension, Torque, Velocity
 from vitree.control.costs import Effort, Limit, Running, Time
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.ilqr import Motion, ilqr
@@ -36,6 +36,7 @@ __all__ = [
     "Solution",
     "Sphere",
     "Stretch",
+    "Tension",
     "Time",
     "Torque",
     "Velocity",

@@ -78,6 +78,18 @@ class Torque:
 
 
 @dataclass(frozen=True)
+class Tension:
+    """The cost dt * sum over steps of weight . T^2, where T are the tensions of strings, the impulses over dt.
+
+    Parameters
+    ----------
+    weight : float or (s,) array [1/(N^2 s)]
+    """
+
+    weight: Any = 1.0
+
+
+@dataclass(frozen=True)
 class Place:
     """The cost of a frame that is not where it is wanted, as that of :class:`Posture`.
 
@@ -97,7 +109,7 @@ class Place:
     end: Any = 0.0
 
 
-AIMS = Posture, Momentum, Velocity, Torque, Place
+AIMS = Posture, Momentum, Velocity, Torque, Tension, Place
 
 
 def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[Term]:
@@ -142,13 +154,15 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
             wanted = _wanted(aim.at, N, 3, f'the place of "{aim.frame}"')
             add(f'the place of "{aim.frame}"', aim, 3, variables.q, lambda q, goal, point=point: point.place(q) - goal,
                 lambda q, goal, point=point: point.place_slopes(q), wanted)  # fmt: skip
-        elif isinstance(aim, Velocity):
-            weight = _weights(aim.weight, model.nv, "the weight of the velocity")
-            index = np.concatenate([np.full((N, 1), variables.dt), variables.q[:-1], variables.q[1:]], axis=1)
-            function, gradient = _speeds(weight, entries)
-            found.append(Term("the velocity", function, index, np.zeros((N, 1), dtype=int), gradient))
+        elif isinstance(aim, Velocity | Tension):
+            of_speed = isinstance(aim, Velocity)
+            name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions)
+            weight = _weights(aim.weight, model.nv if of_speed else own.shape[1], f"the weight of {name}")
+            index = [np.full((N, 1), variables.dt), own, *([variables.q[1:]] if of_speed else [])]
+            function, gradient = _speeds(weight, entries) if of_speed else (_rates(weight), None)
+            found.append(Term(name, function, np.concatenate(index, axis=1), np.zeros((N, 1), dtype=int), gradient))
         else:
-            raise InputError(f"a cost is {shown(aim)}; give Posture, Momentum, Velocity, Torque or Place")
+            raise InputError(f"a cost is {shown(aim)}; give Posture, Momentum, Velocity, Torque, Tension or Place")
     return found
 
 
@@ -175,6 +189,11 @@ def _squares(weight: np.ndarray, value: Callable, slopes: Callable, goal: Any, t
         return np.concatenate(parts, axis=-1)[..., None, :]
 
     return function, gradient
+
+
+def _rates(weight: np.ndarray):
+    """Return w . x^2 / h as a function of (h, x)."""
+    return lambda z: (z[..., 1:] ** 2 @ weight / z[..., 0])[..., None]
 
 
 def _speeds(weight: np.ndarray, entries: Entries):

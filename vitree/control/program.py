@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class Program:
     """
 
     x0: np.ndarray
+    #: options of IPOPT that suit the problem
+    ipopt: Mapping[str, Any] = MappingProxyType({})
 
     def _assemble(self, variables: Any, equations: Equations, costs: Sequence[Term]) -> None:
         """Number the free variables in their order, and sum the terms."""

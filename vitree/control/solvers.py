@@ -279,6 +279,7 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
             "print_level": 0,
             "sb": "yes",
         }
+        | dict(problem.ipopt)
         | options,
     )
     x, _, status = solver.solve(x0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ class MotionProblem(Program):
         is free if it is not given.
     goal : as start, optional
         Of the last node.
-    cost : Posture, Momentum, Velocity, Torque, Place, or sequence of them
+    cost : Posture, Momentum, Velocity, Torque, Tension, Place, or sequence of them
         The problem minimises their sum. The default is the square of the forces.
     bounds : mapping of str to (float, float) [m or rad]
         Least and greatest value of coordinates, by their names.
@@ -205,6 +206,8 @@ class MotionProblem(Program):
     ----------
     Junge, Marsden & Ober-Bloebaum 2005 (DMOC); Posa, Cantu & Tedrake 2014 (contact implicit, here with given phases).
     """
+
+    ipopt = MappingProxyType({"mu_strategy": "adaptive"})
 
     @quiet
     def __init__(
