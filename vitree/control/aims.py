@@ -11,8 +11,9 @@ import numpy as np
 from vitree.arguments import entries as numbers
 from vitree.arguments import real, shown
 from vitree.control.charts import Entries
+from vitree.control.costs import Time
 from vitree.control.points import Point
-from vitree.control.terms import Term
+from vitree.control.terms import Linear, Term
 from vitree.errors import InputError
 
 #: Slopes of a quantity by the variables that it is a function of, (..., n, m, width).
@@ -109,7 +110,8 @@ class Place:
     end: Any = 0.0
 
 
-AIMS = Posture, Momentum, Velocity, Torque, Tension, Place
+#: The costs of a motion; that of time is the one of vehicles.
+AIMS = Posture, Momentum, Velocity, Torque, Tension, Place, Time
 
 
 def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[Term]:
@@ -154,6 +156,9 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
             wanted = _wanted(aim.at, N, 3, f'the place of "{aim.frame}"')
             add(f'the place of "{aim.frame}"', aim, 3, variables.q, lambda q, goal, point=point: point.place(q) - goal,
                 lambda q, goal, point=point: point.place_slopes(q), wanted)  # fmt: skip
+        elif isinstance(aim, Time):
+            weight = _weights(aim.weight, 1, "the weight of the time")
+            found.append(Linear("the time", [[variables.dt]], [[0]], N * weight))
         elif isinstance(aim, Velocity | Tension):
             of_speed = isinstance(aim, Velocity)
             name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions)
@@ -162,7 +167,8 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
             function, gradient = _speeds(weight, entries) if of_speed else (_rates(weight), None)
             found.append(Term(name, function, np.concatenate(index, axis=1), np.zeros((N, 1), dtype=int), gradient))
         else:
-            raise InputError(f"a cost is {shown(aim)}; give Posture, Momentum, Velocity, Torque, Tension or Place")
+            known = ", ".join(kind.__name__ for kind in AIMS)
+            raise InputError(f"a cost is {shown(aim)}; give one of {known}")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vitree.control.charts import Entries
+from vitree.errors import UnknownNameError
 
 #: Motions of a point smaller than this share of the largest count as none.
 _STILL = 1e-9
@@ -15,6 +16,8 @@ class Point:
 
     def __init__(self, entries: Entries, frame: str):
         self.entries, self.model, self.frame = entries, entries.model, frame
+        if frame not in self.model.frame_names:
+            raise UnknownNameError("frame", frame, self.model.frame_names)
         # a displacement turns the columns of its own body and of those after it
         body = entries.body
         self._before = body[None, :] <= body[:, None]

@@ -149,7 +149,7 @@ class MotionProblem(Program):
         is free if it is not given.
     goal : as start, optional
         Of the last node.
-    cost : Posture, Momentum, Velocity, Torque, Tension, Place, or sequence of them
+    cost : Posture, Momentum, Velocity, Torque, Tension, Place, Time, or sequence of them
         The problem minimises their sum. The default is the square of the forces.
     bounds : mapping of str to (float, float) [m or rad]
         Least and greatest value of coordinates, by their names.
@@ -251,10 +251,10 @@ class MotionProblem(Program):
         none = isinstance(actuators, list | tuple) and not actuators
         acts = np.zeros(0, dtype=int) if none else actuated(model, actuators)
         self._strings = {
-            name: String(self._entries, _frame(model, name), entries(hook, (3,), f'the hook of "{name}"'))
+            name: String(self._entries, name, entries(hook, (3,), f'the hook of "{name}"'))
             for name, hook in mapping(strings, "strings", "a mapping of frames to hooks").items()
         }
-        self._points = {name: Point(self._entries, name) for name in {stance.frame for stance in stances}}
+        self._points = {stance.frame: Point(self._entries, stance.frame) for stance in stances}
         self._moves = {name: point.movable() for name, point in self._points.items()}
         moves = [self._moves[stance.frame] for stance in stances]
         variables = _Variables(model, self.steps, acts, stances, moves, len(self._strings))
@@ -274,6 +274,8 @@ class MotionProblem(Program):
         aims = (Torque(),) if cost is None else (cost,) if isinstance(cost, AIMS) else several(cost, "cost", "costs")
         self._assemble(variables, equations, aim_terms(aims, variables, self._entries))
         self.x0 = self._clipped(self._guess(guess)[self._free])
+        if not (np.isfinite(self.constraints(self.x0)).all() and np.isfinite(self.objective(self.x0))):
+            raise InputError("the guess makes a cost or an equation infinite or NaN; a point may be at its hook")
 
     # ---- solutions -----------------------------------------------------------------------------------
 
@@ -642,7 +644,6 @@ def _stances(model: Model, phases: Any, stretches: Sequence[Stretch]) -> list[_S
         held = phase.held
         places = held if isinstance(held, Mapping) else dict.fromkeys(several(held, "held", "frames"))
         for name, place in places.items():
-            _frame(model, name)
             where = None if place is None else entries(place, (3,), f'the place of "{name}"')
             earlier = next((s for s in found if s.frame == name and s.last == stretch.first), None)
             if earlier is not None:
@@ -652,9 +653,3 @@ def _stances(model: Model, phases: Any, stretches: Sequence[Stretch]) -> list[_S
                 where = earlier.place if where is None else where
             found.append(_Stance(name, stretch.first if earlier is None else earlier.first, stretch.last, where))
     return found
-
-
-def _frame(model: Model, name: Any) -> str:
-    if name not in model.frame_names:
-        raise UnknownNameError("frame", name, model.frame_names)
-    return name
