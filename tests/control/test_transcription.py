@@ -228,8 +228,9 @@ def test_a_motion_may_repeat_itself():
     # a double pendulum turns over, again and again: all but the angle of the turn is as at the start
     turn = 2 * np.pi
     guess = np.linspace(0, 1, 25)[:, None] * [turn, 0.0]
-    problem = vc.MotionProblem(pendulum(), steps=24, dt=0.05, periodic={"one": ("one", turn), "two": "two"}, guess=guess,
-                               bounds={"two": (-0.5, 0.5)})  # fmt: skip
+    periodic = {"one": ("one", turn), "two": "two"}
+    bounds = {"two": (-0.5, 0.5)}
+    problem = vc.MotionProblem(pendulum(), steps=24, dt=0.05, periodic=periodic, guess=guess, bounds=bounds)
     found = vc.solve(problem, BEST)
     plan = found.trajectory
     assert found.success, found.message

@@ -6,11 +6,12 @@ from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.ilqr import Motion, ilqr
 from vitree.control.motion_plan import MotionPlan, Stretch
 from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
+from vitree.control.phases import Phase
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
 from vitree.control.regulator import Regulator, lqr, tvlqr
 from vitree.control.solvers import Solution, solve
-from vitree.control.transcription import MotionProblem, Phase
+from vitree.control.transcription import MotionProblem
 from vitree.control.vehicles import dynamics_of, replay
 
 __all__ = [

@@ -16,9 +16,6 @@ from vitree.control.points import Point
 from vitree.control.terms import Linear, Term
 from vitree.errors import InputError
 
-#: Slopes of a quantity by the variables that it is a function of, (..., n, m, width).
-Slopes = Callable[[np.ndarray], np.ndarray]
-
 
 @dataclass(frozen=True)
 class Posture:
@@ -119,7 +116,7 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
     model, N = entries.model, variables.steps
     found: list[Term] = []
 
-    def add(name: str, aim: Any, size: int, index: np.ndarray, value: Callable, slopes: Slopes, wanted: Any = None):
+    def add(name: str, aim: Any, size: int, index: np.ndarray, value: Callable, slopes: Callable, wanted: Any = None):
         """Add the squares of a quantity at nodes or steps, whose wanted values have a row for each."""
         for part in ("weight", "end"):
             weight = _weights(getattr(aim, part, 0.0), size, f"the {part} of {name}")
@@ -154,8 +151,14 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
         elif isinstance(aim, Place):
             point = Point(entries, aim.frame)
             wanted = _wanted(aim.at, N, 3, f'the place of "{aim.frame}"')
-            add(f'the place of "{aim.frame}"', aim, 3, variables.q, lambda q, goal, point=point: point.place(q) - goal,
-                lambda q, goal, point=point: point.place_slopes(q), wanted)  # fmt: skip
+
+            def away(q, goal, point=point):
+                return point.place(q) - goal
+
+            def away_slopes(q, goal, point=point):
+                return point.place_slopes(q)
+
+            add(f'the place of "{aim.frame}"', aim, 3, variables.q, away, away_slopes, wanted)
         elif isinstance(aim, Time):
             weight = _weights(aim.weight, 1, "the weight of the time")
             found.append(Linear("the time", [[variables.dt]], [[0]], N * weight))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vitree.arguments import numbers_of, real, several, shown
 from vitree.control.dynamics import Dynamics
 from vitree.control.terms import Function, Term
-from vitree.control.variables import Variables
 from vitree.errors import InputError
 
 
@@ -23,7 +22,7 @@ class Label(NamedTuple):
 
 
 class Equations:
-    """Terms that share rows; each row is a constraint between a lower and an upper bound.
+    """Terms that share rows of ``variables``; each row is a constraint between a lower and an upper bound.
 
     Attributes
     ----------
@@ -33,7 +32,7 @@ class Equations:
         Rows so far.
     """
 
-    def __init__(self, variables: Variables):
+    def __init__(self, variables: Any):
         self.variables = variables
         self.terms: list[Term] = []
         self.labels: list[Label] = []

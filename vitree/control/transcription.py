@@ -7,19 +7,20 @@ that Jacobians and Hessians are banded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, entries, mapping, of_kind, real, several, shown, whole
+from vitree.arguments import as_numbers, entries, mapping, real, several, shown
 from vitree.control.aims import AIMS, Torque, aim_terms
 from vitree.control.charts import Entries
 from vitree.control.equations import Equations
 from vitree.control.momenta import Momenta
-from vitree.control.motion_plan import MotionPlan, Stretch
+from vitree.control.motion_plan import MotionPlan
+from vitree.control.motion_variables import MotionVariables
+from vitree.control.phases import ON_PLACE, Phase, Stance, stances_of, stretches_of, swing
 from vitree.control.points import Point, String
 from vitree.control.program import Program, quiet
 from vitree.control.regulator import actuated
@@ -28,100 +29,6 @@ from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.linearized import integrator_of
 from vitree.wording import Argument, named
-
-#: A held point at a given configuration may be this far off its place [m].
-_ON_PLACE = 1e-9
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Steps during which points stand still.
-
-    Parameters
-    ----------
-    steps : int
-        Zero for the last phase: its points stand at the last node.
-    held : mapping of str to (3,) array or None, or sequence of str [m]
-        Frames whose origins stand still at the first node of the phase, at its last one, and at those between. A place
-        is one in the world; None leaves it to the search, at the height of the ground. A frame that is held in
-        two phases in a row keeps its place.
-    """
-
-    steps: int
-    held: Mapping[str, Any] | Sequence[str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Stance:
-    """A frame that is held from one node to another; it gets impulses at all of them but the last."""
-
-    frame: str
-    first: int
-    last: int
-    place: np.ndarray | None
-
-
-class _Variables:
-    """All variables, node by node: where each stands, its bounds, and whether it is free."""
-
-    def __init__(self, model: Model, steps: int, acts: np.ndarray, stances: Sequence[_Stance],
-                 moves: Sequence[np.ndarray], strings: int):  # fmt: skip
-        self.model, self.steps, self.acts, self.stances = model, steps, acts, stances
-        nq, nv, m = model.nq, model.nv, len(acts)
-        self.size = 0
-        self.q, self.p = np.zeros((steps + 1, nq), dtype=int), np.zeros((steps + 1, nv), dtype=int)
-        self.u = np.zeros((steps, m), dtype=int)
-        spans = [(stance.last - stance.first, int(x.sum())) for stance, x in zip(stances, moves, strict=True)]
-        self.impulses = [np.zeros(span, dtype=int) for span in spans]
-        self.tensions = np.zeros((steps, strings), dtype=int)
-        for k in range(steps + 1):
-            self.q[k], self.p[k] = self._more(nq), self._more(nv)
-            for stance, impulse in zip(stances, self.impulses, strict=True):
-                if stance.first <= k < stance.last:
-                    impulse[k - stance.first] = self._more(impulse.shape[1])
-            if k < steps:
-                self.u[k], self.tensions[k] = self._more(m), self._more(strings)
-        #: places that the search chooses, along the axes in which the point moves; of others none
-        self.places = [self._more(int(x.sum()) if s.place is None else 0) for s, x in zip(stances, moves, strict=True)]
-        self.dt = int(self._more(1)[0])
-        self.lower, self.upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        self.strict = np.zeros(self.size, dtype=bool)
-
-    def _more(self, count: int) -> np.ndarray:
-        self.size += count
-        return np.arange(self.size - count, self.size)
-
-    @property
-    def free(self) -> np.ndarray:
-        return self.lower < self.upper
-
-    @property
-    def given(self) -> np.ndarray:
-        return np.where(self.free, 0.0, self.lower)
-
-    def bound(self, index, lower, upper) -> None:
-        self.lower[index], self.upper[index] = lower, upper
-
-    def give(self, index, values) -> None:
-        self.bound(index, values, values)
-
-    def name(self, i: int) -> str:
-        """Return the name of a variable, for messages."""
-        if i == self.dt:
-            return "dt"
-        names = np.array(self.model.v_names)
-        kinds = [(self.q, self.model.q_names, "{}"), (self.p, names, "the momentum of {}"),
-                 (self.u, names[self.acts], "the force on {}"),
-                 (self.tensions, range(self.tensions.shape[1]), "the tension of string {}")]  # fmt: skip
-        for index, own, text in kinds:
-            for k, j in np.argwhere(index == i):
-                return f"{text.format(own[j])} at step {k}"
-        for stance, impulse, place in zip(self.stances, self.impulses, self.places, strict=True):
-            for k, _ in np.argwhere(impulse == i):
-                return f'the impulse on "{stance.frame}" at step {k + stance.first}'
-            if i in place:
-                return f'the place of "{stance.frame}"'
-        return f"variable {i}"
 
 
 class MotionProblem(Program):
@@ -246,8 +153,8 @@ class MotionProblem(Program):
         for name, value in (("ground", self._ground), ("friction", self._friction), ("clearance", height)):
             if not np.isfinite(value) or (value < 0 and name != "ground"):
                 raise InputError(Argument(name, value) + " must be a number" + ", zero or more" * (name != "ground"))
-        self.phases, self.steps = _stretches(phases, steps)
-        stances = _stances(model, phases, self.phases)
+        self.phases, self.steps = stretches_of(phases, steps)
+        stances = stances_of(phases, self.phases)
         none = isinstance(actuators, list | tuple) and not actuators
         acts = np.zeros(0, dtype=int) if none else actuated(model, actuators)
         self._strings = {
@@ -257,7 +164,7 @@ class MotionProblem(Program):
         self._points = {stance.frame: Point(self._entries, stance.frame) for stance in stances}
         self._moves = {name: point.movable() for name, point in self._points.items()}
         moves = [self._moves[stance.frame] for stance in stances]
-        variables = _Variables(model, self.steps, acts, stances, moves, len(self._strings))
+        variables = MotionVariables(model, self.steps, acts, stances, moves, len(self._strings))
         self._v = variables
         variables.bound(variables.dt, least, greatest)
         self._free_dt = least < greatest
@@ -353,7 +260,7 @@ class MotionProblem(Program):
                 own = np.tile(place[free], (len(nodes), 1)).reshape(-1, 1)
                 equations.terms.append(Linear(name, own, rows[:, free].reshape(-1, 1), [-1.0]))
 
-    def _where(self, stance: _Stance, point: Point, moves: np.ndarray, place: np.ndarray) -> np.ndarray:
+    def _where(self, stance: Stance, point: Point, moves: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Return the place (3,) of a held point, zero where it is free; check it where configurations are given."""
         ends = [k for k in (0, self.steps) if stance.first <= k <= stance.last and self._is_given(k)]
         found = [point.place(self._v.lower[self._v.q[k]]) for k in ends]
@@ -370,11 +277,11 @@ class MotionProblem(Program):
                 self._v.give(place, 0.0)
         else:
             still = point.place(self._entries.unit(self.model.neutral()))
-            if np.abs((wanted - still)[~moves]).max(initial=0.0) > _ON_PLACE:
+            if np.abs((wanted - still)[~moves]).max(initial=0.0) > ON_PLACE:
                 raise InputError(f'"{stance.frame}" cannot be held at {shown(wanted)}: it does not move along all axes')
         for k, there in zip(ends, found, strict=True):
             off = np.abs(there - wanted)[moves].max(initial=0.0)
-            if off > _ON_PLACE:
+            if off > ON_PLACE:
                 what = "the start" if k == 0 else "the goal"
                 raise InputError(
                     f'{what} has "{stance.frame}" at {shown(there)}, {off:.3g} m off the place where it is held, '
@@ -382,7 +289,7 @@ class MotionProblem(Program):
                 )
         return wanted
 
-    def _add_impulses(self, equations: Equations, point: Point, moves: np.ndarray, stance: _Stance, index) -> None:
+    def _add_impulses(self, equations: Equations, point: Point, moves: np.ndarray, stance: Stance, index) -> None:
         """Add the joint forces of the impulses on a held point, and the cone of friction."""
         at, nq = self._v, self.model.nq
         nodes = np.arange(stance.first, stance.last)
@@ -426,18 +333,20 @@ class MotionProblem(Program):
             for stance in self._v.stances:
                 if stance.frame == frame:
                     held[stance.first : stance.last + 1] = True
-            nodes = np.array([k for k in np.flatnonzero(~held) if not self._is_given(k)], dtype=int)
+            nodes = np.array([k for k in np.flatnonzero(~held).tolist() if not self._is_given(k)], dtype=int)
             if not len(nodes):
                 continue
-            low = np.array([self._ground + clearance * _swing(held, k) for k in nodes])[:, None]
+            low = np.array([self._ground + clearance * swing(held, k) for k in nodes.tolist()])[:, None]
             name = f'height of "{frame}"'
             rows = equations.rows(name, (len(nodes), 1), (0.0, np.inf), int(nodes[0]))
 
             def value(z, point=point, low=low):
                 return point.place(z)[..., 2:] - low
 
-            equations.terms.append(Term(name, value, self._v.q[nodes], rows,
-                                        lambda z, point=point: point.place_slopes(z)[..., 2:, :]))  # fmt: skip
+            def slopes(z, point=point):
+                return point.place_slopes(z)[..., 2:, :]
+
+            equations.terms.append(Term(name, value, self._v.q[nodes], rows, slopes))
 
     def _add_strings(self, equations: Equations) -> None:
         """Add the joint forces of strings."""
@@ -597,15 +506,6 @@ class MotionProblem(Program):
         x[at.tensions] = share[:, None]
 
 
-def _swing(held: np.ndarray, k: int) -> float:
-    """Return how far node k is into the middle of its swing: a parabola that is 1 there, and 0 at held nodes."""
-    before, after = np.flatnonzero(held[:k]), np.flatnonzero(held[k:])
-    first = before[-1] if len(before) else -1
-    last = k + after[0] if len(after) else len(held)
-    share = (k - first) / (last - first)
-    return 4.0 * share * (1.0 - share)
-
-
 def _lengths(dt: Any) -> tuple[float, float]:
     try:
         least, greatest = np.broadcast_to(as_numbers(dt), (2,))
@@ -614,42 +514,3 @@ def _lengths(dt: Any) -> tuple[float, float]:
     if not 0 < least <= greatest < np.inf:
         raise InputError(Argument("dt", dt) + " must be a positive number of seconds, or (least, greatest)")
     return float(least), float(greatest)
-
-
-def _stretches(phases: Any, steps: Any) -> tuple[tuple[Stretch, ...], int]:
-    """Return the phases from node to node, and the number of steps."""
-    phases = several(phases, "phases", "a sequence of Phase")
-    found, at = [], 0
-    for k, phase in enumerate(phases):
-        of_kind(phase, Phase, "phases", "a sequence of Phase")
-        count, last = whole(phase.steps), k > 0 and k == len(phases) - 1
-        if count is None or count < (0 if last else 1):
-            raise InputError(
-                f"phase {k} has {shown(phase.steps)} steps; give a whole number of at least 1, or 0 in the last phase"
-            )
-        found.append(Stretch(at, at + count, tuple(phase.held)))
-        at += count
-    if phases and steps is not None:
-        raise InputError(Argument("steps", steps) + " must not be given with phases, which have their own steps")
-    number = at if phases else whole(steps)
-    if number is None or number < 2:
-        raise InputError(f"steps is {shown(steps if not phases else number)}; it must be a whole number of at least 2")
-    return tuple(found) or (Stretch(0, number, ()),), number
-
-
-def _stances(model: Model, phases: Any, stretches: Sequence[Stretch]) -> list[_Stance]:
-    """Return the stances of all frames: phases in a row that hold the same frame are one."""
-    found: list[_Stance] = []
-    for phase, stretch in zip(phases, stretches, strict=False):
-        held = phase.held
-        places = held if isinstance(held, Mapping) else dict.fromkeys(several(held, "held", "frames"))
-        for name, place in places.items():
-            where = None if place is None else entries(place, (3,), f'the place of "{name}"')
-            earlier = next((s for s in found if s.frame == name and s.last == stretch.first), None)
-            if earlier is not None:
-                if where is not None and earlier.place is not None and np.abs(where - earlier.place).max() > _ON_PLACE:
-                    raise InputError(f'"{name}" is held at two places in a row; it must be free for a phase between')
-                found.remove(earlier)
-                where = earlier.place if where is None else where
-            found.append(_Stance(name, stretch.first if earlier is None else earlier.first, stretch.last, where))
-    return found
