@@ -43,8 +43,8 @@ class Momentum:
 
     Parameters
     ----------
-    weight : float or (nv,) array [1/s, over the square of the momentum's unit]
-    end : float or (nv,) array [over the square of the momentum's unit]
+    weight : float or (nv,) array [s/(kg^2 m^2) or s/(kg^2 m^4)]
+    end : float or (nv,) array [s^2/(kg^2 m^2) or s^2/(kg^2 m^4)]
     """
 
     weight: Any = 0.0
