@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from importlib.util import find_spec
 
 import numpy as np
@@ -251,12 +252,13 @@ def test_the_best_point_is_kept_when_the_keyboard_interrupts(solver):
     def stop(iteration, cost, violation):
         seen.append((violation, cost))
         if iteration == 6:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     found = vc.solve(problem, solver, progress=stop)
     assert not found.success and "interrupted by the keyboard" in found.message and found.iterations == 6
     assert found.constraint_violation <= min(seen)[0] + 1e-12
     assert found.trajectory.q.shape == (31, 2) and np.isfinite(found.trajectory.q).all()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     # the search goes on from there
     again = vc.MotionProblem(cart_pole(), steps=30, dt=0.05, start=[0, np.pi], goal=[0, 0.0], guess=found.trajectory)
     np.testing.assert_allclose(again.x0, found.x, atol=1e-12)

@@ -62,15 +62,14 @@ class Momenta:
         """Return values (n, 2 nv), and slopes (n, 2 nv, width); (n, 1, width) of sums with weights (n, 1, 2 nv)."""
         nq, m, size = self._entries.model.nq, len(self._acts), 2 * self._entries.model.nv
         lengths = z[:, -1] if self._free else np.full(len(z), self._integrator.dt)
-        value, slopes = np.full((len(z), size), np.nan), np.full((len(z), size, z.shape[1]), np.nan)
-        if weights is not None:
-            slopes = slopes[:, :1]
+        rows = 1 if weights is not None else size
+        value, slopes = np.full((len(z), size), np.nan), np.full((len(z), rows, z.shape[1]), np.nan)
         sound = np.isfinite(z).all(axis=1)
         # the compiled steps have one length a call
         for dt in np.unique(lengths[sound]):
             at = sound if (lengths == dt).all() else sound & (lengths == dt)
-            rows = z[at]
-            parts = rows[:, :nq], rows[:, nq : 2 * nq], rows[:, 2 * nq : 2 * nq + m]
+            own = z[at]
+            parts = own[:, :nq], own[:, nq : 2 * nq], own[:, 2 * nq : 2 * nq + m]
             value[at], slopes[at] = self._of_length(*parts, float(dt), None if weights is None else weights[at])
         return value, slopes
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -282,8 +285,28 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
         | dict(problem.ipopt)
         | options,
     )
-    x, _, status = solver.solve(x0)
+    with _kept_interrupts(raised):
+        x, _, status = solver.solve(x0)
     if raised:
         raise raised[0]
     text = f"IPOPT: {_IPOPT.get(status, 'failed')} (status {status})"
     return x, int(status), text, status == 0, int(solver.stats["n_iter"])
+
+
+@contextmanager
+def _kept_interrupts(raised: list[BaseException]) -> Iterator[None]:
+    """Keep Ctrl-C in a list; the second one raises."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def keep(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        raised.append(KeyboardInterrupt())
+
+    signal.signal(signal.SIGINT, keep)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
