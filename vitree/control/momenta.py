@@ -13,6 +13,8 @@ from vitree.integrators.variational import LinearTime
 
 #: Shares of a step by which it is changed for derivatives by its length, and the weights of the differences.
 _SHARES, _WEIGHTS = 1e-3 * np.array([1.0, -1.0, 2.0, -2.0]), np.array([8.0, -8.0, -1.0, 1.0]) / 12e-3
+#: Rows of which the slopes are in memory at once.
+_ROWS = 4096
 
 
 class Momenta:
@@ -48,7 +50,9 @@ class Momenta:
     def adjoint(self, z: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the derivatives (..., n, width) of the sum of weights (n, 2 nv) times p1 and p2."""
         weighed = np.broadcast_to(weights, (*z.shape[:-1], weights.shape[-1])).reshape(-1, 1, weights.shape[-1])
-        return self._of_rows(z.reshape(-1, z.shape[-1]), weighed)[1].reshape(z.shape)
+        rows = z.reshape(-1, z.shape[-1])
+        parts = [slice(k, k + _ROWS) for k in range(0, len(rows), _ROWS)]
+        return np.concatenate([self._of_rows(rows[part], weighed[part])[1] for part in parts]).reshape(z.shape)
 
     def _both(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # solvers ask for values and slopes at the same place

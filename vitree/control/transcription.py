@@ -167,7 +167,7 @@ class MotionProblem(Program):
         variables = MotionVariables(model, self.steps, acts, stances, moves, len(self._strings))
         self._v = variables
         variables.bound(variables.dt, least, greatest)
-        self._free_dt = least < greatest
+        self._free_dt = variables.strict[variables.dt] = least < greatest
         self._bound(bounds, limits)
         self._given_ends = [self._give(0, start, "the start"), self._give(self.steps, goal, "the goal")]
 
