@@ -194,6 +194,27 @@ def test_a_jump_over_its_phases(base, method):
         assert np.abs(step.p[-1] - plan.p[k + 1]).max() < 1e-8
 
 
+@pytest.mark.parametrize("solver", METHODS)
+def test_what_stands_comes_to_rest_by_an_impulse_of_the_ground(solver):
+    tree = vt.Tree("hopper")
+    body = tree.world.add(vt.tz("z"), vt.body("body", 4.0))
+    body.add(vt.tz("leg"), vt.body("rod", 0.5), vt.tz(-0.4), vt.frame("foot"))
+    model, low, dt = tree.compile(), np.array([0.5, -0.1]), 0.02
+    guess = low + np.sin(np.linspace(0, np.pi, 25))[:, None] * [0.1, 0.1]
+    problem = vc.MotionProblem(
+        model, dt=dt, phases=[vc.Phase(8, ["foot"]), vc.Phase(8), vc.Phase(8, ["foot"])], start=low, goal=low,
+        actuators=["leg"], guess=guess, cost=[vc.Torque(1e-4), vc.Velocity(1e-2)],
+    )  # fmt: skip
+    found = vc.solve(problem, solver)
+    assert found.success, found.message
+    plan = found.trajectory
+    last = plan.impulses["foot"][-1]
+    # nothing moves, and half a step's weight is in the last impulse with what the leg's force brings about
+    np.testing.assert_allclose(plan.p[-1] + model.frame_jacobian("foot", low)[3:].T @ last, 0.0, atol=1e-9)
+    pushed = np.array([plan.impulses["foot"][:, 2].sum() - dt * 24 * 4.5 * 9.81, last[0], last[1]])
+    np.testing.assert_allclose(pushed, 0.0, atol=1e-9)
+
+
 def pendulum():
     tree = vt.Tree("pendulum")
     tree.world.add(vt.ry("one"), vt.tz(-0.5), vt.body("rod", 1.0, (0.02, 0.02, 0.001)), vt.frame("middle"),

@@ -45,11 +45,11 @@ class Equations:
         return np.concatenate(self._bounds, axis=1)
 
     def rows(self, name: str, shape: tuple[int, int], limits=(0.0, 0.0), first: int = 0) -> np.ndarray:
-        """Return a new block of rows, of that shape."""
+        """Return a new block of rows, of that shape; the limits are those of all of them, or of each."""
         rows = self.count + np.arange(shape[0] * shape[1]).reshape(shape)
         self.count += rows.size
         self.labels.append(Label(rows, name, first))
-        self._bounds.append(np.repeat(np.array(limits, dtype=float)[:, None], rows.size, axis=1))
+        self._bounds.append(np.broadcast_to(np.array(limits, dtype=float).reshape(2, -1), (2, rows.size)))
         return rows
 
     def add(self, name: str, function: Function, index: np.ndarray, limits, first: int = 0) -> None:

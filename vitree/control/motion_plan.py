@@ -36,7 +36,8 @@ class MotionPlan:
     torque : (N, nv) array [N or N m]
         Acts over each step.
     impulses : dict of str to (N + 1, 3) array [N s]
-        Of each frame that is held: what the ground gives it at each node, in world axes. Zero while it is free.
+        Of each frame that is held: what the ground gives it at each node, in world axes. Zero while it is free. The
+        last one is what it takes to come to the velocity of the goal.
     tensions : dict of str to (N + 1,) array [N s]
         Of each string: the impulse at each node with which it pulls.
     lengths : dict of str to (N + 1,) array [m]

@@ -14,22 +14,27 @@ class MotionVariables:
     """All variables, node by node: where each stands, its bounds, and whether it is free."""
 
     def __init__(self, model: Model, steps: int, acts: np.ndarray, stances: Sequence[Stance],
-                 moves: Sequence[np.ndarray], strings: int):  # fmt: skip
+                 moves: Sequence[np.ndarray], strings: int, pushed: bool):  # fmt: skip
         self.model, self.steps, self.acts, self.stances = model, steps, acts, stances
+        #: nodes at which impulses may act: those where steps begin and, if it is pushed, the last one
+        self.kicked = kicked = steps + pushed
         nq, nv, m = model.nq, model.nv, len(acts)
         self.size = 0
         self.q, self.p = np.zeros((steps + 1, nq), dtype=int), np.zeros((steps + 1, nv), dtype=int)
         self.u = np.zeros((steps, m), dtype=int)
-        spans = [(stance.last - stance.first, int(x.sum())) for stance, x in zip(stances, moves, strict=True)]
+        ends = [kicked if stance.last == steps else stance.last for stance in stances]
+        spans = [(end - s.first, int(x.sum())) for s, end, x in zip(stances, ends, moves, strict=True)]
         self.impulses = [np.zeros(span, dtype=int) for span in spans]
-        self.tensions = np.zeros((steps, strings), dtype=int)
+        self.tensions = np.zeros((kicked, strings), dtype=int)
         for k in range(steps + 1):
             self.q[k], self.p[k] = self._more(nq), self._more(nv)
             for stance, impulse in zip(stances, self.impulses, strict=True):
-                if stance.first <= k < stance.last:
+                if 0 <= k - stance.first < len(impulse):
                     impulse[k - stance.first] = self._more(impulse.shape[1])
+            if k < kicked:
+                self.tensions[k] = self._more(strings)
             if k < steps:
-                self.u[k], self.tensions[k] = self._more(m), self._more(strings)
+                self.u[k] = self._more(m)
         #: places that the search chooses, along the axes in which the point moves; of others none
         self.places = [self._more(int(x.sum()) if s.place is None else 0) for s, x in zip(stances, moves, strict=True)]
         self.dt = int(self._more(1)[0])

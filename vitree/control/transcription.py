@@ -107,7 +107,7 @@ class MotionProblem(Program):
     -----
     A phase's points get impulses at its nodes, the last one excepted. A point that becomes held is stopped at the first
     node of the phase: the impact is inelastic, as a contact without restitution. Places, not velocities, are held, so
-    points do not slide.
+    points do not slide. The velocity of a goal is the one that an impulse of what stands or hangs there leads to.
 
     References
     ----------
@@ -164,15 +164,20 @@ class MotionProblem(Program):
         self._points = {stance.frame: Point(self._entries, stance.frame) for stance in stances}
         self._moves = {name: point.movable() for name, point in self._points.items()}
         moves = [self._moves[stance.frame] for stance in stances]
-        variables = MotionVariables(model, self.steps, acts, stances, moves, len(self._strings))
+        ends = self._state(start, "the start"), self._state(goal, "the goal")
+        # what stands or hangs at the goal comes to its velocity there by an impulse
+        pushed = ends[1][1] is not None and (bool(self._strings) or any(s.last == self.steps for s in stances))
+        variables = MotionVariables(model, self.steps, acts, stances, moves, len(self._strings), pushed)
         self._v = variables
         variables.bound(variables.dt, least, greatest)
         self._free_dt = variables.strict[variables.dt] = least < greatest
         self._bound(bounds, limits)
-        self._given_ends = [self._give(0, start, "the start"), self._give(self.steps, goal, "the goal")]
+        self._given_ends = [q for q, _ in ends]
+        self._give(0, *ends[0], "the start")
+        self._give(self.steps, ends[1][0], None if pushed else ends[1][1], "the goal")
 
         equations = Equations(variables)
-        self._add_steps(equations, Momenta(integrator, self._entries, acts, self._free_dt))
+        self._add_steps(equations, Momenta(integrator, self._entries, acts, self._free_dt), ends[1][1])
         self._add_lengths(equations)
         self._add_stances(equations)
         self._add_swings(equations, height)
@@ -195,16 +200,18 @@ class MotionProblem(Program):
         torque[:, at.acts] = full[at.u]
         impulses = {name: np.zeros((N + 1, 3)) for name in self._points}
         for stance, index in zip(at.stances, at.impulses, strict=True):
-            impulses[stance.frame][stance.first : stance.last, self._moves[stance.frame]] = full[index]
-        tensions = {name: np.append(full[at.tensions[:, k]], 0.0) for k, name in enumerate(self._strings)}
+            impulses[stance.frame][stance.first : stance.first + len(index), self._moves[stance.frame]] = full[index]
+        tensions = {name: np.zeros(N + 1) for name in self._strings}
+        for tension, index in zip(tensions.values(), at.tensions.T, strict=True):
+            tension[: at.kicked] = full[index]
         lengths = {name: string.length(q) for name, string in self._strings.items()}
         return MotionPlan(self.model, dt, dt * np.arange(N + 1), q, full[at.p], torque, impulses, tensions, lengths,
                           self.phases)  # fmt: skip
 
     # ---- equations ----------------------------------------------------------------------------------
 
-    def _add_steps(self, equations: Equations, momenta: Momenta) -> None:
-        """Add the discrete Euler-Lagrange equations."""
+    def _add_steps(self, equations: Equations, momenta: Momenta, goal: np.ndarray | None) -> None:
+        """Add the discrete Euler-Lagrange equations; where an impulse acts at the goal, it leads to that momentum."""
         at, N, nv = self._v, self.steps, self.model.nv
         self._momenta = momenta
         self._before = equations.rows("momentum at the start of a step", (N, nv))
@@ -222,7 +229,10 @@ class MotionProblem(Program):
                 lambda z, weights: momenta.adjoint(z, -weights),
             )
         )
-        for p, to in ((at.p[:-1], self._before), (at.p[1:], after)):
+        if at.kicked > N:
+            last = equations.rows("momentum at the goal", (1, nv), (goal, goal), N)
+            self._before = np.concatenate([self._before, last])
+        for p, to in ((at.p[: at.kicked], self._before), (at.p[1:], after)):
             equations.terms.append(Linear("momentum", p.reshape(-1, 1), to.reshape(-1, 1), [1.0]))
 
     def _add_lengths(self, equations: Equations) -> None:
@@ -239,7 +249,7 @@ class MotionProblem(Program):
         at, nq = self._v, self.model.nq
         for stance, index, place in zip(at.stances, at.impulses, at.places, strict=True):
             point, moves = self._points[stance.frame], self._moves[stance.frame]
-            self._add_impulses(equations, point, moves, stance, index)
+            self._add_impulses(equations, point, moves, stance.first + np.arange(len(index)), index)
             wanted = self._where(stance, point, moves, place)
             nodes = np.array([k for k in range(stance.first, stance.last + 1) if not self._is_given(k)], dtype=int)
             if not len(nodes):
@@ -289,10 +299,9 @@ class MotionProblem(Program):
                 )
         return wanted
 
-    def _add_impulses(self, equations: Equations, point: Point, moves: np.ndarray, stance: Stance, index) -> None:
+    def _add_impulses(self, equations: Equations, point: Point, moves: np.ndarray, nodes: np.ndarray, index) -> None:
         """Add the joint forces of the impulses on a held point, and the cone of friction."""
         at, nq = self._v, self.model.nq
-        nodes = np.arange(stance.first, stance.last)
         if not len(nodes):
             return
 
@@ -317,10 +326,10 @@ class MotionProblem(Program):
         name, mu = f'friction of "{point.frame}"', self._friction
         if moves[:2].sum() == 1:
             for sign in (1.0, -1.0):
-                cone = equations.rows(name, (len(nodes), 1), (0.0, np.inf), stance.first)
+                cone = equations.rows(name, (len(nodes), 1), (0.0, np.inf), int(nodes[0]))
                 equations.terms.append(Linear(name, index, cone, [sign, mu]))
         elif moves[:2].all():
-            cone = equations.rows(name, (len(nodes), 1), (0.0, np.inf), stance.first)
+            cone = equations.rows(name, (len(nodes), 1), (0.0, np.inf), int(nodes[0]))
             weight = np.array([-1.0, -1.0, mu * mu])
             equations.terms.append(Term(name, lambda z: (z * z * weight).sum(-1, keepdims=True), index, cone))
 
@@ -360,7 +369,7 @@ class MotionProblem(Program):
             def slopes(z, string=string):
                 return np.concatenate(string.pull_slopes(z[..., :nq], z[..., nq:]), axis=-1)
 
-            index = np.concatenate([at.q[:-1], at.tensions[:, k : k + 1]], axis=1)
+            index = np.concatenate([at.q[: at.kicked], at.tensions[:, k : k + 1]], axis=1)
             equations.terms.append(Term(f'the string of "{name}"', value, index, self._before, slopes))
 
     def _add_periodic(self, equations: Equations, periodic: Any) -> None:
@@ -411,11 +420,11 @@ class MotionProblem(Program):
                 raise InputError(named("limits", limits) + " must be positive")
             at.bound(at.u, -most, most)
 
-    def _give(self, k: int, state: Any, what: str) -> np.ndarray:
-        """Give the variables at a node their values; return the configuration, NaN where it is free."""
-        at, model = self._v, self.model
+    def _state(self, state: Any, what: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the configuration of a start or goal, NaN where it is free, and the momentum, None if it is free."""
+        model = self.model
         if state is None:
-            return np.full(model.nq, np.nan)
+            return np.full(model.nq, np.nan), None
         pair = isinstance(state, tuple) and len(state) == 2 and not isinstance(state[0], float | int)
         q, v = state if pair else (state, np.zeros(model.nv))
         try:
@@ -430,29 +439,30 @@ class MotionProblem(Program):
             own = turning & (joint == i)
             if known[own].any() != known[own].all():
                 raise InputError(f"{what} has NaN in a part of a quaternion; give all of it, or NaN for all")
-        whole_q = np.where(known, wanted, model.neutral())
-        whole_q = model.validate_configuration(whole_q, "q")
-        wanted = np.where(known, whole_q, np.nan)
+        q = model.validate_configuration(np.where(known, wanted, model.neutral()), "q")
+        wanted = np.where(known, q, np.nan)
+        if v is None:
+            return wanted, None
+        v = entries(v, (model.nv,), f"the velocity of {what}")
+        if v.any() and not known.all():
+            raise InputError(
+                f"{what} has a velocity, and NaN in its configuration; give all of it, or the velocity None"
+            )
+        return wanted, model.momentum_from_velocity(q, v)
+
+    def _give(self, k: int, wanted: np.ndarray, momentum: np.ndarray | None, what: str) -> None:
+        """Give the variables at a node their values, as far as these are known."""
+        at, known = self._v, np.isfinite(wanted)
         for i in np.flatnonzero(known):
-            if not at.lower[at.q[k, i]] <= wanted[i] <= at.upper[at.q[k, i]]:
-                low, high = at.lower[at.q[k, i]], at.upper[at.q[k, i]]
+            low, high = at.lower[at.q[k, i]], at.upper[at.q[k, i]]
+            if not low <= wanted[i] <= high:
                 raise InputError(
-                    f"{what} has {model.q_names[i]} = {wanted[i]:g}, outside its bounds {low:g} and {high:g}; move it "
-                    "inside, or widen the bounds"
+                    f"{what} has {self.model.q_names[i]} = {wanted[i]:g}, outside its bounds {low:g} and {high:g}; "
+                    "move it inside, or widen the bounds"
                 )
         at.give(at.q[k, known], wanted[known])
-        if v is None:
-            return wanted
-        v = entries(v, (model.nv,), f"the velocity of {what}")
-        if known.all():
-            at.give(at.p[k], model.momentum_from_velocity(wanted, v))
-        elif not v.any():
-            at.give(at.p[k], 0.0)
-        else:
-            raise InputError(
-                f"{what} has a velocity, and NaN in its configuration; give all of it, or None as velocity"
-            )
-        return wanted
+        if momentum is not None:
+            at.give(at.p[k], momentum)
 
     def _guess(self, guess: Any) -> np.ndarray:
         """Return all variables of a guess."""
@@ -468,9 +478,9 @@ class MotionProblem(Program):
             x[at.q], x[at.p], x[at.u] = guess.q, guess.p, guess.torque[:, at.acts]
             for stance, index in zip(at.stances, at.impulses, strict=True):
                 known = guess.impulses.get(stance.frame, np.zeros((N + 1, 3)))
-                x[index] = known[stance.first : stance.last, self._moves[stance.frame]]
+                x[index] = known[stance.first : stance.first + len(index), self._moves[stance.frame]]
             for k, name in enumerate(self._strings):
-                x[at.tensions[:, k]] = guess.tensions.get(name, np.zeros(N + 1))[:-1]
+                x[at.tensions[:, k]] = guess.tensions.get(name, np.zeros(N + 1))[: at.kicked]
         else:
             x[at.q] = self._straight() if guess is None else entries(guess, (N + 1, model.nq), "guess")
             x[at.q] = self._entries.unit(x[at.q])
@@ -496,14 +506,14 @@ class MotionProblem(Program):
         """Let what is held, and strings, bear the weight in the guess."""
         at, model, N = self._v, self.model, self.steps
         weight = model.total_mass * float(np.linalg.norm(model.gravity)) * x[at.dt]
-        bearing = np.full(N, float(len(self._strings)))
-        for stance in at.stances:
-            bearing[stance.first : stance.last] += 1
+        bearing = np.full(N + 1, float(len(self._strings)))
+        for stance, index in zip(at.stances, at.impulses, strict=True):
+            bearing[stance.first : stance.first + len(index)] += 1
         share = weight / np.maximum(bearing, 1.0)
         for stance, index in zip(at.stances, at.impulses, strict=True):
             if self._moves[stance.frame][2]:
-                x[index[:, -1]] = share[stance.first : stance.last]
-        x[at.tensions] = share[:, None]
+                x[index[:, -1]] = share[stance.first : stance.first + len(index)]
+        x[at.tensions] = share[: at.kicked, None]
 
 
 def _lengths(dt: Any) -> tuple[float, float]:
