@@ -3,7 +3,7 @@
     python benchmarks/linearize.py [--smoke]
 
 "map" is all columns of A and of the derivative by torque, as ``run.linearize()`` makes them; "kernels" is the compiled
-part of that. trep 1.0.3 takes 454 us for the first derivatives of a step of the pendulum of 20 links (recorded on
+part of that; "gradient" is that of a number by all states, torques and 50 parameters, by one sweep back. trep 1.0.3 takes 454 us for the first derivatives of a step of the pendulum of 20 links (recorded on
 another machine). All take turns, and the least of many turns counts.
 """
 
@@ -41,7 +41,7 @@ def main() -> None:
     steps, rounds = (8, 1) if parser.parse_args().smoke else (STEPS, ROUNDS)
     print(peers.machine())
     print(f"us a step, of {steps} steps (and in steps)")
-    print(f"{'':24s}{'step':>10s}{'map':>18s}{'kernels':>18s}{'pinocchio':>18s}")
+    print(f"{'':24s}{'step':>10s}{'map':>18s}{'kernels':>18s}{'gradient':>18s}{'pinocchio':>18s}")
     for name, (text, free) in robots().items():
         model = vt.load_urdf(text, base="free" if free else "fixed")
         rng = np.random.default_rng(0)
@@ -51,12 +51,16 @@ def main() -> None:
             run = vt.simulate(model, q, v, duration=steps * 0.005, dt=0.005, method=method)
             integrator = vt.METHODS[method](model, 0.005)
             rows = run.q[:-1].copy(), run.q[1:].copy(), run.p[:-1].copy(), np.zeros((steps, 0))
-            least = np.full(4, np.inf)
+            weights = rng.normal(size=(2, steps + 1, model.nv))
+            links = [link for link, mass in zip(model.link_names, model.flat.link_mass, strict=True) if mass > 0][:10]
+            asked = {"mass": links, "com": links, "damping": [joint.name for joint in model.joints][-10:]}
+            least = np.full(5, np.inf)
             for _ in range(rounds):
                 least = np.minimum(least, [
                     run.seconds / steps * 1e6,
                     peers.best_of(run.linearize, steps, 3),
                     peers.best_of(lambda i=integrator, x=rows: slopes(i, *x), steps, 3),
+                    peers.best_of(lambda: run.gradient(*weights, parameters=asked), steps, 3),  # noqa: B023
                     peers.best_of(peer, 1, 40),
                 ])  # fmt: skip
                 run = vt.simulate(model, q, v, duration=steps * 0.005, dt=0.005, method=method)

@@ -189,9 +189,9 @@ def midpoint_cases() -> list[Case]:
 
 @cache
 def linearised_cases() -> list[Case]:
-    """The stored derivatives of steps without constraints; ``q`` holds the configuration at the start."""
+    """The stored derivatives of steps; ``q`` holds the configuration at the start."""
     stored = json.loads((DATA / "linearised_step.json").read_text())["cases"]
-    return [_pose_case(f"{data['scheme']} {n}", data) for n, data in enumerate(stored) if not data["constraints"]]
+    return [_pose_case(f"{data['scheme']} {n}", data) for n, data in enumerate(stored)]
 
 
 def _pose_case(name: str, data: dict) -> Case:

@@ -48,6 +48,7 @@ from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.controller import Controller
 from vitree.run.linearize import linearize
+from vitree.run.gradient import Gradient
 from vitree.run.linearized import Linearization
 from vitree.run.rollout import rollout
 from vitree.run.rollouts import Rollout
@@ -101,6 +102,7 @@ __all__ = [
     "ForceTorque",
     "Frame",
     "Geometry",
+    "Gradient",
     "Gravity",
     "Ground",
     "HeightField",

@@ -185,6 +185,7 @@ def test_the_doors_of_the_core_check_every_array(change):
         "batch_energy": [rows(nq), rows(nv), rows(11)], "batch_poses": [rows(nq), rows(12 * nb)],
         "batch_jacobian": [rows(nq), 0, point, rows(6 * nv)],
         "batch_constraints": [model.constraint_list, rows(nq), rows(0), rows(0)],
+        "batch_constraint_slopes": [model.constraint_list, rows(nq), rows(0), rows(nv * nv)],
         "batch_linear_time": [0.01, rows(nq), rows(nv), rows(nv), rows(nv), rows(3 * nv)],
         "batch_midpoint": [(0.01, 0.5), rows(nq), rows(nv), rows(nv), rows(nv), rows(3 * nv), rows(6 * nb)],
         "load_potentials": [model.load_list, rows(nq)],
@@ -195,6 +196,8 @@ def test_the_doors_of_the_core_check_every_array(change):
                                      rows(3 * nv), rows(2 * nv), True],
         "batch_midpoint_slopes": [(0.01, 0.5, 0), model.drive_list, rows(nq), rows(nq), rows(0), rows(nv),
                                   rows(4 * nv * nv), rows(3 * nv), rows(2 * nv), rows(2 * nv * nv), True],
+        "batch_linear_time_masses": [(0.01, True), rows(nq), rows(nq), rows(nv), rows(nv), rows(10 * nb + 3)],
+        "batch_midpoint_masses": [(0.01, 0.5), rows(nq), rows(nv), rows(nv), rows(nv), rows(10 * nb + 3)],
     }  # fmt: skip
     assert {name for name in dir(core) if name.startswith("batch_")} - {"batch_elementary"} <= set(doors)
     for name, given in doors.items():

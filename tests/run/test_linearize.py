@@ -103,6 +103,24 @@ def test_derivatives_with_loads_against_differences(base, method, options):
     assert np.abs(found.by_inputs).min(axis=0).max() < np.abs(found.by_inputs).max(axis=0).min()
 
 
+def stored_constraints(case):
+    """Constraints of points of bodies along an axis, and frames for them."""
+    flat, held, places, points = case.flat, [], [], []
+    for k, one in enumerate(case.data["constraints"]):
+        i = list(case.stored_body).index(one["body_a"])
+        places.append(i)
+        points.append((ref.inverse(case.body_pose[i]) @ [*one["point_a"], 1.0])[:3])
+        offset = one["c0"] + np.dot(one["dir"], one["point_b"])
+        held.append(vt.PointConstraint(f"held {k}", "world", tuple(one["dir"]), offset=offset))
+    n = len(held)
+    return {
+        "constraints": tuple(held), "frame_names": (*flat.frame_names, *(f"held {k}" for k in range(n))),
+        "frame_body": np.concatenate([flat.frame_body, np.array(places, dtype=flat.frame_body.dtype)]),
+        "frame_E": np.concatenate([flat.frame_E, np.tile(np.eye(3), (n, 1, 1))]),
+        "frame_p": np.concatenate([flat.frame_p, np.reshape(points, (n, 3))]),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("case", linearised_cases(), ids=lambda case: case.flat.name)
 def test_stored_derivatives(case):
     """Those of a program of its own: by state, torque and wrenches on bodies."""
@@ -113,7 +131,7 @@ def test_stored_derivatives(case):
         vt.Wrench(f"link{i}", tuple(f"{i} {x}" for x in names[:3]), tuple(f"{i} {x}" for x in names[3:]), axes="local")
         for i in range(len(flat.kind))
     )
-    model = vt.Model(replace(flat, loads=loads))
+    model = vt.Model(replace(flat, loads=loads, **stored_constraints(case)))
     inputs = {f"{i} {x}": wrenches[i, k] for i in range(len(flat.kind)) for k, x in enumerate(names)}
     # the stored linear-time scheme is that of the paper
     options = {"kinetic": "twist"} if data["scheme"] == "linear-time" else {}
@@ -131,6 +149,146 @@ def test_stored_derivatives(case):
         own = found.by_inputs[:, at] @ ref.Ad(case.body_pose[i]).T
         stored = AB[rows, 3 * nv + 6 * n : 3 * nv + 6 * n + 6]
         np.testing.assert_allclose(own, stored, rtol=0, atol=1e-10 * size)
+    np.testing.assert_allclose(-found.impulses.A, AB[2 * nv :][:, rows], rtol=0, atol=1e-10 * size)
+
+
+def one_step(model, q, v, dt, torque, inputs, method, options, goal=()):
+    """A function of displacements (d1, dp1, dtorque, dinputs, dprescribed) to (q2, p2), wherever the step starts."""
+    nv, nu = model.nv, len(model.input_names)
+    p = model.momentum_from_velocity(q, v)
+    locked = [model.joint(name).q_slice.start for name in model.kinematic_names]
+
+    def end(d):
+        parts = np.split(d, np.cumsum([nv, nv, nv, nu]))
+        start = model.integrate(q, parts[0])
+        motion = {
+            name: np.array([start[i], to + more])
+            for name, i, to, more in zip(model.kinematic_names, locked, goal, parts[4], strict=True)
+        }
+        integrator = vt.METHODS[method](
+            model, dt, torque=torque + parts[2], inputs=inputs + parts[3] if nu else None, prescribed=motion,
+            tolerance=1e-14, **options,
+        )  # fmt: skip
+        integrator.start(0.0, start, p + parts[1])
+        integrator.plan(start, 1, lambda: np.array([0.0, dt]))
+        assert integrator.stepper.go(1, None, None) == 0
+        return integrator.state()
+
+    return end
+
+
+def central(model, end, size, count):
+    """Central differences of order 6 of (q2, p2) by all displacements."""
+    q2 = end(np.zeros(count))[0]
+    columns = []
+    for unit in np.eye(count):
+        column = 0.0
+        for place, weight in ((1, 45), (2, -9), (3, 1)):
+            (qa, pa), (qb, pb) = end(place * size * unit), end(-place * size * unit)
+            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
+            column = column + weight * change / (60 * size)
+        columns.append(column)
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_derivatives_with_constraints_against_differences(base, method, options):
+    model, q, v = constrained_tree(3, nbody=8, base=base, speed=0.5, damping=True)
+    rng = np.random.default_rng(0)
+    torque = rng.normal(size=model.nv)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, torque=torque, tolerance=1e-14, **options)
+    expected = central(model, one_step(model, q, v, 0.01, torque, None, method, options), 1e-4, 3 * model.nv)
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(np.hstack([found.A, found.by_torque]), expected, rtol=0, atol=1e-9 * size)
+    # the end is on the constraints, wherever the start is
+    rows = model.constraint_rows(found.q_end[None])[1][0]
+    np.testing.assert_allclose(rows @ found.A[: model.nv], 0.0, atol=1e-9 * np.abs(rows).max() * size)
+
+    def multipliers(more):
+        run = vt.simulate(model, q, v, duration=0.01, dt=0.01, method=method, torque=torque + more, tolerance=1e-14,
+                          **options)  # fmt: skip
+        return run.multipliers[1]
+
+    slopes = np.array([(multipliers(unit) - multipliers(-unit)) / 2e-2 for unit in 1e-2 * np.eye(model.nv)]).T
+    scale = np.abs(slopes).max()
+    np.testing.assert_allclose(2 * found.impulses.by_torque / 0.01, slopes, rtol=0, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_the_map_with_constraints_is_symplectic_along_them(method):
+    model, q, v = constrained_tree(6, nbody=8, base="free", speed=0.5)
+    found = vt.linearize(model, q, v, dt=0.01, method=method, tolerance=1e-14)
+    form, end = found.form(), found.form(end=True)
+    off = found.A.T @ end @ found.A - form
+    # displacements that keep the constraints, and any change of momentum that they leave alone
+    rows = model.constraint_rows(found.q[None])[1][0]
+    along = np.linalg.svd(rows)[2][len(rows) :].T
+    off = along.T @ off[: model.nv, : model.nv] @ along
+    # with momenta that stay where the constraints let them: d1 along them, dp1 = 0
+    size = np.abs(found.A).max() ** 2 * np.abs(form).max()
+    np.testing.assert_allclose(off, 0.0, atol=1e-11 * size)
+
+
+class Drag(vt.Force):
+    """A force in Python that depends on time, configuration, velocity and inputs."""
+
+    content = ("drag",)
+    inputs = ("wind",)
+
+    def force(self, model, t, q, v, u):
+        wind = u[model.input_names.index("wind")] if u.size else 0.0
+        return -(0.3 + 0.1 * np.cos(t)) * v * np.abs(v) + wind * np.sin(v) - 0.2 * np.sin(q[: model.nv])
+
+
+def test_loads_that_depend_on_velocities_by_the_midpoint_method():
+    flat, q, v = random_tree(4, nbody=6, base="free", damping=True)
+    model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat), Drag())))
+    rng = np.random.default_rng(1)
+    torque, inputs = rng.normal(size=model.nv), rng.normal(size=len(model.input_names))
+    for options in ({}, {"alpha": 0.3}):
+        found = vt.linearize(model, q, v, dt=0.01, method="midpoint", torque=torque, inputs=inputs, tolerance=1e-14,
+                             **options)  # fmt: skip
+        end = one_step(model, q, v, 0.01, torque, inputs, "midpoint", options)
+        expected = central(model, end, 1e-4, 3 * model.nv + len(inputs))
+        both = np.hstack([found.A, found.by_torque, found.by_inputs])
+        np.testing.assert_allclose(both, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+    with pytest.raises(vt.ModelError, match=r"Damper, a load of class Drag.*midpoint"):
+        vt.linearize(model, q, v, dt=0.01, inputs=inputs)
+
+
+def carried_model():
+    """A cart that is moved as prescribed, with a ball joint and a hinge on it, whose ends a rod keeps apart."""
+    tree = vt.Tree("carried")
+    cart = tree.world.add(vt.tx("drive", kinematic=True), vt.body("cart", 1.0))
+    arm = vt.body("arm", 0.7, (0.02, 0.03, 0.01), com=(0.1, 0.0, -0.4))
+    cart.add(vt.ball("shoulder"), arm, vt.tz(-0.8), vt.frame("hand"))
+    hung = cart.add(vt.tx(0.6), vt.ry("swing", damping=0.1), vt.tz(-1.0), vt.body("mass", 0.3))
+    hung.add(vt.rx("turn", kinematic=True), vt.body("wheel", 0.2, (0.01, 0.02, 0.01), com=(0.0, 0.1, 0.0)))
+    tree.constrain(vt.Distance("hand", "mass", 0.7))
+    return tree.compile()
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+def test_prescribed_coordinates_against_differences(method, options):
+    model = carried_model()
+    q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.full(model.nv, 0.1)), hold=["drive", "turn"])
+    rng = np.random.default_rng(2)
+    v, torque = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    at = [model.joint(name).q_slice.start for name in model.kinematic_names]
+    goal = q[at] + [0.01, -0.02]
+    end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
+    expected = central(model, end, 1e-4, 3 * model.nv + 2)
+    motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
+    found = vt.linearize(model, q, p0=model.momentum_from_velocity(q, v), dt=0.01, method=method, torque=torque,
+                         prescribed=motion, tolerance=1e-14, **options)  # fmt: skip
+    both = np.hstack([found.A, found.by_torque, found.by_prescribed])
+    free = np.ones(3 * model.nv + 2, bool)
+    locked = [model.joint(name).v_slice.start for name in model.kinematic_names]
+    # no force acts on a prescribed coordinate
+    free[model.nv + np.array(locked)] = free[2 * model.nv + np.array(locked)] = False
+    np.testing.assert_allclose(both[:, free], expected[:, free], rtol=0, atol=1e-9 * np.abs(expected).max())
+    assert np.array_equal(found.by_prescribed[locked], np.eye(2))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
@@ -269,14 +427,17 @@ def test_wrong_uses_are_told():
 
 def test_parts_that_are_not_linearized_are_named():
     flat, q, v = random_tree(2, nbody=6)
-    with pytest.raises(vt.ModelError, match="it has Damper;"):
+    with pytest.raises(vt.ModelError, match="a load of class Damper;"):
         vt.linearize(vt.Model(replace(flat, loads=driving_loads(flat))), q, v, dt=0.01)
     sprung = vt.Model(replace(flat, loads=conservative_loads(flat)))
     with pytest.raises(vt.InputError, match="averaged"):
         vt.linearize(sprung, q, v, dt=0.01, springs="averaged")
     model, q, v = constrained_tree(2, nbody=8)
-    with pytest.raises(vt.ModelError, match="constraints"):
-        vt.linearize(model, q, v, dt=0.01)
+    with pytest.raises(vt.InputError, match="alpha"):
+        vt.linearize(model, q, v, dt=0.01, method="midpoint", alpha=0.0)
+    twice = vt.Model(replace(model.flat, constraints=(*model.constraints, model.constraints[0])))
+    with pytest.raises(vt.VitreeError, match=r"depend on each other|same"):
+        vt.linearize(twice, q, v, dt=0.01)
     box = vt.Tree("box")
     box.world.add(vt.free("base"), vt.body("box", 1.0, (0.01, 0.01, 0.01)))
     box.contact(vt.Ground(friction=0.5), vt.Contact("box", shapes=[vt.Box((0.2, 0.2, 0.2))]))

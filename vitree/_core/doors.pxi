@@ -349,6 +349,25 @@ def batch_constraints(CoreModel model, ConstraintList list, const double[:, ::1]
             rows.scatter(k)
 
 
+def batch_constraint_slopes(CoreModel model, ConstraintList list, const double[:, ::1] q, const double[:, ::1] lam,
+                            double[:, ::1] out):
+    # the derivative of Dh^T lam by body displacements. lam: (n, count), out: (n, nv * nv)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t k
+    cdef int count = list.count
+    cdef Blocks rows = Blocks(q.shape[0], m.nq + count + m.nv * m.nv, m.nbody * sizeof(Pose) + 2 * m.nv * sizeof(Swept))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bl = rows.input(lam, count)
+    cdef vt_real* bo = rows.output(out, m.nv * m.nv)
+    cdef Pose* pose = <Pose*>rows.take(m.nbody * sizeof(Pose))
+    cdef Swept* swept = <Swept*>rows.take(2 * m.nv * sizeof(Swept))
+    with nogil:
+        for k in range(rows.blocks()):
+            rows.gather(k)
+            constraint_slopes(m, list.list, count, bq, pose, bl, swept, bo)
+            rows.scatter(k)
+
+
 def batch_linear_time(CoreModel model, double h, const double[:, ::1] q, const double[:, ::1] p,
                       const double[:, ::1] y, const double[:, ::1] force, double[:, ::1] out, bint split=False):
     # The pieces of a step, for tests and study: the residual for increments y, the exact direction
@@ -409,8 +428,9 @@ cdef int require_signals(const vt_drive* drive, int count, Py_ssize_t found, Py_
 
 def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                              const double[:, ::1] u, double[:, ::1] out, double[:, ::1] servo, double[:, ::1] ends,
-                             bint mapped):
-    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv); if mapped, A of (d2, dp2) = A (d1, dp1) that they make,
+                             int form):
+    # K11, K12, K21, K22 of steps from q to q2: out (n, 4 nv nv); in form 1, A of (d2, dp2) = A (d1, dp1) that they make,
+    # and in form 2 the same four with K12 factored,
     # where no load couples bodies that are on no path to the root. rule: (h, split, nu). u: (n, nu) inputs, the targets of
     # drives among them. servo: (n, 3 nv) what the drives' forces change by: by position, by rate; 1 within limits.
     # ends: (n, 2 nv) the momenta at both nodes without drives and torque
@@ -429,7 +449,7 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* weight = rows.reals(nv)
-    cdef vt_real* space = rows.reals(4 * nv * nv) if mapped else bo
+    cdef vt_real* space = rows.reals(4 * nv * nv) if form == 1 else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
     cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
@@ -465,14 +485,16 @@ def batch_linear_time_slopes(CoreModel model, rule, DriveList drives, const doub
             drive_slopes(drives.list, drives.count, nv, bq, y, 0.5, step.h, bu, &slopes)
             K = node_slopes(space, nv)
             lt_node_slopes(&step, node2, &slopes if drives.count else NULL, column, subtree, &K)
-            if mapped:
+            if form == 1:
                 linear_map(m, before, &K, bo)
+            elif form == 2:
+                path_factor(m, before, K.K12)
             rows.scatter(block)
 
 
 def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[:, ::1] q, const double[:, ::1] q2,
                           const double[:, ::1] u, const double[:, ::1] p, double[:, ::1] out, double[:, ::1] servo,
-                          double[:, ::1] ends, double[:, ::1] maps, bint mapped):
+                          double[:, ::1] ends, double[:, ::1] maps, int form):
     # The same of the midpoint integrator, rule: (h, alpha, nu). p: (n, nv) momenta at q. maps: (n, 2 nv nv) what a force on
     # the joints adds to -p1 and to p2
     cdef const vt_model* m = &model.m
@@ -493,7 +515,7 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
     cdef vt_real* y = rows.reals(nv)
     cdef vt_real* none = rows.reals(nv)
     cdef vt_real* space = rows.reals(6 * size)
-    cdef vt_real* blocks = rows.reals(4 * size) if mapped else bo
+    cdef vt_real* blocks = rows.reals(4 * size) if form == 1 else bo
     cdef int* before = <int*>rows.take(nv * sizeof(int))
     cdef MidColumn* column = <MidColumn*>rows.take(nv * sizeof(MidColumn))
     cdef MidInertia* subtree = <MidInertia*>rows.take(m.nbody * sizeof(MidInertia))
@@ -529,9 +551,72 @@ def batch_midpoint_slopes(CoreModel model, rule, DriveList drives, const double[
                     mid_maps_of(&step, i, bp, &own[m.body[i].multi])
             K = node_slopes(blocks, nv)
             mid_node_slopes(&step, own, &L, &K)
-            if mapped:
+            if form == 1:
                 linear_map(m, before, &K, bo)
+            elif form == 2:
+                path_factor(m, before, K.K12)
             mid_force_maps(&step, own, bm, bm + size)
+            rows.scatter(block)
+
+
+def batch_linear_time_masses(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] q2,
+                             const double[:, ::1] d1, const double[:, ::1] d2, double[:, ::1] out):
+    # out: (n, WEIGHED nbody + 3), what D1 Ld . d1 + D2 Ld . d2 of steps from q to q2 is by masses, COM, inertias and
+    # gravity. rule: (h, split)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int nv = m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
+                              m.nbody * (2 * sizeof(Node) + sizeof(Trial) + sizeof(Displaced)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* bq2 = rows.input(q2, m.nq)
+    cdef vt_real* b1 = rows.input(d1, nv)
+    cdef vt_real* b2 = rows.input(d2, nv)
+    cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
+    cdef vt_real* y = rows.reals(nv)
+    cdef Node* node = <Node*>rows.take(m.nbody * sizeof(Node))
+    cdef Node* node2 = <Node*>rows.take(m.nbody * sizeof(Node))
+    cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
+    cdef vt_real least
+    cdef LinearTimeStep step
+    step.m, step.node, step.increment, step.slope = m, node, y, NULL
+    step.h, step.split = rule
+    step.trial = <Trial*>rows.take(m.nbody * sizeof(Trial))
+    with nogil:
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            lt_increment(m, bq, bq2, y)
+            lt_node(m, bq, step.split, node)
+            lt_node(m, bq2, step.split, node2)
+            lt_trial(&step, &least)
+            lt_mass_slopes(&step, node2, b1, b2, x, bo, bo + WEIGHED * m.nbody)
+            rows.scatter(block)
+
+
+def batch_midpoint_masses(CoreModel model, rule, const double[:, ::1] q, const double[:, ::1] y, const double[:, ::1] eta,
+                          const double[:, ::1] change, double[:, ::1] out):
+    # The same of the midpoint integrator, for increments y, displacements eta of q_m and changes of y. rule: (h, alpha)
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t block
+    cdef int nv = m.nv
+    cdef Blocks rows = Blocks(q.shape[0], 2 * m.nq + 3 * nv + WEIGHED * m.nbody + 3,
+                              m.nbody * (sizeof(MidBody) + sizeof(Displaced)))
+    cdef vt_real* bq = rows.input(q, m.nq)
+    cdef vt_real* by = rows.input(y, nv)
+    cdef vt_real* be = rows.input(eta, nv)
+    cdef vt_real* bc = rows.input(change, nv)
+    cdef vt_real* bo = rows.output(out, WEIGHED * m.nbody + 3)
+    cdef vt_real* qm = rows.reals(m.nq)
+    cdef Displaced* x = <Displaced*>rows.take(m.nbody * sizeof(Displaced))
+    cdef MidStep step
+    step.m, step.increment, step.slope = m, by, NULL
+    step.h, step.alpha = rule
+    step.body = <MidBody*>rows.take(m.nbody * sizeof(MidBody))
+    with nogil:
+        for block in range(rows.blocks()):
+            rows.gather(block)
+            mid_forward(&step, bq, qm)
+            mid_mass_slopes(&step, be, bc, x, bo, bo + WEIGHED * m.nbody)
             rows.scatter(block)
 
 

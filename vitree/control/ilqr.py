@@ -16,7 +16,7 @@ import numpy as np
 
 from vitree.arguments import Asked, entries, real, whole
 from vitree.control.regulator import Regulator, actuated, weights
-from vitree.errors import ConvergenceError, InputError
+from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.integrators.slopes import Slopes, slopes
 from vitree.lie import SE3, SO3
 from vitree.model.model import Model
@@ -181,6 +181,8 @@ class _Problem:
     def __init__(self, model: Any, q0: Any, v0: Any, duration: Any, dt: Any, goal: Any, Q: Any, R: Any, Q_end: Any,
                  actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
         self.integrator = integrator_of(model, method, dt, options)
+        if model.constraints or model.kinematic_names:
+            raise ModelError(f'ilqr knows no constraints and no prescribed coordinates, and "{model.name}" has some')
         self.model, self.dt, self.method, self.options = model, float(dt), method, options
         self.steps = count_steps(duration, dt)
         self.goal = model.validate_configuration(goal, "goal")

@@ -11,16 +11,23 @@ from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
 from vitree.integrators.options import option
 from vitree.integrators.variational import LinearTime, Midpoint
+from vitree.lie import SE3, SO3
 from vitree.mechanism.drives import Drive
-from vitree.mechanism.loads import Attraction, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench
+from vitree.mechanism.loads import Damper
 from vitree.model.model import Model
+from vitree.model.written import Force, differences
 from vitree.wording import Argument
 
 core = scalar()
-#: Loads whose force depends on the configuration and on inputs, not on velocities.
-RESTING = (Attraction, Gravity, JointForce, JointSpring, NonlinearSpring, Spring, Wrench)
+#: Loads whose force depends on velocities. It is part of the midpoint method's equations; the linear-time method
+#: predicts it from past steps.
+MOVING = (Damper, Force)
+#: What the core returns for K: K, A, or K with its second block factored.
+BLOCKS, MAPPED, FACTORED = 0, 1, 2
 #: Share of the momentum by which a step's end may differ from what the forces that are known lead to.
 UNEXPLAINED = 1e-6
+#: Differences of the gradient of a constraint in Python [m or rad].
+APART = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +37,7 @@ class Slopes:
     Attributes
     ----------
     A : (n, 2 nv, 2 nv) array
-        (d2, dp2) = A (d1, dp1).
+        (d2, dp2) = A (d1, dp1). Prescribed coordinates stay at the end.
     F : (2, nv, nv) or (n, 2, nv, nv) array [s]
         What a torque adds to -p1 and to p2.
     drives : (n, 3, nv) array
@@ -41,6 +48,10 @@ class Slopes:
         What the inputs of loads add to -p1 and to p2.
     diagonal : bool
         Whether F is: a torque adds to the momentum of its own joint alone, and to no other entry of it.
+    multipliers : (n, m, 2 nv) array
+        What (d1, dp1) changes of the constraints' impulses lam, p1 = .. + Dh(q1)^T lam.
+    prescribed : (n, 2 nv + m, k) array
+        What displacements of prescribed coordinates at the end change of d2, p2 and lam.
     """
 
     A: np.ndarray
@@ -49,6 +60,8 @@ class Slopes:
     ends: np.ndarray
     by_inputs: np.ndarray
     diagonal: bool
+    multipliers: np.ndarray
+    prescribed: np.ndarray
 
     def by_torque(self) -> np.ndarray:
         """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
@@ -62,7 +75,8 @@ class Slopes:
         return found
 
 
-def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray) -> Slopes:
+def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
+           p2: np.ndarray | None = None, t: np.ndarray | None = None) -> Slopes:  # fmt: skip
     """Return the derivatives of steps.
 
     Parameters
@@ -74,14 +88,19 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         Momenta at the start.
     u : (n, nu) array
         Inputs, among them the targets of drives.
+    p2 : (n, nv) array, optional
+        Momenta at the end; needed where there are constraints, whose impulses they tell.
+    t : (n,) array, optional [s]
+        Times of the starts, for loads in Python; zero if not given.
     """
-    loaded = any(not isinstance(load, Drive) for load in integrator.model.loads)
-    if loaded:
-        found = node_slopes(integrator, q, q2, p, u)
-        return Slopes(_map(found.K), *found[1:])
-    found = _compiled(integrator, q, q2, p, u, True)
-    n, nv = len(q), integrator.model.nv
-    return Slopes(found.K.reshape(n, 2 * nv, 2 * nv), *found[1:])
+    model: Any = integrator.model
+    n, nv = len(q), model.nv
+    if not is_plain(model):
+        found = node_slopes(integrator, q, q2, p, u, p2, t)
+        A, multipliers, prescribed = _map(model, found.K, q, q2)
+        return Slopes(A, *found[1:], multipliers, prescribed)
+    found = _compiled(integrator, q, q2, p, u, MAPPED)
+    return Slopes(found.K.reshape(n, 2 * nv, 2 * nv), *found[1:], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)))
 
 
 class NodeSlopes(NamedTuple):
@@ -98,29 +117,97 @@ class NodeSlopes(NamedTuple):
     diagonal: bool
 
 
-def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
-                u: np.ndarray) -> NodeSlopes:  # fmt: skip
-    """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`."""
-    found = _compiled(integrator, q, q2, p, u, False)
-    if any(not isinstance(load, Drive) for load in integrator.model.loads):
-        _add_loads(integrator, q, q2, u, found.K, found.F, found.ends, found.by_inputs)
+def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
+                p2: np.ndarray | None = None, t: np.ndarray | None = None) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`.
+
+    With ``p2`` the constraints' impulses are part of p1.
+    """
+    model: Any = integrator.model
+    times = np.zeros(len(q)) if t is None else t
+
+    def at(p: np.ndarray) -> NodeSlopes:
+        found = _compiled(integrator, q, q2, p, u, BLOCKS)
+        if _loaded(model):
+            _add_loads(integrator, q, q2, u, times, found)
+        return found
+
+    found = at(p)
+    if model.constraints and p2 is not None:
+        # the torque that p2 tells, and of what is left at node 1 the part of the constraints
+        torque = np.linalg.solve(found.F[..., 1, :, :], (p2 - found.ends[1])[:, :, None])
+        rows = model.constraint_rows(q)[1].swapaxes(1, 2)
+        left = (p - found.ends[0])[:, :, None] + found.F[..., 0, :, :] @ torque
+        free = ~np.asarray(model.flat.kinematic, dtype=bool)
+        lam = (np.linalg.pinv(rows[:, free], rcond=1e-12) @ left[:, free])[:, :, 0]
+        kick = (rows @ lam[:, :, None])[:, :, 0]
+        if not found.diagonal:
+            # these derivatives depend on the force on the joints, which p1 without the impulses tells
+            found = at(p - kick)
+        found.ends[0] += kick
+        found.K[:, 0] += constraint_slopes(model, q, lam)
+    return found
+
+
+def is_plain(model: Any) -> bool:
+    """Return whether momenta depend on each other along paths to the root alone, and all coordinates are free."""
+    return not (model.constraints or model.kinematic_names or _loaded(model))
+
+
+def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
+             u: np.ndarray) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives of the momenta of a plain model with K[1] factored, for :func:`sweep`."""
+    return _compiled(integrator, q, q2, p, u, FACTORED)
+
+
+def sweep(model: Any, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> None:
+    """Fill rows of ``costates`` (n + 1, 2 nv) from the last: each is A^T times the next one, and its row of g (n, 2 nv).
+
+    K is that of :func:`factored`.
+    """
+    core.sweep_costates(model.core, K.reshape(len(K), -1), g, costates)
+
+
+def _loaded(model: Any) -> bool:
+    return any(not isinstance(load, Drive) for load in model.loads)
+
+
+def constraint_slopes(model: Any, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """Return the derivatives (n, nv, nv) of the constraints' forces Dh^T lam by displacements of the joints.
+
+    Parameters
+    ----------
+    q : (n, nq) array
+    lam : (n, m) array
+    """
+    n, nv = len(q), model.nv
+    out = np.empty((n, nv * nv))
+    wide().batch_constraint_slopes(model.core, model.constraint_list, q, np.ascontiguousarray(lam), out)
+    found = out.reshape(n, nv, nv)
+    for k, row in model.written.constraints if model.written is not None else ():
+        # of one written in Python by differences of order 6 of its gradient
+        for i in range(n):
+            for j, unit in enumerate(np.eye(nv)):
+                for place, weight in ((1, 45), (2, -9), (3, 1)):
+                    sides = [row(model.integrate(q[i], sign * place * APART * unit))[1] for sign in (1, -1)]
+                    found[i, :, j] += lam[i, k] * weight * (sides[0] - sides[1]) / (60 * APART)
     return found
 
 
 def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
-              mapped: bool) -> NodeSlopes:  # fmt: skip
-    """Return the derivatives without loads other than drives; if ``mapped``, A stands for K."""
+              form: int) -> NodeSlopes:  # fmt: skip
+    """Return the derivatives without loads other than drives."""
     model: Any = integrator.model
     kernels, n, nv = wide(), len(q), model.nv
     K, drives, ends = np.empty((n, 4 * nv * nv)), np.empty((n, 3 * nv)), np.empty((n, 2 * nv))
     if isinstance(integrator, LinearTime):
         rule = (integrator.dt, integrator.kinetic == "split", u.shape[1])
-        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, mapped)
+        kernels.batch_linear_time_slopes(model.core, rule, model.drive_list, q, q2, u, K, drives, ends, form)
         F = np.tile(0.5 * integrator.dt * np.eye(nv), (2, 1, 1))
     else:
         F = np.empty((n, 2 * nv * nv))
         rule = integrator.dt, integrator.settings.get("alpha", 0.5), u.shape[1]
-        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, mapped)
+        kernels.batch_midpoint_slopes(model.core, rule, model.drive_list, q, q2, u, p, K, drives, ends, F, form)
         F = F.reshape(n, 2, nv, nv)
     ends = np.ascontiguousarray(ends.reshape(n, 2, nv).transpose(1, 0, 2))
     by_inputs = np.zeros((2, n, nv, u.shape[1]))
@@ -128,44 +215,127 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
-def _map(K: np.ndarray) -> np.ndarray:
-    """Return A of K (n, 4, nv, nv), dp1 = K[0] d1 + K[1] d2, dp2 = K[2] d1 + K[3] d2, whatever K's entries are."""
-    n, nv = len(K), K.shape[-1]
-    right = np.concatenate([-K[:, 0], np.broadcast_to(np.eye(nv), (n, nv, nv))], axis=2)
-    moved = np.linalg.solve(K[:, 1], right)
-    kicked = K[:, 3] @ moved
-    kicked[:, :, :nv] += K[:, 2]
-    return np.concatenate([moved, kicked], axis=1)
+def _map(model: Any, K: np.ndarray, q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return A, multipliers and prescribed of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever its entries are.
+
+    The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0.
+    """
+    n, nv, m = len(K), K.shape[-1], len(model.constraints)
+    locked = np.asarray(model.flat.kinematic, dtype=bool)
+    free = np.flatnonzero(~locked)
+    unit = np.broadcast_to(np.eye(nv), (n, nv, nv))
+    given = unit[:, :, locked]
+    # columns: d1, dp1, displacements of prescribed coordinates
+    right = np.concatenate([-K[:, 0], unit, -K[:, 1] @ given], axis=2)[:, free]
+    d2 = np.zeros((n, nv, right.shape[2]))
+    d2[:, :, 2 * nv :] = given
+    inner = K[:, 1][:, free[:, None], free]
+    if m:
+        one, two = (model.constraint_rows(x)[1] for x in (q, q2))
+        both = np.linalg.solve(inner, np.concatenate([right, one[:, :, free].swapaxes(1, 2)], axis=2))
+        moved, pushed = both[:, :, :-m], both[:, :, -m:]
+        lam = _impulses(two[:, :, free] @ pushed, two[:, :, free] @ moved + two @ d2)
+        d2[:, free] = moved - pushed @ lam
+    else:
+        lam = np.zeros((n, 0, right.shape[2]))
+        d2[:, free] = np.linalg.solve(inner, right)
+    p2 = K[:, 3] @ d2
+    p2[:, :, :nv] += K[:, 2]
+    found = np.concatenate([d2, p2], axis=1)
+    prescribed = np.concatenate([found[:, :, 2 * nv :], lam[:, :, 2 * nv :]], axis=1)
+    return np.ascontiguousarray(found[:, :, : 2 * nv]), lam[:, :, : 2 * nv], prescribed
 
 
-def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, u: np.ndarray, K: np.ndarray,
-               F: np.ndarray, ends: np.ndarray, by_inputs: np.ndarray) -> None:  # fmt: skip
+def _impulses(S: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return S^-1 right, (n, m, k), of constraints that do not depend on each other."""
+    try:
+        found = np.linalg.solve(S, right)
+    except np.linalg.LinAlgError:
+        found = np.full_like(right, np.nan)
+    off = np.abs(S @ found - right).max(axis=(1, 2), initial=0.0)
+    bad = np.flatnonzero(~(off <= 1e-6 * np.abs(right).max(axis=(1, 2), initial=1e-300)))
+    if bad.size:
+        raise InputError(
+            f"the constraints depend on each other in step {bad[0] + 1}, so that its derivatives are not defined; "
+            "leave out those that others imply"
+        )
+    return found
+
+
+def _add_loads(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, u: np.ndarray, t: np.ndarray,
+               found: NodeSlopes) -> None:  # fmt: skip
     """Add what loads do: linear-time has half of them at each node, midpoint all of them in the middle."""
     model, h = integrator.model, integrator.dt
-    rest, units = np.zeros(model.nv), np.eye(u.shape[1])
-
-    def at(q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        # the force, and its slopes by displacements and by inputs, in which it is linear
-        force, by_q, _ = core.load_derivatives(model.core, model.load_list, q, rest, u)
-        more = [core.load_derivatives(model.core, model.load_list, q, rest, u + unit)[0] - force for unit in units]
-        return force, by_q, np.array(more).reshape(-1, model.nv).T
-
-    for k in range(len(q)):
-        if isinstance(integrator, LinearTime):
+    K, F, ends, by_inputs = found.K, found.F, found.ends, found.by_inputs
+    rest = np.zeros(model.nv)
+    if isinstance(integrator, LinearTime):
+        for k in range(len(q)):
             for node, place, block, sense in ((0, q, 0, -1), (1, q2, 3, 1)):
-                force, by_q, by_u = at(place[k], u[k])
+                force, by_q, _, by_u = _forces(model, t[k], place[k], rest, u[k])
                 ends[node, k] += sense * 0.5 * h * force
                 K[k, block] += sense * 0.5 * h * by_q
                 by_inputs[node, k] = 0.5 * h * by_u
-            continue
-        alpha = integrator.settings.get("alpha", 0.5)
-        force, by_q, by_u = at(model.integrate(q[k], alpha * model.difference(q[k], q2[k])), u[k])
+        return
+    alpha = integrator.settings.get("alpha", 0.5)
+    y = model.difference(q, q2)
+    rates = -joint_maps(model, y), joint_maps(model, -y)
+    for k in range(len(q)):
+        at = model.integrate(q[k], alpha * y[k])
+        force, by_q, by_v, by_u = _forces(model, t[k] + alpha * h, at, y[k] / h, u[k])
         for node, sense in ((0, -1), (1, 1)):
             ends[node, k] += sense * F[k, node] @ force
             by_inputs[node, k] = F[k, node] @ by_u
             for other in (0, 1):
-                # the middle is displaced by E d, and F is h E^T
-                K[k, 2 * node + other] += sense * F[k, node] @ by_q @ F[k, other].T / h
+                # the middle is displaced by E d, and F is h E^T; the rate changes by X d/h
+                moved = (by_q @ F[k, other].T + by_v @ rates[other][k]) / h
+                K[k, 2 * node + other] += sense * F[k, node] @ moved
+
+
+def joint_maps(model: Any, y: np.ndarray) -> np.ndarray:
+    """Return dlog_y (n, nv, nv) of the joints' motions y (n, nv); ones on joints of one coordinate."""
+    n, nv = y.shape
+    found = np.zeros((n, nv, nv))
+    found[:, range(nv), range(nv)] = 1.0
+    for at, group in _several(model):
+        found[:, at[:, None], at] = group.dtau_inv(y[:, at])
+    return found
+
+
+def joint_times(model: Any, y: np.ndarray, x: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
+    """Return dlog_y x (n, nv), or with "dtau" dexp_y x, of the joints' motions y (n, nv)."""
+    found = x.copy()
+    for at, group in _several(model):
+        found[:, at] = (getattr(group, name)(y[:, at]) @ x[:, at, None])[:, :, 0]
+    return found
+
+
+def _several(model: Any) -> list[tuple[np.ndarray, Any]]:
+    """The coordinates of each ball and free joint, as (angular, linear), and the maps of its group."""
+    found = []
+    for joint in model.joints if model.nq > model.nv else ():
+        at = np.arange(model.nv)[joint.v_slice]
+        if len(at) == 3:
+            found.append((at, SO3.maps["exp"]))
+        elif len(at) == 6:
+            found.append((np.concatenate([at[3:], at[:3]]), SE3.maps["exp"]))
+    return found
+
+
+def _forces(model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the forces (nv,) of loads that are no drives, and their derivatives by displacements, velocities, inputs.
+
+    Those of the core are linear in inputs.
+    """
+    nv = model.nv
+    force, by_q, by_v = core.load_derivatives(model.core, model.load_list, q, v, u)
+    more = [core.load_derivatives(model.core, model.load_list, q, v, u + unit)[0] - force for unit in np.eye(len(u))]
+    by_u = np.array(more).reshape(-1, nv).T
+    if (own := model.written) is not None:
+        force, slopes = force + own.rest(q) + own.move(t, q, v, u), own.tangent(t, q, v, u)
+        by_q, by_v = by_q + slopes[0], by_v + slopes[1]
+        if len(u):
+            by_u = by_u + differences(lambda at: own.move(t, q, v, at), u, len(u)).T
+    return force, by_q, by_v, by_u
 
 
 def require_slopes(integrator: Any) -> None:
@@ -189,47 +359,58 @@ def require_slopes(integrator: Any) -> None:
         raise InputError(option("springs", "averaged") + " is not linearized; take nodes, or midpoint")
     if isinstance(integrator, Midpoint) and integrator.settings.get("alpha", 0.5) == 1 and model.nq > model.nv:
         raise InputError(option("alpha", 1) + " is not linearized on ball and free joints; take a smaller one")
-    parts = parts_without_slopes(model)
+    if isinstance(integrator, Midpoint) and integrator.settings.get("alpha", 0.5) == 0 and model.constraints:
+        raise InputError(option("alpha", 0) + " is not linearized with constraints; take a larger one")
+    parts = parts_without_slopes(integrator)
     if parts:
         raise ModelError(
             f'the steps of "{model.name}" are not linearized: it has {", ".join(parts)}; leave them out. Gravity, '
-            "damping, friction, armature, drives, torque and loads that do not depend on velocities are linearized"
+            "damping, friction, armature, drives, torque, constraints, prescribed coordinates and loads are "
+            "linearized; loads that depend on velocities by the midpoint method alone"
         )
 
 
-def parts_without_slopes(model: Any) -> list[str]:
+def parts_without_slopes(integrator: Any) -> list[str]:
     """Return in words what a model has that is not linearized."""
+    model = integrator.model
     if type(model) is not Model:
         return [f"the form {type(model).__name__}, not Model"]
-    found = sorted({type(load).__name__ for load in model.loads if not isinstance(load, (Drive, *RESTING))})
+    moving = MOVING if isinstance(integrator, LinearTime) else ()
+    found = sorted({f"a load of class {type(load).__name__}" for load in model.loads if isinstance(load, moving)})
     more = {
-        "constraints": model.constraints, "contacts or limits that stop joints": model.touches,
+        "contacts or limits that stop joints": model.touches,
         "rolling wheels": model.flat.rolling, "dry friction": model.dry_friction.any(),
-        "prescribed coordinates": model.kinematic_names,
     }  # fmt: skip
     return found + [name for name, there in more.items() if there]
 
 
-def require_explained(model: Any, h: float, found: Slopes, p: np.ndarray, p2: np.ndarray) -> None:
+def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
+                      begin: int = 0) -> None:  # fmt: skip
     """Raise an InputError if a force acted in the steps that is not known here: their ends tell.
 
-    The momenta at the starts give the torque. With it the steps must end at ``p2``.
+    The momenta at the starts give the torque. With it the steps must end at ``p2``. The first one is number ``begin``.
     """
     F1, F2 = found.F[..., 0, :, :], found.F[..., 1, :, :]
-    if found.diagonal:
-        torque = (found.ends[0] - p) / np.diagonal(F1, axis1=-2, axis2=-1)
-    else:
-        torque = np.linalg.solve(F1, (found.ends[0] - p)[..., None])[..., 0]
+    give = found.ends[0] - p
+    torque = give / np.diagonal(F1, axis1=-2, axis2=-1)
+    # F couples the coordinates of one joint
+    for at, _ in () if found.diagonal else _several(model):
+        torque[:, at] = np.linalg.solve(F1[:, at[:, None], at], give[:, at, None])[:, :, 0]
     ends = found.ends[1] + (F2 @ torque[..., None])[..., 0]
     size = np.abs(np.concatenate([p, p2, h * torque], axis=1)).max(axis=1, initial=1e-300)
     # at rest the momenta are rounding errors of terms that cancel, as large as the inverse of d2 by dp1
     nv = p.shape[1]
-    size = np.maximum(size, 1e-8 / np.abs(np.diagonal(found.A[:, :nv, nv:], axis1=1, axis2=2)).min(axis=1))
-    off = np.abs(ends - p2).max(axis=1, initial=0.0)
+    if isinstance(found, Slopes):
+        light = np.abs(np.diagonal(found.A[:, :nv, nv:], axis1=1, axis2=2))
+    else:
+        light = 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
+    size = np.maximum(size, 1e-8 / np.where(light > 1e-6 * light.max(), light, np.inf).min(axis=1))
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
     if not off[worst] <= UNEXPLAINED * size[worst]:
         raise InputError(
-            f"step {worst + 1} does not end where the model's forces and a torque lead to (off by "
+            f"step {begin + worst + 1} does not end where the model's forces and a torque lead to (off by "
             f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, or the states are not those of equal steps; "
             "linearize a run that records each step, without wrenches and pushes"
         )

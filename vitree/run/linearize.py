@@ -6,22 +6,22 @@ from typing import Any
 
 from vitree.errors import InputError
 from vitree.model.model import Model
-from vitree.run.linearized import Linearization, integrator_of, linearize_run
+from vitree.run.linearized import Derivatives, Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
 from vitree.wording import named
 
 
 def linearize(
     model: Model, q0: Any = None, v0: Any = None, *, p0: Any = None, dt: float, method: str = "linear-time",
-    torque: Any = None, inputs: Any = None, targets: Any = None, **options: Any,
+    torque: Any = None, inputs: Any = None, targets: Any = None, prescribed: Any = None, **options: Any,
 ) -> Linearization:  # fmt: skip
     """Take one step, and return its derivatives.
 
     Parameters
     ----------
     model : Model
-        With gravity, damping, friction, armature, drives and loads that do not depend on velocities; not with
-        dampers, constraints or contacts.
+        With gravity, damping, friction, armature, drives, constraints, prescribed coordinates and loads; not with
+        contacts, and loads that depend on velocities only for midpoint.
     q0 : (nq,) array, optional [m or rad]
         The configuration at the start; neutral if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
@@ -35,6 +35,8 @@ def linearize(
         In units as the loads take them.
     targets : mapping or (n,) array, optional [m or rad]
         Those of drives.
+    prescribed : mapping of joint name to (2,) array, optional [m or rad]
+        Where prescribed coordinates are at the start and at the end.
     **options
         Of the method.
 
@@ -61,7 +63,9 @@ def linearize(
             raise InputError(named(name, value) + " must be numbers for one step, not a callable")
     integrator_of(model, method, dt, options)
     run = simulate(model, q0, v0, p0=p0, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
-                   targets=targets, **{"tolerance": 1e-12, **options})  # fmt: skip
+                   targets=targets, prescribed=prescribed, **{"tolerance": 1e-12, **options})  # fmt: skip
     found = linearize_run(run, inputs=inputs, targets=targets)
-    first = (getattr(found, name)[0] for name in ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs"))
+    names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
+    first: list[Any] = [getattr(found, name)[0] for name in names]
+    first.append(Derivatives(*(x[0] for x in found.impulses)))
     return Linearization(found.model, found.dt, *first)

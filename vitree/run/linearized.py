@@ -10,7 +10,9 @@ import numpy as np
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.integrators import METHODS
-from vitree.integrators.slopes import require_explained, require_slopes, slopes
+from vitree.integrators.slopes import (
+    NodeSlopes, Slopes, factored, is_plain, require_explained, require_slopes, slopes, sweep,
+)  # fmt: skip
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
@@ -19,11 +21,15 @@ from vitree.wording import Argument
 
 
 class Derivatives(NamedTuple):
-    """Derivatives of a step's end: A (..., 2 nv, 2 nv), by_torque (..., 2 nv, nv) and by_inputs (..., 2 nv, nu)."""
+    """Derivatives of what a step leads to, (..., r) numbers, in units of these over those of the columns.
+
+    A (..., r, 2 nv) is by the state, by_torque (..., r, nv), by_inputs (..., r, nu), by_prescribed (..., r, k).
+    """
 
     A: np.ndarray
     by_torque: np.ndarray
     by_inputs: np.ndarray
+    by_prescribed: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +62,11 @@ class Linearization:
         By a torque that acts over the step.
     by_inputs : (..., 2 nv, nu) array, in units of the rows over those of the inputs
         By the inputs of ``model.input_names``: those of loads, and targets of drives.
+    by_prescribed : (..., 2 nv, k) array, in units of the rows over m or rad
+        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state.
+    impulses : Derivatives
+        Those of the constraints' impulses at the start [N s or N m s], m rows. An impulse acts on the joints with
+        Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2.
 
     References
     ----------
@@ -71,6 +82,8 @@ class Linearization:
     A: np.ndarray
     by_torque: np.ndarray
     by_inputs: np.ndarray
+    by_prescribed: np.ndarray
+    impulses: Derivatives
 
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
@@ -82,23 +95,12 @@ class Linearization:
         The velocities are those of the momenta, p = M(q) v.
         """
         nv = self.model.nv
-        start, end = self._momenta_by_states(self.q, self.p), self._momenta_by_states(self.q_end, self.p_end)
+        start, end = (momenta_by_states(self.model, *at) for at in ((self.q, self.p), (self.q_end, self.p_end)))
         found = []
-        for block in (self.A @ start, self.by_torque, self.by_inputs):
+        for block in (self.A @ start, self.by_torque, self.by_inputs, self.by_prescribed):
             moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
             found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
         return Derivatives(*found)
-
-    def _momenta_by_states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Derivatives of (d, p) by (d, v)."""
-        model, nv = self.model, self.model.nv
-        found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
-        found[..., range(nv), range(nv)] = 1.0
-        v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
-        # p is the force that gives the acceleration v at rest, without gravity
-        slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
-        found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
-        return found
 
     def form(self, end: bool = False) -> np.ndarray:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) [1, and kg m^2/s] in these coordinates.
@@ -127,6 +129,18 @@ class Linearization:
         return found
 
 
+def momenta_by_states(model: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the derivatives (..., 2 nv, 2 nv) of (d, p) by (d, v), p = M(q) v."""
+    nv = model.nv
+    found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
+    found[..., range(nv), range(nv)] = 1.0
+    v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
+    # p is the force that gives the acceleration v at rest, without gravity
+    slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
+    found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
+    return found
+
+
 def _hat(w: np.ndarray) -> np.ndarray:
     """Matrices of cross products, (..., 3, 3)."""
     found = np.zeros((*w.shape, 3))
@@ -148,29 +162,73 @@ def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any]) -
 
 def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Linearization:
     """Return the derivatives of each step of a run; see :meth:`vitree.Trajectory.linearize`."""
-    model: Any = run.system
-    if model is None:
-        raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
-    chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
-    integrator = integrator_of(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
-    if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
-        raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
-    q, q2, p, p2 = (np.ascontiguousarray(x) for x in (run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]))
-    u = _inputs_of(model, inputs, targets, len(q))
-    found = slopes(integrator, q, q2, p, u)
-    require_explained(model, run.dt, found, p, p2)
-    nv = model.nv
-    A, by_torque = found.A, found.by_torque()
-    names = model.input_names
-    by_inputs = A[:, :, nv:] @ found.by_inputs[0]
-    by_inputs[:, nv:] += found.by_inputs[1]
-    for drive in model.drives:
-        at = model.joint(drive.joint).v_slice.start
-        free = found.drives[:, 2, at, None]
-        for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
-            if isinstance(name, str):
-                by_inputs[:, :, names.index(name)] += gain * free * by_torque[:, :, at]
-    return Linearization(model, run.dt, q, p, q2, p2, A, by_torque, by_inputs)
+    steps = StepsOf(run, inputs, targets)
+    model, found = steps.model, steps.slopes(0, len(steps))
+    nv, A = model.nv, found.A
+    kicks = steps.kicks(found)
+    by_inputs = A[:, :, nv:] @ kicks[0]
+    by_inputs[:, nv:] += kicks[1]
+    # lam is what p1 gives away
+    L = -found.multipliers
+    impulses = Derivatives(L, L[:, :, nv:] @ found.F[..., 0, :, :], L[:, :, nv:] @ kicks[0],
+                           -found.prescribed[:, 2 * nv :])  # fmt: skip
+    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(), by_inputs,
+                         found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
+
+
+class StepsOf:
+    """The steps of a run that have derivatives: their ends, and the inputs that acted (steps, nu)."""
+
+    def __init__(self, run: Any, inputs: Any, targets: Any):
+        model: Any = run.system
+        if model is None:
+            raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
+        chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
+        self.integrator = integrator_of(model, run.method, run.dt, {k: v for k, v in chosen.items() if v is not None})
+        if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
+            raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
+        rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]
+        self.q, self.q2, self.p, self.p2 = (np.ascontiguousarray(x) for x in rows)
+        self.model, self.t = model, run.t[:-1]
+        self.u = _inputs_of(model, inputs, targets, len(self.q))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def slopes(self, begin: int, end: int) -> Slopes:
+        """Return the derivatives of steps begin to end."""
+        q, q2, p, u, p2, t = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2, self.t))
+        found = slopes(self.integrator, q, q2, p, u, p2, t)
+        require_explained(self.model, self.integrator.dt, found, p, p2, begin)
+        return found
+
+    def sweep(self, begin: int, end: int, g: np.ndarray, costates: np.ndarray) -> Slopes | NodeSlopes:
+        """Fill the costates of records begin to end - 1 from that of ``end``, and return the steps' derivatives.
+
+        Each is A^T times the next one, and its row of ``g``. Both are (records, 2 nv).
+        """
+        if not is_plain(self.model):
+            found = self.slopes(begin, end)
+            for k in range(end - 1, begin - 1, -1):
+                np.dot(costates[k + 1], found.A[k - begin], out=costates[k])
+                costates[k] += g[k]
+            return found
+        q, q2, p, u, p2 = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2))
+        blocks = factored(self.integrator, q, q2, p, u)
+        require_explained(self.model, self.integrator.dt, blocks, p, p2, begin)
+        sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
+        return blocks
+
+    def kicks(self, found: Slopes | NodeSlopes) -> np.ndarray:
+        """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
+        kicks, names = found.by_inputs, self.model.input_names
+        for drive in self.model.drives:
+            at = self.model.joint(drive.joint).v_slice.start
+            for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
+                if isinstance(name, str):
+                    push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
+                    kicks[:, :, :, names.index(name)] += push.swapaxes(0, 1)
+        return kicks
 
 
 def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
+    from vitree.run.gradient import Gradient
     from vitree.run.linearized import Linearization
 
 
@@ -156,6 +157,41 @@ class Trajectory(Recording):
         from vitree.run.linearized import linearize_run
 
         return linearize_run(self, inputs, targets)
+
+    def gradient(
+        self, by_q: Any = None, by_p: Any = None, by_v: Any = None, *, parameters: Any = None, inputs: Any = None,
+        targets: Any = None,
+    ) -> Gradient:  # fmt: skip
+        """Return the gradient of a number that depends on the records, by all that the run depends on.
+
+        One sweep from the end to the start finds it, for the time of a few runs, however much it is derived by.
+
+        Parameters
+        ----------
+        by_q, by_p, by_v : (records, nv) array, optional
+            The derivatives of the number by displacements of the configurations, by the momenta and by the
+            velocities of the records, in units of the number over theirs; zero if not given.
+        parameters : mapping of kind to name or names, optional
+            The numbers of the model to derive by: "mass", "com", "inertia" of links, "damping", "friction", "armature"
+            of joints, "gains" of drives, as ``{"mass": ["link1"]}``; and "gravity", whose names are ().
+        inputs, targets :
+            Those of the run, numbers or rows as :func:`vitree.simulate` takes them. Drives with limits need them, and
+            gradients by gains.
+
+        Returns
+        -------
+        Gradient
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If an argument is wrong, or the run is one that :meth:`linearize` refuses.
+        ModelError
+            If the model has a part that is not linearized; the text names it.
+        """
+        from vitree.run.gradient import gradient_of
+
+        return gradient_of(self, by_q, by_p, by_v, parameters, inputs, targets)
 
     # ---- for other programs, and pictures ---------------------------------------------------------
 

@@ -614,3 +614,41 @@ cdef void linear_map(const vt_model* m, const int* before, NodeSlopes* K, vt_rea
             take_row(-K.K22[i * n + j], A + j * width, width, low + i * width)
             take_row(-K.K22[j * n + i], A + i * width, width, low + j * width)
             j = before[j]
+
+
+cdef void costates_before(const vt_model* m, const int* before, const NodeSlopes* K, const vt_real* late, vt_real* mu,
+                          vt_real* early) noexcept nogil:
+    # the transposed map: early = A^T late, mu its part by momenta, (K12^-T)(late_d + K22^T late_p), and by displacements
+    # -K11^T mu + K21^T late_p. K12 is factored. late and early: (2 nv,), mu: (nv,)
+    cdef int i, j, k, n = m.nv
+    cdef const vt_real* push = late + n
+    for i in range(n):
+        mu[i] = late[i]
+        early[i] = vt_set1(0.0)
+    for i in range(n):
+        mu[i] = mu[i] + K.K22[i * n + i] * push[i]
+        j = before[i]
+        while j >= 0:
+            mu[j] = mu[j] + K.K22[i * n + j] * push[i]
+            mu[i] = mu[i] + K.K22[j * n + i] * push[j]
+            j = before[j]
+    # K12 = U L
+    for k in range(n - 1, -1, -1):
+        mu[k] = mu[k] / K.K12[k * n + k]
+        i = before[k]
+        while i >= 0:
+            mu[i] = mu[i] - K.K12[k * n + i] * mu[k]
+            i = before[i]
+    for k in range(n):
+        i = before[k]
+        while i >= 0:
+            mu[k] = mu[k] - K.K12[i * n + k] * mu[i]
+            i = before[i]
+    for i in range(n):
+        early[i] = early[i] + (K.K21[i * n + i] * push[i] - K.K11[i * n + i] * mu[i])
+        j = before[i]
+        while j >= 0:
+            early[j] = early[j] + (K.K21[i * n + j] * push[i] - K.K11[i * n + j] * mu[i])
+            early[i] = early[i] + (K.K21[j * n + i] * push[j] - K.K11[j * n + i] * mu[j])
+            j = before[j]
+        early[n + i] = mu[i]

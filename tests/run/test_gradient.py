@@ -1,0 +1,247 @@
+"""Gradients by a sweep back over a run: against forward products of the steps' derivatives, and against differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree, singles
+from random_models import random_flat, random_state, with_rotors
+
+import vitree as vt
+from vitree.mechanism.flat import KINDS
+
+METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
+IDS = ["linear-time", "twist", "midpoint", "alpha"]
+STEPS, DT = 12, 0.01
+
+
+def driven(seed, kinds=KINDS, constrained=False):
+    """A tree with damping, friction, armature, drives; a state, torque (steps, nv) and inputs (steps, nu)."""
+    rng = np.random.default_rng(seed)
+    if constrained:
+        model, q, v = constrained_tree(seed, nbody=8, speed=0.3, damping=True)
+        return model, q, v, rng.normal(size=(STEPS, model.nv)), np.zeros((STEPS, 0))
+    flat = with_rotors(random_flat(rng, nbody=5, kinds=kinds, damping=True), seed)
+    single = np.repeat(np.isin(flat.kind, (0, 1, 2)), np.array([1, 1, 1, 3, 6])[flat.kind])
+    drives = tuple(vt.Drive(name, 20.0, 1.5, target=f"{name} goal", target_rate=f"{name} rate")
+                   for name in singles(flat)[::2])  # fmt: skip
+    model = vt.Model(replace(flat, friction=np.where(single, 0.3, 0.0), loads=drives))
+    q, v = random_state(flat, rng, 0.5)
+    inputs = rng.normal(size=(STEPS, len(model.input_names)))
+    return model, q, v, rng.normal(size=(STEPS, model.nv)), inputs
+
+
+def followed(model, q, p, torque, inputs, method, options, **more):
+    return vt.simulate(model, q, p0=p, duration=STEPS * DT, dt=DT, method=method, torque=rows_of(torque),
+                       inputs=inputs if inputs.size else None, tolerance=1e-14, **options, **more)  # fmt: skip
+
+
+def rows_of(torque):
+    """A torque by step, as a function of time."""
+    return lambda t, q, v: torque[min(int(t / DT + 0.5), STEPS - 1)]
+
+
+class Number:
+    """A smooth function of the records of a run, and its derivatives by them."""
+
+    def __init__(self, model, seed=0):
+        rng = np.random.default_rng(seed)
+        self.model = model
+        self.goal = model.integrate(model.neutral(), 0.1 * rng.normal(size=model.nv))
+        self.a, self.b = rng.normal(size=(2, STEPS + 1, model.nv))
+
+    def __call__(self, run):
+        return float((self.a * run.p).sum() + (self.b * np.array([self.place(q) for q in run.q])).sum())
+
+    def place(self, q):
+        return np.concatenate([np.sin(self.model.body_poses(q)[:, :3, 3]).ravel(), np.zeros(self.model.nv)])[: self.model.nv]
+
+    def by_q(self, run):
+        out = np.empty((STEPS + 1, self.model.nv))
+        for k, q in enumerate(run.q):
+            for j, unit in enumerate(np.eye(self.model.nv)):
+                column = 0.0
+                for place, weight in ((1, 45), (2, -9), (3, 1)):
+                    ends = [self.place(self.model.integrate(q, sign * place * 1e-3 * unit)) for sign in (1, -1)]
+                    column = column + weight * (ends[0] - ends[1]) / 6e-2
+                out[k, j] = self.b[k] @ column
+        return out
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize("constrained", [False, True])
+def test_the_sweep_against_forward_products(constrained, method, options):
+    model, q, v, torque, inputs = driven(3, constrained=constrained)
+    nv = model.nv
+    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, method, options)
+    rng = np.random.default_rng(5)
+    by_q, by_p = rng.normal(size=(2, STEPS + 1, nv))
+    found = run.gradient(by_q, by_p, inputs=inputs if inputs.size else None)
+    steps = run.linearize(inputs=inputs if inputs.size else None)
+    g = np.hstack([by_q, by_p])
+    start, total = np.eye(2 * nv), g[0].copy()
+    moved, kicked = np.zeros((2 * nv, 0)), np.zeros((2 * nv, 0))
+    forward = [np.zeros(0), np.zeros(0)]
+    for k in range(STEPS):
+        start = steps.A[k] @ start
+        total += g[k + 1] @ start
+        moved = np.hstack([steps.A[k] @ moved, steps.by_torque[k]])
+        kicked = np.hstack([steps.A[k] @ kicked, steps.by_inputs[k]])
+        forward = [np.append(x, np.zeros(y.shape[1] - len(x))) + g[k + 1] @ y
+                   for x, y in zip(forward, (moved, kicked), strict=True)]  # fmt: skip
+    for one, other in ((np.concatenate([found.by_q0, found.by_p0]), total), (found.by_torque.ravel(), forward[0]),
+                       (found.by_inputs.ravel(), forward[1])):  # fmt: skip
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * max(1.0, np.abs(other).max(initial=0.0)))
+    np.testing.assert_allclose(found.costates[-1], g[-1])
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+def test_gradients_against_differences_of_runs(method, options):
+    model, q, v, torque, inputs = driven(4)
+    number, p = Number(model), model.momentum_from_velocity(q, v)
+    run = followed(model, q, p, torque, inputs, method, options)
+    links = list(model.link_names)
+    names = [joint.name for joint in model.joints]
+    asked = {"mass": links, "com": links, "inertia": links[:2], "damping": names, "friction": singles(model.flat),
+             "armature": singles(model.flat), "gravity": (), "gains": [drive.joint for drive in model.drives]}  # fmt: skip
+    found = run.gradient(number.by_q(run), number.a, parameters=asked, inputs=inputs)
+
+    def at(other, size):
+        return number(followed(other, q, p, torque, inputs, method, options)) / (2 * size)
+
+    scale = max(np.abs(found.by_p0).max(), 1.0)
+    for kind, of in found.by_parameters.items():
+        for name, value in (of.items() if isinstance(of, dict) else [("", of)]):
+            now = start_of(model, kind, name)
+            for index in np.ndindex(now.shape):
+                size = 1e-4 * max(1e-2, abs(now[index]))
+                more = np.zeros(now.shape)
+                more[index] = size
+                if kind == "inertia":
+                    more = 0.5 * (more + more.T)
+                given = [now + sign * more for sign in (1, -1)]
+                if name == "":
+                    ends = [model.with_parameters(**{kind: x}) for x in given]
+                else:
+                    given = [float(x) if x.ndim == 0 else x for x in given]
+                    ends = [model.with_parameters(**{kind: {name: x}}) for x in given]
+                expected = at(ends[0], size) - at(ends[1], size)
+                got = np.asarray(value)[index]
+                assert got == pytest.approx(expected, rel=2e-6, abs=2e-6 * scale), (kind, name, index)
+
+
+def start_of(model, kind, name):
+    """The number of a model that a gradient is by."""
+    flat = model.flat
+    if kind == "gravity":
+        return np.array(flat.gravity)
+    if kind == "gains":
+        drive = next(drive for drive in model.drives if drive.joint == name)
+        return np.array([drive.kp, drive.kd])
+    if kind in ("mass", "com", "inertia"):
+        return np.array(getattr(flat, f"link_{kind}")[flat.link_names.index(name)], dtype=float)
+    found = np.array(getattr(flat, kind)[model.joint(name).v_slice])
+    return found[0] if found.size == 1 else found
+
+
+def test_links_that_are_fixed_together_have_gradients_of_their_own():
+    tree = vt.Tree("two parts")
+    arm = tree.world.add(vt.rx("hinge"), vt.body("arm", 1.0, (0.1, 0.2, 0.15), com=(0.1, 0.2, -0.3)))
+    arm.add(vt.tx(0.3), vt.ry(0.4), vt.tz(-0.5), vt.body("tool", 0.4, (0.02, 0.03, 0.01), com=(0.05, 0.0, 0.1)))
+    arm.add(vt.tz(-1.0), vt.ry("elbow"), vt.body("hand", 0.5, (0.01, 0.01, 0.02), com=(0.0, 0.1, -0.2)))
+    model = tree.compile()
+    run = vt.simulate(model, [0.4, 0.3], p0=[0.1, 0.2], duration=0.2, dt=0.01, tolerance=1e-14)
+    weights = np.random.default_rng(0).normal(size=(2, 21, 2))
+    links = ["arm", "tool", "hand"]
+    found = run.gradient(*weights, parameters={"mass": links, "com": links, "inertia": links}).by_parameters
+
+    def number(**given):
+        run = vt.simulate(model.with_parameters(**given), [0.4, 0.3], p0=[0.1, 0.2], duration=0.2, dt=0.01,
+                          tolerance=1e-14)  # fmt: skip
+        return float((weights[0] * run.q).sum() + (weights[1] * run.p).sum())
+
+    for kind in ("mass", "com", "inertia"):
+        for link in links:
+            now = start_of(model, kind, link)
+            direction = 1e-6 * np.random.default_rng(1).normal(size=now.shape)
+            direction = 0.5 * (direction + direction.T) if kind == "inertia" else direction
+            ends = [number(**{kind: {link: now + sign * direction}}) for sign in (1, -1)]
+            expected = (ends[0] - ends[1]) / 2
+            assert (found[kind][link] * direction).sum() == pytest.approx(expected, rel=1e-6, abs=1e-10)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_velocities(method):
+    model, q, v, torque, inputs = driven(6)
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(STEPS + 1, model.nv))
+    drive = {"torque": rows_of(torque), "inputs": inputs, "tolerance": 1e-14}
+
+    def run(d, dv):
+        return vt.simulate(model, model.integrate(q, d), v + dv, duration=STEPS * DT, dt=DT, method=method, **drive)
+
+    none = np.zeros(model.nv)
+    by_q0, by_v0 = run(none, none).gradient(by_v=weights, inputs=inputs).in_velocities()
+    for k, unit in enumerate(1e-5 * np.eye(model.nv)):
+        for found, ends in ((by_q0, (run(unit, none), run(-unit, none))), (by_v0, (run(none, unit), run(none, -unit)))):
+            expected = (weights * (ends[0].v - ends[1].v)).sum() / 2e-5
+            assert found[k] == pytest.approx(expected, rel=1e-6, abs=1e-6 * np.abs(by_q0).max())
+
+
+def test_chunks_do_not_change_the_gradient(monkeypatch):
+    from vitree.run import gradient
+
+    model, q, v, torque, inputs = driven(1)
+    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, "midpoint", {})
+    weights = np.random.default_rng(0).normal(size=(2, STEPS + 1, model.nv))
+    asked = {"mass": list(model.link_names), "damping": singles(model.flat)}
+    whole = run.gradient(*weights, parameters=asked, inputs=inputs)
+    monkeypatch.setattr(gradient, "CHUNK", 5)
+    parts = run.gradient(*weights, parameters=asked, inputs=inputs)
+    assert np.array_equal(whole.costates, parts.costates)
+    assert np.array_equal(whole.by_torque, parts.by_torque)
+    for kind in asked:
+        for name, value in whole.by_parameters[kind].items():
+            np.testing.assert_allclose(parts.by_parameters[kind][name], value, rtol=1e-12)
+    assert "12 steps" in repr(parts)
+    assert "mass, damping" in repr(parts)
+
+
+def test_wrong_uses_are_told():
+    model, q, v, torque, inputs = driven(1)
+    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, "linear-time", {})
+    good = np.zeros((STEPS + 1, model.nv))
+    for given, error, text in (
+        ({"by_q": good[1:]}, vt.InputError, "by_q"), ({"by_p": good * np.nan}, vt.InputError, "by_p"),
+        ({"parameters": {"weight": ["link1"]}}, vt.UnknownNameError, "weight"),
+        ({"parameters": {"mass": ["link99"]}}, vt.UnknownNameError, "link99"),
+        ({"parameters": {"damping": ["nothing"]}}, vt.UnknownNameError, "nothing"),
+        ({"parameters": {"gains": [model.drives[0].joint]}}, vt.InputError, "targets"),
+        ({"parameters": 3}, vt.InputError, "parameters"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=text):
+            run.gradient(**{"by_q": good, **given})
+    closed, q, v, torque, inputs = driven(2, constrained=True)
+    held = followed(closed, q, closed.momentum_from_velocity(q, v), torque, inputs, "linear-time", {})
+    with pytest.raises(vt.InputError, match="by_p"):
+        held.gradient(by_v=np.zeros((STEPS + 1, closed.nv)))
+
+
+def test_a_run_with_dampers_and_springs():
+    flat, q, v = random_tree(4, nbody=6, base="free", damping=True)
+    model = vt.Model(replace(flat, loads=(*conservative_loads(flat), *driving_loads(flat))))
+    inputs = np.random.default_rng(0).normal(size=(STEPS, len(model.input_names)))
+    number, p = Number(model), model.momentum_from_velocity(q, v)
+    run = followed(model, q, p, np.zeros((STEPS, model.nv)), inputs, "midpoint", {})
+    found = run.gradient(number.by_q(run), number.a, inputs=inputs, parameters={"mass": ["link2"]})
+
+    def at(k, n, size):
+        other = inputs.copy()
+        other[k, n] += size
+        return number(followed(model, q, p, np.zeros((STEPS, model.nv)), other, "midpoint", {}))
+
+    for k, n in ((0, 0), (5, 1), (11, 2)):
+        expected = (at(k, n, 1e-4) - at(k, n, -1e-4)) / 2e-4
+        assert found.by_inputs[k, n] == pytest.approx(expected, rel=1e-6, abs=1e-8)

@@ -1,0 +1,234 @@
+"""Gradients of a function of a run, by one sweep from its end to its start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vitree.arguments import entries, mapping, several
+from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
+from vitree.model.model import Model
+from vitree.model.varied import OF_LINKS, OF_VELOCITIES
+from vitree.run.linearized import StepsOf, momenta_by_states
+from vitree.wording import Argument, named
+
+#: Parameters of which there are gradients.
+PARAMETERS = (*OF_LINKS, "damping", "friction", "armature", "gravity", "gains")
+#: Steps whose derivatives are in memory at one time.
+CHUNK = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Derivatives of a number that depends on the states of a run.
+
+    All are in units of the number over those of what it is derived by.
+
+    Attributes
+    ----------
+    model : Model
+    q0, p0 : (nq,) [m or rad] and (nv,) [kg m/s or kg m^2/s] arrays
+        The state at the start.
+    by_q0 : (nv,) array
+        By a displacement of the configuration at the start, as ``model.integrate`` takes it; the momentum stays.
+    by_p0 : (nv,) array
+        By the momentum at the start.
+    by_torque : (steps, nv) array
+        By a torque that acts over one step.
+    by_inputs : (steps, nu) array
+        By the inputs ``model.input_names`` of each step: those of loads, and targets of drives.
+    by_prescribed : (steps, k) array
+        By the coordinates ``model.kinematic_names`` at the end of each step.
+    by_parameters : dict
+        By the parameters that were asked for, kind to name to number or array, as ``with_parameters`` takes them. The
+        state at the start stays as a momentum. That by an inertia is symmetric: the number changes by the sum of its
+        products with the entries of a change.
+    costates : (steps + 1, 2 nv) array
+        By (d, p) of each record; all that follows goes along.
+    """
+
+    model: Model
+    q0: np.ndarray
+    p0: np.ndarray
+    by_q0: np.ndarray
+    by_p0: np.ndarray
+    by_torque: np.ndarray
+    by_inputs: np.ndarray
+    by_prescribed: np.ndarray
+    by_parameters: dict[str, Any]
+    costates: np.ndarray
+
+    def __repr__(self) -> str:
+        asked = f", by {', '.join(self.by_parameters)}" if self.by_parameters else ""
+        return f'<vitree.Gradient over {len(self.by_torque)} steps of "{self.model.name}"{asked}>'
+
+    def in_velocities(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives by the configuration at the start, where the velocity stays, and by the velocity.
+
+        Both are (nv,) arrays, in units as the others. The velocity is that of the momentum, p = M(q) v.
+        """
+        nv = self.model.nv
+        found = np.concatenate([self.by_q0, self.by_p0]) @ momenta_by_states(self.model, self.q0, self.p0)
+        return found[:nv], found[nv:]
+
+
+def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inputs: Any, targets: Any) -> Gradient:
+    """Return the gradient of a function of a run; see :meth:`vitree.Trajectory.gradient`."""
+    steps = StepsOf(run, inputs, targets)
+    model: Any = steps.model
+    n, nv, h = len(steps), model.nv, run.dt
+    g = np.zeros((n + 1, 2 * nv))
+    for name, value, at in (("by_q", by_q, slice(0, nv)), ("by_p", by_p, slice(nv, 2 * nv))):
+        if value is not None:
+            g[:, at] += entries(value, (n + 1, nv), name)
+    if by_v is not None:
+        g += _by_velocities(run, entries(by_v, (n + 1, nv), "by_v"))
+    asked = Asked(model, parameters, inputs is not None or targets is not None)
+    costates = np.empty((n + 1, 2 * nv))
+    costates[n] = g[n]
+    torque, by_inputs = np.zeros((n, nv)), np.zeros((n, steps.u.shape[1]))
+    prescribed = np.zeros((n, len(model.kinematic_names)))
+    for begin in range(CHUNK * ((n - 1) // CHUNK), -1, -CHUNK):
+        end = min(begin + CHUNK, n)
+        found = steps.sweep(begin, end, g, costates)
+        # what moves node 1 by an impulse, and what moves p2
+        mu, late = costates[begin:end, nv:] - g[begin:end, nv:], costates[begin + 1 : end + 1, nv:]
+        F = found.F
+        if found.diagonal:
+            one, two = np.diagonal(F, axis1=-2, axis2=-1).swapaxes(0, -2)
+            torque[begin:end] = mu * one + late * two
+        else:
+            torque[begin:end] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
+        if by_inputs.size:
+            kicks = steps.kicks(found)
+            by_inputs[begin:end] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
+        if prescribed.size:
+            after = costates[begin + 1 : end + 1, None]
+            prescribed[begin:end] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
+        asked.add(steps, begin, end, found, mu, late, torque[begin:end], h)
+    start = steps.q[0].copy(), steps.p[0].copy(), costates[0, :nv].copy(), costates[0, nv:].copy()
+    return Gradient(model, *start, torque, by_inputs, prescribed, asked.result(), costates)
+
+
+def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
+    """Return what derivatives by velocities are by displacements and momenta, p = M(q) v."""
+    model = run.system
+    if model.constraints or model.kinematic_names:
+        raise InputError(
+            named("by_v", by_v) + " is for robots without constraints and prescribed coordinates: velocities there are "
+            "not M^-1 p alone; give by_p"
+        )
+    nv = model.nv
+    slopes = momenta_by_states(model, run.q, run.p)[:, nv:]
+    by_p = np.linalg.solve(slopes[:, :, nv:], by_v[:, :, None])[:, :, 0]
+    return np.concatenate([-(by_p[:, None] @ slopes[:, :, :nv])[:, 0], by_p], axis=1)
+
+
+class Asked:
+    """The parameters that were asked for, and the sums over steps of what the run's function changes by them."""
+
+    def __init__(self, model: Any, parameters: Any, driven: bool):
+        self.model, self.masses = model, None
+        self.names: dict[str, list[str]] = {}
+        given = {} if parameters is None else mapping(parameters, "parameters", 'a mapping such as {"mass": ["link"]}')
+        for kind, names in given.items():
+            if kind not in PARAMETERS:
+                raise UnknownNameError("parameter", kind, PARAMETERS, about=Argument("parameters", parameters))
+            if kind == "gravity":
+                self.names[kind] = []
+                continue
+            listed = [names] if isinstance(names, str) else several(names, f'parameters["{kind}"]', "names")
+            known = {"gains": [drive.joint for drive in model.drives]}.get(kind)
+            known = list(model.link_names if kind in OF_LINKS else model.joint_names) if known is None else known
+            for name in listed:
+                if name not in known:
+                    raise UnknownNameError("link" if kind in OF_LINKS else "joint", name, known)
+                if kind in OF_LINKS and 0 <= self._body(name) and not model.flat.mass[self._body(name)] > 0:
+                    raise InputError(f'what moves with the link "{name}" has no mass; leave out its {kind}')
+            self.names[kind] = list(listed)
+        if "gains" in self.names and not driven and any(isinstance(d.target, str) for d in model.drives):
+            raise InputError("gradients by gains depend on the targets: give inputs= or targets= of the run")
+        self.of_joints = {kind: np.zeros(model.nv) for kind in OF_VELOCITIES if kind in self.names}
+        self.gains = {joint: np.zeros(2) for joint in self.names.get("gains", ())}
+
+    def add(self, steps: StepsOf, begin: int, end: int, found: Any, mu: np.ndarray, late: np.ndarray,
+            torque: np.ndarray, h: float) -> None:  # fmt: skip
+        """Add the part of some steps: (mu, late) are where an impulse at node 1 and p2 lead, ``torque`` where a force."""
+        if not self.names:
+            return
+        model, flat = self.model, self.model.flat
+        q, q2 = steps.q[begin:end], steps.q2[begin:end]
+        y = model.difference(q, q2)
+        rate = y / h
+        if "damping" in self.of_joints:
+            self.of_joints["damping"] -= (torque * rate).sum(axis=0)
+        if "friction" in self.of_joints:
+            smooth = rate / np.sqrt(rate**2 + flat.friction_velocity**2)
+            self.of_joints["friction"] -= (torque * smooth).sum(axis=0)
+        if "armature" in self.of_joints:
+            self.of_joints["armature"] += ((late - mu) * rate).sum(axis=0)
+        for drive in model.drives:
+            if drive.joint not in self.gains:
+                continue
+            joint = model.joint(drive.joint)
+            at, share = joint.v_slice.start, steps.integrator.settings.get("alpha", 0.5)
+            target, target_rate = (
+                steps.u[begin:end, model.input_names.index(x)] if isinstance(x, str) else x
+                for x in (drive.target, drive.target_rate)
+            )
+            weight = torque[:, at] * found.drives[:, 2, at]
+            off = target - (q[:, joint.q_slice.start] + share * y[:, at])
+            self.gains[drive.joint] += [weight @ off, weight @ (target_rate - rate[:, at])]
+        if any(kind in self.names for kind in (*OF_LINKS, "gravity")):
+            more = mass_slopes(steps.integrator, q, q2, mu, late)
+            self.masses = more if self.masses is None else MassSlopes(*map(np.add, self.masses, more))
+
+    def result(self) -> dict[str, Any]:
+        """Return the gradients by kind and name."""
+        found: dict[str, Any] = {}
+        for kind, names in self.names.items():
+            if kind == "gravity":
+                found[kind] = self.masses.gravity if self.masses is not None else np.zeros(3)
+            elif kind == "gains":
+                found[kind] = dict(self.gains)
+            elif kind in OF_LINKS:
+                found[kind] = {name: self._of_link(name)[kind] for name in names}
+            else:
+                rows = {name: self.of_joints[kind][self.model.joint(name).v_slice] for name in names}
+                found[kind] = {name: float(x[0]) if x.size == 1 else x.copy() for name, x in rows.items()}
+        return found
+
+    def _body(self, link: str) -> int:
+        flat = self.model.flat
+        return int(flat.frame_body[flat.frame_names.index(link)])
+
+    def _of_link(self, name: str) -> dict[str, Any]:
+        """Return the gradients by mass, COM and inertia of a link, a part of a body."""
+        flat = self.model.flat
+        row = flat.frame_names.index(name)
+        link, body = flat.link_names.index(name), self._body(name)
+        if self.masses is None or body < 0:
+            return {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3))}
+        by_mass, by_first, by_second = linear_in_mass(self.masses, flat, body)
+        E = np.asarray(flat.frame_E[row])
+        m, c = float(flat.link_mass[link]), E @ flat.link_com[link] + flat.frame_p[row]
+        # m, m c and E I E^T + m (c.c 1 - c c^T) add up over the links of a body
+        trace = np.trace(by_second)
+        return {
+            "mass": float(by_mass + by_first @ c + trace * (c @ c) - c @ by_second @ c),
+            "com": m * E.T @ (by_first + 2 * trace * c - 2 * by_second @ c),
+            "inertia": E.T @ by_second @ E,
+        }
+
+
+def linear_in_mass(found: MassSlopes, flat: Any, body: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the derivatives by a body's mass m, first moment m c and inertia about its origin, from those by (m, c, I)."""
+    m, c = float(flat.mass[body]), np.asarray(flat.com[body])
+    G, by_com = found.inertia[body], found.com[body]
+    trace = np.trace(G)
+    by_first = by_com / m - 2 * (trace * c - G @ c)
+    return float(found.mass[body] - by_com @ c / m + trace * (c @ c) - c @ G @ c), by_first, G
