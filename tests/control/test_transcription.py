@@ -295,6 +295,25 @@ def test_what_cannot_be_reached_is_told(solver):
     assert "violated: momentum at the" in found.message
 
 
+class Wind(vt.Force):
+    """A force on the first joint that comes and goes, and falls with its speed."""
+
+    def force(self, model, t, q, v, u):
+        return np.array([2.0 * np.sin(5.0 * t) - 0.3 * v[0], 0.0])
+
+
+@pytest.mark.parametrize("dt", [0.05, (0.03, 0.08)])
+def test_forces_of_the_time_and_springs_act_in_a_plan(dt):
+    tree = vt.Tree("in the wind")
+    tree.world.add(vt.ry("one"), vt.tz(-0.5), vt.body("rod", 1.0, (0.02, 0.02, 0.001)),
+                   vt.ry("two"), vt.tz(-0.5), vt.body("bob", 1.0, (0.02, 0.02, 0.001)))  # fmt: skip
+    tree.load([Wind(), vt.JointSpring("two", 3.0)])
+    problem = vc.MotionProblem(tree.compile(), method="midpoint", cost=[vc.Torque(), vc.Time()], **SHORT | {"dt": dt})
+    found = vc.solve(problem, BEST)
+    assert found.success, found.message
+    np.testing.assert_allclose(repeated(found.trajectory, method="midpoint").q, found.trajectory.q, atol=1e-8)
+
+
 def test_a_start_in_a_bad_place_is_told():
     model = jumper(BASES["planar"])
     with pytest.raises(vt.InputError, match=r'the start has "foot" at .* off the place where it is held'):
@@ -333,6 +352,12 @@ def test_robots_that_are_not_served_are_told():
     driven = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"*": (20.0, 2.0)})
     with pytest.raises(vt.InputError, match="drives"):
         vc.MotionProblem(driven, **SHORT)
+    tree = vt.Tree("tied")
+    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("bob", 1.0))
+    tree.world.add(vt.fixed("hook", xyz=(0, 0, 1)), vt.frame("eye"))
+    tree.constrain(vt.Distance("eye", "bob", 1.0))
+    with pytest.raises(vt.InputError, match="constraints; a MotionProblem"):
+        vc.MotionProblem(tree.compile(), **SHORT)
     problem = vc.MotionProblem(pendulum(), **SHORT)
     with pytest.raises(vt.InputError, match="x has shape"):
         problem.objective(np.zeros(3))

@@ -50,19 +50,24 @@ class Momenta:
     def adjoint(self, z: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the derivatives (..., n, width) of the sum of weights (n, 2 nv) times p1 and p2."""
         weighed = np.broadcast_to(weights, (*z.shape[:-1], weights.shape[-1])).reshape(-1, 1, weights.shape[-1])
-        rows = z.reshape(-1, z.shape[-1])
+        rows, steps = z.reshape(-1, z.shape[-1]), self._steps(z)
         parts = [slice(k, k + _ROWS) for k in range(0, len(rows), _ROWS)]
-        return np.concatenate([self._of_rows(rows[part], weighed[part])[1] for part in parts]).reshape(z.shape)
+        found = [self._of_rows(rows[part], steps[part], weighed[part])[1] for part in parts]
+        return np.concatenate(found).reshape(z.shape)
+
+    def _steps(self, z: np.ndarray) -> np.ndarray:
+        """Return the number of the step of each row."""
+        return np.broadcast_to(np.arange(z.shape[-2]), z.shape[:-1]).ravel()
 
     def _both(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # solvers ask for values and slopes at the same place
         if self._last is None or not np.array_equal(self._last[0], z):
-            value, slopes = self._of_rows(z.reshape(-1, z.shape[-1]), None)
+            value, slopes = self._of_rows(z.reshape(-1, z.shape[-1]), self._steps(z), None)
             shape = (*z.shape[:-1], value.shape[-1])
             self._last = z.copy(), (value.reshape(shape), slopes.reshape(*shape, z.shape[-1]))
         return self._last[1]
 
-    def _of_rows(self, z: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _of_rows(self, z: np.ndarray, steps: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return values (n, 2 nv), and slopes (n, 2 nv, width); (n, 1, width) of sums with weights (n, 1, 2 nv)."""
         nq, m, size = self._entries.model.nq, len(self._acts), 2 * self._entries.model.nv
         lengths = z[:, -1] if self._free else np.full(len(z), self._integrator.dt)
@@ -73,18 +78,19 @@ class Momenta:
         for dt in np.unique(lengths[sound]):
             at = sound if (lengths == dt).all() else sound & (lengths == dt)
             own = z[at]
-            parts = own[:, :nq], own[:, nq : 2 * nq], own[:, 2 * nq : 2 * nq + m]
+            parts = own[:, :nq], own[:, nq : 2 * nq], own[:, 2 * nq : 2 * nq + m], steps[at]
             value[at], slopes[at] = self._of_length(*parts, float(dt), None if weights is None else weights[at])
         return value, slopes
 
-    def _of_length(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, dt: float, weights: np.ndarray | None):
+    def _of_length(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, steps: np.ndarray, dt: float,
+                   weights: np.ndarray | None):  # fmt: skip
         entries, nv = self._entries, self._entries.model.nv
         unit1, unit2 = entries.unit(q1), entries.unit(q2)
-        found = self._found(unit1, unit2, torque, dt)
+        found = self._found(unit1, unit2, torque, steps, dt)
         value = self._with_torque(found, torque)
         by_torque = np.broadcast_to(found.F, (len(q1), 2, nv, nv))[..., self._acts]
         K = found.K
-        by_length = [] if not self._free else [self._by_length(unit1, unit2, torque, dt)[:, :, None]]
+        by_length = [] if not self._free else [self._by_length(unit1, unit2, torque, steps, dt)[:, :, None]]
         if weights is None:
             by_1, by_2 = np.concatenate([K[:, 0], K[:, 2]], axis=1), np.concatenate([K[:, 1], K[:, 3]], axis=1)
             by_u = np.concatenate([-by_torque[:, 0], by_torque[:, 1]], axis=1)
@@ -96,11 +102,14 @@ class Momenta:
         parts = [entries.by_entries(by_1, q1), entries.by_entries(by_2, q2), by_u, *by_length]
         return value, np.concatenate(parts, axis=2)
 
-    def _by_length(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, dt: float) -> np.ndarray:
+    def _by_length(
+        self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, steps: np.ndarray, dt: float
+    ) -> np.ndarray:
         """Return the derivatives (n, 2 nv) by the length of the step."""
         found = np.zeros((len(q1), 2 * self._entries.model.nv))
         for weight, share in zip(_WEIGHTS, _SHARES, strict=True):
-            found += weight / dt * self._with_torque(self._found(q1, q2, torque, dt * (1 + share)), torque)
+            longer = self._found(q1, q2, torque, steps, dt * (1 + share))
+            found += weight / dt * self._with_torque(longer, torque)
         return found
 
     def _with_torque(self, found: NodeSlopes, torque: np.ndarray) -> np.ndarray:
@@ -108,14 +117,14 @@ class Momenta:
         pushed = (np.broadcast_to(found.F, (n, 2, nv, nv))[..., self._acts] @ torque[:, None, :, None])[..., 0]
         return np.concatenate([found.ends[0] - pushed[:, 0], found.ends[1] + pushed[:, 1]], axis=1)
 
-    def _found(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, dt: float) -> NodeSlopes:
+    def _found(self, q1: np.ndarray, q2: np.ndarray, torque: np.ndarray, steps: np.ndarray, dt: float) -> NodeSlopes:
         integrator, nv = self._integrator, self._entries.model.nv
         if dt != integrator.dt:
             integrator = copy.copy(integrator)
             integrator.dt = dt
         rest, none = np.zeros((len(q1), nv)), np.zeros((len(q1), 0))
-        found = node_slopes(integrator, q1, q2, rest, none)
+        found = node_slopes(integrator, q1, q2, rest, none, t=dt * steps)
         if self._twice:
             p = self._with_torque(found, torque)[:, :nv]
-            found = node_slopes(integrator, q1, q2, np.ascontiguousarray(p), none)
+            found = node_slopes(integrator, q1, q2, np.ascontiguousarray(p), none, t=dt * steps)
         return found

@@ -46,7 +46,7 @@ class MotionProblem(Program):
     Parameters
     ----------
     model : Model
-        As :func:`vitree.linearize` takes it, without inputs and drives.
+        As :func:`vitree.linearize` takes it, without inputs, drives, constraints and prescribed coordinates.
     steps : int, optional
         Steps N; not given with phases, which have them.
     dt : float or (float, float) [s]
@@ -141,10 +141,15 @@ class MotionProblem(Program):
     ):
         least, greatest = _lengths(dt)
         integrator = integrator_of(model, method, 0.5 * (least + greatest), options)
-        loads = [type(load).__name__ for load in model.loads if model.input_names or type(load).__name__ == "Drive"]
-        if loads:
+        more = {
+            "inputs": model.input_names, "drives": model.drives, "constraints": model.constraints,
+            "prescribed coordinates": model.kinematic_names,
+        }  # fmt: skip
+        found = [name for name, there in more.items() if there]
+        if found:
             raise InputError(
-                f"the robot has inputs or drives ({', '.join(loads)}); a MotionProblem finds forces: leave these out"
+                f'"{model.name}" has {" and ".join(found)}; a MotionProblem finds forces, and holds points by phases '
+                "and strings: leave these out"
             )
         self.model = model
         self._entries = Entries(model)
