@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from cart_poles import cart_pole
+from closed_chains import closed_chain
 from random_models import random_flat
 
 import vitree as vt
@@ -232,8 +233,10 @@ def test_a_string_is_a_prescribed_distance():
                    vt.tz(0.1), vt.frame("eye"))  # fmt: skip
     tree.world.add(vt.fixed("hook", xyz=(0.1, 0.0, 1.0)))
     cost = [vc.Posture([0.0, 0.1, 0.0], [0, 10, 0], [0, 10, 0]), vc.Tension(1e-3)]
-    problem = vc.MotionProblem(tree.compile(), steps=20, dt=0.02, start=[0.0, 0.0, 0.2], strings={"eye": (0.1, 0, 1)},
-                               actuators=[], cost=cost, kinetic="twist")  # fmt: skip
+    asked = {"steps": 20, "dt": 0.02, "start": [0.0, 0.0, 0.2], "strings": {"eye": (0.1, 0, 1)}, "actuators": []}
+    ending = vc.MotionProblem(tree.compile(), cost=cost, goal=[np.nan] * 3, **asked)
+    assert ending.trajectory(ending.x0).tensions["eye"].shape == (21,)
+    problem = vc.MotionProblem(tree.compile(), cost=cost, kinetic="twist", **asked)
     found = vc.solve(problem, BEST)
     assert found.success, found.message
     plan, length = found.trajectory, found.trajectory.lengths["eye"]
@@ -244,6 +247,35 @@ def test_a_string_is_a_prescribed_distance():
                       prescribed={"string": lambda t: np.interp(t, plan.t, length)})  # fmt: skip
     np.testing.assert_allclose(run.q[:, :3], plan.q, atol=1e-8)
     np.testing.assert_allclose(-run.multipliers[2:, 0] * 0.02, plan.tensions["eye"][1:-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", STEPPERS)
+def test_a_closed_chain_is_led_to_a_place(method):
+    model, goal = closed_chain(), np.full(7, np.nan)
+    start = vt.satisfy_constraints(model, [0.6, -0.4, -0.42, 0.7, 0.9, -1.3, 2.1])
+    goal[[0, 4]] = 0.3, 0.7
+    asked = {"steps": 20, "dt": 0.02, "start": start, "actuators": ["J", "A"], "method": method}
+
+    def check(end):
+        problem = vc.MotionProblem(model, goal=end, cost=vc.Torque(1e-3), **asked)
+        x = problem.x0 + 0.05 * np.random.default_rng(0).standard_normal(len(problem.x0))
+        d, weights = np.cos(np.arange(len(x))), np.sin(np.arange(problem.constraint_bounds.shape[1]))
+        np.testing.assert_allclose(problem.jacobian(x) @ d, slope(problem.constraints, x, d), atol=1e-7)
+        H = problem.hessian(x, weights, 0.0).toarray()
+        expected = slope(lambda x: problem.jacobian(x).T @ weights, x, d)
+        np.testing.assert_allclose((H + np.tril(H, -1).T) @ d, expected, atol=1e-6 * np.abs(expected).max())
+        found = vc.solve(problem, BEST)
+        assert found.success, found.message
+        plan, run = found.trajectory, repeated(found.trajectory, method=method)
+        np.testing.assert_allclose(run.q, plan.q, atol=1e-8)
+        np.testing.assert_allclose(plan.q[-1, [0, 4]], [0.3, 0.7], atol=1e-10)
+        np.testing.assert_allclose(run.multipliers[2:] * 0.02, plan.multipliers[1:-1], atol=1e-7)
+        left = plan.p[-1] + plan.multipliers[-1] @ model.constraint_rows(plan.q[-1:])[1][0]
+        assert np.abs(left).max() < 1e-9 or end is not goal
+
+    # it comes to rest there by an impulse of the constraints; or arrives at any velocity
+    check(goal)
+    check((goal, None))
 
 
 def test_a_motion_may_repeat_itself():
@@ -352,12 +384,12 @@ def test_robots_that_are_not_served_are_told():
     driven = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"*": (20.0, 2.0)})
     with pytest.raises(vt.InputError, match="drives"):
         vc.MotionProblem(driven, **SHORT)
-    tree = vt.Tree("tied")
-    tree.world.add(vt.tx("x"), vt.tz("z"), vt.body("bob", 1.0))
-    tree.world.add(vt.fixed("hook", xyz=(0, 0, 1)), vt.frame("eye"))
-    tree.constrain(vt.Distance("eye", "bob", 1.0))
-    with pytest.raises(vt.InputError, match="constraints; a MotionProblem"):
+    tree = vt.Tree("moved")
+    tree.world.add(vt.tx("x", kinematic=True), vt.tz("z"), vt.body("bob", 1.0))
+    with pytest.raises(vt.InputError, match="prescribed coordinates"):
         vc.MotionProblem(tree.compile(), **SHORT)
+    with pytest.raises(vt.InputError, match="off the model's constraints"):
+        vc.MotionProblem(closed_chain(), steps=4, dt=0.02, start=np.zeros(7))
     problem = vc.MotionProblem(pendulum(), **SHORT)
     with pytest.raises(vt.InputError, match="x has shape"):
         problem.objective(np.zeros(3))

@@ -164,7 +164,7 @@ def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[T
             found.append(Linear("the time", [[variables.dt]], [[0]], N * weight))
         elif isinstance(aim, Velocity | Tension):
             of_speed = isinstance(aim, Velocity)
-            name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions)
+            name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions[:N])
             weight = _weights(aim.weight, model.nv if of_speed else own.shape[1], f"the weight of {name}")
             index = [np.full((N, 1), variables.dt), own, *([variables.q[1:]] if of_speed else [])]
             function, gradient = _speeds(weight, entries) if of_speed else (_rates(weight), None)

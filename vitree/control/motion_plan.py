@@ -42,6 +42,8 @@ class MotionPlan:
         Of each string: the impulse at each node with which it pulls.
     lengths : dict of str to (N + 1,) array [m]
         Of each string, at the nodes.
+    multipliers : (N + 1, m) array [N s or N m s]
+        Of the model's constraints: they act on the joints with the impulse Dh(q)^T multipliers at each node.
     phases : tuple of Stretch
     """
 
@@ -54,6 +56,7 @@ class MotionPlan:
     impulses: Mapping[str, np.ndarray]
     tensions: Mapping[str, np.ndarray]
     lengths: Mapping[str, np.ndarray]
+    multipliers: np.ndarray
     phases: tuple[Stretch, ...]
 
     def __repr__(self) -> str:

@@ -26,13 +26,14 @@ class MotionVariables:
         spans = [(end - s.first, int(x.sum())) for s, end, x in zip(stances, ends, moves, strict=True)]
         self.impulses = [np.zeros(span, dtype=int) for span in spans]
         self.tensions = np.zeros((kicked, strings), dtype=int)
+        self.multipliers = np.zeros((kicked, len(model.constraints)), dtype=int)
         for k in range(steps + 1):
             self.q[k], self.p[k] = self._more(nq), self._more(nv)
             for stance, impulse in zip(stances, self.impulses, strict=True):
                 if 0 <= k - stance.first < len(impulse):
                     impulse[k - stance.first] = self._more(impulse.shape[1])
             if k < kicked:
-                self.tensions[k] = self._more(strings)
+                self.tensions[k], self.multipliers[k] = self._more(strings), self._more(len(model.constraints))
             if k < steps:
                 self.u[k] = self._more(m)
         #: places that the search chooses, along the axes in which the point moves; of others none
@@ -66,7 +67,8 @@ class MotionVariables:
         names = np.array(self.model.v_names)
         kinds = [(self.q, self.model.q_names, "{}"), (self.p, names, "the momentum of {}"),
                  (self.u, names[self.acts], "the force on {}"),
-                 (self.tensions, range(self.tensions.shape[1]), "the tension of string {}")]  # fmt: skip
+                 (self.tensions, range(self.tensions.shape[1]), "the tension of string {}"),
+                 (self.multipliers, range(self.multipliers.shape[1]), "the multiplier of constraint {}")]  # fmt: skip
         for index, own, text in kinds:
             for k, j in np.argwhere(index == i):
                 return f"{text.format(own[j])} at step {k}"

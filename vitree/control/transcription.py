@@ -26,6 +26,7 @@ from vitree.control.program import Program, quiet
 from vitree.control.regulator import actuated
 from vitree.control.terms import Linear, Term
 from vitree.errors import InputError, UnknownNameError
+from vitree.integrators.slopes import constraint_slopes
 from vitree.model.model import Model
 from vitree.run.linearized import integrator_of
 from vitree.wording import Argument, named
@@ -35,7 +36,8 @@ class MotionProblem(Program):
     """Find a motion of a robot at least cost, with all nodes as unknowns at once.
 
     The variables are the configurations q_k and momenta p_k at all nodes, the forces u_k on the actuators over all
-    steps, the impulses of points that are held and of strings, places that are free, and the step dt if it is free.
+    steps, the impulses of points that are held, of strings and of the model's constraints, places that are free, and
+    the step dt if it is free.
     Given ones are left out. The equations are those of the discrete mechanics::
 
         p_k + sum of J(q_k)^T impulses = -D1 Ld(q_k, q_k+1) - f-(q_k, q_k+1, u_k)
@@ -46,7 +48,7 @@ class MotionProblem(Program):
     Parameters
     ----------
     model : Model
-        As :func:`vitree.linearize` takes it, without inputs, drives, constraints and prescribed coordinates.
+        As :func:`vitree.linearize` takes it, without inputs, drives and prescribed coordinates.
     steps : int, optional
         Steps N; not given with phases, which have them.
     dt : float or (float, float) [s]
@@ -142,8 +144,7 @@ class MotionProblem(Program):
         least, greatest = _lengths(dt)
         integrator = integrator_of(model, method, 0.5 * (least + greatest), options)
         more = {
-            "inputs": model.input_names, "drives": model.drives, "constraints": model.constraints,
-            "prescribed coordinates": model.kinematic_names,
+            "inputs": model.input_names, "drives": model.drives, "prescribed coordinates": model.kinematic_names,
         }  # fmt: skip
         found = [name for name, there in more.items() if there]
         if found:
@@ -171,7 +172,8 @@ class MotionProblem(Program):
         moves = [self._moves[stance.frame] for stance in stances]
         ends = self._state(start, "the start"), self._state(goal, "the goal")
         # what stands or hangs at the goal comes to its velocity there by an impulse
-        pushed = ends[1][1] is not None and (bool(self._strings) or any(s.last == self.steps for s in stances))
+        tied = bool(self._strings or model.constraints) or any(stance.last == self.steps for stance in stances)
+        pushed = tied and ends[1][1] is not None
         variables = MotionVariables(model, self.steps, acts, stances, moves, len(self._strings), pushed)
         self._v = variables
         variables.bound(variables.dt, least, greatest)
@@ -187,6 +189,7 @@ class MotionProblem(Program):
         self._add_stances(equations)
         self._add_swings(equations, height)
         self._add_strings(equations)
+        self._add_constraints(equations)
         self._add_periodic(equations, periodic)
         aims = (Torque(),) if cost is None else (cost,) if isinstance(cost, AIMS) else several(cost, "cost", "costs")
         self._assemble(variables, equations, aim_terms(aims, variables, self._entries))
@@ -210,8 +213,10 @@ class MotionProblem(Program):
         for tension, index in zip(tensions.values(), at.tensions.T, strict=True):
             tension[: at.kicked] = full[index]
         lengths = {name: string.length(q) for name, string in self._strings.items()}
+        multipliers = np.zeros((N + 1, at.multipliers.shape[1]))
+        multipliers[: at.kicked] = full[at.multipliers]
         return MotionPlan(self.model, dt, dt * np.arange(N + 1), q, full[at.p], torque, impulses, tensions, lengths,
-                          self.phases)  # fmt: skip
+                          multipliers, self.phases)  # fmt: skip
 
     # ---- equations ----------------------------------------------------------------------------------
 
@@ -377,6 +382,41 @@ class MotionProblem(Program):
             index = np.concatenate([at.q[: at.kicked], at.tensions[:, k : k + 1]], axis=1)
             equations.terms.append(Term(f'the string of "{name}"', value, index, self._before, slopes))
 
+    def _add_constraints(self, equations: Equations) -> None:
+        """Add the model's own constraints h(q) = 0 and their impulses, the joint forces Dh^T multipliers."""
+        at, model, own, nq = self._v, self.model, self._entries, self.model.nq
+        m = len(model.constraints)
+        if not m:
+            return
+
+        def rows_of(q):
+            h, Dh = model.constraint_rows(own.unit(q.reshape(-1, nq)))
+            return h.reshape(*q.shape[:-1], m), Dh.reshape(*q.shape[:-1], m, model.nv)
+
+        def impulse(z):
+            return (z[..., None, nq:] @ rows_of(z[..., :nq])[1])[..., 0, :]
+
+        def impulse_slopes(z):
+            q, lam = z[..., :nq].reshape(-1, nq), z[..., nq:].reshape(-1, m)
+            by_q = constraint_slopes(model, own.unit(q), lam).reshape(*z.shape[:-1], model.nv, model.nv)
+            by_lam = np.swapaxes(rows_of(z[..., :nq])[1], -1, -2)
+            return np.concatenate([own.by_entries(by_q, z[..., :nq]), by_lam], axis=-1)
+
+        index = np.concatenate([at.q[: at.kicked], at.multipliers], axis=1)
+        equations.terms.append(Term("impulses of constraints", impulse, index, self._before, impulse_slopes))
+        for k in (0, self.steps):
+            off = np.abs(rows_of(at.lower[at.q[k]])[0]).max() if self._is_given(k) else 0.0
+            if off > ON_PLACE:
+                what = "the start" if k == 0 else "the goal"
+                raise InputError(f"{what} is off the model's constraints by {off:.3g}; take vt.satisfy_constraints")
+        nodes = np.array([k for k in range(self.steps + 1) if not self._is_given(k)], dtype=int)
+        rows = equations.rows("constraints", (len(nodes), m), first=int(nodes[0]))
+
+        def slopes(q):
+            return own.by_entries(rows_of(q)[1], q)
+
+        equations.terms.append(Term("constraints", lambda q: rows_of(q)[0], at.q[nodes], rows, slopes))
+
     def _add_periodic(self, equations: Equations, periodic: Any) -> None:
         """Add the equality of coordinates and momenta at both ends."""
         at, model = self._v, self.model
@@ -484,6 +524,8 @@ class MotionProblem(Program):
             for stance, index in zip(at.stances, at.impulses, strict=True):
                 known = guess.impulses.get(stance.frame, np.zeros((N + 1, 3)))
                 x[index] = known[stance.first : stance.first + len(index), self._moves[stance.frame]]
+            if guess.multipliers.shape[1] == at.multipliers.shape[1]:
+                x[at.multipliers] = guess.multipliers[: at.kicked]
             for k, name in enumerate(self._strings):
                 x[at.tensions[:, k]] = guess.tensions.get(name, np.zeros(N + 1))[: at.kicked]
         else:
