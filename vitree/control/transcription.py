@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, entries, mapping, real, several, shown
+from vitree.arguments import as_numbers, entries, mapping, of_kind, real, several, shown
 from vitree.control.aims import AIMS, Torque, aim_terms
 from vitree.control.charts import Entries
 from vitree.control.equations import Equations
@@ -141,6 +141,7 @@ class MotionProblem(Program):
         method: str = "linear-time",
         **options: Any,
     ):
+        of_kind(model, Model, "model", "a Model")
         least, greatest = _lengths(dt)
         integrator = integrator_of(model, method, 0.5 * (least + greatest), options)
         more = {
