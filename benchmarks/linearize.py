@@ -3,8 +3,9 @@
     python benchmarks/linearize.py [--smoke]
 
 "map" is all columns of A and of the derivative by torque, as ``run.linearize()`` makes them; "kernels" is the compiled
-part of that; "gradient" is that of a number by all states, torques and 50 parameters, by one sweep back. trep 1.0.3 takes 454 us for the first derivatives of a step of the pendulum of 20 links (recorded on
-another machine). All take turns, and the least of many turns counts.
+part of that; "gradient" is that of a number by all states, torques and 50 parameters, by one sweep back. trep 1.0.3
+takes 454 us for the first derivatives of a step of the pendulum of 20 links (recorded on another machine). All take
+turns, and the least of many turns counts.
 """
 
 from __future__ import annotations

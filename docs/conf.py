@@ -1,5 +1,6 @@
 """Settings of the manual: sphinx-build -W --keep-going -b html docs OUT."""
 
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -25,6 +26,8 @@ myst_enable_extensions = ["dollarmath"]
 myst_dmath_allow_space = False
 myst_heading_anchors = 3
 
+# what PyPI has in gigabytes need not be there
+autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
 autodoc_member_order = "bysource"
 # docstrings say types with shapes and units
 autodoc_typehints = "none"

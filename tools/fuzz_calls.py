@@ -57,8 +57,8 @@ LEFT_OUT = {
 #: Classes whose methods the library calls with arguments that it has checked, in inner loops, or that a user writes; or
 #: which the library makes. Wrong arguments may raise exceptions of NumPy there; they may not crash, hang or change what
 #: is given.
-UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization", "Gradient",
-             "Regulator", "Motion")  # fmt: skip
+UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization",
+             "Gradient", "Regulator", "Motion")  # fmt: skip
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {
     "configuration_rate", "connection", "symmetries", "lagrangian", "lagrangian_slope", "mass_matrix", "potential",

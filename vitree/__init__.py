@@ -47,8 +47,8 @@ from vitree.results.sweep import Sweep
 from vitree.run.compare import compare
 from vitree.run.comparison import Comparison
 from vitree.run.controller import Controller
-from vitree.run.linearize import linearize
 from vitree.run.gradient import Gradient
+from vitree.run.linearize import linearize
 from vitree.run.linearized import Linearization
 from vitree.run.rollout import rollout
 from vitree.run.rollouts import Rollout

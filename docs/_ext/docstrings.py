@@ -38,10 +38,11 @@ from numpydoc.docscrape import NumpyDocString
 
 from vitree import errors
 
-#: Modules with public names, in so far as they exist.
+#: Modules with public names, in so far as they exist and what they need is installed.
 MODULES = (
     "vitree", "vitree.lie", "vitree.se3", "vitree.vehicles", "vitree.control", "vitree.plot",
     "vitree.results.drawing", "vitree.viewer", "vitree.gym",
+    "vitree.bridges.torch", "vitree.bridges.jax", "vitree.bridges.casadi", "vitree.bridges.state_space",
 )  # fmt: skip
 #: What modules are called whose classes and functions are followed.
 PACKAGE = "vitree"
@@ -190,7 +191,10 @@ def public() -> Iterator[Public]:
     for module_name in MODULES:
         if importlib.util.find_spec(module_name) is None:
             continue
-        module = importlib.import_module(module_name)
+        try:
+            module = importlib.import_module(module_name)
+        except errors.MissingExtraError:
+            continue
         for name in getattr(module, "__all__", None) or _names(module):
             x = getattr(module, name)
             if not (inspect.isclass(x) or inspect.isfunction(x) or hasattr(x, "__wrapped__")) or id(x) in seen:

@@ -121,6 +121,15 @@ def test_an_array_of_any_sizes_is_held_to_the_last_bit(residual):
     assert np.array_equal(run.q[:, 0], jumps)
 
 
+@pytest.mark.parametrize("steps", range(1, 9))
+def test_an_array_for_few_steps(steps):
+    """Any number of steps: those between records are as of a polynomial that the nodes determine."""
+    model, dt = cart(), 0.01
+    nodes = place(dt * np.arange(steps + 1))
+    run = vt.simulate(model, [0.0, 0.3, 0.2], duration=steps * dt, dt=dt, method="midpoint", prescribed={"x": nodes})
+    assert np.array_equal(run.q[:, 0], nodes)
+
+
 def test_coordinates_that_are_not_named_rest():
     tree = vt.Tree("two")
     on = tree.world.add(vt.tx("x", kinematic=True), vt.ty("y", kinematic=True), vt.rz("turn", kinematic=True))

@@ -438,11 +438,3 @@ def test_parts_that_are_not_linearized_are_named():
     twice = vt.Model(replace(model.flat, constraints=(*model.constraints, model.constraints[0])))
     with pytest.raises(vt.VitreeError, match=r"depend on each other|same"):
         vt.linearize(twice, q, v, dt=0.01)
-    box = vt.Tree("box")
-    box.world.add(vt.free("base"), vt.body("box", 1.0, (0.01, 0.01, 0.01)))
-    box.contact(vt.Ground(friction=0.5), vt.Contact("box", shapes=[vt.Box((0.2, 0.2, 0.2))]))
-    touching = box.compile()
-    q = touching.neutral()
-    q[2] = 0.5
-    with pytest.raises(vt.ModelError, match="contacts"):
-        vt.linearize(touching, q, dt=0.01)

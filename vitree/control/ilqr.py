@@ -181,8 +181,10 @@ class _Problem:
     def __init__(self, model: Any, q0: Any, v0: Any, duration: Any, dt: Any, goal: Any, Q: Any, R: Any, Q_end: Any,
                  actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
         self.integrator = integrator_of(model, method, dt, options)
-        if model.constraints or model.kinematic_names:
-            raise ModelError(f'ilqr knows no constraints and no prescribed coordinates, and "{model.name}" has some')
+        if model.constraints or model.kinematic_names or model.touches:
+            raise ModelError(
+                f'ilqr knows no constraints, contacts or prescribed coordinates, and "{model.name}" has some'
+            )
         self.model, self.dt, self.method, self.options = model, float(dt), method, options
         self.steps = count_steps(duration, dt)
         self.goal = model.validate_configuration(goal, "goal")

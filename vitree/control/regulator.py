@@ -19,6 +19,8 @@ from vitree.wording import Argument, named
 AT_REST = 1e-7
 #: Share of the largest singular value below which a mode cannot be controlled.
 UNCONTROLLED = 1e-9
+#: Share of the largest singular value below which a state stays where it is.
+NEUTRAL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,10 @@ class Regulator:
         return Controller(self, self.dt)
 
 
-def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = None, torque: Any = None) -> Regulator:
+def lqr(
+    at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = None, torque: Any = None,
+    leave_neutral: bool = False,
+) -> Regulator:  # fmt: skip
     """Return the regulator that holds an equilibrium at least cost, the sum over steps of x^T Q x + u^T R u.
 
     Parameters
@@ -86,6 +91,9 @@ def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = 
         The names among ``model.v_names`` on which forces act; all if not given.
     torque : (nv,) array, optional [N or N m]
         What holds the equilibrium: the torque that ``at`` was linearized with.
+    leave_neutral : bool
+        Whether to leave alone what stays where it is displaced and no force moves, such as the place of a foot that
+        sticks to the ground. It is an error otherwise.
 
     Returns
     -------
@@ -110,6 +118,9 @@ def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = 
     acts = actuated(model, actuators)
     Q, R = weights(Q, "Q", 2 * nv), weights(R, "R", len(acts), definite=True)
     A, B = at.A, at.by_torque[:, acts]
+    kept = _without_neutral(A, B) if leave_neutral else np.eye(2 * nv)
+    # what is neutral has no part in the state that the regulator sees
+    A, Q = A @ kept, kept.T @ Q @ kept
     _require_control(model, A, B)
     try:
         P = solve_discrete_are(A, B, Q, R)
@@ -118,6 +129,7 @@ def lqr(at: Linearization, Q: Any, R: Any, *, actuators: Sequence[str] | None = 
             f"the Riccati equation has no stabilising solution ({error}); weigh more of the state in Q"
         ) from None
     K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
+    K = K @ kept
     largest = np.abs(np.linalg.eigvals(A - B @ K)).max()
     if not largest < 1:
         raise InputError(
@@ -225,11 +237,33 @@ def _require_rest(at: Linearization) -> None:
     moved = np.abs(at.model.difference(at.q, at.q_end)).max(initial=0.0)
     pushed = np.abs(at.p_end - at.p).max(initial=0.0)
     size = at.dt * max(float(np.abs(at.model.static_force(at.q)).max(initial=0.0)), 1e-12)
-    if moved > AT_REST or pushed > max(AT_REST, AT_REST * size) or np.abs(at.p).max(initial=0.0) > AT_REST:
+    if moved > AT_REST or pushed > max(AT_REST, AT_REST * size):
         raise InputError(
             f"the state is no equilibrium: a step moves a joint by {moved:.2g} rad or m and changes a momentum by "
             f"{pushed:.2g}; linearize at rest with the torque that holds it, model.static_force(q)"
         )
+
+
+def _without_neutral(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the projection along the states V = A V, with W^T A = W^T and W^T B = 0, to W^T x = 0."""
+    n = len(A)
+    # states in units of a momentum's effect
+    size = np.concatenate([np.ones(n // 2), np.full(n // 2, 1 / max(np.abs(A[: n // 2, n // 2 :]).max(), 1e-300))])
+    scaled, forces = A * size / size[:, None], B / size[:, None]
+    W = null_space(np.concatenate([scaled - np.eye(n), forces / max(np.abs(forces).max(), 1e-300)], axis=1).T, NEUTRAL)
+    V = null_space(scaled - np.eye(n), NEUTRAL)
+    if np.linalg.matrix_rank(W.T @ V, NEUTRAL) < W.shape[1]:
+        raise InputError("what no force moves goes on instead of staying where it is displaced; add actuators")
+    found = np.eye(n) - V @ np.linalg.pinv(W.T @ V) @ W.T
+    return found * size[:, None] / size
+
+
+def null_space(A: np.ndarray, share: float) -> np.ndarray:
+    """Return an orthonormal basis (n, k) of what A takes to less than a share of its size."""
+    _, values, rows = np.linalg.svd(A)
+    whole = np.zeros(len(rows))
+    whole[: len(values)] = values
+    return rows[whole <= share * values.max(initial=1e-300)].T
 
 
 def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:
@@ -244,5 +278,6 @@ def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:
             worst = names[int(np.abs(mode).argmax())]
             raise InputError(
                 f'the forces cannot bring the state back: a mode in which "{worst}" has the largest part does not '
-                f"decay by itself (eigenvalue {abs(value):.6g}), and no actuator moves it; give another actuator"
+                f"decay by itself (eigenvalue {abs(value):.6g}), and no actuator moves it; give another actuator, or "
+                "leave_neutral=True if it may stay where it is displaced"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
+from vitree.integrators.contact_slopes import Held, Touched, held_by, solve_held
 from vitree.integrators.options import option
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.lie import SE3, SO3
@@ -24,8 +26,9 @@ core = scalar()
 MOVING = (Damper, Force)
 #: What the core returns for K: K, A, or K with its second block factored.
 BLOCKS, MAPPED, FACTORED = 0, 1, 2
-#: Share of the momentum by which a step's end may differ from what the forces that are known lead to.
-UNEXPLAINED = 1e-6
+#: Share of the momentum by which a step's end may differ from what the forces that are known lead to; with contacts,
+#: which are solved for less closely.
+UNEXPLAINED, UNEXPLAINED_BY_CONTACT = 1e-6, 1e-5
 #: Differences of the gradient of a constraint in Python [m or rad].
 APART = 1e-3
 
@@ -52,6 +55,8 @@ class Slopes:
         What (d1, dp1) changes of the constraints' impulses lam, p1 = .. + Dh(q1)^T lam.
     prescribed : (n, 2 nv + m, k) array
         What displacements of prescribed coordinates at the end change of d2, p2 and lam.
+    light : (n, nv) array
+        How far a momentum at node 1 moves its coordinate, about.
     """
 
     A: np.ndarray
@@ -62,6 +67,14 @@ class Slopes:
     diagonal: bool
     multipliers: np.ndarray
     prescribed: np.ndarray
+    light: np.ndarray
+
+    def by_kicks(self, kicks: np.ndarray) -> np.ndarray:
+        """Return the derivatives of (d2, p2), (n, 2 nv, k), by what adds ``kicks`` (2, n, nv, k) to -p1 and to p2."""
+        nv = kicks.shape[2]
+        found = self.A[:, :, nv:] @ kicks[0]
+        found[:, nv:] += kicks[1]
+        return found
 
     def by_torque(self) -> np.ndarray:
         """Return the derivatives of (d2, p2) by a torque, (n, 2 nv, nv)."""
@@ -76,7 +89,8 @@ class Slopes:
 
 
 def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
-           p2: np.ndarray | None = None, t: np.ndarray | None = None) -> Slopes:  # fmt: skip
+           p2: np.ndarray | None = None, t: np.ndarray | None = None,
+           touched: Sequence[Touched | None] = ()) -> Slopes:  # fmt: skip
     """Return the derivatives of steps.
 
     Parameters
@@ -92,15 +106,25 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         Momenta at the end; needed where there are constraints, whose impulses they tell.
     t : (n,) array, optional [s]
         Times of the starts, for loads in Python; zero if not given.
+    touched : sequence of Touched or None, optional
+        The contacts that pushed in each step; none if not given.
     """
     model: Any = integrator.model
     n, nv = len(q), model.nv
     if not is_plain(model):
-        found = node_slopes(integrator, q, q2, p, u, p2, t)
-        A, multipliers, prescribed = _map(model, found.K, q, q2)
-        return Slopes(A, *found[1:], multipliers, prescribed)
+        stepper: Any = integrator.stepper
+        helds = [
+            None if one is None else held_by(stepper, model, integrator.dt, q[k], q2[k], one)
+            for k, one in enumerate(touched)
+        ]
+        found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
+        A, multipliers, prescribed = _map(model, found.K, q, q2, helds)
+        light = 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
+        return Slopes(A, *found[1:], multipliers, prescribed, light)
     found = _compiled(integrator, q, q2, p, u, MAPPED)
-    return Slopes(found.K.reshape(n, 2 * nv, 2 * nv), *found[1:], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)))
+    A = found.K.reshape(n, 2 * nv, 2 * nv)
+    light = np.abs(np.diagonal(A[:, :nv, nv:], axis1=1, axis2=2))
+    return Slopes(A, *found[1:], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), light)
 
 
 class NodeSlopes(NamedTuple):
@@ -118,10 +142,11 @@ class NodeSlopes(NamedTuple):
 
 
 def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray, u: np.ndarray,
-                p2: np.ndarray | None = None, t: np.ndarray | None = None) -> NodeSlopes:  # fmt: skip
+                p2: np.ndarray | None = None, t: np.ndarray | None = None,
+                helds: Sequence[Held | None] = ()) -> NodeSlopes:  # fmt: skip
     """Return the derivatives of the momenta at the nodes of steps; arguments as of :func:`slopes`.
 
-    With ``p2`` the constraints' impulses are part of p1.
+    With ``p2`` the constraints' impulses are part of p1, and so are those of the contacts ``helds`` of each step.
     """
     model: Any = integrator.model
     times = np.zeros(len(q)) if t is None else t
@@ -132,6 +157,11 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
             _add_loads(integrator, q, q2, u, times, found)
         return found
 
+    if any(helds):
+        given, p = p, p.copy()
+        for k, held in enumerate(helds):
+            if held is not None:
+                p[k] += held.kick
     found = at(p)
     if model.constraints and p2 is not None:
         # the torque that p2 tells, and of what is left at node 1 the part of the constraints
@@ -146,12 +176,17 @@ def node_slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray
             found = at(p - kick)
         found.ends[0] += kick
         found.K[:, 0] += constraint_slopes(model, q, lam)
+    if any(helds):
+        found.ends[0] -= p - given
+        for k, held in enumerate(helds):
+            if held is not None:
+                found.K[k, 0] -= held.turn
     return found
 
 
 def is_plain(model: Any) -> bool:
     """Return whether momenta depend on each other along paths to the root alone, and all coordinates are free."""
-    return not (model.constraints or model.kinematic_names or _loaded(model))
+    return not (model.constraints or model.kinematic_names or model.touches or _loaded(model))
 
 
 def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: np.ndarray,
@@ -161,9 +196,9 @@ def factored(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p
 
 
 def sweep(model: Any, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> None:
-    """Fill rows of ``costates`` (n + 1, 2 nv) from the last: each is A^T times the next one, and its row of g (n, 2 nv).
+    """Fill rows of ``costates`` (n + 1, 2 nv) from the last: each is A^T times the next one, and its row of g.
 
-    K is that of :func:`factored`.
+    K is that of :func:`factored`. g is (n, 2 nv).
     """
     core.sweep_costates(model.core, K.reshape(len(K), -1), g, costates)
 
@@ -215,7 +250,8 @@ def _compiled(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, 
     return NodeSlopes(K.reshape(n, 4, nv, nv), F, drives.reshape(n, 3, nv), ends, by_inputs, diagonal)
 
 
-def _map(model: Any, K: np.ndarray, q: np.ndarray, q2: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _map(model: Any, K: np.ndarray, q: np.ndarray, q2: np.ndarray,
+         helds: Sequence[Held | None]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Return A, multipliers and prescribed of :class:`Slopes`, from K of :class:`NodeSlopes`, whatever its entries are.
 
     The equations are K12 d2 + Dh(q1)^T dlam = dp1 - K11 d1 in free coordinates, and Dh(q2) d2 = 0.
@@ -239,6 +275,13 @@ def _map(model: Any, K: np.ndarray, q: np.ndarray, q2: np.ndarray) -> tuple[np.n
     else:
         lam = np.zeros((n, 0, right.shape[2]))
         d2[:, free] = np.linalg.solve(inner, right)
+    for k, held in enumerate(helds):
+        if held is not None:
+            if m:
+                held = held.with_constraints(one[k], two[k])
+            d2[k, free] = 0.0
+            d2[k, free], pushes = solve_held(inner[k], right[k], held, d2[k], free)
+            lam[k] = pushes[:m]
     p2 = K[:, 3] @ d2
     p2[:, :, :nv] += K[:, 2]
     found = np.concatenate([d2, p2], axis=1)
@@ -338,6 +381,18 @@ def _forces(model: Any, t: float, q: np.ndarray, v: np.ndarray, u: np.ndarray) -
     return force, by_q, by_v, by_u
 
 
+def kicks_of(model: Any, found: Slopes | NodeSlopes) -> np.ndarray:
+    """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
+    kicks = found.by_inputs.copy()
+    for drive in model.drives:
+        at = model.joint(drive.joint).v_slice.start
+        for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
+            if isinstance(name, str):
+                push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
+                kicks[:, :, :, model.input_names.index(name)] += push.swapaxes(0, 1)
+    return kicks
+
+
 def require_slopes(integrator: Any) -> None:
     """Raise the error that says why steps have no derivatives here.
 
@@ -377,11 +432,7 @@ def parts_without_slopes(integrator: Any) -> list[str]:
         return [f"the form {type(model).__name__}, not Model"]
     moving = MOVING if isinstance(integrator, LinearTime) else ()
     found = sorted({f"a load of class {type(load).__name__}" for load in model.loads if isinstance(load, moving)})
-    more = {
-        "contacts or limits that stop joints": model.touches,
-        "rolling wheels": model.flat.rolling, "dry friction": model.dry_friction.any(),
-    }  # fmt: skip
-    return found + [name for name, there in more.items() if there]
+    return found + ["contacts that rebound"] * bool(model.touches and integrator.stepper.elastic)
 
 
 def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.ndarray, p2: np.ndarray,
@@ -399,16 +450,12 @@ def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.nd
     ends = found.ends[1] + (F2 @ torque[..., None])[..., 0]
     size = np.abs(np.concatenate([p, p2, h * torque], axis=1)).max(axis=1, initial=1e-300)
     # at rest the momenta are rounding errors of terms that cancel, as large as the inverse of d2 by dp1
-    nv = p.shape[1]
-    if isinstance(found, Slopes):
-        light = np.abs(np.diagonal(found.A[:, :nv, nv:], axis1=1, axis2=2))
-    else:
-        light = 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
-    size = np.maximum(size, 1e-8 / np.where(light > 1e-6 * light.max(), light, np.inf).min(axis=1))
+    light = found.light if isinstance(found, Slopes) else 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
+    size = np.maximum(size, 1e-8 / light.min(axis=1))
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)
     worst = int(np.argmax(off / size))
-    if not off[worst] <= UNEXPLAINED * size[worst]:
+    if not off[worst] <= (UNEXPLAINED_BY_CONTACT if model.touches else UNEXPLAINED) * size[worst]:
         raise InputError(
             f"step {begin + worst + 1} does not end where the model's forces and a torque lead to (off by "
             f"{off[worst]:.2g} of {size[worst]:.2g}): other forces acted, or the states are not those of equal steps; "

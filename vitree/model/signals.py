@@ -212,9 +212,10 @@ class Motion:
         nodes = nodes[: steps + 1]
         from scipy.interpolate import make_interp_spline
 
-        spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 1) | 1))
+        spline = make_interp_spline(self.ends, nodes, k=min(5, (len(nodes) - 2) | 1))
         rate = spline.derivative(1)
-        acceleration: Callable = spline.derivative(2) if spline.k > 1 else lambda t: 0.0  # one step: a straight line
+        # a few steps are straight lines
+        acceleration: Callable = spline.derivative(2) if spline.k > 1 else lambda t: 0.0
 
         def sampled(t):
             k = int(np.abs(self.ends - t).argmin())

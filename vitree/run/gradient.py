@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from vitree.arguments import entries, mapping, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
+from vitree.integrators.slopes import Slopes, kicks_of
 from vitree.model.model import Model
 from vitree.model.varied import OF_LINKS, OF_VELOCITIES
 from vitree.run.linearized import StepsOf, momenta_by_states
@@ -26,28 +26,26 @@ CHUNK = 256
 class Gradient:
     """Derivatives of a number that depends on the states of a run.
 
-    All are in units of the number over those of what it is derived by.
-
     Attributes
     ----------
     model : Model
     q0, p0 : (nq,) [m or rad] and (nv,) [kg m/s or kg m^2/s] arrays
         The state at the start.
-    by_q0 : (nv,) array
+    by_q0 : (nv,) array, in units of the number over m or rad
         By a displacement of the configuration at the start, as ``model.integrate`` takes it; the momentum stays.
-    by_p0 : (nv,) array
+    by_p0 : (nv,) array, in units of the number over those of p
         By the momentum at the start.
-    by_torque : (steps, nv) array
+    by_torque : (steps, nv) array, in units of the number over N or N m
         By a torque that acts over one step.
-    by_inputs : (steps, nu) array
+    by_inputs : (steps, nu) array, in units of the number over those of the inputs
         By the inputs ``model.input_names`` of each step: those of loads, and targets of drives.
-    by_prescribed : (steps, k) array
+    by_prescribed : (steps, k) array, in units of the number over m or rad
         By the coordinates ``model.kinematic_names`` at the end of each step.
     by_parameters : dict
         By the parameters that were asked for, kind to name to number or array, as ``with_parameters`` takes them. The
         state at the start stays as a momentum. That by an inertia is symmetric: the number changes by the sum of its
         products with the entries of a change.
-    costates : (steps + 1, 2 nv) array
+    costates : (steps + 1, 2 nv) array, in units as by_q0 and by_p0
         By (d, p) of each record; all that follows goes along.
     """
 
@@ -104,9 +102,9 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
         else:
             torque[begin:end] = (mu[:, None] @ F[:, 0] + late[:, None] @ F[:, 1])[:, 0]
         if by_inputs.size:
-            kicks = steps.kicks(found)
+            kicks = kicks_of(model, found)
             by_inputs[begin:end] = (mu[:, None] @ kicks[0] + late[:, None] @ kicks[1])[:, 0]
-        if prescribed.size:
+        if isinstance(found, Slopes) and prescribed.size:
             after = costates[begin + 1 : end + 1, None]
             prescribed[begin:end] = (after @ found.prescribed[:, : 2 * nv])[:, 0]
         asked.add(steps, begin, end, found, mu, late, torque[begin:end], h)
@@ -132,7 +130,8 @@ class Asked:
     """The parameters that were asked for, and the sums over steps of what the run's function changes by them."""
 
     def __init__(self, model: Any, parameters: Any, driven: bool):
-        self.model, self.masses = model, None
+        self.model = model
+        self.masses: MassSlopes | None = None
         self.names: dict[str, list[str]] = {}
         given = {} if parameters is None else mapping(parameters, "parameters", 'a mapping such as {"mass": ["link"]}')
         for kind, names in given.items():
@@ -157,7 +156,10 @@ class Asked:
 
     def add(self, steps: StepsOf, begin: int, end: int, found: Any, mu: np.ndarray, late: np.ndarray,
             torque: np.ndarray, h: float) -> None:  # fmt: skip
-        """Add the part of some steps: (mu, late) are where an impulse at node 1 and p2 lead, ``torque`` where a force."""
+        """Add the part of some steps.
+
+        ``mu``, ``late`` and ``torque`` are the derivatives by an impulse at node 1, by p2 and by a force over the step.
+        """
         if not self.names:
             return
         model, flat = self.model, self.model.flat
@@ -226,7 +228,7 @@ class Asked:
 
 
 def linear_in_mass(found: MassSlopes, flat: Any, body: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the derivatives by a body's mass m, first moment m c and inertia about its origin, from those by (m, c, I)."""
+    """Return the derivatives by a body's mass, first moment m c and inertia about its origin, of those by (m, c, I)."""
     m, c = float(flat.mass[body]), np.asarray(flat.com[body])
     G, by_com = found.inertia[body], found.com[body]
     trace = np.trace(G)

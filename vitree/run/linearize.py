@@ -6,7 +6,7 @@ from typing import Any
 
 from vitree.errors import InputError
 from vitree.model.model import Model
-from vitree.run.linearized import Derivatives, Linearization, integrator_of, linearize_run
+from vitree.run.linearized import Linearization, integrator_of, linearize_run
 from vitree.run.simulate import simulate
 from vitree.wording import named
 
@@ -64,8 +64,4 @@ def linearize(
     integrator_of(model, method, dt, options)
     run = simulate(model, q0, v0, p0=p0, duration=dt, dt=dt, method=method, torque=torque, inputs=inputs,
                    targets=targets, prescribed=prescribed, **{"tolerance": 1e-12, **options})  # fmt: skip
-    found = linearize_run(run, inputs=inputs, targets=targets)
-    names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
-    first: list[Any] = [getattr(found, name)[0] for name in names]
-    first.append(Derivatives(*(x[0] for x in found.impulses)))
-    return Linearization(found.model, found.dt, *first)
+    return linearize_run(run, inputs=inputs, targets=targets)[0]

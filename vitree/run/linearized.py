@@ -10,14 +10,26 @@ import numpy as np
 from vitree.arguments import of_kind
 from vitree.errors import InputError
 from vitree.integrators import METHODS
+from vitree.integrators.contact_slopes import Touched
 from vitree.integrators.slopes import (
-    NodeSlopes, Slopes, factored, is_plain, require_explained, require_slopes, slopes, sweep,
+    NodeSlopes,
+    Slopes,
+    factored,
+    is_plain,
+    kicks_of,
+    require_explained,
+    require_slopes,
+    slopes,
+    sweep,
 )  # fmt: skip
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
 from vitree.run.targets import with_targets
 from vitree.wording import Argument
+
+#: [m/s] slower than this nothing slides.
+SLIDING = 1e-7
 
 
 class Derivatives(NamedTuple):
@@ -88,6 +100,15 @@ class Linearization:
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
         return f'<vitree.Linearization of {steps} of "{self.model.name}", dt = {self.dt:g} s>'
+
+    def __getitem__(self, k: int) -> Linearization:
+        """Return the derivatives of one step of a run."""
+        if self.A.ndim == 2 or not isinstance(k, int | np.integer) or not -len(self.A) <= k < len(self.A):
+            held = "one step" if self.A.ndim == 2 else f"steps 0 to {len(self.A) - 1}"
+            raise InputError(f"step {k!r} of {held}: give the number of a step of a run")
+        names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
+        impulses = Derivatives(*(x[k] for x in self.impulses))
+        return Linearization(self.model, self.dt, *(getattr(self, name)[k] for name in names), impulses)  # type: ignore
 
     def in_velocities(self) -> Derivatives:
         """Return the same for the states (d, v): (d2, dv2) = A (d1, dv1) + by_torque dtau + by_inputs du.
@@ -165,15 +186,13 @@ def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Lineariz
     steps = StepsOf(run, inputs, targets)
     model, found = steps.model, steps.slopes(0, len(steps))
     nv, A = model.nv, found.A
-    kicks = steps.kicks(found)
-    by_inputs = A[:, :, nv:] @ kicks[0]
-    by_inputs[:, nv:] += kicks[1]
+    kicks = kicks_of(model, found)
     # lam is what p1 gives away
     L = -found.multipliers
     impulses = Derivatives(L, L[:, :, nv:] @ found.F[..., 0, :, :], L[:, :, nv:] @ kicks[0],
                            -found.prescribed[:, 2 * nv :])  # fmt: skip
-    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(), by_inputs,
-                         found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
+    return Linearization(model, run.dt, steps.q, steps.p, steps.q2, steps.p2, A, found.by_torque(),
+                         found.by_kicks(kicks), found.prescribed[:, : 2 * nv], impulses)  # fmt: skip
 
 
 class StepsOf:
@@ -190,6 +209,7 @@ class StepsOf:
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:]
         self.q, self.q2, self.p, self.p2 = (np.ascontiguousarray(x) for x in rows)
         self.model, self.t = model, run.t[:-1]
+        self.touched = touched_in(run) if model.touches else []
         self.u = _inputs_of(model, inputs, targets, len(self.q))
 
     def __len__(self) -> int:
@@ -198,7 +218,7 @@ class StepsOf:
     def slopes(self, begin: int, end: int) -> Slopes:
         """Return the derivatives of steps begin to end."""
         q, q2, p, u, p2, t = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2, self.t))
-        found = slopes(self.integrator, q, q2, p, u, p2, t)
+        found = slopes(self.integrator, q, q2, p, u, p2, t, self.touched[begin:end])
         require_explained(self.model, self.integrator.dt, found, p, p2, begin)
         return found
 
@@ -219,16 +239,30 @@ class StepsOf:
         sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
         return blocks
 
-    def kicks(self, found: Slopes | NodeSlopes) -> np.ndarray:
-        """Return what inputs add to -p1 and to p2, (2, n, nv, nu): those of loads, and targets of drives."""
-        kicks, names = found.by_inputs, self.model.input_names
-        for drive in self.model.drives:
-            at = self.model.joint(drive.joint).v_slice.start
-            for name, gain in ((drive.target, drive.kp), (drive.target_rate, drive.kd)):
-                if isinstance(name, str):
-                    push = gain * found.drives[:, None, 2, at, None] * found.F[..., :, at]
-                    kicks[:, :, :, names.index(name)] += push.swapaxes(0, 1)
-        return kicks
+
+def touched_in(run: Any) -> list[Touched | None]:
+    """Return the contacts that pushed in each step of a run that records each of them."""
+    log, model, h = run.contacts, run.system, run.dt
+    count, rubs = model.contact_list.count, [name == "dry friction" for _, name in log.names]
+    # a limit's impulse has the sign of its coordinate
+    stops = np.array([name == "limit" for _, name in log.names], dtype=bool)
+    impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
+    found: list[Touched | None] = []
+    ways = np.zeros((count, 3))
+    bounds = np.searchsorted(log.record, np.arange(1, len(run) + 1))
+    for k in range(len(run) - 1):
+        at = slice(bounds[k], bounds[k + 1])
+        numbers, slips = log.number[at], log.slip[at]
+        found.append(Touched(tuple(numbers.tolist()), impulses[at], ways) if len(numbers) else None)
+        ways = np.zeros((count, 3))
+        for number, slip in zip(numbers.tolist(), slips, strict=True):
+            size = np.linalg.norm(slip)
+            if rubs[number]:
+                # which way, and the length of the step
+                ways[number] = np.sign(slip[0]) if size > SLIDING else 0.0, h, 0.0
+            elif size > SLIDING:
+                ways[number] = slip / size
+    return found
 
 
 def _inputs_of(model: Any, inputs: Any, targets: Any, steps: int) -> np.ndarray:

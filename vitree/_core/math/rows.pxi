@@ -10,6 +10,7 @@ cdef enum:
     HOLD = 1                # one to three rows
     RUB = 2                 # one row
 
+LAWS = {"cone": CONE, "hold": HOLD, "rub": RUB}
 #: Rows that hold and answer less than this share of the others are shifted as if they answered it
 cdef double LEAST_HELD = 1e-6
 

@@ -14,7 +14,7 @@ cdef class PortStepper(ModelStepper):
     cdef readonly ContactList contacts
     cdef const vt_contact* touch
     cdef int ntouch
-    cdef bint elastic
+    cdef readonly bint elastic
     cdef bint rolls                     # there are rows that hold, which may depend on each other
     cdef double slowest                 # [m/s] slower approaches do not rebound
     cdef int events                     # most contacts that are located in a step
@@ -762,6 +762,73 @@ cdef class PortStepper(ModelStepper):
             y.b[y.row[k]] += y.give[k] * y.lam[y.row[k]]
             y.w[y.row[k]] += y.give[k] * y.lam[y.row[k]]
         return cone_judge(y, y.lam, y.w, y.F, False)
+
+    # ---- for derivatives of steps ------------------------------------------------------------------------
+
+    def between(self, const double[::1] q, const double[::1] q2, members, const double[:, ::1] ways):
+        """What some contacts do in a step from q to q2; the state is lost.
+
+        members: numbers of contacts. ways: (contacts, 3) which way each slid before. Returns the order of the members, their
+        laws, dims, bounds of friction and leads (k, 2); the rows (n, nv) by which impulses act at node 1, and their
+        velocities (n,), of targets of zero; what each member gives way (k,); and directions (k, 3, 3) of impulses.
+        """
+        cdef Turn turn = self.turn()
+        cdef Touching* x = &self.own_touch
+        cdef Cones* y = &x.cones
+        cdef int c, k, j, o, status, nv = self.nv
+        cdef double[:, ::1] J
+        require_size(q.shape[0], self.nq, "entries of q")
+        require_size(q2.shape[0], self.nq, "entries of q2")
+        require_size(ways.shape[0], self.ntouch, "rows of ways")
+        require_size(ways.shape[1], 3, "columns of ways")
+        for c in range(self.ntouch):
+            x.within[c], x.active[c], x.target[c] = OUTSIDE, 0, 0.0
+            store3(x.way + 3 * c, load3(&ways[c, 0]))
+            store3(x.guess + 3 * c, zero3())
+        for c in members:
+            if not 0 <= c < self.ntouch:
+                raise ValueError(f"contact {c} of {self.ntouch}")
+            x.within[c] = INSIDE
+        self.lane.now.h = self.shared.schedule.span
+        x.placed1 = x.placed2 = False
+        self.place_start(&q[0])
+        for c in members:
+            self.face(c)
+        status = self.gather()
+        if status != OK:
+            raise MemoryError
+        memcpy(self.lane.state.q2, &q2[0], self.nq * sizeof(double))
+        self.measure_touches()
+        order, laws = np.empty(x.count, dtype=int), np.empty(x.count, dtype=int)
+        dims, bounds, leads = np.empty(x.count, dtype=int), np.empty(x.count), np.empty((x.count, 2))
+        gives, axes = np.zeros(x.count), np.zeros((x.count, 3, 3))
+        for k in range(x.count):
+            c = x.member[k]
+            order[k], laws[k], dims[k], bounds[k] = c, y.law[k], y.dim[k], y.mu[k]
+            leads[k] = y.lead[2 * k], y.lead[2 * k + 1]
+            if self.touch[c].stiffness != INFINITY:
+                gives[k] = 1.0 / (self.lane.now.h * (self.lane.now.h * self.touch[c].stiffness + self.touch[c].damping))
+            for j in range(y.dim[k]):
+                if on_coordinate(&self.touch[c]):
+                    axes[k, 0, 0] = 1.0
+                else:
+                    o = way_at(&self.touch[c], j)
+                    axes[k, j] = (way_of(&x.here[c], o).x, way_of(&x.here[c], o).y, way_of(&x.here[c], o).z)
+        rows = np.zeros((y.n, nv))
+        J = rows
+        for k in range(y.n):
+            self.spread_row(&x.W1[k], &J[k, 0])
+        return order, laws, dims, bounds, leads, rows, self.array(x.w, y.n), gives, axes
+
+    cdef void spread_row(self, const TouchRow* W, double* out) noexcept nogil:
+        # out (nv,) += a row by displacements
+        cdef int k
+        if W.a >= 0:
+            for k in range(W.size):
+                vt_add_row(self.nv, W.on_a[k], self.own_touch.rows + (W.a + k) * self.nv, out)
+        if W.b >= 0:
+            for k in range(6):
+                vt_add_row(self.nv, W.on_b[k], self.own_touch.rows + (W.b + k) * self.nv, out)
 
     # ---- what is told of a step that was not solved ------------------------------------------------------
 

@@ -1,0 +1,60 @@
+"""Models for tests of bridges: every joint kind, with drives, loads and inputs; their starts, and differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from loaded_models import singles
+from random_models import random_flat, random_state, with_rotors
+
+import vitree as vt
+from vitree.mechanism.flat import KINDS
+
+EACH = [(kind,) for kind in KINDS]
+METHODS = ["linear-time", "midpoint"]
+
+
+def bridged_model(kinds=KINDS, seed=7, nbody=3):
+    """A random tree with damping, friction, rotors, a drive and a wrench whose numbers are inputs."""
+    flat = with_rotors(random_flat(np.random.default_rng(seed), nbody=nbody, kinds=kinds, damping=True), seed)
+    drives = [vt.Drive(name, 5.0, 0.4, target=f"{name} goal") for name in singles(flat)[:1]]
+    push = vt.Wrench(f"link{nbody - 1}", (0.1, "turn", 0.0), ("push", 0.3, 0.0), axes="local")
+    return vt.Model(replace(flat, loads=(*drives, push)))
+
+
+def bridged_start(model, count, steps, seed=0):
+    """Arrays q (count, nq), with quaternions of many lengths, p (count, nv), torque and inputs (count, steps, ...)."""
+    rng = np.random.default_rng(seed)
+    q, p = [], []
+    for _ in range(count):
+        a, v = random_state(model.flat, rng, 0.5)
+        p.append(model.momentum_from_velocity(a, v))
+        for joint in model.joints:
+            if joint.q_slice.stop - joint.q_slice.start > 1:
+                a[joint.q_slice.stop - 4 : joint.q_slice.stop] *= rng.uniform(0.5, 2.0)
+        q.append(a)
+    torque = rng.normal(size=(count, steps, model.nv))
+    return np.array(q), np.array(p), torque, rng.normal(size=(count, steps, len(model.input_names)))
+
+
+def unit(model, q):
+    """q (..., nq) with quaternions of length one."""
+    found = np.array(q)
+    for joint in model.joints:
+        if joint.q_slice.stop - joint.q_slice.start > 1:
+            at = slice(joint.q_slice.stop - 4, joint.q_slice.stop)
+            found[..., at] /= np.linalg.norm(found[..., at], axis=-1, keepdims=True)
+    return found
+
+
+def differences(function, x, size=1e-3):
+    """Central differences of order 6 of a function (n,) -> (m,), (m, n)."""
+    columns = []
+    for e in np.eye(len(x)):
+        sides = [
+            weight * (function(x + k * size * e) - function(x - k * size * e))
+            for k, weight in ((1, 45), (2, -9), (3, 1))
+        ]
+        columns.append(sum(sides) / (60 * size))
+    return np.array(columns).T

@@ -1,0 +1,201 @@
+"""Derivatives of steps in contact: against differences within the phase, for all that touches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from touching_models import GROUNDS, crawler, thrown
+
+import vitree as vt
+from vitree.control import lqr
+
+#: Numbers of a contact in a step, and of one that is kept.
+TOLD = 7
+
+
+def block(friction, ball=False):
+    """A box or a ball that lies on the ground."""
+    tree = vt.Tree("block")
+    tree.world.add(vt.free("base"), vt.body("box", 1.0, (0.01, 0.012, 0.009)))
+    shape = vt.Sphere(0.1) if ball else vt.Box((0.2, 0.2, 0.2))
+    tree.contact(vt.Ground(friction=friction), vt.Contact("box", shapes=shape))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = 0.1
+    return model, q
+
+
+def remembered(history, log, count):
+    """Where in a history the contacts of the last step are: their impulses, ways, and what is told of them."""
+    if not len(log):
+        return slice(0, 0)
+    impulses, told = np.zeros((count, 3)), np.zeros((count, TOLD))
+    for row in log:
+        number = int(row[1])
+        impulses[number], told[number] = row[2:5], row[2:9]
+    impulses[:, 0] = np.where(impulses[:, 1:].any(axis=1), impulses[:, 0], np.abs(impulses[:, 0]))
+    first = int(log[0, 1])
+    begin = history.index(impulses.tobytes())
+    # behind the impulses, ways and gaps that are kept
+    return slice(begin, history.index(told[first].tobytes(), begin + 56 * count) + 8 * TOLD * (count - first))
+
+
+def compared(model, q, v, dt, method, k, size):
+    """The derivatives of step k of a run, and central differences of order 6 that keep what the contacts remember."""
+    nv, made = model.nv, vt.METHODS[method]
+    torque = np.zeros(nv)
+    run = vt.simulate(model, q, v, duration=(k + 1) * dt, dt=dt, method=method, tolerance=1e-14)
+    integrator = made(model, dt, torque=torque, tolerance=1e-14)
+    integrator.start(0.0, q, model.momentum_from_velocity(q, v))
+    for _ in range(k):
+        assert integrator.stepper.go(1, None, None) == 0
+    before = integrator.stepper.history()
+    q1, p1 = (x.copy() for x in integrator.state())
+    np.testing.assert_allclose(q1, run.q[k], atol=1e-12)
+    rows = run.contacts.rows
+    kept = remembered(before, rows[rows[:, 0] == k], model.contact_list.count)
+
+    def end(d):
+        one = made(model, dt, torque=torque + d[2 * nv :], tolerance=1e-14)
+        one.start(0.0, model.integrate(q1, d[:nv]), p1 + d[nv : 2 * nv])
+        history = bytearray(one.stepper.history())
+        history[kept] = before[kept]
+        one.stepper.set_history(bytes(history))
+        assert one.stepper.go(1, None, None) == 0
+        return one.state()
+
+    q2, columns = end(np.zeros(3 * nv))[0], []
+    for unit in np.eye(3 * nv):
+        column = 0.0
+        for place, weight in ((1, 45), (2, -9), (3, 1)):
+            (qa, pa), (qb, pb) = end(place * size * unit), end(-place * size * unit)
+            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
+            column = column + weight * change / (60 * size)
+        columns.append(column)
+    found = run.linearize()[k]
+    return np.hstack([found.A, found.by_torque]), np.array(columns).T, run
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+@pytest.mark.parametrize(("friction", "ball", "v"), [
+    (0.3, False, [1.0, 0.3, 0, 0, 0, 0.5]), (0.5, True, [1.0, 0.2, 0, 0, 3.0, 0.4]),
+    (0.1, True, [1.0, 0.2, 0, 0, 0, 0.4]),
+    (0.0, False, [1.0, 0.3, 0, 0, 0, 0.5]), (0.5, True, [1.0, 0.2, 0, -2.0, 10.0, 0]), (0.5, False, [0, 0, 0, 0, 0, 0]),
+], ids=["slides", "ball skids", "ball slides", "ice", "ball rolls", "stands"])  # fmt: skip
+def test_blocks(friction, ball, v, method):
+    model, q = block(friction, ball)
+    for k in (2, 4):
+        found, expected, run = compared(model, q, np.array(v), 0.01, method, k, 1e-4)
+        assert (run.contacts.record == k + 1).any()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("ground", "limits", "k"), [
+    ("plane", False, 60), ("plane", True, 120), ("slope", False, 120), ("corner", False, 60), ("hills", True, 60),
+    ("hills", False, 120), ("ice", False, 60),
+])  # fmt: skip
+def test_a_crawler_on_the_ground(ground, limits, k):
+    """Points, patches, balls, capsules and boxes, limits of joints, sticking and sliding."""
+    model = crawler(GROUNDS[ground], limits)
+    found, expected, run = compared(model, *thrown(model, 1), 0.004, "linear-time", k, 1e-6)
+    assert (run.contacts.record == k + 1).sum() >= 3
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+def test_phases():
+    """A block slides until it stands; then it leaves the ground, and nothing holds it."""
+    model, q = block(0.5)
+    v = np.array([0.5, 0, 0, 0, 0, 0])
+    lift = np.zeros(6)
+    lift[2] = 30.0
+    run = vt.simulate(model, q, v, duration=0.4, dt=0.01, torque=lambda t, q, v: lift * (t > 0.3))
+    found = run.linearize()
+    slides, stands, flies = found[3], found[25], found[38]
+    # what slides goes on with its speed; what stands does not; what flies falls
+    assert slides.A[0, 6] == pytest.approx(0.01, rel=1e-6)
+    np.testing.assert_allclose(slides.A[2], 0.0, atol=1e-9)
+    np.testing.assert_allclose(stands.A[:6, 6:], 0.0, atol=1e-9)
+    np.testing.assert_allclose(stands.A[:2, :2], np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(flies.A[:3, 6:9], 0.01 * np.eye(3), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_dry_friction(method):
+    """A cart that slides has a constant force; one that stands stays, wherever it is displaced."""
+    tree = vt.Tree("cart")
+    tree.world.add(vt.tx("slide", dry_friction=2.0), vt.body("cart", 1.0))
+    model = tree.compile()
+    run = vt.simulate(model, [0.0], [0.5], duration=0.4, dt=0.01, method=method)
+    found = run.linearize()
+    np.testing.assert_allclose(found.A[5], [[1, 0.01], [0, 1]], atol=1e-12)
+    np.testing.assert_allclose(found.A[35][0], [1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(found.by_torque[35][0], 0.0, atol=1e-12)
+
+
+def test_wheels_that_roll():
+    tree = vt.Tree("wheel")
+    tree.world.add(vt.free("base"), vt.body("wheel", 2.0, (0.02, 0.04, 0.02)))
+    tree.contact(vt.Ground())
+    tree.roll(vt.Rolling("wheel", 0.3, axis=(0, 1, 0)))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = 0.3
+    v = model.project_velocity(q, np.array([0.6, 0, 0, 0, 2.0, 0.3]))
+    run = vt.simulate(model, q, v, duration=0.05, dt=0.01, tolerance=1e-13)
+    found = run.linearize()[3]
+    # rolling on is what the way of rolling is: the angle by the speed, the place by the angle
+    on = model.momentum_from_velocity(found.q, [0.3, 0, 0, 0, 1.0, 0])
+    assert found.A[0, 6:] @ on == pytest.approx(0.003, rel=0.02)
+    assert np.isfinite(found.A).all()
+
+
+def test_gradients_through_contact():
+    """A ball that rolls: by the start, against differences of runs."""
+    model, q = block(0.5, ball=True)
+    v = np.array([1.0, 0.0, 0, 0, 10.0, 0.0])
+    weights = np.zeros((41, 6))
+
+    def reach(more):
+        return vt.simulate(model, q, v + more, duration=0.4, dt=0.01, tolerance=1e-13)
+
+    # the way along x, in the ball's axes
+    weights[-1, :3] = model.body_poses(reach(np.zeros(6)).q[-1])[0, 0, :3]
+    by_q0, by_v0 = reach(np.zeros(6)).gradient(weights).in_velocities()
+    for k in (0, 4):
+        unit = 1e-4 * np.eye(6)[k]
+        expected = (reach(unit).q[-1, 0] - reach(-unit).q[-1, 0]) / 2e-4
+        assert by_v0[k] == pytest.approx(expected, rel=1e-5)
+    assert by_q0[0] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_regulator_on_the_ground():
+    """A stick with a foot stands on the ground by its ankle."""
+    tree = vt.Tree("stick")
+    foot = tree.world.add(vt.free("base"), vt.body("foot", 1.0, (0.01, 0.01, 0.01)))
+    foot.add(vt.ry("ankle"), vt.tz(0.6), vt.body("stick", 0.7, (0.02, 0.02, 0.005)))
+    tree.contact(vt.Ground(friction=1.0), vt.Contact("foot", shapes=vt.Box((0.4, 0.2, 0.1))))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = 0.05
+    at = vt.simulate(model, q, duration=0.03, dt=0.01, tolerance=1e-12).linearize()[1]
+    with pytest.raises(vt.InputError, match="leave_neutral"):
+        lqr(at, Q=np.ones(14), R=[0.01], actuators=["ankle"])
+    regulator = lqr(at, Q=np.ones(14), R=[0.01], actuators=["ankle"], leave_neutral=True)
+    start = q.copy()
+    start[7] = 0.02
+    free = vt.simulate(model, start, duration=1.0, dt=0.01)
+    held = vt.simulate(model, start, duration=3.0, dt=0.01, torque=regulator.controller())
+    assert abs(free.q[-1, 7]) > 0.2
+    assert abs(held.q[-1, 7]) < 1e-4
+    np.testing.assert_allclose(held.q[-1, :3], q[:3], atol=1e-6)
+
+
+def test_what_is_refused():
+    tree = vt.Tree("bouncing")
+    tree.world.add(vt.free("base"), vt.body("ball", 1.0, (0.01, 0.01, 0.01)))
+    tree.contact(vt.Ground(restitution=0.8), vt.Contact("ball", shapes=vt.Sphere(0.1)))
+    model = tree.compile()
+    q = model.neutral()
+    q[2] = 0.5
+    with pytest.raises(vt.ModelError, match="contacts that rebound"):
+        vt.linearize(model, q, dt=0.01)

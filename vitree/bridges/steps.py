@@ -1,0 +1,322 @@
+"""What the bridges ask of vitree: steps of many instances, and gradients swept back over them.
+
+All that they use of derivatives of steps is here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vitree.arguments import whole
+from vitree.bridges.coordinates import Coordinates
+from vitree.errors import InputError, ModelError
+from vitree.integrators.slopes import kicks_of, require_explained, slopes
+from vitree.run.arguments import Schedule
+from vitree.run.linearized import integrator_of
+from vitree.run.rollout import rollout
+from vitree.run.simulation import Simulation
+from vitree.wording import Argument, named
+
+#: How closely steps are solved if nothing else is asked for: the derivatives are those of solved steps.
+TOLERANCE = 1e-12
+#: Most numbers of the derivatives by states that are held at once, unless one step of all instances has more.
+ENTRIES = 2**22
+
+Shape = tuple[int, ...]
+
+
+class Steps:
+    """Steps of a model, forward and backward.
+
+    Parameters
+    ----------
+    model : Model
+    dt : float [s]
+    method : str
+    options : dict
+        Of the method.
+
+    Raises
+    ------
+    InputError, ModelError
+        If these steps have no derivatives.
+    """
+
+    def __init__(self, model: Any, dt: Any, method: Any, options: dict[str, Any]):
+        self._integrator = integrator_of(model, method, dt, options)
+        self.model, self.method = model, method
+        self.dt: float = Schedule.one(dt, False).dt
+        self.options = {"tolerance": TOLERANCE, **options}
+        self.nu = len(model.input_names)
+        self.coordinates = Coordinates(model)
+        self._held = Simulation(model, dt=dt, method=method, **self.options)
+        self._turn = threading.Lock()
+        if model.kinematic_names:
+            raise ModelError(f'"{model.name}" has prescribed coordinates, which the bridges do not know')
+        more = (model.constraints, model.touches, model.written)
+        #: whether states and inputs determine the derivatives of steps, so that any steps are linearised together;
+        #: if not, each run is linearised by itself
+        self.together = not any(more)
+
+    def __repr__(self) -> str:
+        return f'<steps of "{self.model.name}" by {self.method}, dt = {self.dt:g} s>'
+
+    # ---- arguments -------------------------------------------------------------------------------------
+
+    def sizes(self, shapes: Mapping[str, Shape | None], steps: Any = None, one: bool = False) -> tuple[Shape, int]:
+        """Return the leading axes that arguments of these shapes have together, and the number of steps.
+
+        Parameters
+        ----------
+        shapes : mapping
+            Of arguments, by name; None for what is not given.
+        steps : int, optional
+            None if rows say it.
+        one : bool
+            Whether torque and inputs are those of one step, and have no axis of steps.
+
+        Raises
+        ------
+        InputError
+            If shapes do not fit; the text says which.
+        """
+        model, leading, rows = self.model, [], {}
+        wanted = dict.fromkeys(("q", "q0", "q1"), model.nq) | dict.fromkeys(("p", "v", "d", "torque"), model.nv)
+        wanted["inputs"] = self.nu
+        given = {name: shape for name, shape in shapes.items() if shape is not None}
+        for name, shape in given.items():
+            size = wanted[name]
+            driven = name in ("torque", "inputs") and not one
+            if len(shape) < 1 + driven or shape[-1] != size:
+                needed = f"(..., steps, {size})" if driven else f"(..., {size})"
+                raise InputError(f"{name} has shape {shape}; it must be {needed}, as {model.name!r} has it")
+            leading.append(shape[: -1 - driven])
+            if driven:
+                rows[name] = shape[-2]
+        try:
+            batch = np.broadcast_shapes(*leading)
+        except ValueError:
+            told = ", ".join(f"{name} {shape}" for name, shape in given.items())
+            raise InputError(f"the leading axes of {told} do not go together") from None
+        if one:
+            return batch, 1
+        asked = whole(steps)
+        if steps is not None and (asked is None or asked < 1):
+            raise InputError(Argument("steps", steps) + " must be a positive whole number")
+        counts = {*rows.values()} | ({asked} if asked is not None else set())
+        if len(counts) != 1:
+            raise InputError(
+                "give " + named("steps") + ", or torque or inputs with a row for each step" if not counts else
+                f"torque, inputs and steps= name different numbers of steps: {', '.join(map(str, sorted(counts)))}"
+            )  # fmt: skip
+        count = counts.pop()
+        if count < 1:
+            raise InputError("torque and inputs must have a row for each step, and one at least")
+        return batch, count
+
+    def require_finite(self, given: dict[str, np.ndarray]) -> None:
+        """Raise an InputError that names the argument, and the row of it, if a number is not finite."""
+        for name, x in given.items():
+            if not np.isfinite(x).all():
+                place = tuple(int(k) for k in np.argwhere(~np.isfinite(x))[0])
+                raise InputError(f"{name} has an entry {x[place]} in row {place[0]}; all entries must be finite")
+
+    # ---- there and back --------------------------------------------------------------------------------
+
+    def forward(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Course:
+        """Take steps.
+
+        Parameters
+        ----------
+        q, p : (n, nq) and (n, nv) arrays [m or rad, kg m/s or kg m^2/s]
+            Starts; quaternions of any length.
+        torque, inputs : (n, steps, nv) and (n, steps, nu) arrays [N or N m, units as the loads take them]
+
+        Raises
+        ------
+        InputError
+            If a number is not finite.
+        ConvergenceError
+            If a step cannot be solved.
+        """
+        self.require_finite({"q": q, "p": p, "torque": torque, "inputs": inputs})
+        start = self.coordinates.normalized(q)
+        if not self.together:
+            runs = [self._run(start[k], p[k], torque[k], inputs[k]) for k in range(len(q))]
+            return Course(self, q, np.array([x.q for x in runs]), np.array([x.p for x in runs]), inputs, runs)
+        if len(q) == 1:
+            found = self._alone(start[0], p[0], torque[0], inputs[0])
+            return Course(self, q, found.q[None], found.p[None], inputs)
+        steps = torque.shape[1]
+        more: dict[str, Any] = {"inputs": inputs} if self.nu else {}
+        many = rollout(self.model, start, p0=p, duration=steps * self.dt, dt=self.dt, method=self.method,
+                        torque=torque, record=("q", "p"), **more, **self.options)  # fmt: skip
+        many.raise_failed()
+        return Course(self, q, many.q, many.p, inputs)
+
+    def _alone(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> States:
+        """Return the states at the nodes of the steps of one instance."""
+        with self._turn:
+            found = States(np.empty((len(torque) + 1, len(q))), np.empty((len(torque) + 1, len(p))))
+            self._held.reset(q, p0=p)
+            for k in range(len(torque) + 1):
+                if k:
+                    self._held.step(torque=torque[k - 1], inputs=inputs[k - 1] if self.nu else None)
+                found.q[k], found.p[k] = self._held.q, self._held.p
+            return found
+
+    def _run(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray, inputs: np.ndarray) -> Any:
+        """Return the run of one instance, with all that is recorded of it."""
+        held = Simulation(self.model, q, p0=p, dt=self.dt, method=self.method, every=1, **self.options)
+        for k in range(len(torque)):
+            held.step(torque=torque[k], inputs=inputs[k] if self.nu else None)
+        return held.trajectory
+
+    def derivatives(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray, p2: np.ndarray, u: np.ndarray) -> Derivatives:
+        """Return those of steps (rows, 2 nv, ...) of any instances, from their states and inputs (rows, ...)."""
+        q, q2, p, u = (np.ascontiguousarray(x) for x in (q, q2, p, u))
+        found = slopes(self._integrator, q, q2, p, u)
+        require_explained(self.model, self.dt, found, p, p2)
+        return Derivatives(found.A, found.by_torque(), found.by_kicks(kicks_of(self.model, found)))
+
+    # ---- displacements ---------------------------------------------------------------------------------
+
+    def differences(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        """Return the displacements (n, nv) from q0 to q1, of quaternions of any length."""
+        return self.model.difference(*map(self.coordinates.normalized, (q0, q1)))
+
+    def displaced(self, q: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """Return q (n, nq) displaced by d (n, nv), of quaternions of any length."""
+        return self.model.integrate(self.coordinates.normalized(q), d)
+
+    def pull_differences(self, q0: np.ndarray, q1: np.ndarray, d_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q0 and q1 of what has the gradient ``d_bar`` (n, nv) by the displacements."""
+        both = zip(self.coordinates.of_differences(self.differences(q0, q1)), (q0, q1), strict=True)
+        by_q0, by_q1 = (np.einsum("ni,nij,njk->nk", d_bar, by, self.coordinates.displacements(q)) for by, q in both)
+        return by_q0, by_q1
+
+    def pull_displaced(self, q: np.ndarray, d: np.ndarray, q_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q and d of what has the gradient ``q_bar`` (n, nq) by the displaced q."""
+        E = self.coordinates.by_displacements(self.displaced(q, d))
+        by_q, by_d = (np.einsum("ni,nij,njk->nk", q_bar, E, by) for by in self.coordinates.of_displaced(d))
+        return np.einsum("ni,nij->nj", by_q, self.coordinates.displacements(q)), by_d
+
+    # ---- momenta and velocities ------------------------------------------------------------------------
+
+    def momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return p = M(q) v (n, nv), of quaternions of any length."""
+        return self.model.momentum_from_velocity(self.coordinates.normalized(q), v)
+
+    def velocities(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return v = M(q)^-1 p (n, nv), of quaternions of any length."""
+        return self.model.velocity_from_momentum(self.coordinates.normalized(q), p)
+
+    def pull_momenta(self, q: np.ndarray, v: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q and v of what has the gradient ``p_bar`` (n, nv) by the momenta."""
+        by_q, M = self._momenta_by_states(q, v)
+        P = self.coordinates.displacements(q)
+        return np.einsum("ni,nij,njk->nk", p_bar, by_q, P), np.einsum("ni,nij->nj", p_bar, M)
+
+    def pull_velocities(self, q: np.ndarray, p: np.ndarray, v_bar: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients by q and p of what has the gradient ``v_bar`` (n, nv) by the velocities."""
+        by_q, M = self._momenta_by_states(q, self.velocities(q, p))
+        pulled = np.linalg.solve(M, v_bar[..., None])[..., 0]
+        P = self.coordinates.displacements(q)
+        return -np.einsum("ni,nij,njk->nk", pulled, by_q, P), pulled
+
+    def _momenta_by_states(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives (n, nv, nv) of M(q) v by displacements, and by v."""
+        unit, rest = self.coordinates.normalized(q), np.zeros_like(v)
+        # M v is the force that gives the acceleration v at rest, without gravity
+        slopes, weight = self.model.rnea_derivatives(unit, rest, v), self.model.rnea_derivatives(unit, rest, rest)
+        return slopes.by_q - weight.by_q, slopes.by_a
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of steps by states, torque and inputs, (..., 2 nv, columns)."""
+
+    A: np.ndarray
+    by_torque: np.ndarray
+    by_inputs: np.ndarray
+
+
+class States(NamedTuple):
+    """States at the nodes of steps, (steps + 1, nq) and (steps + 1, nv)."""
+
+    q: np.ndarray
+    p: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Steps that were taken.
+
+    Attributes
+    ----------
+    steps : Steps
+    start : (n, nq) array [m or rad]
+        As it was given, with quaternions of any length.
+    q, p : (n, steps + 1, nq) and (n, steps + 1, nv) arrays [m or rad, kg m/s or kg m^2/s]
+        The states at the nodes.
+    inputs : (n, steps, nu) array [units as the loads take them]
+    runs : list of Trajectory
+        Of the instances, where the steps are not linearised together.
+    """
+
+    steps: Steps
+    start: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+    inputs: np.ndarray
+    runs: list[Any] = field(default_factory=list)
+
+    def pullback(self, q_bar: np.ndarray, p_bar: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the gradients by the start q, p and by torque and inputs.
+
+        Parameters
+        ----------
+        q_bar, p_bar : (n, steps + 1, nq) and (n, steps + 1, nv) arrays
+            The gradients by the states at the nodes, as if these did not depend on each other.
+        """
+        n, count, nv = *self.p.shape[:2], self.steps.model.nv
+        by_steps = np.empty((n, count - 1, nv + self.steps.nu))
+        # by the states (d, p) of the last node, then of each earlier one
+        x = self._by_states(q_bar, p_bar, slice(count - 1, count))[:, 0]
+        end = count - 1 if n else 0
+        while end > 0:
+            first = 0 if self.runs else max(0, end - max(1, ENTRIES // (n * 4 * nv**2)))
+            whole = np.concatenate(self.derivatives(first, end), axis=-1)
+            own = self._by_states(q_bar, p_bar, slice(first, end))
+            for k in range(end - first - 1, -1, -1):
+                before = (x[:, None] @ whole[:, k])[:, 0]
+                by_steps[:, first + k] = before[:, 2 * nv :]
+                x = before[:, : 2 * nv] + own[:, k]
+            end = first
+        P = self.steps.coordinates.displacements(self.start)
+        by_q = np.einsum("ni,nij->nj", x[:, :nv], P)
+        return by_q, x[:, nv:].copy(), by_steps[..., :nv].copy(), by_steps[..., nv:].copy()
+
+    def _by_states(self, q_bar: np.ndarray, p_bar: np.ndarray, nodes: slice) -> np.ndarray:
+        """Return gradients (n, nodes, 2 nv) by displacements and momenta at some nodes."""
+        by_q, q = q_bar[:, nodes], self.q[:, nodes]
+        if self.steps.coordinates.turns:
+            count = q.shape[0] * q.shape[1]
+            E = self.steps.coordinates.by_displacements(q.reshape(count, q.shape[2]))
+            by_q = (by_q.reshape(count, 1, q.shape[2]) @ E).reshape(*q.shape[:2], p_bar.shape[2])
+        return np.concatenate([by_q, p_bar[:, nodes]], axis=2)
+
+    def derivatives(self, first: int, end: int) -> Derivatives:
+        """Return those of the steps from node ``first`` to ``end``, (n, steps, 2 nv, ...)."""
+        n, span, later = len(self.q), slice(first, end), slice(first + 1, end + 1)
+        if self.runs:
+            more = [{"inputs": u} if self.steps.nu else {} for u in self.inputs]
+            each = [run.linearize(**given) for run, given in zip(self.runs, more, strict=True)]
+            return Derivatives(*(np.array([getattr(x, name)[span] for x in each]) for name in Derivatives._fields))
+        rows = (self.q[:, span], self.q[:, later], self.p[:, span], self.p[:, later], self.inputs[:, span])
+        found = self.steps.derivatives(*(x.reshape(n * (end - first), x.shape[2]) for x in rows))
+        return Derivatives(*(x.reshape(n, end - first, *x.shape[1:]) for x in found))

@@ -1,0 +1,147 @@
+"""Derivatives of what contacts do in a step, while those that push, stick and slide stay the same ones.
+
+The momentum jumps by J(q1)^T lam where a step starts, and each contact has equations between q1, q2 and lam: those of
+its gap and its slip. The geometry is derived by differences of order 6, and the rest follows from the equations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vitree._core import scalar
+
+core: Any = scalar()
+#: Differences of places of contacts [m or rad].
+APART = 2e-3
+#: Laws of contacts in the core: contact with friction, rows that hold, rows that rub.
+CONE, HOLD, RUB = (core.LAWS[name] for name in ("cone", "hold", "rub"))
+#: Share of the bound of friction up to which a contact sticks.
+STICKS = 1 - 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """The contacts that pushed in a step.
+
+    Attributes
+    ----------
+    members : tuple of int
+        Their numbers.
+    impulses : (k, 3) array [N s]
+        In the world's axes, where the step starts.
+    ways : (contacts, 3) array
+        Which way each contact slid in the step before, unit vectors or zeros.
+    """
+
+    members: tuple[int, ...]
+    impulses: np.ndarray
+    ways: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Linear equations of impulses lam: by_start d1 + by_end d2 + by_impulse dlam = 0, where p1 has push^T lam less.
+
+    Attributes
+    ----------
+    push : (n, nv) array
+    turn : (nv, nv) array
+        Of push^T lam, by d1.
+    kick : (nv,) array
+        push^T lam.
+    by_start, by_end : (n, nv) arrays
+    by_impulse : (n, n) array
+    """
+
+    push: np.ndarray
+    turn: np.ndarray
+    kick: np.ndarray
+    by_start: np.ndarray
+    by_end: np.ndarray
+    by_impulse: np.ndarray
+
+    def with_constraints(self, one: np.ndarray, two: np.ndarray) -> Held:
+        """Return the same with constraints before them, whose rows (m, nv) are ``one`` at q1 and ``two`` at q2."""
+        m = len(one)
+        by_impulse = np.zeros((m + len(self.push),) * 2)
+        by_impulse[m:, m:] = self.by_impulse
+        return Held(np.concatenate([-one, self.push]), self.turn, self.kick, np.concatenate([0 * one, self.by_start]),
+                    np.concatenate([two, self.by_end]), by_impulse)  # fmt: skip
+
+
+def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, touched: Touched) -> Held:
+    """Return the equations of the contacts of a step from q to q2."""
+    at = lambda q, q2: stepper.between(q, q2, touched.members, touched.ways)  # noqa: E731
+    order, laws, dims, bounds, leads, push, w, gives, axes = at(q, q2)
+    first = np.cumsum(dims) - dims
+    n, nv = len(push), model.nv
+    place = {number: touched.impulses[k] for k, number in enumerate(touched.members)}
+    lam = np.concatenate([axes[k, : dims[k]] @ place[c] for k, c in enumerate(order.tolist())] or [np.zeros(0)])
+    # of what depends on q1 alone, and of gaps and slips
+    kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, len(dims), 2)), np.zeros((2, nv, n))
+    for j, unit in enumerate(APART * np.eye(nv)):
+        for share, weight in ((1, 45), (2, -9), (3, 1)):
+            scale = weight / (60 * APART)
+            ends = [at(model.integrate(q, sign * share * unit), q2) for sign in (1, -1)]
+            kicks[j] += scale * (ends[0][5] - ends[1][5]).T @ lam
+            moved[j] += scale * (ends[0][4] - ends[1][4])
+            slips[0, j] += scale * h * (ends[0][6] - ends[1][6])
+            ends = [at(q, model.integrate(q2, sign * share * unit)) for sign in (1, -1)]
+            slips[1, j] += scale * h * (ends[0][6] - ends[1][6])
+    by_start, by_end, by_impulse = slips[0].T.copy(), slips[1].T.copy(), np.zeros((n, n))
+    for k, law in enumerate(laws.tolist()):
+        i, size = int(first[k]), int(dims[k])
+        if law == RUB:
+            # a coordinate that stands stays; one that moves has a constant force
+            stands = abs(lam[i] - leads[k, 0]) < STICKS * bounds[k]
+            by_start[i] = -by_end[i] if stands else 0.0
+            if not stands:
+                by_end[i], by_impulse[i, i] = 0.0, 1.0
+        elif law == CONE:
+            by_impulse[i, i] = h * gives[k]
+            if size == 3:
+                rows = slice(i + 1, i + 3)
+                _slide(rows, i, lam, bounds[k], leads[k], moved[:, k].T, h * w, by_start, by_end, by_impulse)
+    return Held(push, kicks.T, push.T @ lam, by_start, by_end, by_impulse)
+
+
+def _slide(rows: slice, normal: int, lam: np.ndarray, bound: float, lead: np.ndarray, moved: np.ndarray, s: np.ndarray,
+           by_start: np.ndarray, by_end: np.ndarray, by_impulse: np.ndarray) -> None:  # fmt: skip
+    """Turn the equations of a slip, which is zero, into those of friction where a contact slides.
+
+    With lam_t = lead lam_n + beta, beta = -bound lam_n u, u = s/|s|.
+    """
+    beta = lam[rows] - lead * lam[normal]
+    if np.linalg.norm(beta) < STICKS * bound * lam[normal]:
+        return
+    size = np.linalg.norm(s[rows])
+    # at the bound without a slip only the slip's direction is known, by the friction
+    u = s[rows] / size if size > 0 else -beta / max(np.linalg.norm(beta), 1e-300)
+    turn = bound * lam[normal] / max(size, 1e-300) * (np.eye(2) - np.outer(u, u))
+    by_start[rows] = turn @ by_start[rows] - lam[normal] * moved
+    by_end[rows] = turn @ by_end[rows]
+    by_impulse[rows, rows] = np.eye(2)
+    by_impulse[rows, normal] = bound * u - lead
+
+
+def solve_held(inner: np.ndarray, right: np.ndarray, held: Held, d2: np.ndarray,
+               free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return d2 (free, columns) and dlam (n, columns) of inner d2 = right + push^T dlam and the equations ``held``.
+
+    ``right`` (free, columns) are what free coordinates are given, columns of d1 first; ``d2`` (nv, columns) has what
+    the others do. Where more contacts push than a body needs, impulses are one of many ways to push it.
+    """
+    nv = held.push.shape[1]
+    both = np.linalg.solve(inner, np.concatenate([right, held.push[:, free].T], axis=1))
+    moved, pushed = both[:, : right.shape[1]], both[:, right.shape[1] :]
+    lack = held.by_end[:, free] @ moved + held.by_end @ d2
+    lack[:, :nv] += held.by_start
+    S = held.by_end[:, free] @ pushed + held.by_impulse
+    # rows have sizes of their own
+    size = np.abs(S).max(axis=1, keepdims=True)
+    size[size == 0] = 1.0
+    lam = -np.linalg.lstsq(S / size, lack / size, rcond=1e-10)[0]
+    return moved + pushed @ lam, lam
