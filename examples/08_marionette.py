@@ -8,21 +8,13 @@ it, because these strings could push as well: it must stay positive.
 """
 
 import numpy as np
+import stand_ins
 
 import vitree as vt
 
 
 def main() -> vt.Trajectory:
-    tree, hooks = vt.Tree("marionette"), dict[str, tuple]()
-    torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.6, (2e-3, 2e-3, 1e-3)))
-    for side, y in (("left", 0.1), ("right", -0.1)):
-        shoulder = torso.add(vt.fixed(f"{side} shoulder", xyz=(0.0, y, 0.1)))
-        elbow = shoulder.add(vt.ry(f"{side} arm", damping=0.01), vt.rx(f"{side} spread", damping=0.01), vt.tz(-0.15))
-        elbow.add(vt.body(f"{side} upper arm", 0.05))
-        elbow.add(vt.ry(f"{side} elbow", damping=0.01), vt.tx(0.15), vt.body(f"{side} hand", 0.08))
-        hip = torso.add(vt.fixed(f"{side} hip", xyz=(0.0, y, -0.1)))
-        hip.add(vt.ry(f"{side} leg", damping=0.01), vt.tz(-0.3), vt.body(f"{side} foot", 0.1))
-        hooks |= {f"{side} shoulder": (0.0, y, 1.0), f"{side} hand": (0.2, 1.5 * y, 1.0)}
+    tree, hooks = stand_ins.marionette()
     for frame, place in hooks.items():
         tree.world.add(vt.fixed(f"{frame} hook", xyz=place))
         tree.world.add(vt.tz(f"{frame} string", kinematic=True))

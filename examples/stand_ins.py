@@ -1,4 +1,4 @@
-"""Robots on the ground: of the package example-robot-data, simpler ones for where it is not installed, and a walker."""
+"""Robots on the ground: of the package example-robot-data, or simpler ones; walkers, and a marionette."""
 
 import numpy as np
 
@@ -67,6 +67,35 @@ def passive_walker(slope: float, foot: float, touching: str) -> vt.Model:
     return tree.compile()
 
 
+def planar_walker(*touching: str) -> vt.Model:
+    """Return a torso on two legs with knees, 30 kg, in the x-z plane; the feet of ``touching`` touch the ground."""
+    tree = vt.Tree("walker")
+    torso = tree.world.add(vt.tx("x"), vt.tz("z"), vt.ry("lean"), vt.body("torso", 12.0, (1, 1, 0.1), com=(0, 0, 0.25)))
+    for side in ("left", "right"):
+        thigh = torso.add(vt.ry(f"{side} hip"), vt.body(f"{side} thigh", 6.0, (0.1, 0.1, 0.01), com=(0, 0, -0.15)))
+        shank = thigh.add(vt.tz(-0.4), vt.ry(f"{side} knee"))
+        shank.add(vt.body(f"{side} shank", 3.0, (0.05, 0.05, 0.01), com=(0, 0, -0.15)))
+        shank.add(vt.tz(-0.4), vt.frame(f"{side} foot"))
+    if touching:
+        tree.contact(vt.Ground(friction=1.0), [vt.Contact(f"{side} foot") for side in touching])
+    return tree.compile()
+
+
 def pivot(angle: float) -> np.ndarray:
     """Velocities (2, 4) of the walker: leg a, at an ``angle``, turns about its foot; leg b turns about the hip."""
     return np.array([(np.cos(angle), -np.sin(angle), 1.0, 0.0), (0.0, 0.0, 0.0, 1.0)])
+
+
+def marionette() -> tuple[vt.Tree, dict[str, tuple]]:
+    """Return a marionette that falls, and where strings are to hold it: frames, and places above them in the world."""
+    tree, hooks = vt.Tree("marionette"), dict[str, tuple]()
+    torso = tree.world.add(*vt.pairs.euler("torso"), vt.body("torso", 0.6, (2e-3, 2e-3, 1e-3)))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        shoulder = torso.add(vt.fixed(f"{side} shoulder", xyz=(0.0, y, 0.1)))
+        elbow = shoulder.add(vt.ry(f"{side} arm", damping=0.01), vt.rx(f"{side} spread", damping=0.01), vt.tz(-0.15))
+        elbow.add(vt.body(f"{side} upper arm", 0.05))
+        elbow.add(vt.ry(f"{side} elbow", damping=0.01), vt.tx(0.15), vt.body(f"{side} hand", 0.08))
+        hip = torso.add(vt.fixed(f"{side} hip", xyz=(0.0, y, -0.1)))
+        hip.add(vt.ry(f"{side} leg", damping=0.01), vt.tz(-0.3), vt.body(f"{side} foot", 0.1))
+        hooks |= {f"{side} shoulder": (0.0, y, 1.0), f"{side} hand": (0.2, 1.5 * y, 1.0)}
+    return tree, hooks

@@ -238,6 +238,26 @@ def swing_up(run, text):
     assert np.abs(run.q[0, 1] - np.pi) < 0.1 and np.abs(run.q[late, 1]).max() < 0.01 and np.abs(run.q[-1, 0]) < 0.02
 
 
+def walker_step(run, text):
+    """Contacts make of the planned torques the planned motion; the legs have swapped, and no foot slides or sinks."""
+    assert "satisfied" in text
+    assert float(re.search(r"is (\S+) off the plan", text)[1]) < 1e-7
+    model, start, end = run.system, run.q[0], run.q[-1]
+    np.testing.assert_allclose(end[[2, 5, 6, 3, 4]], start[[2, 3, 4, 5, 6]], atol=1e-7)
+    np.testing.assert_allclose(end[:2], [start[0] + 0.35, start[1]], atol=1e-7)
+    left, right = (model.frame_pose(f"{side} foot", run.q)[:, :3, 3] for side in ("left", "right"))
+    assert np.abs(left).max() < 1e-8 and right[10:20, 2].min() > 0.025 and right[:, 2].min() > -1e-8
+
+
+def marionette_follows(run, text):
+    """The prescribed strings make the planned motion, and are taut; the hands go where they should."""
+    assert float(re.search(r"it is (\S+) off the plan", text)[1]) < 1e-7
+    for side, rate in (("left", 3), ("right", 4)):
+        height = run.system.frame_pose(f"{side} hand", run.q)[:, 2, 3]
+        assert np.abs(height - height[0] - 0.04 * (1 - np.cos(rate * run.t))).max() < 0.01
+    assert -run.multipliers[1:].max() > 0.3
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vitree.arguments import numbers_of, real, several, shown
 from vitree.control.dynamics import Dynamics
 from vitree.control.terms import Function, Term
-from vitree.control.variables import Variables
 from vitree.errors import InputError
 
 
@@ -23,7 +22,7 @@ class Label(NamedTuple):
 
 
 class Equations:
-    """Terms that share rows; each row is a constraint between a lower and an upper bound.
+    """Terms that share rows of ``variables``; each row is a constraint between a lower and an upper bound.
 
     Attributes
     ----------
@@ -33,7 +32,7 @@ class Equations:
         Rows so far.
     """
 
-    def __init__(self, variables: Variables):
+    def __init__(self, variables: Any):
         self.variables = variables
         self.terms: list[Term] = []
         self.labels: list[Label] = []
@@ -46,11 +45,11 @@ class Equations:
         return np.concatenate(self._bounds, axis=1)
 
     def rows(self, name: str, shape: tuple[int, int], limits=(0.0, 0.0), first: int = 0) -> np.ndarray:
-        """Return a new block of rows, of that shape."""
+        """Return a new block of rows, of that shape; the limits are those of all of them, or of each."""
         rows = self.count + np.arange(shape[0] * shape[1]).reshape(shape)
         self.count += rows.size
         self.labels.append(Label(rows, name, first))
-        self._bounds.append(np.repeat(np.array(limits, dtype=float)[:, None], rows.size, axis=1))
+        self._bounds.append(np.broadcast_to(np.array(limits, dtype=float).reshape(2, -1), (2, rows.size)))
         return rows
 
     def add(self, name: str, function: Function, index: np.ndarray, limits, first: int = 0) -> None:

@@ -6,30 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from vitree.arguments import as_numbers, entries, mapping, numbers_of, of_kind, several, shown, whole
+from vitree.arguments import as_numbers, mapping, of_kind, several, shown, whole
 from vitree.control.costs import Effort, Limit, Running, Time, at_intervals, cost_terms
 from vitree.control.equations import Equations, add_dynamics, add_obstacles
 from vitree.control.guess import of_inputs, resampled, straight
 from vitree.control.plan import Plan
-from vitree.control.terms import Curvature, Sum
+from vitree.control.program import Program, quiet
 from vitree.control.variables import Variables
 from vitree.control.vehicles import dynamics_of
 from vitree.errors import InputError, UnknownNameError
 
-#: The search begins this share of their distance away from bounds that hold strictly.
-_MARGIN = 0.05
-
-
-#: For numbers beyond a double: the results are infinite or NaN, which solvers see.
-_quiet = np.errstate(all="ignore")
 #: The longest duration of a plan [s].
 LONGEST = 1e10
 
 
-class ControlProblem:
+class ControlProblem(Program):
     """Take a vehicle from a start to a goal at least cost.
 
     The variables are the configurations q_k at all nodes, the velocities and inputs of all intervals, the velocities
@@ -98,7 +91,7 @@ class ControlProblem:
     Kobilarov, Crane & Desbrun 2009, section 6; Junge, Marsden & Ober-Bloebaum 2005 (DMOC).
     """
 
-    @_quiet
+    @quiet
     def __init__(
         self,
         vehicle: Any,
@@ -142,20 +135,9 @@ class ControlProblem:
             of_kind(limit, Limit, "limits", "a sequence of Limit")
             function = at_intervals(limit.function, variables)
             equations.add(f'limit "{limit.name}"', function, variables.intervals, (limit.lower, limit.upper))
-        self.constraint_bounds, self._labels = equations.bounds, equations.labels
-
-        # The optimiser sees the free variables only, numbered in their order; place is -1 of the others.
-        self._free = np.flatnonzero(variables.free)
-        self._given = variables.given
-        self.bounds = np.stack((variables.lower[self._free], variables.upper[self._free]))
-        self.strict = variables.strict[self._free]
-        place = np.full(variables.size, -1)
-        place[self._free] = np.arange(len(self._free))
-        terms, costs = equations.terms, cost_terms(cost, variables, vehicle)
-        self._constraints = Sum(terms, equations.count, place)
-        self._cost = Sum(costs, 1, place)
-        self._curvature = Curvature([*terms, *costs], place)
-        self._counts = len(terms), len(costs)
+        costs = cost_terms(cost, variables, vehicle)
+        self._assemble(variables, equations, costs)
+        terms = equations.terms
 
         if guess is None:
             momentum = of_inputs(terms[:of_momentum], equations.count, variables)
@@ -169,47 +151,9 @@ class ControlProblem:
         for term in [*terms, *costs]:
             term.check(self._expand(near))
 
-    # ---- the nonlinear program ------------------------------------------------------------------------------
-
-    @_quiet
-    def objective(self, x: ArrayLike) -> float:
-        """Return the cost, in units of its terms."""
-        return float(self._cost.value(self._expand(x))[0])
-
-    @_quiet
-    def gradient(self, x: ArrayLike) -> np.ndarray:
-        """Return the slopes (n,) of the cost, in units of cost per variable."""
-        return self._cost.jacobian(self._expand(x)).toarray()[0]
-
-    @_quiet
-    def constraints(self, x: ArrayLike) -> np.ndarray:
-        """Return the constrained values (m,), in units of each."""
-        return self._constraints.value(self._expand(x))
-
-    @_quiet
-    def jacobian(self, x: ArrayLike) -> sp.csr_array:
-        """Return the slopes (m, n) of the constraints; the structure is the same at all x."""
-        return self._constraints.jacobian(self._expand(x))
-
-    @_quiet
-    def hessian(self, x: ArrayLike, multipliers: ArrayLike, cost: float = 1.0) -> sp.csr_array:
-        """Return the lower triangle (n, n) of the second derivatives of cost * objective + multipliers . constraints.
-
-        ``cost`` is a factor. The derivatives are central differences of exact slopes, off by about 1e-10 of their size.
-
-        Raises
-        ------
-        InputError
-            If the numbers of variables or multipliers are others.
-        """
-        of_constraints = entries(multipliers, (self.constraint_bounds.shape[1],), "multipliers", ", one a constraint")
-        of_cost = entries(cost, (), "cost").reshape(1)
-        weights = [of_constraints] * self._counts[0] + [of_cost] * self._counts[1]
-        return self._curvature.matrix(self._expand(x), weights)
-
     # ---- solutions -----------------------------------------------------------------------------------
 
-    @_quiet
+    @quiet
     def trajectory(self, x: ArrayLike) -> Plan:
         """Return the motion whose variables are ``x``."""
         full, vehicle = self._expand(x), self.vehicle
@@ -217,51 +161,6 @@ class ControlProblem:
         t = np.linspace(0.0, 1.0, self.steps + 1) * full[at.duration]
         q, v, u, v_ends = (full[index] for index in (at.q, at.v, at.u, at.v_ends))
         return Plan(t, q, v, u, v_ends, vehicle.q_names, vehicle.v_names, vehicle.input_names)
-
-    @_quiet
-    def violations(self, x: ArrayLike) -> list[tuple[str, float]]:
-        """Return the violated constraints and the amounts, in units of each, the largest first, one for each kind."""
-        off, beyond = self._excess(x)
-        found = []
-        for rows, name, first in self._labels:
-            at = int(off[rows].max(axis=1).argmax())
-            found.append((float(off[rows][at].max()), f"{name} at step {at + first}" if len(rows) > 1 else name))
-        worst = int(beyond.argmax())
-        found.append((float(beyond[worst]), f"bounds of {self._variables.name(self._free[worst])}"))
-        return [(name, amount) for amount, name in sorted(found, reverse=True) if amount > 0]
-
-    @_quiet
-    def violation(self, x: ArrayLike) -> float:
-        """Return the largest amount of ``violations``, in units of its constraint, or 0."""
-        return max(0.0, *(float(part.max(initial=0.0)) for part in self._excess(x)))
-
-    def _excess(self, x) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far constraints and variables are beyond their bounds; NaN counts as infinitely far."""
-        c, x = self.constraints(x), self._variables_of(x)
-        off = np.maximum(self.constraint_bounds[0] - c, c - self.constraint_bounds[1])
-        beyond = np.maximum(self.bounds[0] - x, x - self.bounds[1])
-        return np.where(np.isnan(off), np.inf, off), np.where(np.isnan(beyond), np.inf, beyond)
-
-    # ---- variables --------------------------------------------------------------------------------------------
-
-    def _expand(self, x) -> np.ndarray:
-        """Return all variables: the free ones as in ``x``, the others as given."""
-        full = self._given.copy()
-        full[self._free] = self._variables_of(x)
-        return full
-
-    def _variables_of(self, x) -> np.ndarray:
-        """Return the free variables as an array of floats, or raise an InputError."""
-        found = numbers_of(x, "x")
-        if found.shape != (len(self._free),):
-            raise InputError(f"x has shape {found.shape}; it must be ({len(self._free)},), one number a free variable")
-        return found
-
-    @_quiet
-    def _clipped(self, x: np.ndarray) -> np.ndarray:
-        """Return free variables clipped to their bounds, with a margin where the bounds hold strictly."""
-        margin = np.where(self.strict, _MARGIN * (self.bounds[1] - self.bounds[0]), 0.0)
-        return np.clip(x, self.bounds[0] + margin, self.bounds[1] - margin)
 
     def _state(self, given, what: str, free: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return configuration and velocity of a start or goal; at rest without a velocity."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +16,14 @@ import scipy.sparse as sp
 from scipy import optimize
 from scipy.sparse.csgraph import structural_rank
 
-from vitree.arguments import of_kind, real, shown, whole
-from vitree.control.plan import Plan
-from vitree.control.problem import ControlProblem
+from vitree.arguments import Asked, of_kind, real, shown, whole
+from vitree.control.program import Program
 from vitree.errors import InputError, MissingExtraError, UnknownNameError
 
 #: The largest violation of a constraint that counts as none.
 FEASIBLE = 1e-8
+#: The status and the words of a search that was interrupted.
+INTERRUPTED, STOPPED = -100, "the search was interrupted by the keyboard"
 #: The cost is scaled for SciPy to be no steeper than this at the guess.
 _STEEPEST = 100.0
 
@@ -29,7 +34,8 @@ class Solution:
 
     Attributes
     ----------
-    trajectory : Plan
+    trajectory : Plan or MotionPlan
+        The motion, of a :class:`ControlProblem` or of a :class:`MotionProblem`.
     x : (n,) array
         The problem's variables, in units of the motion.
     cost : float
@@ -47,7 +53,7 @@ class Solution:
     method : str
     """
 
-    trajectory: Plan
+    trajectory: Any
     x: np.ndarray
     cost: float
     success: bool
@@ -60,32 +66,35 @@ class Solution:
 
 
 def solve(
-    problem: ControlProblem,
+    problem: Program,
     method: str = "scipy",
     *,
     tolerance: float = 1e-8,
     max_iterations: int = 1000,
+    progress: Callable[[int, float, float], Any] | None = None,
     **options: Any,
 ) -> Solution:
     """Find a local optimum of a problem.
 
     Parameters
     ----------
-    problem : ControlProblem
+    problem : ControlProblem or MotionProblem
     method : str
         "scipy" (``trust-constr``: an interior point method with sparse factors), or "ipopt" (through ``ipyopt``, the
         extra "control"). Both use exact Jacobians and Hessians.
     tolerance : float [-]
         The largest error of the optimality conditions.
     max_iterations : int
+    progress : callable (iteration, cost, violation), optional
+        Called after each iteration, with the cost and the largest violation of a constraint at the point it led to.
     **options
         Further options of the solver: ``options`` of scipy.optimize.minimize, or those of IPOPT.
 
     Returns
     -------
     Solution
-        Look at its ``success``. If the solver fails, the solution is the best point that it met: the one of least cost
-        among those that satisfy the constraints, or else the one of least violation.
+        Look at its ``success``. If the solver fails, or Ctrl-C ends it, the solution is the best point that it met:
+        the one of least cost among those that satisfy the constraints, or else the one of least violation.
 
     Raises
     ------
@@ -97,15 +106,19 @@ def solve(
         If the method is "ipopt", and ipyopt is not installed.
     """
     methods = {"scipy": _scipy, "ipopt": _ipopt}
-    of_kind(problem, ControlProblem, "problem", "a ControlProblem")
+    of_kind(problem, Program, "problem", "a ControlProblem or MotionProblem")
     if not isinstance(method, str) or method not in methods:
         raise UnknownNameError("method", method, methods)
     if not 0 < real(tolerance) < 1:
         raise InputError(f"the tolerance is {shown(tolerance)}; it must be between 0 and 1")
     if (most := whole(max_iterations)) is None or most < 1:
         raise InputError(f"max_iterations is {shown(max_iterations)}; it must be a whole number of at least 1")
-    best, begun = _Best(problem), time.perf_counter()
-    x, status, text, optimal, iterations = methods[method](problem, best, real(tolerance), most, options)
+    told = None if progress is None else Asked(progress, "progress", "(iteration, cost, violation)", timed=False)
+    best, begun = _Best(problem, told), time.perf_counter()
+    try:
+        x, status, text, optimal, iterations = methods[method](problem, best, real(tolerance), most, options)
+    except KeyboardInterrupt:
+        x, status, text, optimal, iterations = best.x, INTERRUPTED, STOPPED, False, best.iterations
     best.consider(x)
     off = problem.violation(x)
     success = optimal and off <= FEASIBLE
@@ -122,11 +135,17 @@ def solve(
 
 
 class _Best:
-    """The best of all points that a solver has visited."""
+    """The best of all points that a solver has visited; it tells of each iteration."""
 
-    def __init__(self, problem: ControlProblem):
+    def __init__(self, problem: Program, told: Asked | None):
         self._problem, self.x, self._rank = problem, problem.x0, (np.inf, np.inf)
+        self._told, self.iterations = told, 0
         self.consider(problem.x0)
+
+    def tell(self, iteration: int, cost: float, violation: float) -> None:
+        self.iterations = iteration
+        if self._told is not None:
+            self._told(iteration, cost, violation)
 
     def consider(self, x: np.ndarray) -> None:
         if np.isfinite(x).all():
@@ -145,6 +164,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
 
     def callback(x, state):
         best.consider(x)
+        best.tell(int(state.nit), problem.objective(x), problem.violation(x))
 
     # The solver's sparse factors may crash on Jacobians that are singular by structure.
     equations = problem.jacobian(problem.x0)[problem.constraint_bounds[0] == problem.constraint_bounds[1]]
@@ -206,6 +226,22 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
     x0, (lower, upper) = problem.x0.copy(), problem.constraint_bounds
     J, H = problem.jacobian(x0).tocoo(), problem.hessian(x0, np.zeros(len(lower))).tocoo()
 
+    # An exception must not pass through IPOPT: it is kept, and IPOPT meets numbers that are not finite.
+    raised: list[BaseException] = []
+
+    def guarded(function, failed=np.nan):
+        def called(*arguments):
+            try:
+                if not raised:
+                    return function(*arguments)
+            except BaseException as error:
+                raised.append(error)
+            if isinstance(arguments[-1], np.ndarray) and failed is None:
+                arguments[-1][:] = np.nan
+            return failed
+
+        return called
+
     def gradient(x, out):
         best.consider(x)
         out[:] = problem.gradient(x)
@@ -219,6 +255,10 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
     def hessian(x, multipliers, cost, out):
         out[:] = problem.hessian(x, multipliers, cost).data
 
+    def iteration(mode, count, cost, violation, *others):
+        best.tell(count, cost, violation)
+        return True
+
     solver = ipyopt.Problem(
         len(x0),
         *problem.bounds,
@@ -227,11 +267,12 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
         upper,
         (J.row, J.col),
         (H.row, H.col),
-        problem.objective,
-        gradient,
-        constraints,
-        jacobian,
-        hessian,
+        guarded(problem.objective),
+        guarded(gradient, None),
+        guarded(constraints, None),
+        guarded(jacobian, None),
+        guarded(hessian, None),
+        guarded(iteration, False),
         ipopt_options={
             "tol": tolerance,
             "constr_viol_tol": FEASIBLE / 1000,
@@ -241,8 +282,31 @@ def _ipopt(problem, best, tolerance, max_iterations, options):
             "print_level": 0,
             "sb": "yes",
         }
+        | dict(problem.ipopt)
         | options,
     )
-    x, _, status = solver.solve(x0)
+    with _kept_interrupts(raised):
+        x, _, status = solver.solve(x0)
+    if raised:
+        raise raised[0]
     text = f"IPOPT: {_IPOPT.get(status, 'failed')} (status {status})"
     return x, int(status), text, status == 0, int(solver.stats["n_iter"])
+
+
+@contextmanager
+def _kept_interrupts(raised: list[BaseException]) -> Iterator[None]:
+    """Keep Ctrl-C in a list; the second one raises."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def keep(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        raised.append(KeyboardInterrupt())
+
+    signal.signal(signal.SIGINT, keep)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

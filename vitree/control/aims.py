@@ -1,0 +1,243 @@
+"""What a motion of a robot is to be near, and the costs that this becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vitree.arguments import entries as numbers
+from vitree.arguments import real, shown
+from vitree.control.charts import Entries
+from vitree.control.costs import Time
+from vitree.control.points import Point
+from vitree.control.terms import Linear, Term
+from vitree.errors import InputError
+
+
+@dataclass(frozen=True)
+class Posture:
+    """The cost of configurations that are not the wanted ones.
+
+    It is dt * sum over steps of w . d^2, and end . d^2 at the last node: d is ``model.difference(wanted, q)`` at the
+    start of each step.
+
+    Parameters
+    ----------
+    q : (nq,) or (N + 1, nq) array [m or rad]
+        The wanted configuration, or one for each node.
+    weight : float or (nv,) array [1/(rad^2 s) or 1/(m^2 s)]
+    end : float or (nv,) array [1/rad^2 or 1/m^2]
+    """
+
+    q: Any
+    weight: Any = 0.0
+    end: Any = 0.0
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """The cost dt * sum over steps of weight . p^2, and end . p^2 at the last node.
+
+    Parameters
+    ----------
+    weight : float or (nv,) array [s/(kg^2 m^2) or s/(kg^2 m^4)]
+    end : float or (nv,) array [s^2/(kg^2 m^2) or s^2/(kg^2 m^4)]
+    """
+
+    weight: Any = 0.0
+    end: Any = 0.0
+
+
+@dataclass(frozen=True)
+class Velocity:
+    """The cost dt * sum over steps of weight . v^2, where v is the displacement of a step over dt.
+
+    Parameters
+    ----------
+    weight : float or (nv,) array [s/rad^2 or s/m^2]
+    """
+
+    weight: Any = 1.0
+
+
+@dataclass(frozen=True)
+class Torque:
+    """The cost dt * sum over steps of weight . u^2, where u are the forces of the actuators.
+
+    Parameters
+    ----------
+    weight : float or (m,) array [1/(N^2 m^2 s) or 1/(N^2 s)]
+    """
+
+    weight: Any = 1.0
+
+
+@dataclass(frozen=True)
+class Tension:
+    """The cost dt * sum over steps of weight . T^2, where T are the tensions of strings, the impulses over dt.
+
+    Parameters
+    ----------
+    weight : float or (s,) array [1/(N^2 s)]
+    """
+
+    weight: Any = 1.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cost of a frame that is not where it is wanted, as that of :class:`Posture`.
+
+    Parameters
+    ----------
+    frame : str
+    at : (3,) or (N + 1, 3) array [m]
+        The wanted place of its origin in the world.
+    weight : float or (3,) array [1/(m^2 s)]
+        Of the world's axes.
+    end : float or (3,) array [1/m^2]
+    """
+
+    frame: str
+    at: Any
+    weight: Any = 0.0
+    end: Any = 0.0
+
+
+#: The costs of a motion; that of time is the one of vehicles.
+AIMS = Posture, Momentum, Velocity, Torque, Tension, Place, Time
+
+
+def aim_terms(aims: tuple[Any, ...], variables: Any, entries: Entries) -> list[Term]:
+    """Return the terms of costs."""
+    model, N = entries.model, variables.steps
+    found: list[Term] = []
+
+    def add(name: str, aim: Any, size: int, index: np.ndarray, value: Callable, slopes: Callable, wanted: Any = None):
+        """Add the squares of a quantity at nodes or steps, whose wanted values have a row for each."""
+        for part in ("weight", "end"):
+            weight = _weights(getattr(aim, part, 0.0), size, f"the {part} of {name}")
+            if not weight.any():
+                continue
+            # a quantity of nodes counts at the starts of steps, and at the last node
+            chosen = slice(N, None) if part == "end" else slice(0, N)
+            rows = index[chosen]
+            goal = None if wanted is None else wanted[chosen]
+            timed = part == "weight"
+            if timed:
+                rows = np.concatenate([np.full((len(rows), 1), variables.dt), rows], axis=1)
+            function, gradient = _squares(weight, value, slopes, goal, timed)
+            found.append(Term(name, function, rows, np.zeros((len(rows), 1), dtype=int), gradient))
+
+    for aim in aims:
+        if isinstance(aim, Posture):
+            wanted = _wanted(aim.q, N, model.nq, "the wanted posture")
+            wanted = np.array([model.validate_configuration(q, "q") for q in wanted])
+
+            def off(q, goal):
+                return model.difference(np.broadcast_to(goal, q.shape), entries.unit(q))
+
+            def off_slopes(q, goal):
+                return entries.by_entries(entries.difference_slopes(off(q, goal)), q)
+
+            add("the posture", aim, model.nv, variables.q, off, off_slopes, wanted)
+        elif isinstance(aim, Momentum):
+            add("the momentum", aim, model.nv, variables.p, _same, _same_slopes)
+        elif isinstance(aim, Torque):
+            add("the torque", aim, variables.u.shape[1], variables.u, _same, _same_slopes)
+        elif isinstance(aim, Place):
+            point = Point(entries, aim.frame)
+            wanted = _wanted(aim.at, N, 3, f'the place of "{aim.frame}"')
+
+            def away(q, goal, point=point):
+                return point.place(q) - goal
+
+            def away_slopes(q, goal, point=point):
+                return point.place_slopes(q)
+
+            add(f'the place of "{aim.frame}"', aim, 3, variables.q, away, away_slopes, wanted)
+        elif isinstance(aim, Time):
+            weight = _weights(aim.weight, 1, "the weight of the time")
+            found.append(Linear("the time", [[variables.dt]], [[0]], N * weight))
+        elif isinstance(aim, Velocity | Tension):
+            of_speed = isinstance(aim, Velocity)
+            name, own = ("the velocity", variables.q[:-1]) if of_speed else ("the tension", variables.tensions[:N])
+            weight = _weights(aim.weight, model.nv if of_speed else own.shape[1], f"the weight of {name}")
+            index = [np.full((N, 1), variables.dt), own, *([variables.q[1:]] if of_speed else [])]
+            function, gradient = _speeds(weight, entries) if of_speed else (_rates(weight), None)
+            found.append(Term(name, function, np.concatenate(index, axis=1), np.zeros((N, 1), dtype=int), gradient))
+        else:
+            known = ", ".join(kind.__name__ for kind in AIMS)
+            raise InputError(f"a cost is {shown(aim)}; give one of {known}")
+    return found
+
+
+def _same(x, goal):
+    return x
+
+
+def _same_slopes(x, goal):
+    return np.broadcast_to(np.eye(x.shape[-1]), (*x.shape, x.shape[-1]))
+
+
+def _squares(weight: np.ndarray, value: Callable, slopes: Callable, goal: Any, timed: bool):
+    """Return h w . y^2 and its slopes as functions of (h, x), or those of x without the time."""
+
+    def function(z):
+        h, x = (z[..., :1], z[..., 1:]) if timed else (1.0, z)
+        return h * (value(x, goal) ** 2 @ weight)[..., None]
+
+    def gradient(z):
+        h, x = (z[..., 0], z[..., 1:]) if timed else (np.ones(z.shape[:-1]), z)
+        y = value(x, goal)
+        by_x = 2.0 * h[..., None] * ((weight * y)[..., None, :] @ slopes(x, goal))[..., 0, :]
+        parts = [(y**2 @ weight)[..., None], by_x] if timed else [by_x]
+        return np.concatenate(parts, axis=-1)[..., None, :]
+
+    return function, gradient
+
+
+def _rates(weight: np.ndarray):
+    """Return w . x^2 / h as a function of (h, x)."""
+    return lambda z: (z[..., 1:] ** 2 @ weight / z[..., 0])[..., None]
+
+
+def _speeds(weight: np.ndarray, entries: Entries):
+    """Return w . d^2 / h and its slopes as functions of (h, q1, q2)."""
+    nq = entries.model.nq
+
+    def parts(z):
+        q1, q2 = z[..., 1 : 1 + nq], z[..., 1 + nq :]
+        return z[..., 0], q1, q2, entries.model.difference(entries.unit(q1), entries.unit(q2))
+
+    def function(z):
+        h, _, _, d = parts(z)
+        return (d**2 @ weight / h)[..., None]
+
+    def gradient(z):
+        h, q1, q2, d = parts(z)
+        force = 2.0 * weight * d / h[..., None]
+        by_1 = -(force[..., None, :] @ entries.by_entries(entries.difference_slopes(-d), q1))[..., 0, :]
+        by_2 = (force[..., None, :] @ entries.by_entries(entries.difference_slopes(d), q2))[..., 0, :]
+        by_h = -(d**2 @ weight) / h**2
+        return np.concatenate([by_h[..., None], by_1, by_2], axis=-1)[..., None, :]
+
+    return function, gradient
+
+
+def _weights(given: Any, size: int, name: str) -> np.ndarray:
+    """Return weights as an array (size,), none negative."""
+    found = np.full(size, real(given)) if np.ndim(given) == 0 else numbers(given, (size,), name)
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise InputError(f"{name} is {shown(given)}; weights must be zero or positive")
+    return found
+
+
+def _wanted(given: Any, steps: int, size: int, name: str) -> np.ndarray:
+    """Return wanted values (steps + 1, size), from these or from one row."""
+    if np.ndim(given) == 2:
+        return numbers(given, (steps + 1, size), name, ", a row for each node")
+    return np.tile(numbers(given, (size,), name), (steps + 1, 1))
