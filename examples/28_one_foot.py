@@ -1,10 +1,9 @@
-"""A humanoid stands on one foot, by a linear regulator of its steps in contact with the ground, and is pushed.
+"""A humanoid stands on one foot, by a linear regulator, and is pushed.
 
     python 28_one_foot.py [--save FILE] [--plot FILE] [--view]
 
-Talos (of the extra `robots`) lifts its right foot, and leans until its centre of mass is above the left one. `vt.stance`
-has the torques of that posture; with them alone the robot falls. The regulator is `lqr` with the derivatives of a step
-on the ground. The place of the foot, which sticks, is left alone.
+Talos (extra `robots`) leans until its centre of mass is above one foot. `vt.stance` has the torques of that posture; with
+them alone it falls. The regulator has the derivatives of a step on the ground. It leaves the foot, which sticks, alone.
 """
 
 import numpy as np
@@ -15,32 +14,21 @@ import vitree as vt
 from vitree.control import lqr
 
 DT, PUSH = 0.005, vt.Push("torso_2_link", (0.0, 40.0, 0.0), 0.5, 0.7)  # [s], 40 N for 0.2 s
-LIFTED = {"leg_right_3_joint": -0.7, "leg_right_4_joint": 1.4, "leg_right_5_joint": -0.7}
-
-
-def leaning(robot: vt.Model, sideways: float, forward: float) -> np.ndarray:
-    """Return the posture on the left foot, whose sole stays flat."""
-    q, angles = robot.neutral(), stand_ins.HALF_SITTING | LIFTED
-    for joint, more in ((2, sideways), (6, -sideways), (3, forward), (5, -forward)):
-        angles[f"leg_left_{joint}_joint"] = angles.get(f"leg_left_{joint}_joint", 0.0) + more
-    for joint, angle in angles.items():
-        q[robot.joint(joint).q_slice] = angle
-    return vt.place_on_ground(robot, q)
+CORNERS = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
 
 
 def main() -> vt.Trajectory:
     tree = vt.read_urdf(vt.find_robot("talos_full_v2_box"), base="free")
-    corners = [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
-    tree.contact(vt.Ground(friction=0.7), vt.Contact("left_sole_link", points=corners))
+    tree.contact(vt.Ground(friction=0.7), vt.Contact("left_sole_link", points=CORNERS))
     robot = tree.compile()
     sole = lambda q: robot.frame_pose("left_sole_link", q)[:3, 3]  # noqa: E731
     off = lambda q: (robot.center_of_mass(q) - sole(q))[:2]  # noqa: E731
-    q = leaning(robot, *root(lambda x: off(leaning(robot, *x)), [0.0, 0.0]).x)
+    q = stand_ins.on_left_foot(robot, *root(lambda x: off(stand_ins.on_left_foot(robot, *x)), [0.0, 0.0]).x)
     torque, motors = vt.stance(robot, q).torques, robot.v_names[6:]
 
     at = vt.simulate(robot, q, duration=4 * DT, dt=DT, torque=torque, tolerance=1e-12).linearize()[2]
-    weights = np.repeat([10.0, 1.0], robot.nv)
-    held = lqr(at, weights, np.full(len(motors), 1e-3), actuators=motors, torque=torque, leave_neutral=True)
+    Q, R = np.repeat([10.0, 1.0], robot.nv), np.full(len(motors), 1e-3)
+    held = lqr(at, Q, R, actuators=motors, torque=torque, leave_neutral=True)
     run = vt.simulate(robot, q, duration=4.0, dt=DT, torque=held.controller(), pushes=[PUSH])
     falls = vt.simulate(robot, q, duration=1.0, dt=DT, torque=torque, pushes=[PUSH])
     way = [1e3 * max(np.linalg.norm(off(x)) for x in each.q) for each in (run, falls)]

@@ -9,6 +9,7 @@ HALF_SITTING = {f"leg_{side}_{k}_joint": angle for side in ("left", "right")
                 for k, angle in ((3, -0.411), (4, 0.859), (5, -0.448))}  # fmt: skip
 HALF_SITTING |= {"arm_left_2_joint": 0.173, "arm_right_2_joint": -0.173, "arm_left_4_joint": -0.525,
                  "arm_right_4_joint": -0.525}  # fmt: skip
+LIFTED = {"leg_right_3_joint": -0.7, "leg_right_4_joint": 1.4, "leg_right_5_joint": -0.7}
 STRONG, WEAK = (1500, 60), (200, 10)  # kp [N m/rad], kd [N m s/rad]
 #: Hips, thighs and legs of the Go2: where they begin, and how long they are [m].
 REACH, WIDTH, OFFSET, LEG, BALL = 0.193, 0.0465, 0.0955, 0.213, 0.022
@@ -26,6 +27,16 @@ def humanoid(ground: vt.Ground) -> tuple[vt.Model, tuple[str, str], dict[str, fl
         corners = [(x, y, -0.032) for x in (-0.06, 0.198) for y in (-0.045, 0.045)]
     tree.contact(ground, [vt.Contact(sole, points=corners) for sole in soles])
     return tree.compile().with_drives(dict.fromkeys(strong, STRONG) | {"*": WEAK}), soles, posture
+
+
+def on_left_foot(robot: vt.Model, sideways: float, forward: float) -> np.ndarray:
+    """Return Talos with its right foot lifted and its left sole flat on the ground, leaning by two angles [rad]."""
+    q = robot.neutral()
+    for joint, angle in (HALF_SITTING | LIFTED).items():
+        q[robot.joint(joint).q_slice] = angle
+    for k, more in ((2, sideways), (6, -sideways), (3, forward), (5, -forward)):
+        q[robot.joint(f"leg_left_{k}_joint").q_slice] += more
+    return vt.place_on_ground(robot, q)
 
 
 def figure(ground: vt.Ground) -> vt.Model:

@@ -258,6 +258,13 @@ def marionette_follows(run, text):
     assert -run.multipliers[1:].max() > 0.3
 
 
+def one_foot(run, text):
+    """The robot stays above its foot, which does not move; without the regulator it falls."""
+    held, falls, foot = (float(re.search(pattern, text)[1]) for pattern in (r"(\S+) mm,", r"(\S+) mm without", r"(\S+) m\n"))
+    assert held < 5 and falls > 50 and foot < 1e-9
+    assert np.abs(run.v[-1]).max() < 0.02
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

@@ -438,3 +438,20 @@ def test_parts_that_are_not_linearized_are_named():
     twice = vt.Model(replace(model.flat, constraints=(*model.constraints, model.constraints[0])))
     with pytest.raises(vt.VitreeError, match=r"depend on each other|same"):
         vt.linearize(twice, q, v, dt=0.01)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_planar_pair_is_no_ball(method):
+    """It has three velocities, and so has a ball."""
+    tree = vt.Tree("puck")
+    puck = tree.world.add(vt.planar("slide"), vt.body("puck", 1.0, (0.02, 0.03, 0.04), com=(0.1, 0.05, 0.0)))
+    puck.add(vt.ball("neck"), vt.body("head", 0.5, (0.01, 0.02, 0.01), com=(0.0, 0.1, 0.2)))
+    tree.load(vt.Spring("head", "world", 30.0, 0.2))
+    model = tree.compile()
+    rng = np.random.default_rng(0)
+    q, v = model.integrate(model.neutral(), 0.3 * rng.normal(size=6)), rng.normal(size=6)
+    found = vt.linearize(model, q, v, dt=0.02, method=method, tolerance=1e-14)
+    expected = central(model, one_step(model, q, v, 0.02, np.zeros(6), None, method, {}), 1e-4, 18)
+    both = np.hstack([found.A, found.by_torque])
+    np.testing.assert_allclose(both, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(found.A.T @ found.form(end=True) @ found.A, found.form(), atol=1e-8)

@@ -15,6 +15,7 @@ from vitree.integrators.options import option
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.lie import SE3, SO3
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.flat import BALL, FREE
 from vitree.mechanism.loads import Damper
 from vitree.model.model import Model
 from vitree.model.written import Force, differences
@@ -339,7 +340,7 @@ def joint_maps(model: Any, y: np.ndarray) -> np.ndarray:
     n, nv = y.shape
     found = np.zeros((n, nv, nv))
     found[:, range(nv), range(nv)] = 1.0
-    for at, group in _several(model):
+    for at, group in groups_of(model):
         found[:, at[:, None], at] = group.dtau_inv(y[:, at])
     return found
 
@@ -347,20 +348,19 @@ def joint_maps(model: Any, y: np.ndarray) -> np.ndarray:
 def joint_times(model: Any, y: np.ndarray, x: np.ndarray, name: str = "dtau_inv") -> np.ndarray:
     """Return dlog_y x (n, nv), or with "dtau" dexp_y x, of the joints' motions y (n, nv)."""
     found = x.copy()
-    for at, group in _several(model):
+    for at, group in groups_of(model):
         found[:, at] = (getattr(group, name)(y[:, at]) @ x[:, at, None])[:, :, 0]
     return found
 
 
-def _several(model: Any) -> list[tuple[np.ndarray, Any]]:
-    """The coordinates of each ball and free joint, as (angular, linear), and the maps of its group."""
+def groups_of(model: Any) -> list[tuple[np.ndarray, Any]]:
+    """Return the coordinates of each ball and free joint, as (angular, linear), and the maps of its group."""
     found = []
-    for joint in model.joints if model.nq > model.nv else ():
-        at = np.arange(model.nv)[joint.v_slice]
-        if len(at) == 3:
-            found.append((at, SO3.maps["exp"]))
-        elif len(at) == 6:
-            found.append((np.concatenate([at[3:], at[:3]]), SE3.maps["exp"]))
+    for kind, iv in zip(model.flat.kind, model.index.iv, strict=True):
+        if kind == BALL:
+            found.append((np.arange(iv, iv + 3), SO3.maps["exp"]))
+        elif kind == FREE:
+            found.append((np.array([3, 4, 5, 0, 1, 2]) + iv, SE3.maps["exp"]))
     return found
 
 
@@ -445,7 +445,7 @@ def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.nd
     give = found.ends[0] - p
     torque = give / np.diagonal(F1, axis1=-2, axis2=-1)
     # F couples the coordinates of one joint
-    for at, _ in () if found.diagonal else _several(model):
+    for at, _ in () if found.diagonal else groups_of(model):
         torque[:, at] = np.linalg.solve(F1[:, at[:, None], at], give[:, at, None])[:, :, 0]
     ends = found.ends[1] + (F2 @ torque[..., None])[..., 0]
     size = np.abs(np.concatenate([p, p2, h * torque], axis=1)).max(axis=1, initial=1e-300)

@@ -15,6 +15,7 @@ from vitree.integrators.slopes import (
     NodeSlopes,
     Slopes,
     factored,
+    groups_of,
     is_plain,
     kicks_of,
     require_explained,
@@ -139,13 +140,10 @@ class Linearization:
         found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
         at = np.arange(nv)
         found[..., at, nv + at], found[..., nv + at, at] = 1.0, -1.0
-        for joint in self.model.joints:
-            own = np.arange(nv)[joint.v_slice]
-            if len(own) == 3:
-                found[..., own[:, None], own] = -_hat(p[..., own])
-            elif len(own) == 6:
-                linear, turn = own[:3], own[3:]
-                found[..., turn[:, None], turn] = -_hat(p[..., turn])
+        for own, _ in groups_of(self.model):
+            turn, linear = own[:3], own[3:]
+            found[..., turn[:, None], turn] = -_hat(p[..., turn])
+            if len(linear):
                 found[..., turn[:, None], linear] = found[..., linear[:, None], turn] = -_hat(p[..., linear])
         return found
 
