@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from vitree._core import scalar
 from vitree.arguments import Asked, entries, real, whole
 from vitree.control.regulator import Regulator, actuated, weights
 from vitree.errors import ConvergenceError, InputError
@@ -26,6 +27,7 @@ from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
 from vitree.wording import Argument, named
 
+core = scalar()
 #: Shares of a correction that are tried.
 SHARES = 2.0 ** -np.arange(11)
 #: Of the decrease that the expansion promises, what a step must keep.
@@ -184,7 +186,7 @@ class _Problem:
         self.model, self.dt, self.method, self.options = model, float(dt), method, options
         self.steps = count_steps(duration, dt)
         self.goal = model.validate_configuration(goal, "goal")
-        self.acts = actuated(model, actuators)
+        self.acts = actuated(model, actuators).astype(np.intc)
         m, n = len(self.acts), 2 * model.nv
         self.Q, self.R = weights(Q, "Q", n), weights(R, "R", m, definite=True)
         self.Q_end = self.Q if Q_end is None else weights(Q_end, "Q_end", n)
@@ -194,7 +196,12 @@ class _Problem:
             self.limits = np.full(m, float(array)) if array.ndim == 0 else entries(array, (m,), "limits")
             if not (self.limits > 0).all():
                 raise InputError(named("limits", limits) + " must be positive")
-        self.held = Simulation(model, q0, v0, dt=dt, method=method, **options)
+        #: the largest force on each velocity
+        self.most = np.full(model.nv, np.inf)
+        if self.limits is not None:
+            self.most[self.acts] = self.limits
+        held = Simulation(model, q0, v0, dt=dt, method=method, **options)
+        self.start = held.q.copy(), held.p.copy()
         if model.input_names:
             raise InputError(
                 f"the robot has inputs ({', '.join(model.input_names)}), of drives or other loads; ilqr finds torques: "
@@ -204,29 +211,20 @@ class _Problem:
     def corrected(self, path: _Path, share: float, gains: tuple[np.ndarray, np.ndarray]) -> _Path | None:
         """Return the motion with a share of a correction and feedback to a path; None if it fails."""
         try:
-            found = self.follow(path.torque, path, share, gains)
+            found = self.follow(path.torque, (self.acts, share, *gains, path.q, path.p))
         except ConvergenceError:
             return None
         return found if np.isfinite(found.cost) else None
 
-    def follow(self, torque: np.ndarray, path: _Path | None = None, share: float = 1.0, gains: Any = None) -> _Path:
-        """Return the motion under a torque, or with feedback."""
-        model, held, acts, nv = self.model, self.held, self.acts, self.model.nv
-        held.reset()
-        q, p = np.empty((self.steps + 1, model.nq)), np.empty((self.steps + 1, nv))
-        used, x = torque.copy(), np.empty(2 * nv)
-        flat = model.nq == nv
-        q[0], p[0] = held.q, held.p
-        for k in range(self.steps):
-            row = used[k]
-            if path is not None:
-                x[:nv] = q[k] - path.q[k] if flat else model.difference(path.q[k], q[k])
-                x[nv:] = p[k] - path.p[k]
-                row[acts] += share * gains[0][k] + gains[1][k] @ x
-            if self.limits is not None:
-                row[acts] = np.clip(row[acts], -self.limits, self.limits)
-            held.step(torque=row)
-            q[k + 1], p[k + 1] = held.q, held.p
+    def follow(self, torque: np.ndarray, correction: Any = None) -> _Path:
+        """Return the motion under a torque, with a correction as the core's ``follow`` takes it."""
+        q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
+        used, integrator = torque.copy(), self.integrator
+        integrator.renew()
+        integrator.start(0.0, *self.start)
+        status, _ = core.follow(integrator.stepper, correction, self.most, used, q, p)
+        if status:
+            raise integrator._stopped(status)
         return _Path(q, p, used, self.cost(q, p, used))
 
     def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -268,7 +266,7 @@ class _Problem:
         """
         found = self.slopes(path.q[:-1], path.q[1:], path.p[:-1])
         impulses = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
-        steps = found.A, found.by_torque()[:, :, self.acts], impulses
+        steps = found.A, np.ascontiguousarray(found.by_torque()[:, :, self.acts]), np.ascontiguousarray(impulses)
         x = self.states(path.q, path.p)
         E = chart(self.model, x[:, : self.model.nv])
         weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
@@ -354,46 +352,17 @@ class _Search:
         """Find corrections and gains from the end to the start; return what they promise, None if they are none."""
         problem = self.problem
         A, B, impulses, gradients, matrices = self.expansion
-        steps, m, R, acts = problem.steps, len(problem.acts), problem.R, problem.acts
-        k, K = np.empty((steps, m)), np.empty((steps, m, A.shape[1]))
-        P = np.empty((steps + 1, *A.shape[1:]))
-        P[-1] = 0.5 * matrices[-1]
-        Vx, Vxx = gradients[-1], matrices[-1]
-        by_force = 2 * self.path.torque[:, acts] @ R
-        nv = problem.model.nv
-        linear = square = 0.0
-        for i in range(steps - 1, -1, -1):
-            VA, VB = Vxx @ A[i], Vxx @ B[i]
-            Qx, Qu = gradients[i] + A[i].T @ Vx, by_force[i] + B[i].T @ Vx
-            Qxx, Quu, Qux = matrices[i] + A[i].T @ VA, 2 * R + B[i].T @ VB, B[i].T @ VA
-            if curvature is not None:
-                # the derivative of A^T Vx by the state
-                bent = np.einsum("jrc,r->cj", curvature[i], Vx)
-                bent = 0.5 * (bent + bent.T)
-                Qxx = Qxx + bent
-                Qux = Qux + impulses @ bent[nv:]
-                Quu = Quu + impulses @ bent[nv:, nv:] @ impulses.T
-            firm = Quu + 2 * self.regularisation * R
-            if problem.limits is None:
-                both = _downhill(firm, np.column_stack([Qu, Qux]))
-                if both is None:
-                    return None
-                step, gain = both[:, 0], both[:, 1:]
-            else:
-                u = self.path.torque[i, acts]
-                bounded = _bounded(firm, Qu, Qux, -problem.limits - u, problem.limits - u)
-                if bounded is None:
-                    return None
-                step, gain = bounded
-            k[i], K[i] = step, gain
-            linear += step @ Qu
-            square += 0.5 * step @ Quu @ step
-            Vx = Qx + gain.T @ (Quu @ step + Qu) + Qux.T @ step
-            Vxx = Qxx + gain.T @ Quu @ gain + gain.T @ Qux + Qux.T @ gain
-            Vxx = 0.5 * (Vxx + Vxx.T)
-            P[i] = 0.5 * Vxx
-        self.gains, self.P = (k, K), P
-        return float(linear), float(square)
+        steps, m, n = B.shape[0], B.shape[2], B.shape[1]
+        k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
+        u, R, bounds = self.path.torque[:, problem.acts], 2 * problem.R, None
+        if problem.limits is not None:
+            bounds = -problem.limits - u, problem.limits - u
+        promised = core.riccati_pass(
+            A, B, gradients, matrices, u @ R, R, self.regularisation, curvature, impulses, bounds, k, K, P
+        )
+        if promised is not None:
+            self.gains, self.P = (k, K), P
+        return promised
 
     def motion(self, success: bool, message: str, seconds: float) -> Motion:
         """Return the best motion."""
@@ -411,45 +380,3 @@ class _Search:
         states = path.q[:-1], path.p[:-1]
         regulator = Regulator(problem.model, problem.dt, 0.0, *states, path.torque, K, P, problem.acts)
         return Motion(held.trajectory, path.torque, regulator, path.cost, self.costs, success, message, seconds)
-
-
-def _bounded(
-    H: np.ndarray, g: np.ndarray, Qux: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the x that minimises x^T H x/2 + g^T x between bounds, and the gains of its free entries.
-
-    None if H is not positive definite. By projected Newton steps (Tassa, Mansard & Todorov 2014).
-    """
-    x = np.clip(np.zeros_like(g), low, high)
-    free = np.ones(len(g), bool)
-    for _ in range(100):
-        slope = g + H @ x
-        free = ~(((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0)))
-        if not free.any() or np.abs(slope[free]).max() <= 1e-12 * max(np.abs(g).max(), 1e-300):
-            break
-        step = _downhill(H[np.ix_(free, free)], slope[free])
-        if step is None:
-            return None
-        before, value = x, 0.5 * x @ H @ x + g @ x
-        for share in SHARES:
-            x = before.copy()
-            x[free] += share * step
-            x = np.clip(x, low, high)
-            if 0.5 * x @ H @ x + g @ x <= value + ARMIJO * slope @ (x - before):
-                break
-    gain = np.zeros_like(Qux)
-    if free.any():
-        found = _downhill(H[np.ix_(free, free)], Qux[free])
-        if found is None:
-            return None
-        gain[free] = found
-    return x, gain
-
-
-def _downhill(H: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """Return -H^-1 g; None if H is not positive definite."""
-    try:
-        root = np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return None
-    return -np.linalg.solve(root.T, np.linalg.solve(root, g))
