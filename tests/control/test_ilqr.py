@@ -110,7 +110,7 @@ def test_the_chart_has_the_derivatives_of_differences():
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_second_derivatives_are_those_of_the_steps(method):
     model = vt.Model(chain_flat(3, damping=0.2))
-    problem = _Problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None, None,
+    problem = _Problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None, None, None,
                        method, {"tolerance": 1e-13})  # fmt: skip
     path = problem.follow(np.tile([0.5, -0.2, 0.1], (3, 1)))
     found = problem.curvature(path, problem.expand(path)[0])

@@ -2,6 +2,7 @@
 
 from vitree.control.costs import Effort, Limit, Running, Time
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
+from vitree.control.frames import Reach
 from vitree.control.ilqr import Motion, ilqr
 from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
 from vitree.control.plan import Plan
@@ -21,6 +22,7 @@ __all__ = [
     "Limit",
     "Motion",
     "Plan",
+    "Reach",
     "Regulator",
     "RigidDynamics",
     "Running",

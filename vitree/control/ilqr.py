@@ -16,6 +16,7 @@ import numpy as np
 
 from vitree._core import scalar
 from vitree.arguments import Asked, entries, real, whole
+from vitree.control.frames import Distances, Reach
 from vitree.control.regulator import Regulator, actuated, weights
 from vitree.errors import ConvergenceError, InputError
 from vitree.integrators.slopes import Slopes, slopes
@@ -78,8 +79,8 @@ class Motion:
 
 
 def ilqr(
-    model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any, Q: Any, R: Any,
-    Q_end: Any = None, torque: Any = None, actuators: Sequence[str] | None = None, limits: Any = None,
+    model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
+    Q_end: Any = None, frames: Sequence[Reach] | None = None, torque: Any = None, actuators: Sequence[str] | None = None, limits: Any = None,
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
 ) -> Motion:  # fmt: skip
@@ -87,7 +88,8 @@ def ilqr(
 
     The cost is the sum over steps of x^T Q x + u^T R u, and x^T Q_end x at the end. Here u are the joint forces on the
     actuators, and x = (d, p): the displacement from the goal to the configuration, ``model.difference(goal, q)``, and
-    the momentum. The derivatives are the exact ones of the steps, see :func:`vitree.linearize`.
+    the momentum. Costs of ``frames`` are added. The derivatives are the exact ones of the steps, see
+    :func:`vitree.linearize`.
 
     Parameters
     ----------
@@ -99,13 +101,15 @@ def ilqr(
         The velocity there; zero if not given.
     duration, dt : float [s]
         Of the motion, and of a step.
-    goal : (nq,) array [m or rad]
-        The configuration to go to.
+    goal : (nq,) array, optional [m or rad]
+        The configuration to go to. It may be left out where ``frames`` are given: it is the start then.
     Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
         A row is a diagonal. May be zero.
     R : (m, m) or (m,) array, in units of the cost over those of the forces
     Q_end : (2 nv, 2 nv) or (2 nv,) array, in units as Q, optional
         Q if not given.
+    frames : sequence of Reach, optional
+        Costs of where frames of the robot are.
     torque : (steps, nv) or (nv,) array, optional [N or N m]
         The first guess; zero if not given. Entries of joints without actuators act as they are.
     actuators : sequence of str, optional
@@ -142,7 +146,7 @@ def ilqr(
     Mansard & Todorov 2014, "Control-limited differential dynamic programming" (bounds, regularisation).
     """
     began = time.perf_counter()
-    problem = _Problem(model, q0, v0, duration, dt, goal, Q, R, Q_end, actuators, limits, method, options)
+    problem = _Problem(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, limits, method, options)
     most, least = whole(max_iterations), real(tolerance)
     if most is None or most < 0:
         raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number")
@@ -181,11 +185,13 @@ class _Problem:
     """The checked arguments, and what the iteration asks of them."""
 
     def __init__(self, model: Any, q0: Any, v0: Any, duration: Any, dt: Any, goal: Any, Q: Any, R: Any, Q_end: Any,
-                 actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
+                 frames: Any, actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
         self.integrator = integrator_of(model, method, dt, options)
         self.model, self.dt, self.method, self.options = model, float(dt), method, options
         self.steps = count_steps(duration, dt)
-        self.goal = model.validate_configuration(goal, "goal")
+        self.frames = Distances(model, frames, self.steps)
+        if goal is None and not self.frames.costs:
+            raise InputError("there is nothing to go to: give " + named("goal") + ", or " + named("frames"))
         self.acts = actuated(model, actuators).astype(np.intc)
         m, n = len(self.acts), 2 * model.nv
         self.Q, self.R = weights(Q, "Q", n), weights(R, "R", m, definite=True)
@@ -202,6 +208,7 @@ class _Problem:
             self.most[self.acts] = self.limits
         held = Simulation(model, q0, v0, dt=dt, method=method, **options)
         self.start = held.q.copy(), held.p.copy()
+        self.goal = self.start[0] if goal is None else model.validate_configuration(goal, "goal")
         if model.input_names:
             raise InputError(
                 f"the robot has inputs ({', '.join(model.input_names)}), of drives or other loads; ilqr finds torques: "
@@ -235,7 +242,7 @@ class _Problem:
         """Return the cost of a motion."""
         x, u = self.states(q, p), torque[:, self.acts]
         running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
-        return float(running + x[-1] @ self.Q_end @ x[-1])
+        return float(running + x[-1] @ self.Q_end @ x[-1]) + self.frames.cost(q)
 
     def slopes(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray) -> Slopes:
         """Return the derivatives of the steps from q to q2."""
@@ -252,11 +259,9 @@ class _Problem:
             if j < nv:
                 d1[:, j] = 1.0
             size = DIFFERENCE / np.maximum(np.abs(d1).max(axis=1), np.abs(d2).max(axis=1))[:, None]
-            sides = []
-            for sign in (1, -1):
-                ends = self.model.integrate(q, sign * size * d1), self.model.integrate(q2, sign * size * d2)
-                sides.append(self.slopes(*ends, p).A)
-            found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
+            d1, d2 = size * d1, size * d2
+            found[:, j] = self.slopes(q + d1, q2 + d2, p).A - self.slopes(q - d1, q2 - d2, p).A
+            found[:, j] /= 2 * size[:, :, None]
         return found
 
     def expand(self, path: _Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -268,16 +273,15 @@ class _Problem:
         impulses = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
         steps = found.A, np.ascontiguousarray(found.by_torque()[:, :, self.acts]), np.ascontiguousarray(impulses)
         x = self.states(path.q, path.p)
-        E = chart(self.model, x[:, : self.model.nv])
         weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
-        if E is None:
-            whole = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
-            whole[-1] = self.Q_end
-            return *steps, 2 * weighed, 2 * whole
-        gradient = np.einsum("kij,ki->kj", E, weighed)
-        matrices = E[:-1].swapaxes(1, 2) @ self.Q @ E[:-1]
-        last = E[-1].T @ self.Q_end @ E[-1]
-        return *steps, 2 * gradient, 2 * np.concatenate([matrices, last[None]])
+        matrices = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
+        matrices[-1] = self.Q_end
+        E = chart(self.model, x[:, : self.model.nv])
+        if E is not None:
+            weighed, matrices = np.einsum("kij,ki->kj", E, weighed), E.swapaxes(1, 2) @ matrices @ E
+        gradients, matrices = 2 * weighed, 2 * matrices
+        self.frames.expand(path.q, gradients, matrices)
+        return *steps, gradients, matrices
 
 
 def chart(model: Model, d: np.ndarray) -> np.ndarray | None:
@@ -308,11 +312,15 @@ class _Search:
         self.P: np.ndarray | None = None
         self.expansion = problem.expand(path)
         self.curved = False
+        #: derivatives of A at the path, where they were asked for
+        self.bent: np.ndarray | None = None
 
     def iterate(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether it is the last time and why, or None."""
         problem = self.problem
-        promised = self._back(problem.curvature(self.path, self.expansion[0])) if self.curved else None
+        if self.curved and self.bent is None:
+            self.bent = problem.curvature(self.path, self.expansion[0])
+        promised = self._back(self.bent) if self.curved else None
         promised = self._back() if promised is None else promised
         while promised is None:
             if not self._regularise():
@@ -330,7 +338,7 @@ class _Search:
                     problem.model.nq == problem.model.nv <= CURVED
                     and self.path.cost - found.cost < SLOW * abs(self.path.cost)
                 )  # fmt: skip
-                self.path = found
+                self.path, self.bent = found, None
                 self.costs.append(found.cost)
                 self.expansion = problem.expand(found)
                 self.factor = min(1 / FACTOR, self.factor / FACTOR)
