@@ -28,15 +28,19 @@ class Reach:
     frame : str
     point : (3,) array, optional [m]
         Where the frame's origin is to be, in world axes.
-    rotation : (3, 3) array, optional
+    rotation : (3, 3) array, optional [-]
         The axes that the frame is to have, as columns in world axes.
-    weight, weight_end : float [cost/m^2]
-    turn_weight, turn_weight_end : float [cost/rad^2]
+    weight, weight_end : float, in units of the cost over m^2
+        Of the distance, in each step and at the end.
+    turn_weight, turn_weight_end : float, in units of the cost over rad^2
+        Of the turn.
 
     Raises
     ------
     InputError
         If a number is wrong, no weight is positive, or a weight has no target.
+    ModelError
+        If ``rotation`` is none.
     """
 
     frame: str
@@ -62,7 +66,7 @@ class Reach:
         if self.point is not None:
             object.__setattr__(self, "point", entries(self.point, (3,), "point").copy())
         if self.rotation is not None:
-            object.__setattr__(self, "rotation", proper_rotation(self.rotation, "rotation"))
+            object.__setattr__(self, "rotation", proper_rotation(self.rotation, f'the target of "{self.frame}"'))
 
 
 class Distances:

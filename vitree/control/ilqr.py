@@ -19,11 +19,13 @@ from vitree.arguments import Asked, entries, real, whole
 from vitree.control.frames import Distances, Reach
 from vitree.control.regulator import Regulator, actuated, weights
 from vitree.errors import ConvergenceError, InputError
+from vitree.integrators.base import Records
 from vitree.integrators.slopes import Slopes, slopes
 from vitree.lie import SE3, SO3
 from vitree.model.model import Model
-from vitree.run.arguments import count_steps
+from vitree.run.arguments import Schedule, count_steps
 from vitree.run.linearized import integrator_of
+from vitree.run.outcome import Outcome
 from vitree.run.simulation import Simulation
 from vitree.run.trajectory import Trajectory
 from vitree.wording import Argument, named
@@ -80,7 +82,8 @@ class Motion:
 
 def ilqr(
     model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
-    Q_end: Any = None, frames: Sequence[Reach] | None = None, torque: Any = None, actuators: Sequence[str] | None = None, limits: Any = None,
+    Q_end: Any = None, frames: Sequence[Reach] | None = None, torque: Any = None,
+    actuators: Sequence[str] | None = None, limits: Any = None,
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
 ) -> Motion:  # fmt: skip
@@ -223,16 +226,24 @@ class _Problem:
             return None
         return found if np.isfinite(found.cost) else None
 
-    def follow(self, torque: np.ndarray, correction: Any = None) -> _Path:
-        """Return the motion under a torque, with a correction as the core's ``follow`` takes it."""
+    def follow(self, torque: np.ndarray, correction: Any = None, told: Any = ()) -> _Path:
+        """Return the motion under a torque; a correction, and what is told of steps, are as the core takes them."""
         q, p = np.empty((self.steps + 1, self.model.nq)), np.empty((self.steps + 1, self.model.nv))
         used, integrator = torque.copy(), self.integrator
         integrator.renew()
         integrator.start(0.0, *self.start)
-        status, _ = core.follow(integrator.stepper, correction, self.most, used, q, p)
+        status, _ = core.follow(integrator.stepper, correction, self.most, used, q, p, *told)
         if status:
             raise integrator._stopped(status)
         return _Path(q, p, used, self.cost(q, p, used))
+
+    def recorded(self, path: _Path) -> Trajectory:
+        """Return the records of a motion: its steps are taken once more."""
+        records = Records.room(self.steps + 1, self.model.nq, self.model.nv, 0)
+        found = self.follow(path.torque, None, (records.iterations, records.residual))
+        records.t[:], records.q, records.x = self.dt * np.arange(self.steps + 1), found.q, found.p
+        schedule = Schedule(self.dt, self.steps * self.dt, self.steps, None, False)
+        return Outcome(self.integrator, records, schedule, 1, {}, None, False, False).trajectory()
 
     def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return x (steps + 1, 2 nv) from the goal."""
@@ -380,11 +391,7 @@ class _Search:
         m, n = len(problem.acts), 2 * problem.model.nv
         K = -self.gains[1] if self.gains is not None else np.zeros((problem.steps, m, n))
         P = self.P if self.P is not None else np.zeros((problem.steps + 1, n, n))
-        held = Simulation(
-            problem.model, path.q[0], p0=path.p[0], dt=problem.dt, method=problem.method, every=1, **problem.options
-        )
-        for row in path.torque:
-            held.step(torque=row)
         states = path.q[:-1], path.p[:-1]
         regulator = Regulator(problem.model, problem.dt, 0.0, *states, path.torque, K, P, problem.acts)
-        return Motion(held.trajectory, path.torque, regulator, path.cost, self.costs, success, message, seconds)
+        trajectory = problem.recorded(path)
+        return Motion(trajectory, path.torque, regulator, path.cost, self.costs, success, message, seconds)

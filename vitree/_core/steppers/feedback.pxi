@@ -5,14 +5,15 @@ cdef enum:
 
 
 def follow(ModelStepper stepper, correction, const double[::1] limits, double[:, ::1] torque, double[:, ::1] q,
-           double[:, ::1] p):
+           double[:, ::1] p, int[::1] iterations=None, double[::1] residual=None):
     """Take a step from the state for each row of ``torque`` (steps, nv), and write the states (steps + 1, ...) to q and p.
 
     ``correction`` is None, or (acts, share, k, K, q, p): to entry ``acts[j]`` of a row is added ``share k + K x``, with k
     (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are cut to +-limits
     (nv,), and ``torque`` becomes what acted.
 
-    Returns the status, and how many steps were taken.
+    ``iterations`` and ``residual`` (steps + 1,) take the corrections of the steps that led to the states, and what they
+    left. Returns the status, and how many steps were taken.
     """
     cdef Turn turn = stepper.turn()
     cdef const vt_model* m = stepper.shared.m
@@ -24,7 +25,7 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
     cdef const double[:, :, ::1] K
     cdef double* tau
     cdef double share = 0.0
-    cdef bint corrects = correction is not None
+    cdef bint corrects = correction is not None, tells = iterations is not None
     cdef Scratch room = Scratch(2 * nv * sizeof(double) + 128)
     cdef double* x = <double*>room.take(2 * nv * sizeof(double) + 8)
     if corrects:
@@ -42,6 +43,10 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
         require_shape(K, (steps, count, 2 * nv))
         require_shape(near_q, (steps + 1, stepper.nq))
         require_shape(near_p, (steps + 1, nv))
+    if tells:
+        require_shape(iterations, (steps + 1,))
+        require_shape(residual, (steps + 1,))
+        iterations[0], residual[0] = 0, 0.0
     if not nv:
         return OK, 0
     stepper.require_rows(stepper.lane.clock.steps - stepper.shared.schedule.begun + steps)
@@ -73,6 +78,8 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
             if status != OK:
                 break
             stepper.close_step()
+            if tells:
+                iterations[i + 1], residual[i + 1] = stepper.lane.now.iterations, stepper.lane.now.error
             memcpy(&q[i + 1, 0], state.q, stepper.nq * sizeof(double))
             memcpy(&p[i + 1, 0], state.x, nv * sizeof(double))
     return status, i if status != OK else steps
