@@ -84,6 +84,29 @@ def test_forces_stay_within_their_limits():
     assert not held.regulator.K[at_bound].any()
 
 
+def test_the_optimum_within_limits_is_that_of_a_general_solver():
+    model = vt.Model(chain_flat(3))
+    Q, R, Q_end, limits = np.full(6, 0.1), np.r_[0.02, 0.03], np.r_[30.0, 20, 10, 1, 1, 1], np.r_[6.0, 2.0]
+    start = ([0.5, -0.4, 0.2], [0.2, 0.0, 0.1])
+    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2, 0.1], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
+                 actuators=[model.v_names[2], model.v_names[0]], limits=limits)  # fmt: skip
+    assert found.success
+    acting = found.torque[:, [2, 0]]
+    assert (np.abs(acting) <= limits).all()
+    held = np.isclose(np.abs(acting), limits)
+    assert held.any(axis=0).all()
+    assert not held.all()
+
+    def cost(u):
+        torque = np.zeros((6, 3))
+        torque[:, [2, 0]] = u.reshape(6, 2)
+        return cost_of(model, start, torque, [0.3, 0.2, 0.1], Q, np.r_[0.03, 0, 0.02], Q_end, 0.03)
+
+    bounds = [(-x, x) for x in np.tile(limits, 6)]
+    other = minimize(cost, np.zeros(12), method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-8})
+    np.testing.assert_allclose(found.cost, other.fun, rtol=1e-6)
+
+
 def test_turns_to_a_goal_on_ball_and_free_joints():
     tree = vt.Tree("satellite", gravity=(0, 0, 0))
     mast = [vt.ball("arm"), vt.body("mast", 0.5, (0.1, 0.1, 0.05))]

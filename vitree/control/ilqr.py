@@ -373,7 +373,7 @@ class _Search:
         A, B, impulses, gradients, matrices = self.expansion
         steps, m, n = B.shape[0], B.shape[2], B.shape[1]
         k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-        u, R, bounds = self.path.torque[:, problem.acts], 2 * problem.R, None
+        u, R, bounds = np.ascontiguousarray(self.path.torque[:, problem.acts]), 2 * problem.R, None
         if problem.limits is not None:
             bounds = -problem.limits - u, problem.limits - u
         promised = core.riccati_pass(

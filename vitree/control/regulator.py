@@ -228,7 +228,7 @@ def _require_rest(at: Linearization) -> None:
     if moved > AT_REST or pushed > max(AT_REST, AT_REST * size) or np.abs(at.p).max(initial=0.0) > AT_REST:
         raise InputError(
             f"the state is no equilibrium: a step moves a joint by {moved:.2g} rad or m and changes a momentum by "
-            f"{pushed:.2g}; linearize at rest with the torque that holds it, model.static_force(q)"
+            f"{pushed:.2g}; linearize at rest with the torque that holds it, -model.static_force(q)"
         )
 
 
