@@ -15,14 +15,15 @@ DT, TIME, HAND, HALF = 0.01, 1.0, "panda_hand_tcp", np.sqrt(0.5)  # [s], [s], it
 START = np.array([0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.02, 0.02])  # [rad], and two fingers [m]
 TURN = np.array([[HALF, -HALF, 0.0], [HALF, HALF, 0.0], [0.0, 0.0, 1.0]])
 #: Weights along the way: the posture, with the fingers held where they are; momenta; forces.
-POSTURE, MOMENTUM, FORCE = np.r_[np.ones(7), 1e4, 1e4], np.full(9, 0.1), np.r_[np.full(7, 1e-3), 0.1, 0.1]
+POSTURE, MOMENTUM, FORCE = np.r_[np.full(7, 0.1), 1e4, 1e4], np.full(9, 0.1), np.r_[np.full(7, 1e-3), 0.1, 0.1]
 
 
 def main() -> vt.Trajectory:
     model = vt.load_urdf(vt.find_robot("panda"), mimic="independent")
     most = np.concatenate([joint.effort for joint in model.joints])
     pose = model.frame_pose(HAND, START)
-    target = Reach(HAND, pose[:3, 3] + [-0.1, 0.3, -0.2], TURN @ pose[:3, :3], weight_end=1e4, turn_weight_end=1e3)
+    target = Reach(HAND, pose[:3, 3] + [-0.1, 0.3, -0.2], TURN @ pose[:3, :3], weight=20 * DT, weight_end=1e4,
+                   turn_weight=5 * DT, turn_weight_end=1e3)  # fmt: skip
     plan = ilqr(model, START, duration=TIME, dt=DT, Q=DT * np.r_[POSTURE, MOMENTUM], R=DT * FORCE, frames=[target],
                 Q_end=np.repeat([0.0, 100.0], 9), torque=-model.static_force(START), limits=most)  # fmt: skip
     print(f"planned in {plan.seconds:.2f} s, {len(plan.costs) - 1} iterations: {plan.message}")

@@ -38,7 +38,7 @@ ARMIJO = 1e-4
 #: Most velocities for which second derivatives of steps are taken, and the size of the differences [m or rad].
 CURVED, DIFFERENCE = 12, 1e-4
 #: Share of the cost that iterations of linear dynamics gain while they are the better ones.
-SLOW = 0.1
+SLOW = 0.01
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
