@@ -20,7 +20,7 @@ def main() -> vt.Trajectory:
     plan = ilqr(model, duration=UP, dt=DT, goal=UPRIGHT, Q=effort, R=[1e-3 * DT], Q_end=[100.0, 100.0, 10.0, 10.0],
                 actuators=[MOTOR], limits=TORQUE)  # fmt: skip
     print(f"planned in {plan.seconds:.2f} s, {len(plan.costs) - 1} iterations: {plan.message}")
-    print(f"the largest torque is {np.abs(plan.torque).max():.2f} N m, and {plan.torque[:, 0].max():.0f} at the shoulder")
+    print(f"the largest torque is {np.abs(plan.torque).max():.2f} N m, and {plan.torque[:, 0].max():.0f} at the top")
     hold = lqr(vt.linearize(model, UPRIGHT, dt=DT), Q=[10.0, 10.0, 1.0, 1.0], R=[0.1], actuators=[MOTOR])
 
     def motor(t, q, v):
@@ -28,9 +28,10 @@ def main() -> vt.Trajectory:
         return np.clip(torque, -TORQUE, TORQUE)
 
     run = vt.simulate(model, [0.01, -0.01], duration=8.0, dt=DT, torque=vt.Controller(motor, DT))
-    tip = model.frame_poses(run.q)["rod2"][:, 2, 3]
+    elbow = model.frame_poses(run.q)["rod2"][:, 2, 3]
     for k in range(0, len(run), 50):
-        print(f"t = {run.t[k]:3.1f} s: links at {run.q[k, 0]:6.3f} and {run.q[k, 1]:6.3f} rad, elbow at {tip[k]:6.3f} m")
+        first, second = run.q[k]
+        print(f"t = {run.t[k]:3.1f} s: links at {first:6.3f} and {second:6.3f} rad, elbow at {elbow[k]:6.3f} m")
     return run
 
 

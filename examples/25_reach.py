@@ -2,8 +2,8 @@
 
     python 25_reach.py [--save FILE] [--plot FILE] [--view]
 
-The cost at the end knows the hand alone: the optimisation finds the joints' angles there. The arm starts a little elsewhere
-than planned, and the plan's feedback leads it. The Panda is of the package example-robot-data (the extra robots).
+The target is a pose of the hand: the optimisation finds the joints' angles. The arm starts a little elsewhere than
+planned, and the plan's feedback leads it. The Panda is of the package example-robot-data (the extra robots).
 """
 
 import numpy as np

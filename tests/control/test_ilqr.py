@@ -86,7 +86,7 @@ def test_forces_stay_within_their_limits():
 
 def test_the_optimum_within_limits_is_that_of_a_general_solver():
     model = vt.Model(chain_flat(3))
-    Q, R, Q_end, limits = np.full(6, 0.1), np.r_[0.02, 0.03], np.r_[30.0, 20, 10, 1, 1, 1], np.r_[6.0, 2.0]
+    Q, R, Q_end, limits = np.full(6, 0.1), np.r_[0.02, 0.03], np.r_[30.0, 20, 10, 1, 1, 1], np.r_[3.0, 10.0]
     start = ([0.5, -0.4, 0.2], [0.2, 0.0, 0.1])
     found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2, 0.1], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
                  actuators=[model.v_names[2], model.v_names[0]], limits=limits)  # fmt: skip
@@ -146,6 +146,31 @@ def test_second_derivatives_are_those_of_the_steps(method):
             sides.append(vt.linearize(model, path.q[1] + d[:3], p0=path.p[1] + d[3:], dt=0.02, method=method,
                                       torque=path.torque[1]).A)  # fmt: skip
         np.testing.assert_allclose(found[1, j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found[1]).max())
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
+    rng = np.random.default_rng(3)
+    model = vt.Model(random_flat(np.random.default_rng(0), nbody=3, kinds=("free", "ball", "revolute")))
+    nv, (q, _) = model.nv, random_state(model.flat, rng)
+    exact = {"method": method, "tolerance": 1e-13}
+    problem = _Problem(model, q, 0.5 * rng.normal(size=nv), 0.04, 0.02, q, 1.0, 1.0, None, None, None, None, method,
+                       {"tolerance": 1e-13})  # fmt: skip
+    path = problem.follow(0.3 * rng.normal(size=(2, nv)))
+    found = problem.curvature(path, problem.expand(path)[0])[1]
+
+    def end(z):
+        start = model.integrate(path.q[1], z[:nv])
+        simulation = vt.Simulation(model, start, p0=path.p[1] + z[nv:], dt=0.02, **exact)
+        simulation.step(torque=path.torque[1])
+        return np.concatenate([model.difference(path.q[2], simulation.q), simulation.p - path.p[2]])
+
+    steps = 2e-4 * np.eye(2 * nv)
+    for j in (0, 4, 7, nv + 1, 2 * nv - 1):
+        for i in (3, 5, nv - 1, nv + 4):
+            a, b = steps[j], steps[i]
+            expected = (end(a + b) - end(a - b) - end(b - a) + end(-a - b)) / (4 * 2e-4**2)
+            np.testing.assert_allclose(found[j, :, i], expected, atol=1e-6 * np.abs(found).max())
 
 
 def test_the_records_are_those_of_a_simulation():
@@ -231,7 +256,10 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     short = ilqr(cart_pole(), [0.0, np.pi], max_iterations=2, **SWING)
     assert "2, was reached" in short.message
     assert "after 2 iterations" in repr(short)
+    fast = ilqr(cart_pole(), [0.0, np.pi], [0.0, 60.0], max_iterations=0, **SWING)
+    assert "a joint turns by 2." in fast.message
     none = ilqr(cart_pole(), [0.0, np.pi], max_iterations=0, **SWING)
+    assert "turns" not in none.message
     assert none.regulator.K.shape == (50, 1, 4)
 
 

@@ -39,6 +39,8 @@ ARMIJO = 1e-4
 CURVED, DIFFERENCE = 12, 1e-4
 #: Share of the cost that iterations of linear dynamics gain while they are the better ones.
 SLOW = 0.01
+#: [rad] Where a joint turns farther in a step, its derivatives say little.
+FAR = 1.5
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
@@ -192,6 +194,8 @@ class _Problem:
         self.integrator = integrator_of(model, method, dt, options)
         self.model, self.dt, self.method, self.options = model, float(dt), method, options
         self.steps = count_steps(duration, dt)
+        #: whether second derivatives of steps are taken: forces must be momenta that do not depend on the state
+        self.bends = model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
         self.frames = Distances(model, frames, self.steps)
         if goal is None and not self.frames.costs:
             raise InputError("there is nothing to go to: give " + named("goal") + ", or " + named("frames"))
@@ -205,6 +209,8 @@ class _Problem:
             self.limits = np.full(m, float(array)) if array.ndim == 0 else entries(array, (m,), "limits")
             if not (self.limits > 0).all():
                 raise InputError(named("limits", limits) + " must be positive")
+        #: which velocities are turns
+        self.turns = [k for joint in model.joints for k in _turns(joint)]
         #: the largest force on each velocity
         self.most = np.full(model.nv, np.inf)
         if self.limits is not None:
@@ -225,6 +231,10 @@ class _Problem:
         except ConvergenceError:
             return None
         return found if np.isfinite(found.cost) else None
+
+    def turn(self, q: np.ndarray) -> float:
+        """Return the largest turn of a joint in a step [rad]."""
+        return float(np.abs(self.model.difference(q[:-1], q[1:])[:, self.turns]).max(initial=0.0))
 
     def follow(self, torque: np.ndarray, correction: Any = None, told: Any = ()) -> _Path:
         """Return the motion under a torque; a correction, and what is told of steps, are as the core takes them."""
@@ -261,18 +271,27 @@ class _Problem:
 
     def curvature(self, path: _Path, A: np.ndarray) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
-        nv, n = self.model.nv, 2 * self.model.nv
+        model, nv, n = self.model, self.model.nv, 2 * self.model.nv
         q, q2, p = path.q[:-1], path.q[1:], path.p[:-1]
         found = np.empty((self.steps, n, n, n))
+        turned = brackets(model)
         for j in range(n):
             # any two configurations are the ends of a step: to first order those of the step from a state nearby
-            d1, d2 = np.zeros_like(p), A[:, :nv, j]
-            if j < nv:
-                d1[:, j] = 1.0
+            d1, d2, dp = np.zeros_like(p), A[:, :nv, j], np.zeros_like(p)
+            (d1 if j < nv else dp)[:, j % nv] = 1.0
             size = DIFFERENCE / np.maximum(np.abs(d1).max(axis=1), np.abs(d2).max(axis=1))[:, None]
-            d1, d2 = size * d1, size * d2
-            found[:, j] = self.slopes(q + d1, q2 + d2, p).A - self.slopes(q - d1, q2 - d2, p).A
-            found[:, j] /= 2 * size[:, :, None]
+            sides = []
+            for far in (size, -size):
+                ends = (q + far * d1, q2 + far * d2) if turned is None else (
+                    model.integrate(q, far * d1), model.integrate(q2, far * d2)
+                )  # fmt: skip
+                sides.append(self.slopes(*ends, p + far * dp).A)
+            found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
+            if turned is not None:
+                # displacements there are seen from the path: log(exp(d) exp(x)) = d + x + [d, x]/2
+                found[:, j, :nv] += 0.5 * np.tensordot(d2, turned, (1, 0)) @ A[:, :nv]
+                if j < nv:
+                    found[:, j, :, :nv] -= 0.5 * A[:, :, :nv] @ turned[j]
         return found
 
     def expand(self, path: _Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -313,6 +332,28 @@ def chart(model: Model, d: np.ndarray) -> np.ndarray | None:
     return found
 
 
+def _turns(joint: Any) -> range:
+    """Return the velocities of a joint that are turns."""
+    at = range(joint.v_slice.start, joint.v_slice.stop)
+    return {"prismatic": at[:0], "free": at[3:]}.get(joint.kind, at)
+
+
+def brackets(model: Model) -> np.ndarray | None:
+    """Return the matrices (nv, nv, nv) of the brackets with unit displacements; None if they vanish."""
+    if model.nq == model.nv:
+        return None
+    found = np.zeros((model.nv, model.nv, model.nv))
+    for joint in model.joints:
+        at = np.arange(model.nv)[joint.v_slice]
+        if len(at) == 3:
+            found[np.ix_(at, at, at)] = SO3.ad(np.eye(3))
+        elif len(at) == 6:
+            # of twists (angular, linear)
+            at = np.concatenate([at[3:], at[:3]])
+            found[np.ix_(at, at, at)] = SE3.ad(np.eye(6))
+    return found
+
+
 class _Search:
     """The iteration: passes back and forth over the motion."""
 
@@ -344,19 +385,16 @@ class _Search:
         for share in SHARES:
             found = problem.corrected(self.path, float(share), gains)
             gain = -(share * linear + share**2 * square)
-            if found is not None and self.path.cost - found.cost >= ARMIJO * gain:
-                self.curved = (
-                    problem.model.nq == problem.model.nv <= CURVED
-                    and self.path.cost - found.cost < SLOW * abs(self.path.cost)
-                )  # fmt: skip
-                self.path, self.bent = found, None
-                self.costs.append(found.cost)
-                self.expansion = problem.expand(found)
-                self.factor = min(1 / FACTOR, self.factor / FACTOR)
-                self.regularisation *= self.factor
-                if self.regularisation < LEAST:
-                    self.regularisation = 0.0
-                return None
+            if found is None or not self.path.cost - found.cost >= ARMIJO * gain:
+                continue
+            self.curved = problem.bends and self.path.cost - found.cost < SLOW * abs(self.path.cost)
+            self.path, self.bent, self.expansion = found, None, problem.expand(found)
+            self.costs.append(found.cost)
+            self.factor = min(1 / FACTOR, self.factor / FACTOR)
+            self.regularisation *= self.factor
+            if self.regularisation < LEAST:
+                self.regularisation = 0.0
+            return None
         self.costs.append(self.path.cost)
         if not self._regularise():
             return False, "no correction lowers the cost any more"
@@ -393,5 +431,8 @@ class _Search:
         P = self.P if self.P is not None else np.zeros((problem.steps + 1, n, n))
         states = path.q[:-1], path.p[:-1]
         regulator = Regulator(problem.model, problem.dt, 0.0, *states, path.torque, K, P, problem.acts)
+        turn = problem.turn(path.q)
+        if not success and turn > FAR:
+            message += f"; a joint turns by {turn:.1f} rad in a step: weigh its momentum or its force more, or halve dt"
         trajectory = problem.recorded(path)
         return Motion(trajectory, path.torque, regulator, path.cost, self.costs, success, message, seconds)
