@@ -27,10 +27,10 @@ def problem(rng, steps, n, m, bounded=False, bent=False):
     return A, B, *cost, 0.2, curvature, rng.normal(size=(m, n // 2)) if bent else None, bounds
 
 
-def outcome(given):
+def outcome(given, costates=None):
     steps, n, m = given[1].shape
     k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-    return CORE.riccati_pass(*given, k, K, P), k, K, P
+    return CORE.riccati_pass(*given, k, K, P, costates), k, K, P
 
 
 @pytest.mark.parametrize("bent", [False, True])
@@ -40,7 +40,8 @@ def test_the_pass_is_that_of_the_oracle(bounded, bent):
     at_bounds = 0
     for n, m in ((2, 1), (4, 1), (4, 2), (6, 3), (14, 4)):
         given = problem(rng, 7, n, m, bounded, bent)
-        found, expected = outcome(given), reference.riccati_pass(*given)
+        costates = rng.normal(size=(8, n)) if bent and n == 6 else None
+        found, expected = outcome(given, costates), reference.riccati_pass(*given, costates)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(np.array(other)).max())
         if bounded:
@@ -71,6 +72,30 @@ def test_what_is_promised_is_what_the_quadratic_gains():
     np.testing.assert_allclose(P, np.swapaxes(P, 1, 2), atol=0)
     for _ in range(20):
         assert cost(np.array(best) + 0.1 * rng.normal(size=(5, 2))) > cost(best)
+
+
+def test_linear_motions_and_costates_are_those_of_the_dynamics():
+    rng = np.random.default_rng(6)
+    A, B, gx, _, gu, *_ = problem(rng, 5, 4, 2)
+    k, K = rng.normal(size=(5, 2)), rng.normal(size=(5, 2, 4))
+    x, u, slopes = np.empty((6, 4)), np.empty((5, 2)), np.empty((6, 4))
+    CORE.linear_motion(A, B, k, K, x, u)
+    assert not x[0].any()
+    np.testing.assert_allclose(u, k + np.einsum("kij,kj->ki", K, x[:-1]))
+    np.testing.assert_allclose(x[1:], np.einsum("kij,kj->ki", A, x[:-1]) + np.einsum("kij,kj->ki", B, u))
+    CORE.costates_of(A, B, K, gx, gu, slopes)
+
+    def cost(i, x):
+        total = 0.0
+        for j in range(i, 5):
+            total += gx[j] @ x + gu[j] @ K[j] @ x
+            x = (A[j] + B[j] @ K[j]) @ x
+        return total + gx[5] @ x
+
+    np.testing.assert_allclose(slopes, [[cost(i, e) for e in np.eye(4)] for i in range(6)])
+    for call in (lambda: CORE.linear_motion(A, B, k, K, x[1:], u), lambda: CORE.costates_of(A, B, K, gx, gu[1:], x)):
+        with pytest.raises(ValueError, match="is needed"):
+            call()
 
 
 def test_a_cost_that_is_not_convex_is_told():

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import vitree as vt
 from vitree.control import Reach, ilqr
 from vitree.control.frames import Distances
-from vitree.control.ilqr import _Problem, chart
+from vitree.control.motions import MotionProblem, chart
 from vitree.lie import SO3
 
 #: A pole swings up in two seconds.
@@ -135,8 +135,8 @@ def test_the_chart_has_the_derivatives_of_differences():
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_second_derivatives_are_those_of_the_steps(method):
     model = vt.Model(chain_flat(3, damping=0.2))
-    problem = _Problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None, None,
-                       None, method, {"tolerance": 1e-13})  # fmt: skip
+    problem = MotionProblem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None,
+                            None, None, method, {"tolerance": 1e-13})  # fmt: skip
     path = problem.follow(np.tile([0.5, -0.2, 0.1], (3, 1)))
     found = problem.curvature(path, problem.expand(path)[0])
     for j in range(6):
@@ -154,8 +154,8 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
     model = vt.Model(random_flat(np.random.default_rng(0), nbody=3, kinds=("free", "ball", "revolute")))
     nv, (q, _) = model.nv, random_state(model.flat, rng)
     exact = {"method": method, "tolerance": 1e-13}
-    problem = _Problem(model, q, 0.5 * rng.normal(size=nv), 0.04, 0.02, q, 1.0, 1.0, None, None, None, None, method,
-                       {"tolerance": 1e-13})  # fmt: skip
+    problem = MotionProblem(model, q, 0.5 * rng.normal(size=nv), 0.04, 0.02, q, 1.0, 1.0, None, None, None, None,
+                            method, {"tolerance": 1e-13})  # fmt: skip
     path = problem.follow(0.3 * rng.normal(size=(2, nv)))
     found = problem.curvature(path, problem.expand(path)[0])[1]
 

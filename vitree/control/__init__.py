@@ -3,10 +3,12 @@
 from vitree.control.costs import Effort, Limit, Running, Time
 from vitree.control.dynamics import CarDynamics, Dynamics, RigidDynamics
 from vitree.control.frames import Reach
-from vitree.control.ilqr import Motion, ilqr
+from vitree.control.ilqr import ilqr
+from vitree.control.motions import Motion
 from vitree.control.obstacles import Box, Cylinder, HalfSpace, Sphere
 from vitree.control.plan import Plan
 from vitree.control.problem import ControlProblem
+from vitree.control.projection import projection_newton
 from vitree.control.regulator import Regulator, lqr, tvlqr
 from vitree.control.solvers import Solution, solve
 from vitree.control.vehicles import dynamics_of, replay
@@ -32,6 +34,7 @@ __all__ = [
     "dynamics_of",
     "ilqr",
     "lqr",
+    "projection_newton",
     "replay",
     "solve",
     "tvlqr",

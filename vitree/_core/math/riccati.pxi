@@ -166,14 +166,15 @@ cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const 
 
 def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
                  const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
-                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P):
+                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None):
     """Find corrections k (steps, m) of forces and their feedback K (steps, m, n), from the end of a motion to its start.
 
     Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and matrices
     W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved for;
     ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the ``impulses``
     (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or None. P (steps +
-    1, n, n) takes half of the matrices of the cost to go.
+    1, n, n) takes half of the matrices of the cost to go. The curvature acts by ``costates`` (steps + 1, n), or where
+    there are none by the slope of the cost to go.
 
     Returns what k promises, the slope and the bend of the cost, or None where it is not convex.
     """
@@ -186,7 +187,8 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
     cdef const double* lowest = NULL
     cdef const double* highest = NULL
     cdef const double* impulse = NULL
-    cdef bint convex = True
+    cdef const double* leaning
+    cdef bint convex = True, leans = costates is not None
     cdef double linear = 0.0, square = 0.0
     cdef Corrections c
     cdef Scratch room = Scratch((5 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
@@ -207,6 +209,8 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
         require_shape(F, (m, nv))
         if steps:
             bent, impulse = &D[0, 0, 0, 0], &F[0, 0]
+    if costates is not None:
+        require_shape(costates, (steps + 1, n))
     if bounds is not None:
         low, high = bounds
         require_shape(low, (steps, m))
@@ -249,10 +253,11 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             if bent != NULL:
                 # the derivative of A^T Vx by the state; a force acts as its impulse does at the start
                 bent_at = bent + i * n * n * n
+                leaning = &costates[i + 1, 0] if leans else c.Vx
                 memset(c.bent, 0, n * n * sizeof(double))
                 for j in range(n):
                     for r in range(n):
-                        vt_add_row(n, c.Vx[r], bent_at + (j * n + r) * n, c.bent + j * n)
+                        vt_add_row(n, leaning[r], bent_at + (j * n + r) * n, c.bent + j * n)
                 make_symmetric(c.bent, n)
                 vt_add_row(n * n, 1.0, c.bent, c.Qxx)
                 product(impulse, c.bent + nv * n, c.pushed, m, nv, n)
@@ -293,3 +298,53 @@ def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const dou
             for r in range(n * n):
                 (&P[i, 0, 0])[r] = 0.5 * c.Vxx[r]
     return (linear, square) if convex else None
+
+
+def linear_motion(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] k,
+                  const double[:, :, ::1] K, double[:, ::1] x, double[:, ::1] u):
+    """Write the motion x (steps + 1, n), u (steps, m) of x+ = A x + B u, u = k + K x, from x = 0."""
+    cdef Py_ssize_t i, steps = A.shape[0]
+    cdef int n = A.shape[1], m = B.shape[2], r
+    require_shape(A, (steps, n, n))
+    require_shape(B, (steps, n, m))
+    require_shape(k, (steps, m))
+    require_shape(K, (steps, m, n))
+    require_shape(x, (steps + 1, n))
+    require_shape(u, (steps, m))
+    x[0] = 0.0
+    if not n:
+        return
+    with nogil:
+        for i in range(steps):
+            for r in range(m):
+                u[i, r] = k[i, r] + inner(&K[i, r, 0], &x[i, 0], n)
+            for r in range(n):
+                x[i + 1, r] = inner(&A[i, r, 0], &x[i, 0], n)
+                if m:
+                    x[i + 1, r] += inner(&B[i, r, 0], &u[i, 0], m)
+
+
+def costates_of(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, :, ::1] K, const double[:, ::1] gx,
+                const double[:, ::1] gu, double[:, ::1] out):
+    """Write the slope (steps + 1, n) of a cost by the states, where forces follow them by K:
+    lam = gx + A^T lam+ + K^T (gu + B^T lam+)."""
+    cdef Py_ssize_t i, steps = A.shape[0]
+    cdef int n = A.shape[1], m = B.shape[2], r
+    cdef Scratch room = Scratch(m * sizeof(double) + 64)
+    cdef double* force = <double*>room.take(m * sizeof(double) + 8)
+    require_shape(A, (steps, n, n))
+    require_shape(B, (steps, n, m))
+    require_shape(K, (steps, m, n))
+    require_shape(gx, (steps + 1, n))
+    require_shape(gu, (steps, m))
+    require_shape(out, (steps + 1, n))
+    if not (n and m):
+        return
+    memcpy(&out[steps, 0], &gx[steps, 0], n * sizeof(double))
+    with nogil:
+        for i in range(steps - 1, -1, -1):
+            memcpy(force, &gu[i, 0], m * sizeof(double))
+            add_product_turned(&B[i, 0, 0], &out[i + 1, 0], force, m, n, 1)
+            memcpy(&out[i, 0], &gx[i, 0], n * sizeof(double))
+            add_product_turned(&A[i, 0, 0], &out[i + 1, 0], &out[i, 0], n, n, 1)
+            add_product_turned(&K[i, 0, 0], force, &out[i, 0], n, m, 1)
