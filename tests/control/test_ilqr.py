@@ -268,6 +268,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     [
         ({"goal": None}, "nothing to go to"), ({"frames": 3}, "frames"), ({"frames": [3]}, "frames"),
         ({"frames": [Reach("pol", [0, 0, 1], weight=1.0)]}, "pole"),
+        ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
         ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
         ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
         ({"method": "rk4"}, "linear-time"),
@@ -278,7 +279,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):
     with pytest.raises(vt.VitreeError, match=text):
-        ilqr(cart_pole(), **{"q0": [0.0, np.pi], **SWING, **wrong})
+        ilqr(**{"model": cart_pole(), "q0": [0.0, np.pi], **SWING, **wrong})
     for given, text in (({"weight": -1.0}, "weight"), ({}, "no weight"), ({"weight": 1.0}, "point"),
                         ({"turn_weight_end": 1.0}, "rotation"), ({"point": [0, 1], "weight": 1.0}, "point"),
                         ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip

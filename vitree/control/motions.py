@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from vitree._core import scalar
-from vitree.arguments import Asked, entries, real, whole
+from vitree.arguments import Asked, entries, numbers_of, of_kind, real, whole
 from vitree.control.frames import Distances
 from vitree.control.regulator import Regulator, actuated, weights
 from vitree.errors import ConvergenceError, InputError
@@ -101,8 +101,9 @@ class MotionProblem:
 
     def __init__(self, model: Any, q0: Any, v0: Any, duration: Any, dt: Any, goal: Any, Q: Any, R: Any, Q_end: Any,
                  frames: Any, actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
+        of_kind(model, Model, "model", "a vitree Model")
         self.integrator = integrator_of(model, method, dt, options)
-        self.model, self.dt, self.method, self.options = model, float(dt), method, options
+        self.model, self.dt, self.method, self.options = model, real(dt), method, options
         self.steps = count_steps(duration, dt)
         #: whether second derivatives of steps are taken: forces must be momenta that do not depend on the state
         self.bends = model.nv <= CURVED and (model.nq == model.nv or method == "linear-time")
@@ -115,7 +116,7 @@ class MotionProblem:
         self.Q_end = self.Q if Q_end is None else weights(Q_end, "Q_end", n)
         self.limits = None
         if limits is not None:
-            array = np.asarray(limits, dtype=float)
+            array = numbers_of(limits, "limits")
             self.limits = np.full(m, float(array)) if array.ndim == 0 else entries(array, (m,), "limits")
             if not (self.limits > 0).all():
                 raise InputError(named("limits", limits) + " must be positive")

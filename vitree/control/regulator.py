@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, of_kind, several
+from vitree.arguments import entries, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.controller import Controller
@@ -196,7 +196,7 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
 
 def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndarray:
     """A symmetric matrix from itself or its diagonal, with no negative eigenvalue."""
-    array = np.asarray(given, dtype=float)
+    array = numbers_of(given, name)
     if array.ndim == 0:
         array = np.full(size, float(array))
     array = entries(array, (size,) if array.ndim == 1 else (size, size), name)
@@ -212,7 +212,7 @@ def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndar
 
 def _weights_over(given: Any, name: str, size: int, steps: int, definite: bool = False) -> Any:
     """Such a matrix for each step."""
-    array = np.asarray(given, dtype=float)
+    array = numbers_of(given, name)
     if array.ndim == 3:
         if len(array) != steps:
             raise InputError(f"{name} has {len(array)} matrices for {steps} steps")
