@@ -13,7 +13,7 @@ from vitree._core import scalar
 from vitree.arguments import Asked, entries, numbers_of, of_kind, real, whole
 from vitree.control.frames import Distances
 from vitree.control.regulator import Regulator, actuated, weights
-from vitree.errors import ConvergenceError, InputError
+from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.integrators.base import Records
 from vitree.integrators.slopes import Slopes, slopes
 from vitree.lie import SE3, SO3
@@ -103,6 +103,11 @@ class MotionProblem:
                  frames: Any, actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
         of_kind(model, Model, "model", "a vitree Model")
         self.integrator = integrator_of(model, method, dt, options)
+        if model.constraints or model.kinematic_names or model.touches:
+            raise ModelError(
+                "searches for motions know no constraints, contacts or prescribed coordinates, and "
+                f'"{model.name}" has some'
+            )
         self.model, self.dt, self.method, self.options = model, real(dt), method, options
         self.steps = count_steps(duration, dt)
         #: whether second derivatives of steps are taken: forces must be momenta that do not depend on the state

@@ -25,7 +25,7 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
     cdef const double[:, :, ::1] K
     cdef double* tau
     cdef double share = 0.0
-    cdef bint corrects = correction is not None, tells = iterations is not None
+    cdef bint corrects = correction is not None, tells = iterations is not None, asks = stepper.asks()
     cdef Scratch room = Scratch(2 * nv * sizeof(double) + 128)
     cdef double* x = <double*>room.take(2 * nv * sizeof(double) + 8)
     if corrects:
@@ -49,6 +49,8 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
         iterations[0], residual[0] = 0, 0.0
     if not nv:
         return OK, 0
+    if asks and stepper.before is None:
+        stepper.before = Before(stepper.memory)
     stepper.require_rows(stepper.lane.clock.steps - stepper.shared.schedule.begun + steps)
     memcpy(&q[0, 0], state.q, stepper.nq * sizeof(double))
     memcpy(&p[0, 0], state.x, nv * sizeof(double))
@@ -74,7 +76,7 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
                 status = NOT_FINITE
                 break
             memcpy(stepper.lane.drive.tau, tau, nv * sizeof(double))
-            status = stepper.take_step(False)
+            status = stepper.take_step(asks)
             if status != OK:
                 break
             stepper.close_step()
