@@ -20,6 +20,7 @@ Iserles et al. 2000 (dexp).
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from math import factorial
 
 import numpy as np
@@ -950,3 +951,61 @@ def midpoint_step(flat: Flat, q, p, h, alpha=0.5, tau=None, wrench=None):
     )
     p2 = midpoint_slots(flat, q, x, h, alpha, tau, wrench)[1]
     return integrate(flat, q, x).astype(kind), p2.astype(kind)
+
+
+# --------------------------------------------------------------------------- differential dynamic programming
+
+
+def riccati_pass(A, B, gx, W, gu, R, firmness, curvature=None, impulses=None, bounds=None, costates=None):
+    """Corrections k (steps, m), feedback K (steps, m, n), half the matrices P of the cost to go, and what k promises.
+
+    The cost is the sum of gx x + x W x/2 + gu u + u R u/2, a step leads to A x + B u. ``curvature[i, j]`` is the
+    derivative of A[i] by x_j; a force acts on it as its impulse at the step's start. It acts by ``costates``, or by the
+    slope of the cost to go. None where Quu is not positive definite (Tassa, Mansard & Todorov 2014).
+    """
+    steps, n, m = B.shape
+    nv = n // 2
+    k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
+    Vx, Vxx = gx[-1], W[-1]
+    P[-1] = 0.5 * Vxx
+    linear = square = 0.0
+    for i in range(steps - 1, -1, -1):
+        Qx, Qu = gx[i] + A[i].T @ Vx, gu[i] + B[i].T @ Vx
+        Qxx, Quu, Qux = W[i] + A[i].T @ Vxx @ A[i], R + B[i].T @ Vxx @ B[i], B[i].T @ Vxx @ A[i]
+        if curvature is not None:
+            bent = np.einsum("jrc,r->cj", curvature[i], Vx if costates is None else costates[i + 1])
+            bent = 0.5 * (bent + bent.T)
+            Qxx, Qux = Qxx + bent, Qux + impulses @ bent[nv:]
+            Quu = Quu + impulses @ bent[nv:, nv:] @ impulses.T
+        firm = Quu + firmness * R
+        low, high = (np.full(m, -np.inf), np.full(m, np.inf)) if bounds is None else (bounds[0][i], bounds[1][i])
+        found = least_between(firm, Qu, low, high)
+        if found is None:
+            return None
+        k[i], free = found
+        K[i] = 0.0
+        if free.any():
+            K[i, free] = -np.linalg.solve(firm[np.ix_(free, free)], Qux[free])
+        linear, square = linear + k[i] @ Qu, square + 0.5 * k[i] @ Quu @ k[i]
+        Vx = Qx + K[i].T @ (Quu @ k[i] + Qu) + Qux.T @ k[i]
+        Vxx = Qxx + K[i].T @ Quu @ K[i] + K[i].T @ Qux + Qux.T @ K[i]
+        Vxx = 0.5 * (Vxx + Vxx.T)
+        P[i] = 0.5 * Vxx
+    return (linear, square), k, K, P
+
+
+def least_between(H, g, low, high):
+    """The x of the least x H x/2 + g x between bounds, and which entries are free; None if H is not positive definite.
+
+    All choices of entries at their bounds are tried: the one whose slopes point out of the bounds is it.
+    """
+    if np.linalg.eigvalsh(H).min() <= 0:
+        return None
+    for side in product((0, -1, 1), repeat=len(g)):
+        side = np.array(side)
+        free = side == 0
+        x = np.where(side < 0, low, np.where(side > 0, high, 0.0))
+        x[free] = -np.linalg.solve(H[np.ix_(free, free)], (g + H @ np.where(free, 0.0, x))[free])
+        if (x >= low).all() and (x <= high).all() and (side * (g + H @ x) <= 0).all():
+            return x, free
+    return None

@@ -9,8 +9,10 @@ from random_models import chain_flat, random_flat, random_state
 from scipy.optimize import minimize
 
 import vitree as vt
-from vitree.control import ilqr
-from vitree.control.ilqr import _Problem, chart
+from vitree.control import Reach, ilqr
+from vitree.control.frames import Distances
+from vitree.control.motions import MotionSearch, chart
+from vitree.lie import SO3
 
 #: A pole swings up in two seconds.
 SWING = {
@@ -82,6 +84,29 @@ def test_forces_stay_within_their_limits():
     assert not held.regulator.K[at_bound].any()
 
 
+def test_the_optimum_within_limits_is_that_of_a_general_solver():
+    model = vt.Model(chain_flat(3))
+    Q, R, Q_end, limits = np.full(6, 0.1), np.r_[0.02, 0.03], np.r_[30.0, 20, 10, 1, 1, 1], np.r_[3.0, 10.0]
+    start = ([0.5, -0.4, 0.2], [0.2, 0.0, 0.1])
+    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2, 0.1], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
+                 actuators=[model.v_names[2], model.v_names[0]], limits=limits)  # fmt: skip
+    assert found.success
+    acting = found.torque[:, [2, 0]]
+    assert (np.abs(acting) <= limits).all()
+    held = np.isclose(np.abs(acting), limits)
+    assert held.any(axis=0).all()
+    assert not held.all()
+
+    def cost(u):
+        torque = np.zeros((6, 3))
+        torque[:, [2, 0]] = u.reshape(6, 2)
+        return cost_of(model, start, torque, [0.3, 0.2, 0.1], Q, np.r_[0.03, 0, 0.02], Q_end, 0.03)
+
+    bounds = [(-x, x) for x in np.tile(limits, 6)]
+    other = minimize(cost, np.zeros(12), method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-8})
+    np.testing.assert_allclose(found.cost, other.fun, rtol=1e-6)
+
+
 def test_turns_to_a_goal_on_ball_and_free_joints():
     tree = vt.Tree("satellite", gravity=(0, 0, 0))
     mast = [vt.ball("arm"), vt.body("mast", 0.5, (0.1, 0.1, 0.05))]
@@ -110,8 +135,8 @@ def test_the_chart_has_the_derivatives_of_differences():
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])
 def test_second_derivatives_are_those_of_the_steps(method):
     model = vt.Model(chain_flat(3, damping=0.2))
-    problem = _Problem(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None, None,
-                       method, {"tolerance": 1e-13})  # fmt: skip
+    problem = MotionSearch(model, [0.4, -0.3, 0.5], [0.2, 0.1, -0.4], 0.06, 0.02, np.zeros(3), 1.0, 1.0, None, None,
+                            None, None, method, {"tolerance": 1e-13})  # fmt: skip
     path = problem.follow(np.tile([0.5, -0.2, 0.1], (3, 1)))
     found = problem.curvature(path, problem.expand(path)[0])
     for j in range(6):
@@ -121,6 +146,98 @@ def test_second_derivatives_are_those_of_the_steps(method):
             sides.append(vt.linearize(model, path.q[1] + d[:3], p0=path.p[1] + d[3:], dt=0.02, method=method,
                                       torque=path.torque[1]).A)  # fmt: skip
         np.testing.assert_allclose(found[1, j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found[1]).max())
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
+    rng = np.random.default_rng(3)
+    model = vt.Model(random_flat(np.random.default_rng(0), nbody=3, kinds=("free", "ball", "revolute")))
+    nv, (q, _) = model.nv, random_state(model.flat, rng)
+    exact = {"method": method, "tolerance": 1e-13}
+    problem = MotionSearch(model, q, 0.5 * rng.normal(size=nv), 0.04, 0.02, q, 1.0, 1.0, None, None, None, None,
+                            method, {"tolerance": 1e-13})  # fmt: skip
+    path = problem.follow(0.3 * rng.normal(size=(2, nv)))
+    found = problem.curvature(path, problem.expand(path)[0])[1]
+
+    def end(z):
+        start = model.integrate(path.q[1], z[:nv])
+        simulation = vt.Simulation(model, start, p0=path.p[1] + z[nv:], dt=0.02, **exact)
+        simulation.step(torque=path.torque[1])
+        return np.concatenate([model.difference(path.q[2], simulation.q), simulation.p - path.p[2]])
+
+    steps = 2e-4 * np.eye(2 * nv)
+    for j in (0, 4, 7, nv + 1, 2 * nv - 1):
+        for i in (3, 5, nv - 1, nv + 4):
+            a, b = steps[j], steps[i]
+            expected = (end(a + b) - end(a - b) - end(b - a) + end(-a - b)) / (4 * 2e-4**2)
+            np.testing.assert_allclose(found[j, :, i], expected, atol=1e-6 * np.abs(found).max())
+
+
+def test_the_records_are_those_of_a_simulation():
+    model = cart_pole()
+    found = ilqr(model, [0.0, np.pi], [0.1, 0.0], limits=40.0, max_iterations=3, **SWING)
+    simulation = vt.Simulation(model, [0.0, np.pi], [0.1, 0.0], dt=0.04, every=1)
+    for row in found.torque:
+        simulation.step(torque=row)
+    expected = simulation.trajectory
+    for name in ("t", "q", "v", "p", "residual", "iterations", "kinetic", "potential", "checkpoint"):
+        np.testing.assert_array_equal(getattr(found.trajectory, name), getattr(expected, name))
+    assert found.trajectory.settings == expected.settings
+
+
+def arm(rng=None):
+    """A chain of three links with a frame at its tip, and of one on ball and free joints."""
+    model = vt.Model(random_flat(rng, nbody=4, kinds=("free", "ball", "revolute"))) if rng else vt.Model(chain_flat(3))
+    return model, model.frame_names[-1]
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_costs_of_frames_have_their_derivatives(seed):
+    rng = np.random.default_rng(1)
+    model, frame = arm(None if seed is None else np.random.default_rng(seed))
+    turn = SO3.maps["exp"].tau(rng.normal(size=3))
+    costs = [Reach(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0), Reach(frame, point=[1.0, 0, 0], weight_end=4.0)]
+    found = Distances(model, costs, 2)
+    q = np.array([random_state(model.flat, rng)[0] for _ in range(3)])
+    gradients, matrices = np.zeros((3, 2 * model.nv)), np.zeros((3, 2 * model.nv, 2 * model.nv))
+    found.expand(q, gradients, matrices)
+    expected = np.zeros((3, model.nv))
+    for k in range(3):
+        for j, e in enumerate(1e-6 * np.eye(model.nv)):
+            sides = []
+            for sign in (1, -1):
+                moved = q.copy()
+                moved[k] = model.integrate(q[k], sign * e)
+                sides.append(found.cost(moved))
+            expected[k, j] = (sides[0] - sides[1]) / 2e-6
+    np.testing.assert_allclose(gradients[:, : model.nv], expected, atol=1e-7 * np.abs(expected).max())
+    assert not gradients[:, model.nv :].any()
+    # where the distances vanish, Gauss-Newton's matrix is the second derivative
+    pose = model.frame_pose(frame, q[0])
+    there = Distances(model, [Reach(frame, pose[:3, 3], pose[:3, :3], 0.5, 2.0, 0.7, 3.0)], 1)
+    ends, still = np.array([q[0], q[0]]), np.zeros((2, 2 * model.nv, 2 * model.nv))
+    there.expand(ends, np.zeros((2, 2 * model.nv)), still)
+    d = rng.normal(size=model.nv)
+    for k in (0, 1):
+        moved = ends.copy()
+        moved[k] = model.integrate(q[0], 1e-4 * d)
+        value = 0.5 * d @ still[k, : model.nv, : model.nv] @ d
+        np.testing.assert_allclose(there.cost(moved) / 1e-8, value, rtol=1e-2)
+
+
+def test_a_frame_reaches_a_pose():
+    tree = vt.Tree("satellite", gravity=(0, 0, 0))
+    mast = [vt.ball("arm"), vt.body("mast", 0.5, (0.1, 0.1, 0.05)), vt.tz(0.5), vt.frame("tip")]
+    tree.world.add(vt.free("base"), vt.body("hull", 2.0, (0.3, 0.2, 0.4)), mast)
+    model = tree.compile()
+    turn = SO3.maps["exp"].tau(np.array([0.5, -0.4, 0.8]))
+    reach = Reach("tip", [0.4, 0.3, 0.2], turn, weight_end=500.0, turn_weight_end=500.0)
+    found = ilqr(model, duration=1.0, dt=0.05, R=1e-3, Q_end=np.r_[np.zeros(9), np.full(9, 50.0)], frames=[reach])
+    assert found.success
+    pose = model.frame_pose("tip", found.trajectory.q[-1])
+    np.testing.assert_allclose(pose[:3, 3], reach.point, atol=5e-3)
+    np.testing.assert_allclose(pose[:3, :3], turn, atol=5e-3)
+    assert np.abs(found.trajectory.p[-1]).max() < 0.05
 
 
 def test_what_was_found_is_kept_when_the_keyboard_interrupts():
@@ -139,13 +256,19 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     short = ilqr(cart_pole(), [0.0, np.pi], max_iterations=2, **SWING)
     assert "2, was reached" in short.message
     assert "after 2 iterations" in repr(short)
+    fast = ilqr(cart_pole(), [0.0, np.pi], [0.0, 60.0], max_iterations=0, **SWING)
+    assert "a joint turns by 2." in fast.message
     none = ilqr(cart_pole(), [0.0, np.pi], max_iterations=0, **SWING)
+    assert "turns" not in none.message
     assert none.regulator.K.shape == (50, 1, 4)
 
 
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
+        ({"goal": None}, "nothing to go to"), ({"frames": 3}, "frames"), ({"frames": [3]}, "frames"),
+        ({"frames": [Reach("pol", [0, 0, 1], weight=1.0)]}, "pole"),
+        ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
         ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
         ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
         ({"method": "rk4"}, "linear-time"),
@@ -156,7 +279,12 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
 )  # fmt: skip
 def test_wrong_arguments_are_told(wrong, text):
     with pytest.raises(vt.VitreeError, match=text):
-        ilqr(cart_pole(), **{"q0": [0.0, np.pi], **SWING, **wrong})
+        ilqr(**{"model": cart_pole(), "q0": [0.0, np.pi], **SWING, **wrong})
+    for given, text in (({"weight": -1.0}, "weight"), ({}, "no weight"), ({"weight": 1.0}, "point"),
+                        ({"turn_weight_end": 1.0}, "rotation"), ({"point": [0, 1], "weight": 1.0}, "point"),
+                        ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip
+        with pytest.raises(vt.VitreeError, match=text):
+            Reach("pole", **given)
     driven = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"*": (20.0, 2.0)})
     with pytest.raises(vt.InputError, match="drives"):
         ilqr(driven, duration=0.1, dt=0.01, goal=[0.1, 0.1], Q=1.0, R=1.0)

@@ -238,6 +238,24 @@ def swing_up(run, text):
     assert np.abs(run.q[0, 1] - np.pi) < 0.1 and np.abs(run.q[late, 1]).max() < 0.01 and np.abs(run.q[-1, 0]) < 0.02
 
 
+def one_motor(run, text):
+    """The elbow's motor alone, within its torque, brings both links up, and holds them there."""
+    most, shoulder = map(float, re.search(r"torque is (\S+) N m, and (\S+) at", text).groups())
+    assert 10 < most <= 20 and shoulder == 0 and "cannot fall" in text
+    late, upright = run.t > 6, np.array([np.pi, 0])
+    assert np.abs(run.q[0]).max() < 0.02 and np.abs(run.q[late] - upright).max() < 0.01
+    # what the motor does is all that changes the energy, and it cannot hold the links anywhere else
+    assert run.energy[-1] - run.energy[0] > 10
+
+
+def reach(run, text):
+    """The hand comes to its pose from a start that was not planned; the motors are strong enough."""
+    gone = re.findall(r"is (\S+) m and +(\S+) degrees", text)
+    (first, turned), (last, left) = (map(float, gone[k]) for k in (0, -1))
+    assert first > 0.3 and turned > 40 and last < 0.005 and left < 0.5 and "cannot fall" in text
+    assert 20 < float(re.search(r"at most (\S+) %", text)[1]) <= 100
+
+
 def walker_step(run, text):
     """Contacts make of the planned torques the planned motion; the legs have swapped, and no foot slides or sinks."""
     assert "satisfied" in text

@@ -10,3 +10,9 @@ cdef const double* entries(const double[::1] a, Py_ssize_t size, what) except? N
     # the first of so many numbers, NULL if there are none
     require_size(a.shape[0], size, what)
     return &a[0] if size else NULL
+
+
+cdef int require_shape(array, tuple shape) except -1:
+    if tuple(array.shape) != shape:
+        raise ValueError(f"an array of shape {tuple(array.shape)}; {shape} is needed")
+    return 0

@@ -9,75 +9,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
-from vitree.arguments import Asked, entries, real, whole
-from vitree.control.regulator import Regulator, actuated, weights
-from vitree.errors import ConvergenceError, InputError, ModelError
-from vitree.integrators.slopes import Slopes, slopes
-from vitree.lie import SE3, SO3
+from vitree._core import scalar
+from vitree.control.frames import Reach
+from vitree.control.motions import ARMIJO, SHARES, Motion, MotionSearch, Path
 from vitree.model.model import Model
-from vitree.run.arguments import count_steps
-from vitree.run.linearized import integrator_of
-from vitree.run.simulation import Simulation
-from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, named
 
-#: Shares of a correction that are tried.
-SHARES = 2.0 ** -np.arange(11)
-#: Of the decrease that the expansion promises, what a step must keep.
-ARMIJO = 1e-4
-#: Most velocities for which second derivatives of steps are taken, and the size of the differences [m or rad].
-CURVED, DIFFERENCE = 12, 1e-4
+core = scalar()
 #: Share of the cost that iterations of linear dynamics gain while they are the better ones.
-SLOW = 0.1
+SLOW = 0.01
 #: Regularisation, in units of R: the least that is not zero, the most, and the factor by which it begins to change.
 LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """The best motion that was found.
-
-    Attributes
-    ----------
-    trajectory : Trajectory
-        Its records, one for each step.
-    torque : (steps, nv) array [N or N m]
-        Acts over each step.
-    regulator : Regulator
-        Feedback that brings the robot back to the motion; with bounds, no gain where a force is at its bound.
-    cost : float
-        In units as the weights say.
-    costs : list of float, in units as ``cost``
-        After each iteration; the first is that of the guess.
-    success : bool
-        Whether the costs converged.
-    message : str
-        Why the iteration ended.
-    seconds : float [s]
-    """
-
-    trajectory: Trajectory
-    torque: np.ndarray
-    regulator: Regulator
-    cost: float
-    costs: list[float]
-    success: bool
-    message: str
-    seconds: float
-
-    def __repr__(self) -> str:
-        state = "converged" if self.success else self.message
-        return f"<vitree.control.Motion: cost {self.cost:.6g} after {len(self.costs) - 1} iterations, {state}>"
-
-
 def ilqr(
-    model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any, Q: Any, R: Any,
-    Q_end: Any = None, torque: Any = None, actuators: Sequence[str] | None = None, limits: Any = None,
+    model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
+    Q_end: Any = None, frames: Sequence[Reach] | None = None, torque: Any = None,
+    actuators: Sequence[str] | None = None, limits: Any = None,
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
 ) -> Motion:  # fmt: skip
@@ -85,7 +36,8 @@ def ilqr(
 
     The cost is the sum over steps of x^T Q x + u^T R u, and x^T Q_end x at the end. Here u are the joint forces on the
     actuators, and x = (d, p): the displacement from the goal to the configuration, ``model.difference(goal, q)``, and
-    the momentum. The derivatives are the exact ones of the steps, see :func:`vitree.linearize`.
+    the momentum. Costs of ``frames`` are added. The derivatives are the exact ones of the steps, see
+    :func:`vitree.linearize`.
 
     Parameters
     ----------
@@ -97,13 +49,15 @@ def ilqr(
         The velocity there; zero if not given.
     duration, dt : float [s]
         Of the motion, and of a step.
-    goal : (nq,) array [m or rad]
-        The configuration to go to.
+    goal : (nq,) array, optional [m or rad]
+        The configuration to go to. It may be left out where ``frames`` are given: it is the start then.
     Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
         A row is a diagonal. May be zero.
     R : (m, m) or (m,) array, in units of the cost over those of the forces
     Q_end : (2 nv, 2 nv) or (2 nv,) array, in units as Q, optional
         Q if not given.
+    frames : sequence of Reach, optional
+        Costs of where frames of the robot are.
     torque : (steps, nv) or (nv,) array, optional [N or N m]
         The first guess; zero if not given. Entries of joints without actuators act as they are.
     actuators : sequence of str, optional
@@ -140,185 +94,29 @@ def ilqr(
     Mansard & Todorov 2014, "Control-limited differential dynamic programming" (bounds, regularisation).
     """
     began = time.perf_counter()
-    problem = _Problem(model, q0, v0, duration, dt, goal, Q, R, Q_end, actuators, limits, method, options)
-    most, least = whole(max_iterations), real(tolerance)
-    if most is None or most < 0:
-        raise InputError(Argument("max_iterations", max_iterations) + " must be a whole number")
-    if not least >= 0:
-        raise InputError(Argument("tolerance", tolerance) + " must be a number, zero or positive")
-    told = None if progress is None else Asked(progress, "progress", "(iteration, cost)", timed=False)
-    shape = (model.nv,) if torque is not None and np.ndim(torque) == 1 else (problem.steps, model.nv)
-    given = np.zeros(shape) if torque is None else entries(torque, shape, "torque")
-    search = _Search(problem, problem.follow(np.array(np.broadcast_to(given, (problem.steps, model.nv)))))
-    message = f"the largest number of iterations, {most}, was reached"
-    success = False
-    try:
-        for iteration in range(most):
-            ended = search.iterate(least)
-            if told is not None:
-                told(iteration + 1, search.costs[-1])
-            if ended is not None:
-                success, message = ended
-                break
-    except KeyboardInterrupt:
-        message = "the iteration was interrupted by the keyboard"
-    return search.motion(success, message, time.perf_counter() - began)
-
-
-@dataclass(frozen=True, eq=False)
-class _Path:
-    """A simulated motion: states (steps + 1, ...), torque (steps, nv), and its cost."""
-
-    q: np.ndarray
-    p: np.ndarray
-    torque: np.ndarray
-    cost: float
-
-
-class _Problem:
-    """The checked arguments, and what the iteration asks of them."""
-
-    def __init__(self, model: Any, q0: Any, v0: Any, duration: Any, dt: Any, goal: Any, Q: Any, R: Any, Q_end: Any,
-                 actuators: Any, limits: Any, method: Any, options: dict[str, Any]):  # fmt: skip
-        self.integrator = integrator_of(model, method, dt, options)
-        if model.constraints or model.kinematic_names or model.touches:
-            raise ModelError(
-                f'ilqr knows no constraints, contacts or prescribed coordinates, and "{model.name}" has some'
-            )
-        self.model, self.dt, self.method, self.options = model, float(dt), method, options
-        self.steps = count_steps(duration, dt)
-        self.goal = model.validate_configuration(goal, "goal")
-        self.acts = actuated(model, actuators)
-        m, n = len(self.acts), 2 * model.nv
-        self.Q, self.R = weights(Q, "Q", n), weights(R, "R", m, definite=True)
-        self.Q_end = self.Q if Q_end is None else weights(Q_end, "Q_end", n)
-        self.limits = None
-        if limits is not None:
-            array = np.asarray(limits, dtype=float)
-            self.limits = np.full(m, float(array)) if array.ndim == 0 else entries(array, (m,), "limits")
-            if not (self.limits > 0).all():
-                raise InputError(named("limits", limits) + " must be positive")
-        self.held = Simulation(model, q0, v0, dt=dt, method=method, **options)
-        if model.input_names:
-            raise InputError(
-                f"the robot has inputs ({', '.join(model.input_names)}), of drives or other loads; ilqr finds torques: "
-                "leave these out"
-            )
-
-    def corrected(self, path: _Path, share: float, gains: tuple[np.ndarray, np.ndarray]) -> _Path | None:
-        """Return the motion with a share of a correction and feedback to a path; None if it fails."""
-        try:
-            found = self.follow(path.torque, path, share, gains)
-        except ConvergenceError:
-            return None
-        return found if np.isfinite(found.cost) else None
-
-    def follow(self, torque: np.ndarray, path: _Path | None = None, share: float = 1.0, gains: Any = None) -> _Path:
-        """Return the motion under a torque, or with feedback."""
-        model, held, acts, nv = self.model, self.held, self.acts, self.model.nv
-        held.reset()
-        q, p = np.empty((self.steps + 1, model.nq)), np.empty((self.steps + 1, nv))
-        used, x = torque.copy(), np.empty(2 * nv)
-        flat = model.nq == nv
-        q[0], p[0] = held.q, held.p
-        for k in range(self.steps):
-            row = used[k]
-            if path is not None:
-                x[:nv] = q[k] - path.q[k] if flat else model.difference(path.q[k], q[k])
-                x[nv:] = p[k] - path.p[k]
-                row[acts] += share * gains[0][k] + gains[1][k] @ x
-            if self.limits is not None:
-                row[acts] = np.clip(row[acts], -self.limits, self.limits)
-            held.step(torque=row)
-            q[k + 1], p[k + 1] = held.q, held.p
-        return _Path(q, p, used, self.cost(q, p, used))
-
-    def states(self, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return x (steps + 1, 2 nv) from the goal."""
-        return np.concatenate([self.model.difference(np.broadcast_to(self.goal, q.shape), q), p], axis=1)
-
-    def cost(self, q: np.ndarray, p: np.ndarray, torque: np.ndarray) -> float:
-        """Return the cost of a motion."""
-        x, u = self.states(q, p), torque[:, self.acts]
-        running = np.einsum("ki,ij,kj", x[:-1], self.Q, x[:-1]) + np.einsum("ki,ij,kj", u, self.R, u)
-        return float(running + x[-1] @ self.Q_end @ x[-1])
-
-    def slopes(self, q: np.ndarray, q2: np.ndarray, p: np.ndarray) -> Slopes:
-        """Return the derivatives of the steps from q to q2."""
-        return slopes(self.integrator, q, q2, p, np.zeros((self.steps, 0)))
-
-    def curvature(self, path: _Path, A: np.ndarray) -> np.ndarray:
-        """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
-        nv, n = self.model.nv, 2 * self.model.nv
-        q, q2, p = path.q[:-1], path.q[1:], path.p[:-1]
-        found = np.empty((self.steps, n, n, n))
-        for j in range(n):
-            # any two configurations are the ends of a step: to first order those of the step from a state nearby
-            d1, d2 = np.zeros_like(p), A[:, :nv, j]
-            if j < nv:
-                d1[:, j] = 1.0
-            size = DIFFERENCE / np.maximum(np.abs(d1).max(axis=1), np.abs(d2).max(axis=1))[:, None]
-            sides = []
-            for sign in (1, -1):
-                ends = self.model.integrate(q, sign * size * d1), self.model.integrate(q2, sign * size * d2)
-                sides.append(self.slopes(*ends, p).A)
-            found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
-        return found
-
-    def expand(self, path: _Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return A and B of the steps, the momenta (m, nv) [s] that forces are, and gradients and matrices of the cost.
-
-        The momenta are those at the start of the first step; on joints of one coordinate all steps have the same.
-        """
-        found = self.slopes(path.q[:-1], path.q[1:], path.p[:-1])
-        impulses = found.F.reshape(-1, 2, self.model.nv, self.model.nv)[0, 0][:, self.acts].T
-        steps = found.A, found.by_torque()[:, :, self.acts], impulses
-        x = self.states(path.q, path.p)
-        E = chart(self.model, x[:, : self.model.nv])
-        weighed = np.concatenate([x[:-1] @ self.Q, x[-1:] @ self.Q_end])
-        if E is None:
-            whole = np.broadcast_to(self.Q, (self.steps + 1, *self.Q.shape)).copy()
-            whole[-1] = self.Q_end
-            return *steps, 2 * weighed, 2 * whole
-        gradient = np.einsum("kij,ki->kj", E, weighed)
-        matrices = E[:-1].swapaxes(1, 2) @ self.Q @ E[:-1]
-        last = E[-1].T @ self.Q_end @ E[-1]
-        return *steps, 2 * gradient, 2 * np.concatenate([matrices, last[None]])
-
-
-def chart(model: Model, d: np.ndarray) -> np.ndarray | None:
-    """Return the derivatives (n, 2 nv, 2 nv) of x = (d, p) by displacements of q and by p; None if they are ones."""
-    if model.nq == model.nv:
-        return None
-    nv = model.nv
-    found = np.zeros((len(d), 2 * nv, 2 * nv))
-    found[:, range(2 * nv), range(2 * nv)] = 1.0
-    for joint in model.joints:
-        at = np.arange(nv)[joint.v_slice]
-        if len(at) == 3:
-            found[:, at[:, None], at] = SO3.maps["exp"].dtau_inv(-d[:, at])
-        elif len(at) == 6:
-            # of twists (angular, linear)
-            at = np.concatenate([at[3:], at[:3]])
-            found[:, at[:, None], at] = SE3.maps["exp"].dtau_inv(-d[:, at])
-    return found
+    problem = MotionSearch(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, limits, method, options)
+    return problem.searched(lambda path: _Search(problem, path), torque, max_iterations, tolerance, progress, began)
 
 
 class _Search:
     """The iteration: passes back and forth over the motion."""
 
-    def __init__(self, problem: _Problem, path: _Path):
+    def __init__(self, problem: MotionSearch, path: Path):
         self.problem, self.path, self.costs = problem, path, [path.cost]
         self.regularisation, self.factor = 0.0, 1.0
         self.gains: tuple[np.ndarray, np.ndarray] | None = None
         self.P: np.ndarray | None = None
         self.expansion = problem.expand(path)
         self.curved = False
+        #: derivatives of A at the path, where they were asked for
+        self.bent: np.ndarray | None = None
 
     def iterate(self, tolerance: float) -> tuple[bool, str] | None:
         """Improve the motion; return whether it is the last time and why, or None."""
         problem = self.problem
-        promised = self._back(problem.curvature(self.path, self.expansion[0])) if self.curved else None
+        if self.curved and self.bent is None:
+            self.bent = problem.curvature(self.path, self.expansion[0])
+        promised = self._back(self.bent) if self.curved else None
         promised = self._back() if promised is None else promised
         while promised is None:
             if not self._regularise():
@@ -331,19 +129,16 @@ class _Search:
         for share in SHARES:
             found = problem.corrected(self.path, float(share), gains)
             gain = -(share * linear + share**2 * square)
-            if found is not None and self.path.cost - found.cost >= ARMIJO * gain:
-                self.curved = (
-                    problem.model.nq == problem.model.nv <= CURVED
-                    and self.path.cost - found.cost < SLOW * abs(self.path.cost)
-                )  # fmt: skip
-                self.path = found
-                self.costs.append(found.cost)
-                self.expansion = problem.expand(found)
-                self.factor = min(1 / FACTOR, self.factor / FACTOR)
-                self.regularisation *= self.factor
-                if self.regularisation < LEAST:
-                    self.regularisation = 0.0
-                return None
+            if found is None or not self.path.cost - found.cost >= ARMIJO * gain:
+                continue
+            self.curved = problem.bends and self.path.cost - found.cost < SLOW * abs(self.path.cost)
+            self.path, self.bent, self.expansion = found, None, problem.expand(found)
+            self.costs.append(found.cost)
+            self.factor = min(1 / FACTOR, self.factor / FACTOR)
+            self.regularisation *= self.factor
+            if self.regularisation < LEAST:
+                self.regularisation = 0.0
+            return None
         self.costs.append(self.path.cost)
         if not self._regularise():
             return False, "no correction lowers the cost any more"
@@ -358,102 +153,23 @@ class _Search:
         """Find corrections and gains from the end to the start; return what they promise, None if they are none."""
         problem = self.problem
         A, B, impulses, gradients, matrices = self.expansion
-        steps, m, R, acts = problem.steps, len(problem.acts), problem.R, problem.acts
-        k, K = np.empty((steps, m)), np.empty((steps, m, A.shape[1]))
-        P = np.empty((steps + 1, *A.shape[1:]))
-        P[-1] = 0.5 * matrices[-1]
-        Vx, Vxx = gradients[-1], matrices[-1]
-        by_force = 2 * self.path.torque[:, acts] @ R
-        nv = problem.model.nv
-        linear = square = 0.0
-        for i in range(steps - 1, -1, -1):
-            VA, VB = Vxx @ A[i], Vxx @ B[i]
-            Qx, Qu = gradients[i] + A[i].T @ Vx, by_force[i] + B[i].T @ Vx
-            Qxx, Quu, Qux = matrices[i] + A[i].T @ VA, 2 * R + B[i].T @ VB, B[i].T @ VA
-            if curvature is not None:
-                # the derivative of A^T Vx by the state
-                bent = np.einsum("jrc,r->cj", curvature[i], Vx)
-                bent = 0.5 * (bent + bent.T)
-                Qxx = Qxx + bent
-                Qux = Qux + impulses @ bent[nv:]
-                Quu = Quu + impulses @ bent[nv:, nv:] @ impulses.T
-            firm = Quu + 2 * self.regularisation * R
-            if problem.limits is None:
-                both = _downhill(firm, np.column_stack([Qu, Qux]))
-                if both is None:
-                    return None
-                step, gain = both[:, 0], both[:, 1:]
-            else:
-                u = self.path.torque[i, acts]
-                bounded = _bounded(firm, Qu, Qux, -problem.limits - u, problem.limits - u)
-                if bounded is None:
-                    return None
-                step, gain = bounded
-            k[i], K[i] = step, gain
-            linear += step @ Qu
-            square += 0.5 * step @ Quu @ step
-            Vx = Qx + gain.T @ (Quu @ step + Qu) + Qux.T @ step
-            Vxx = Qxx + gain.T @ Quu @ gain + gain.T @ Qux + Qux.T @ gain
-            Vxx = 0.5 * (Vxx + Vxx.T)
-            P[i] = 0.5 * Vxx
-        self.gains, self.P = (k, K), P
-        return float(linear), float(square)
+        steps, m, n = B.shape[0], B.shape[2], B.shape[1]
+        k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
+        u, R, bounds = np.ascontiguousarray(self.path.torque[:, problem.acts]), 2 * problem.R, None
+        if problem.limits is not None:
+            bounds = -problem.limits - u, problem.limits - u
+        promised = core.riccati_pass(
+            A, B, gradients, matrices, u @ R, R, self.regularisation, curvature, impulses, bounds, k, K, P
+        )
+        if promised is not None:
+            self.gains, self.P = (k, K), P
+        return promised
 
-    def motion(self, success: bool, message: str, seconds: float) -> Motion:
-        """Return the best motion."""
-        problem, path = self.problem, self.path
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gains (steps, m, 2 nv) of the regulator along the motion, and the matrices of the cost to go."""
+        problem = self.problem
         if self.gains is None:
             self._back()
         m, n = len(problem.acts), 2 * problem.model.nv
         K = -self.gains[1] if self.gains is not None else np.zeros((problem.steps, m, n))
-        P = self.P if self.P is not None else np.zeros((problem.steps + 1, n, n))
-        held = Simulation(
-            problem.model, path.q[0], p0=path.p[0], dt=problem.dt, method=problem.method, every=1, **problem.options
-        )
-        for row in path.torque:
-            held.step(torque=row)
-        states = path.q[:-1], path.p[:-1]
-        regulator = Regulator(problem.model, problem.dt, 0.0, *states, path.torque, K, P, problem.acts)
-        return Motion(held.trajectory, path.torque, regulator, path.cost, self.costs, success, message, seconds)
-
-
-def _bounded(
-    H: np.ndarray, g: np.ndarray, Qux: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the x that minimises x^T H x/2 + g^T x between bounds, and the gains of its free entries.
-
-    None if H is not positive definite. By projected Newton steps (Tassa, Mansard & Todorov 2014).
-    """
-    x = np.clip(np.zeros_like(g), low, high)
-    free = np.ones(len(g), bool)
-    for _ in range(100):
-        slope = g + H @ x
-        free = ~(((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0)))
-        if not free.any() or np.abs(slope[free]).max() <= 1e-12 * max(np.abs(g).max(), 1e-300):
-            break
-        step = _downhill(H[np.ix_(free, free)], slope[free])
-        if step is None:
-            return None
-        before, value = x, 0.5 * x @ H @ x + g @ x
-        for share in SHARES:
-            x = before.copy()
-            x[free] += share * step
-            x = np.clip(x, low, high)
-            if 0.5 * x @ H @ x + g @ x <= value + ARMIJO * slope @ (x - before):
-                break
-    gain = np.zeros_like(Qux)
-    if free.any():
-        found = _downhill(H[np.ix_(free, free)], Qux[free])
-        if found is None:
-            return None
-        gain[free] = found
-    return x, gain
-
-
-def _downhill(H: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-    """Return -H^-1 g; None if H is not positive definite."""
-    try:
-        root = np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return None
-    return -np.linalg.solve(root.T, np.linalg.solve(root, g))
+        return K, self.P if self.P is not None else np.zeros((problem.steps + 1, n, n))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, of_kind, several
+from vitree.arguments import entries, numbers_of, of_kind, several
 from vitree.errors import InputError, UnknownNameError
 from vitree.model.model import Model
 from vitree.run.controller import Controller
@@ -208,7 +208,7 @@ def actuated(model: Model, actuators: Sequence[str] | None) -> np.ndarray:
 
 def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndarray:
     """A symmetric matrix from itself or its diagonal, with no negative eigenvalue."""
-    array = np.asarray(given, dtype=float)
+    array = numbers_of(given, name)
     if array.ndim == 0:
         array = np.full(size, float(array))
     array = entries(array, (size,) if array.ndim == 1 else (size, size), name)
@@ -224,7 +224,7 @@ def weights(given: Any, name: str, size: int, definite: bool = False) -> np.ndar
 
 def _weights_over(given: Any, name: str, size: int, steps: int, definite: bool = False) -> Any:
     """Such a matrix for each step."""
-    array = np.asarray(given, dtype=float)
+    array = numbers_of(given, name)
     if array.ndim == 3:
         if len(array) != steps:
             raise InputError(f"{name} has {len(array)} matrices for {steps} steps")
@@ -240,7 +240,7 @@ def _require_rest(at: Linearization) -> None:
     if moved > AT_REST or pushed > max(AT_REST, AT_REST * size):
         raise InputError(
             f"the state is no equilibrium: a step moves a joint by {moved:.2g} rad or m and changes a momentum by "
-            f"{pushed:.2g}; linearize at rest with the torque that holds it, model.static_force(q)"
+            f"{pushed:.2g}; linearize at rest with the torque that holds it, -model.static_force(q)"
         )
 
 

@@ -1,0 +1,350 @@
+# The pass from the end of a motion to its start that finds corrections of its forces, and their feedback.
+#
+# Behind step i the cost is Vx^T x + x^T Vxx x/2. The step leads to A x + B u, so that before it, with its own cost,
+#
+#     Q(x, u) = Qx^T x + Qu^T u + (x^T Qxx x + 2 u^T Qux x + u^T Quu u)/2
+#     Qx = gx + A^T Vx,  Qu = gu + B^T Vx,  Qxx = W + A^T Vxx A,  Qux = B^T Vxx A,  Quu = R + B^T Vxx B
+#
+# The least of it over u = k + K x is the cost before the step. Tassa, Mansard & Todorov 2014, section II.
+
+from cpython.exc cimport PyErr_CheckSignals
+
+cdef enum:
+    MOST_NEWTON = 100           # steps of the search between bounds
+    MOST_HALVINGS = 10          # of such a step
+    LOOK_AFTER = 1 << 22        # products between two looks at the keyboard
+
+cdef double SLOPE_LEFT = 1e-12      # of the largest slope, where the search between bounds ends
+cdef double SUFFICIENT = 1e-4       # of the decrease that a slope promises
+
+
+cdef void product(const double* a, const double* b, double* out, int rows, int inner_size, int columns) noexcept nogil:
+    # out = a b
+    cdef int i, j
+    memset(out, 0, rows * columns * sizeof(double))
+    for i in range(rows):
+        for j in range(inner_size):
+            vt_add_row(columns, a[i * inner_size + j], b + j * columns, out + i * columns)
+
+
+cdef void add_product_turned(const double* a, const double* b, double* out, int rows, int inner_size,
+                             int columns) noexcept nogil:
+    # out += a^T b; a (inner_size, rows)
+    cdef int i, j
+    for j in range(inner_size):
+        for i in range(rows):
+            vt_add_row(columns, a[j * rows + i], b + j * columns, out + i * columns)
+
+
+cdef void make_symmetric(double* a, int n) noexcept nogil:
+    cdef int i, j
+    for i in range(n):
+        for j in range(i):
+            a[i * n + j] = a[j * n + i] = 0.5 * (a[i * n + j] + a[j * n + i])
+
+
+cdef bint root_of(double* a, int n) noexcept nogil:
+    # the lower triangle of a <- that of L, a = L L^T; False if a is not positive definite
+    cdef int i, j
+    cdef double s
+    for j in range(n):
+        s = a[j * n + j] - inner(a + j * n, a + j * n, j)
+        if not s > 0.0:
+            return False
+        a[j * n + j] = vt_sqrt(s)
+        for i in range(j + 1, n):
+            a[i * n + j] = (a[i * n + j] - inner(a + i * n, a + j * n, j)) / a[j * n + j]
+    return True
+
+
+cdef void downhill(const double* root, int n, double* b, int columns) noexcept nogil:
+    # b (n, columns) <- -(L L^T)^-1 b
+    cdef int i, j, c
+    for i in range(n):
+        for j in range(i):
+            vt_add_row(columns, -root[i * n + j], b + j * columns, b + i * columns)
+        for c in range(columns):
+            b[i * columns + c] /= root[i * n + i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            vt_add_row(columns, -root[j * n + i], b + j * columns, b + i * columns)
+        for c in range(columns):
+            b[i * columns + c] /= root[i * n + i]
+    for c in range(n * columns):
+        b[c] = -b[c]
+
+
+cdef struct Corrections:    # memory of a pass over steps of n states and m forces
+    double* VA              # (n, n) Vxx A
+    double* VB              # (n, m)
+    double* Vx              # (n,)
+    double* Vxx             # (n, n)
+    double* Qx
+    double* Qu
+    double* Qxx
+    double* Quu
+    double* Qux             # (m, n)
+    double* firm            # (m, m) Quu with what makes it larger
+    double* root            # (m, m)
+    double* bent            # (n, n)
+    double* pushed          # (m, n)
+    double* slope           # (m,) of the search between bounds
+    double* move            # (m,)
+    double* before          # (m,)
+    int* free               # (m,) the entries that are not at a bound
+
+
+cdef double bowl(const double* H, const double* g, const double* x, int m) noexcept nogil:
+    # x^T H x/2 + g^T x
+    cdef int i
+    cdef double s = 0.0
+    for i in range(m):
+        s += x[i] * (0.5 * inner(H + i * m, x, m) + g[i])
+    return s
+
+
+cdef bint free_root(Corrections* c, int m, int count) noexcept nogil:
+    # the root of the free rows and columns of firm
+    cdef int i, j
+    for i in range(count):
+        for j in range(count):
+            c.root[i * count + j] = c.firm[c.free[i] * m + c.free[j]]
+    return root_of(c.root, count)
+
+
+cdef bint between_bounds(Corrections* c, int m, int n, const double* low, const double* high, double* k,
+                         double* K) noexcept nogil:
+    # The least of k^T firm k/2 + Qu^T k between bounds, by Newton steps of the entries that are free, projected; and the
+    # feedback of these. False if firm is not positive definite
+    cdef int i, j, newton, halving, count = m
+    cdef double most, share, value, promised, steep = 1e-300
+    for i in range(m):
+        k[i] = min(max(0.0, low[i]), high[i])
+        c.free[i] = i
+        steep = max(steep, fabs(c.Qu[i]))
+    for newton in range(MOST_NEWTON):
+        count, most = 0, 0.0
+        for i in range(m):
+            c.slope[i] = c.Qu[i] + inner(c.firm + i * m, k, m)
+            if (k[i] <= low[i] and c.slope[i] > 0.0) or (k[i] >= high[i] and c.slope[i] < 0.0):
+                continue
+            c.free[count] = i
+            count += 1
+            most = max(most, fabs(c.slope[i]))
+        if count == 0 or most <= SLOPE_LEFT * steep:
+            break
+        if not free_root(c, m, count):
+            return False
+        for i in range(count):
+            c.move[i] = c.slope[c.free[i]]
+        downhill(c.root, count, c.move, 1)
+        memcpy(c.before, k, m * sizeof(double))
+        value, share = bowl(c.firm, c.Qu, k, m), 1.0
+        for halving in range(MOST_HALVINGS + 1):
+            memcpy(k, c.before, m * sizeof(double))
+            for i in range(count):
+                j = c.free[i]
+                k[j] = min(max(k[j] + share * c.move[i], low[j]), high[j])
+            promised = 0.0
+            for i in range(m):
+                promised += c.slope[i] * (k[i] - c.before[i])
+            if bowl(c.firm, c.Qu, k, m) <= value + SUFFICIENT * promised:
+                break
+            share *= 0.5
+    memset(K, 0, m * n * sizeof(double))
+    if count == 0:
+        return True
+    if not free_root(c, m, count):
+        return False
+    for i in range(count):
+        memcpy(c.pushed + i * n, c.Qux + c.free[i] * n, n * sizeof(double))
+    downhill(c.root, count, c.pushed, n)
+    for i in range(count):
+        memcpy(K + c.free[i] * n, c.pushed + i * n, n * sizeof(double))
+    return True
+
+
+def riccati_pass(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] gx, const double[:, :, ::1] W,
+                 const double[:, ::1] gu, const double[:, ::1] R, double firmness, curvature, impulses, bounds,
+                 double[:, ::1] k, double[:, :, ::1] K, double[:, :, ::1] P, const double[:, ::1] costates=None):
+    """Find corrections k (steps, m) of forces and their feedback K (steps, m, n), from the end of a motion to its start.
+
+    Parameters: A (steps, n, n) and B (steps, n, m) of the steps; gradients gx (steps + 1, n), gu (steps, m) and matrices
+    W (steps + 1, n, n), R (m, m) of the cost; R times ``firmness`` is added to Quu where k and K are solved for;
+    ``curvature`` (steps, n, n, n), the derivatives of A by the state, which the first index counts, with the ``impulses``
+    (m, n/2) that forces are at the start of a step, or None; ``bounds`` of k, (low, high) (steps, m), or None. P (steps +
+    1, n, n) takes half of the matrices of the cost to go. The curvature acts by ``costates`` (steps + 1, n), or where
+    there are none by the slope of the cost to go.
+
+    Returns what k promises, the slope and the bend of the cost, or None where it is not convex.
+    """
+    cdef Py_ssize_t i, steps = A.shape[0], most
+    cdef int n = A.shape[1], m = B.shape[2], nv = A.shape[1] // 2, r, j, a
+    cdef const double[:, :, :, ::1] D
+    cdef const double[:, ::1] low, high, F
+    cdef const double* bent = NULL
+    cdef const double* bent_at
+    cdef const double* lowest = NULL
+    cdef const double* highest = NULL
+    cdef const double* impulse = NULL
+    cdef const double* leaning
+    cdef bint convex = True, leans = costates is not None
+    cdef double linear = 0.0, square = 0.0
+    cdef Corrections c
+    cdef Scratch room = Scratch((5 * n * n + 4 * n * m + 4 * n + 3 * m * m + 6 * m) * sizeof(double) + 64 * 20)
+    require_shape(A, (steps, n, n))
+    require_shape(B, (steps, n, m))
+    require_shape(gx, (steps + 1, n))
+    require_shape(W, (steps + 1, n, n))
+    require_shape(gu, (steps, m))
+    require_shape(R, (m, m))
+    require_shape(k, (steps, m))
+    require_shape(K, (steps, m, n))
+    require_shape(P, (steps + 1, n, n))
+    if not (m and n):
+        return 0.0, 0.0
+    if curvature is not None:
+        D, F = curvature, impulses
+        require_shape(D, (steps, n, n, n))
+        require_shape(F, (m, nv))
+        if steps:
+            bent, impulse = &D[0, 0, 0, 0], &F[0, 0]
+    if costates is not None:
+        require_shape(costates, (steps + 1, n))
+    if bounds is not None:
+        low, high = bounds
+        require_shape(low, (steps, m))
+        require_shape(high, (steps, m))
+        if steps:
+            lowest, highest = &low[0, 0], &high[0, 0]
+    c.VA, c.Vxx = <double*>room.take(n * n * sizeof(double)), <double*>room.take(n * n * sizeof(double))
+    c.Qxx, c.bent = <double*>room.take(n * n * sizeof(double)), <double*>room.take(n * n * sizeof(double))
+    c.VB, c.Qux = <double*>room.take(n * m * sizeof(double)), <double*>room.take(n * m * sizeof(double))
+    c.pushed = <double*>room.take(n * m * sizeof(double))
+    c.Vx, c.Qx = <double*>room.take(n * sizeof(double)), <double*>room.take(n * sizeof(double))
+    c.Quu, c.firm = <double*>room.take(m * m * sizeof(double)), <double*>room.take(m * m * sizeof(double))
+    c.root = <double*>room.take(m * m * sizeof(double))
+    c.Qu, c.slope = <double*>room.take(m * sizeof(double)), <double*>room.take(m * sizeof(double))
+    c.move, c.before = <double*>room.take(m * sizeof(double)), <double*>room.take(m * sizeof(double))
+    c.free = <int*>room.take(m * sizeof(double))
+    most = max(LOOK_AFTER // (n * n * (2 * n + 4 * m + 1)), 1)
+    memcpy(c.Vx, &gx[steps, 0], n * sizeof(double))
+    memcpy(c.Vxx, &W[steps, 0, 0], n * n * sizeof(double))
+    for r in range(n * n):
+        (&P[steps, 0, 0])[r] = 0.5 * c.Vxx[r]
+    with nogil:
+        for i in range(steps - 1, -1, -1):
+            if i % most == 0:
+                with gil:
+                    PyErr_CheckSignals()
+            # the quadratic before the step
+            product(c.Vxx, &A[i, 0, 0], c.VA, n, n, n)
+            product(c.Vxx, &B[i, 0, 0], c.VB, n, n, m)
+            memcpy(c.Qx, &gx[i, 0], n * sizeof(double))
+            add_product_turned(&A[i, 0, 0], c.Vx, c.Qx, n, n, 1)
+            memcpy(c.Qu, &gu[i, 0], m * sizeof(double))
+            add_product_turned(&B[i, 0, 0], c.Vx, c.Qu, m, n, 1)
+            memcpy(c.Qxx, &W[i, 0, 0], n * n * sizeof(double))
+            add_product_turned(&A[i, 0, 0], c.VA, c.Qxx, n, n, n)
+            memcpy(c.Quu, &R[0, 0], m * m * sizeof(double))
+            add_product_turned(&B[i, 0, 0], c.VB, c.Quu, m, n, m)
+            memset(c.Qux, 0, m * n * sizeof(double))
+            add_product_turned(&B[i, 0, 0], c.VA, c.Qux, m, n, n)
+            if bent != NULL:
+                # the derivative of A^T Vx by the state; a force acts as its impulse does at the start
+                bent_at = bent + i * n * n * n
+                leaning = &costates[i + 1, 0] if leans else c.Vx
+                memset(c.bent, 0, n * n * sizeof(double))
+                for j in range(n):
+                    for r in range(n):
+                        vt_add_row(n, leaning[r], bent_at + (j * n + r) * n, c.bent + j * n)
+                make_symmetric(c.bent, n)
+                vt_add_row(n * n, 1.0, c.bent, c.Qxx)
+                product(impulse, c.bent + nv * n, c.pushed, m, nv, n)
+                vt_add_row(m * n, 1.0, c.pushed, c.Qux)
+                for r in range(m):
+                    for a in range(m):
+                        c.Quu[r * m + a] += inner(c.pushed + r * n + nv, impulse + a * nv, nv)
+            # what is firm enough is solved for k and K
+            for r in range(m * m):
+                c.firm[r] = c.Quu[r] + firmness * (&R[0, 0])[r]
+            if lowest != NULL:
+                convex = between_bounds(&c, m, n, lowest + i * m, highest + i * m, &k[i, 0], &K[i, 0, 0])
+            else:
+                memcpy(c.root, c.firm, m * m * sizeof(double))
+                convex = root_of(c.root, m)
+                if convex:
+                    memcpy(&k[i, 0], c.Qu, m * sizeof(double))
+                    downhill(c.root, m, &k[i, 0], 1)
+                    memcpy(&K[i, 0, 0], c.Qux, m * n * sizeof(double))
+                    downhill(c.root, m, &K[i, 0, 0], n)
+            if not convex:
+                break
+            # Vx = Qx + K^T (Quu k + Qu) + Qux^T k,  Vxx = Qxx + K^T (Quu K + Qux) + Qux^T K
+            for r in range(m):
+                c.move[r] = inner(c.Quu + r * m, &k[i, 0], m)
+                linear += k[i, r] * c.Qu[r]
+                square += 0.5 * k[i, r] * c.move[r]
+                c.move[r] += c.Qu[r]
+            add_product_turned(&K[i, 0, 0], c.move, c.Qx, n, m, 1)
+            add_product_turned(c.Qux, &k[i, 0], c.Qx, n, m, 1)
+            product(c.Quu, &K[i, 0, 0], c.pushed, m, m, n)
+            vt_add_row(m * n, 1.0, c.Qux, c.pushed)
+            add_product_turned(&K[i, 0, 0], c.pushed, c.Qxx, n, m, n)
+            add_product_turned(c.Qux, &K[i, 0, 0], c.Qxx, n, m, n)
+            make_symmetric(c.Qxx, n)
+            memcpy(c.Vx, c.Qx, n * sizeof(double))
+            memcpy(c.Vxx, c.Qxx, n * n * sizeof(double))
+            for r in range(n * n):
+                (&P[i, 0, 0])[r] = 0.5 * c.Vxx[r]
+    return (linear, square) if convex else None
+
+
+def linear_motion(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, ::1] k,
+                  const double[:, :, ::1] K, double[:, ::1] x, double[:, ::1] u):
+    """Write the motion x (steps + 1, n), u (steps, m) of x+ = A x + B u, u = k + K x, from x = 0."""
+    cdef Py_ssize_t i, steps = A.shape[0]
+    cdef int n = A.shape[1], m = B.shape[2], r
+    require_shape(A, (steps, n, n))
+    require_shape(B, (steps, n, m))
+    require_shape(k, (steps, m))
+    require_shape(K, (steps, m, n))
+    require_shape(x, (steps + 1, n))
+    require_shape(u, (steps, m))
+    x[0] = 0.0
+    if not n:
+        return
+    with nogil:
+        for i in range(steps):
+            for r in range(m):
+                u[i, r] = k[i, r] + inner(&K[i, r, 0], &x[i, 0], n)
+            for r in range(n):
+                x[i + 1, r] = inner(&A[i, r, 0], &x[i, 0], n)
+                if m:
+                    x[i + 1, r] += inner(&B[i, r, 0], &u[i, 0], m)
+
+
+def costates_of(const double[:, :, ::1] A, const double[:, :, ::1] B, const double[:, :, ::1] K, const double[:, ::1] gx,
+                const double[:, ::1] gu, double[:, ::1] out):
+    """Write the slope (steps + 1, n) of a cost by the states, where forces follow them by K:
+    lam = gx + A^T lam+ + K^T (gu + B^T lam+)."""
+    cdef Py_ssize_t i, steps = A.shape[0]
+    cdef int n = A.shape[1], m = B.shape[2], r
+    cdef Scratch room = Scratch(m * sizeof(double) + 64)
+    cdef double* force = <double*>room.take(m * sizeof(double) + 8)
+    require_shape(A, (steps, n, n))
+    require_shape(B, (steps, n, m))
+    require_shape(K, (steps, m, n))
+    require_shape(gx, (steps + 1, n))
+    require_shape(gu, (steps, m))
+    require_shape(out, (steps + 1, n))
+    if not (n and m):
+        return
+    memcpy(&out[steps, 0], &gx[steps, 0], n * sizeof(double))
+    with nogil:
+        for i in range(steps - 1, -1, -1):
+            memcpy(force, &gu[i, 0], m * sizeof(double))
+            add_product_turned(&B[i, 0, 0], &out[i + 1, 0], force, m, n, 1)
+            memcpy(&out[i, 0], &gx[i, 0], n * sizeof(double))
+            add_product_turned(&A[i, 0, 0], &out[i + 1, 0], &out[i, 0], n, n, 1)
+            add_product_turned(&K[i, 0, 0], force, &out[i, 0], n, m, 1)
