@@ -2,8 +2,8 @@
 
     python 28_one_foot.py [--save FILE] [--plot FILE] [--view]
 
-Talos (extra `robots`) leans until its centre of mass is above one foot. `vt.stance` has the torques of that posture; with
-them alone it falls. The regulator has the derivatives of a step on the ground. It leaves the foot, which sticks, alone.
+Talos (extra `robots`) leans until its centre of mass is above one foot. `vt.stance` has the torques of that posture;
+with them alone it falls. The regulator has the derivatives of a step on the ground. The foot sticks, and is left alone.
 """
 
 import numpy as np

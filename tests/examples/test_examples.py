@@ -278,7 +278,8 @@ def marionette_follows(run, text):
 
 def one_foot(run, text):
     """The robot stays above its foot, which does not move; without the regulator it falls."""
-    held, falls, foot = (float(re.search(pattern, text)[1]) for pattern in (r"(\S+) mm,", r"(\S+) mm without", r"(\S+) m\n"))
+    told = (r"(\S+) mm,", r"(\S+) mm without", r"(\S+) m\n")
+    held, falls, foot = (float(re.search(pattern, text)[1]) for pattern in told)
     assert held < 5 and falls > 50 and foot < 1e-9
     assert np.abs(run.v[-1]).max() < 0.02
 
