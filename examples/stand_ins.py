@@ -9,7 +9,8 @@ HALF_SITTING = {f"leg_{side}_{k}_joint": angle for side in ("left", "right")
                 for k, angle in ((3, -0.411), (4, 0.859), (5, -0.448))}  # fmt: skip
 HALF_SITTING |= {"arm_left_2_joint": 0.173, "arm_right_2_joint": -0.173, "arm_left_4_joint": -0.525,
                  "arm_right_4_joint": -0.525}  # fmt: skip
-LIFTED = {"leg_right_3_joint": -0.7, "leg_right_4_joint": 1.4, "leg_right_5_joint": -0.7}
+LIFTED = {"leg_right_3_joint": -0.7, "leg_right_4_joint": 1.4, "leg_right_5_joint": -0.7, "gripper_left_joint": -0.5,
+          "gripper_right_joint": -0.5}  # fmt: skip
 STRONG, WEAK = (1500, 60), (200, 10)  # kp [N m/rad], kd [N m s/rad]
 #: Hips, thighs and legs of the Go2: where they begin, and how long they are [m].
 REACH, WIDTH, OFFSET, LEG, BALL = 0.193, 0.0465, 0.0955, 0.213, 0.022
@@ -36,6 +37,7 @@ def on_left_foot(robot: vt.Model, sideways: float, forward: float) -> np.ndarray
         q[robot.joint(joint).q_slice] = angle
     for k, more in ((2, sideways), (6, -sideways), (3, forward), (5, -forward)):
         q[robot.joint(f"leg_left_{k}_joint").q_slice] += more
+    q = vt.satisfy_constraints(robot, q, hold=["gripper_left_joint", "gripper_right_joint"])
     return vt.place_on_ground(robot, q)
 
 
