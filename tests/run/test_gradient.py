@@ -10,6 +10,8 @@ from loaded_models import conservative_loads, constrained_tree, driving_loads, r
 from random_models import random_flat, random_state, with_rotors
 
 import vitree as vt
+from vitree import _core
+from vitree.integrators import mass_slopes, slopes
 from vitree.mechanism.flat import KINDS
 
 METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
@@ -247,3 +249,26 @@ def test_a_run_with_dampers_and_springs():
     for k, n in ((0, 0), (5, 1), (11, 2)):
         expected = (at(k, n, 1e-4) - at(k, n, -1e-4)) / 2e-4
         assert found.by_inputs[k, n] == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_bits_do_not_depend_on_the_number_of_lanes(method, monkeypatch):
+    model, q, v, torque, inputs = driven(5)
+    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, method, {})
+    closed, q, v, torque, _ = driven(2, constrained=True)
+    held = followed(closed, q, closed.momentum_from_velocity(q, v), torque, np.zeros((STEPS, 0)), method, {})
+    links = list(model.link_names)
+    asked = {"mass": links, "com": links, "inertia": links, "gravity": ()}
+    found = []
+    for width in _core.widths():
+        for module in (slopes, mass_slopes):
+            monkeypatch.setattr(module, "wide", lambda width=width: _core.lanes(width))
+        ones = np.ones((STEPS + 1, model.nv))
+        found.append((run.gradient(ones, ones, parameters=asked, inputs=inputs), held.linearize()))
+    for gradient, steps in found[1:]:
+        assert np.array_equal(gradient.costates, found[0][0].costates)
+        for kind in ("mass", "com", "inertia"):
+            for link in links:
+                assert np.array_equal(gradient.by_parameters[kind][link], found[0][0].by_parameters[kind][link])
+        assert np.array_equal(gradient.by_parameters["gravity"], found[0][0].by_parameters["gravity"])
+        assert np.array_equal(steps.A, found[0][1].A)

@@ -414,6 +414,9 @@ def test_wrong_uses_are_told():
             vt.linearize(model, **{"q0": q, "v0": v, "dt": 0.01, **wrong})
     with pytest.raises(vt.VitreeError, match="model"):
         vt.linearize("robot", q, dt=0.01)
+    for method in ("rk4", "linear-time"):
+        with pytest.raises(vt.InputError, match="is a Car"):
+            vt.linearize(vt.vehicles.car(), dt=0.01, method=method)
     run = vt.simulate(model, q, v, duration=0.1, dt=0.01, every=2)
     with pytest.raises(vt.InputError, match="every=1"):
         run.linearize()

@@ -170,7 +170,8 @@ def _hat(w: np.ndarray) -> np.ndarray:
 
 def integrator_of(model: Any, method: Any, dt: float, options: dict[str, Any]) -> Any:
     """Return an integrator whose steps have derivatives."""
-    of_kind(model, System, "model", "a vitree Model")
+    if not hasattr(of_kind(model, System, "model", "a vitree Model"), "flat"):
+        raise InputError(f"{model.name!r} is a {type(model).__name__}; only steps of a Model have derivatives")
     kind = METHODS.get(method) if isinstance(method, str) else None
     if kind is None or not hasattr(kind, "reusable"):
         raise InputError(Argument("method", method) + " has no derivatives of its steps; take linear-time or midpoint")
