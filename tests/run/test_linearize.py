@@ -264,6 +264,8 @@ def carried_model():
     arm = vt.body("arm", 0.7, (0.02, 0.03, 0.01), com=(0.1, 0.0, -0.4))
     cart.add(vt.ball("shoulder"), arm, vt.tz(-0.8), vt.frame("hand"))
     hung = cart.add(vt.tx(0.6), vt.ry("swing", damping=0.1), vt.tz(-1.0), vt.body("mass", 0.3))
+    # a prescribed coordinate that carries nothing
+    tree.world.add(vt.tz("idle", kinematic=True))
     hung.add(vt.rx("turn", kinematic=True), vt.body("wheel", 0.2, (0.01, 0.02, 0.01), com=(0.0, 0.1, 0.0)))
     tree.constrain(vt.Distance("hand", "mass", 0.7))
     return tree.compile()
@@ -272,23 +274,24 @@ def carried_model():
 @pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
 def test_prescribed_coordinates_against_differences(method, options):
     model = carried_model()
-    q = vt.satisfy_constraints(model, model.integrate(model.neutral(), np.full(model.nv, 0.1)), hold=["drive", "turn"])
+    q = model.integrate(model.neutral(), np.full(model.nv, 0.1))
+    q = vt.satisfy_constraints(model, q, hold=["drive", "turn", "idle"])
     rng = np.random.default_rng(2)
     v, torque = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
     at = [model.joint(name).q_slice.start for name in model.kinematic_names]
-    goal = q[at] + [0.01, -0.02]
+    goal = q[at] + [0.01, -0.02, 0.03]
     end = one_step(model, q, v, 0.01, torque, None, method, options, goal)
-    expected = central(model, end, 1e-4, 3 * model.nv + 2)
+    expected = central(model, end, 1e-4, 3 * model.nv + 3)
     motion = {name: [q[i], to] for name, i, to in zip(model.kinematic_names, at, goal, strict=True)}
     found = vt.linearize(model, q, p0=model.momentum_from_velocity(q, v), dt=0.01, method=method, torque=torque,
                          prescribed=motion, tolerance=1e-14, **options)  # fmt: skip
     both = np.hstack([found.A, found.by_torque, found.by_prescribed])
-    free = np.ones(3 * model.nv + 2, bool)
+    free = np.ones(3 * model.nv + 3, bool)
     locked = [model.joint(name).v_slice.start for name in model.kinematic_names]
     # no force acts on a prescribed coordinate
     free[model.nv + np.array(locked)] = free[2 * model.nv + np.array(locked)] = False
     np.testing.assert_allclose(both[:, free], expected[:, free], rtol=0, atol=1e-9 * np.abs(expected).max())
-    assert np.array_equal(found.by_prescribed[locked], np.eye(2))
+    assert np.array_equal(found.by_prescribed[locked], np.eye(3))
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

@@ -120,12 +120,17 @@ def slopes(integrator: LinearTime | Midpoint, q: np.ndarray, q2: np.ndarray, p: 
         ]
         found = node_slopes(integrator, q, q2, p, u, p2, t, helds)
         A, multipliers, prescribed = _map(model, found.K, q, q2, helds)
-        light = 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
-        return Slopes(A, *found[1:], multipliers, prescribed, light)
+        return Slopes(A, *found[1:], multipliers, prescribed, _light(found.K))
     found = _compiled(integrator, q, q2, p, u, MAPPED)
     A = found.K.reshape(n, 2 * nv, 2 * nv)
     light = np.abs(np.diagonal(A[:, :nv, nv:], axis1=1, axis2=2))
     return Slopes(A, *found[1:], np.zeros((n, 0, 2 * nv)), np.zeros((n, 2 * nv, 0)), light)
+
+
+def _light(K: np.ndarray) -> np.ndarray:
+    """Return how far a momentum at node 1 moves its coordinate, about; infinite of coordinates that carry nothing."""
+    weight = np.abs(np.diagonal(K[:, 1], axis1=1, axis2=2))
+    return np.divide(1.0, weight, out=np.full(weight.shape, np.inf), where=weight > 0)
 
 
 class NodeSlopes(NamedTuple):
@@ -450,7 +455,7 @@ def require_explained(model: Any, h: float, found: Slopes | NodeSlopes, p: np.nd
     ends = found.ends[1] + (F2 @ torque[..., None])[..., 0]
     size = np.abs(np.concatenate([p, p2, h * torque], axis=1)).max(axis=1, initial=1e-300)
     # at rest the momenta are rounding errors of terms that cancel, as large as the inverse of d2 by dp1
-    light = found.light if isinstance(found, Slopes) else 1 / np.abs(np.diagonal(found.K[:, 1], axis1=1, axis2=2))
+    light = found.light if isinstance(found, Slopes) else _light(found.K)
     size = np.maximum(size, 1e-8 / light.min(axis=1))
     free = ~np.asarray(model.flat.kinematic, dtype=bool)
     off = np.abs(ends - p2)[:, free].max(axis=1, initial=0.0)
