@@ -34,11 +34,14 @@ class Touched:
         In the world's axes, where the step starts.
     ways : (contacts, 3) array
         Which way each contact slid in the step before, unit vectors or zeros.
+    moves : (nv,) bool array
+        Which coordinates move what touches.
     """
 
     members: tuple[int, ...]
     impulses: np.ndarray
     ways: np.ndarray
+    moves: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,8 @@ def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, t
     lam = np.concatenate([axes[k, : dims[k]] @ place[c] for k, c in enumerate(order.tolist())] or [np.zeros(0)])
     # of what depends on q1 alone, and of gaps and slips
     kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, len(dims), 2)), np.zeros((2, nv, n))
-    for j, unit in enumerate(APART * np.eye(nv)):
+    for j in np.flatnonzero(touched.moves):
+        unit = APART * np.eye(nv)[j]
         for share, weight in ((1, 45), (2, -9), (3, 1)):
             scale = weight / (60 * APART)
             ends = [at(model.integrate(q, sign * share * unit), q2) for sign in (1, -1)]

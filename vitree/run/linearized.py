@@ -23,6 +23,7 @@ from vitree.integrators.slopes import (
     slopes,
     sweep,
 )  # fmt: skip
+from vitree.mechanism.flat import KIND_NV
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
@@ -246,13 +247,15 @@ def touched_in(run: Any) -> list[Touched | None]:
     # a limit's impulse has the sign of its coordinate
     stops = np.array([name == "limit" for _, name in log.names], dtype=bool)
     impulses = np.where(stops[log.number][:, None], np.abs(log.impulse), log.impulse)
+    moves = np.array([_moving(model, *names) for names in log.names]).reshape(-1, model.nv)
     found: list[Touched | None] = []
     ways = np.zeros((count, 3))
     bounds = np.searchsorted(log.record, np.arange(1, len(run) + 1))
     for k in range(len(run) - 1):
         at = slice(bounds[k], bounds[k + 1])
         numbers, slips = log.number[at], log.slip[at]
-        found.append(Touched(tuple(numbers.tolist()), impulses[at], ways) if len(numbers) else None)
+        there = moves[numbers].any(axis=0)
+        found.append(Touched(tuple(numbers.tolist()), impulses[at], ways, there) if len(numbers) else None)
         ways = np.zeros((count, 3))
         for number, slip in zip(numbers.tolist(), slips, strict=True):
             size = np.linalg.norm(slip)
@@ -261,6 +264,21 @@ def touched_in(run: Any) -> list[Touched | None]:
                 ways[number] = np.sign(slip[0]) if size > SLIDING else 0.0, h, 0.0
             elif size > SLIDING:
                 ways[number] = slip / size
+    return found
+
+
+def _moving(model: Any, one: str, other: str) -> np.ndarray:
+    """Return which coordinates (nv,) move two that touch: frames, or a frame and the ground, or a joint."""
+    found = np.zeros(model.nv, dtype=bool)
+    if other in ("limit", "dry friction"):
+        found[model.joint(one).v_slice] = True
+        return found
+    for name in {one, other}.intersection(model.flat.frame_names):
+        body = int(model.flat.frame_body[model.index.frame(name)])
+        while body >= 0:
+            first = model.index.iv[body]
+            found[first : first + KIND_NV[model.flat.kind[body]]] = True
+            body = int(model.flat.parent[body])
     return found
 
 
