@@ -10,6 +10,7 @@ import reference as ref
 from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree, singles
 from random_models import chain_flat, random_flat, random_state, with_rotors
 from reference_cases import linearised_cases
+from step_differences import central
 
 import vitree as vt
 from vitree import _core
@@ -50,16 +51,7 @@ def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
         )  # fmt: skip
         return run.q[-1], run.p[-1]
 
-    q2 = end(np.zeros(3 * nv + nu))[0]
-    columns = []
-    for k in range(3 * nv + nu):
-        unit, column = np.eye(3 * nv + nu)[k], 0.0
-        for place, weight in ((1, 45), (2, -9), (3, 1)):
-            (qa, pa), (qb, pb) = end(place * size * unit), end(-place * size * unit)
-            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
-            column = column + weight * change / (60 * size)
-        columns.append(column)
-    found = np.array(columns).T
+    found = central(model, end, size, 3 * nv + nu)
     return found[:, : 2 * nv], found[:, 2 * nv : 3 * nv], found[:, 3 * nv :]
 
 
@@ -175,20 +167,6 @@ def one_step(model, q, v, dt, torque, inputs, method, options, goal=()):
         return integrator.state()
 
     return end
-
-
-def central(model, end, size, count):
-    """Central differences of order 6 of (q2, p2) by all displacements."""
-    q2 = end(np.zeros(count))[0]
-    columns = []
-    for unit in np.eye(count):
-        column = 0.0
-        for place, weight in ((1, 45), (2, -9), (3, 1)):
-            (qa, pa), (qb, pb) = end(place * size * unit), end(-place * size * unit)
-            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
-            column = column + weight * change / (60 * size)
-        columns.append(column)
-    return np.array(columns).T
 
 
 @pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)

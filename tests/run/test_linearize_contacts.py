@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from step_differences import central
 from touching_models import GROUNDS, crawler, thrown
 
 import vitree as vt
@@ -64,16 +65,8 @@ def compared(model, q, v, dt, method, k, size):
         assert one.stepper.go(1, None, None) == 0
         return one.state()
 
-    q2, columns = end(np.zeros(3 * nv))[0], []
-    for unit in np.eye(3 * nv):
-        column = 0.0
-        for place, weight in ((1, 45), (2, -9), (3, 1)):
-            (qa, pa), (qb, pb) = end(place * size * unit), end(-place * size * unit)
-            change = np.concatenate([model.difference(q2, qa) - model.difference(q2, qb), pa - pb])
-            column = column + weight * change / (60 * size)
-        columns.append(column)
     found = run.linearize()[k]
-    return np.hstack([found.A, found.by_torque]), np.array(columns).T, run
+    return np.hstack([found.A, found.by_torque]), central(model, end, size, 3 * nv), run
 
 
 @pytest.mark.parametrize("method", ["linear-time", "midpoint"])

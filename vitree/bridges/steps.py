@@ -17,7 +17,7 @@ from vitree.bridges.coordinates import Coordinates
 from vitree.errors import InputError, ModelError
 from vitree.integrators.slopes import kicks_of, require_explained, slopes
 from vitree.run.arguments import Schedule
-from vitree.run.linearized import integrator_of
+from vitree.run.linearized import integrator_of, momentum_slopes
 from vitree.run.rollout import rollout
 from vitree.run.simulation import Simulation
 from vitree.wording import Argument, named
@@ -231,10 +231,7 @@ class Steps:
 
     def _momenta_by_states(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Derivatives (n, nv, nv) of M(q) v by displacements, and by v."""
-        unit, rest = self.coordinates.normalized(q), np.zeros_like(v)
-        # M v is the force that gives the acceleration v at rest, without gravity
-        slopes, weight = self.model.rnea_derivatives(unit, rest, v), self.model.rnea_derivatives(unit, rest, rest)
-        return slopes.by_q - weight.by_q, slopes.by_a
+        return momentum_slopes(self.model, self.coordinates.normalized(q), v)
 
 
 class Derivatives(NamedTuple):

@@ -246,24 +246,18 @@ def _require_rest(at: Linearization) -> None:
 
 def _without_neutral(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return the projection along the states V = A V, with W^T A = W^T and W^T B = 0, to W^T x = 0."""
+    from scipy.linalg import null_space
+
     n = len(A)
     # states in units of a momentum's effect
     size = np.concatenate([np.ones(n // 2), np.full(n // 2, 1 / max(np.abs(A[: n // 2, n // 2 :]).max(), 1e-300))])
     scaled, forces = A * size / size[:, None], B / size[:, None]
-    W = null_space(np.concatenate([scaled - np.eye(n), forces / max(np.abs(forces).max(), 1e-300)], axis=1).T, NEUTRAL)
-    V = null_space(scaled - np.eye(n), NEUTRAL)
+    unmoved = np.concatenate([scaled - np.eye(n), forces / max(np.abs(forces).max(), 1e-300)], axis=1)
+    W, V = null_space(unmoved.T, rcond=NEUTRAL), null_space(scaled - np.eye(n), rcond=NEUTRAL)
     if np.linalg.matrix_rank(W.T @ V, NEUTRAL) < W.shape[1]:
         raise InputError("what no force moves goes on instead of staying where it is displaced; add actuators")
     found = np.eye(n) - V @ np.linalg.pinv(W.T @ V) @ W.T
     return found * size[:, None] / size
-
-
-def null_space(A: np.ndarray, share: float) -> np.ndarray:
-    """Return an orthonormal basis (n, k) of what A takes to less than a share of its size."""
-    _, values, rows = np.linalg.svd(A)
-    whole = np.zeros(len(rows))
-    whole[: len(values)] = values
-    return rows[whole <= share * values.max(initial=1e-300)].T
 
 
 def _require_control(model: Model, A: np.ndarray, B: np.ndarray) -> None:

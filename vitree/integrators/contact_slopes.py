@@ -16,8 +16,10 @@ from vitree._core import scalar
 core: Any = scalar()
 #: Differences of places of contacts [m or rad].
 APART = 2e-3
-#: Laws of contacts in the core: contact with friction, rows that hold, rows that rub.
-CONE, HOLD, RUB = (core.LAWS[name] for name in ("cone", "hold", "rub"))
+#: Places and weights (over 60) of central differences of order 6.
+STENCIL = ((1, 45), (2, -9), (3, 1))
+#: Laws of contacts in the core: contact with friction, and rows that rub. Rows that hold keep their equations.
+CONE, RUB = core.LAWS["cone"], core.LAWS["rub"]
 #: Share of the bound of friction up to which a contact sticks.
 STICKS = 1 - 1e-9
 
@@ -87,7 +89,7 @@ def held_by(stepper: Any, model: Any, h: float, q: np.ndarray, q2: np.ndarray, t
     kicks, moved, slips = np.zeros((nv, nv)), np.zeros((nv, len(dims), 2)), np.zeros((2, nv, n))
     for j in np.flatnonzero(touched.moves):
         unit = APART * np.eye(nv)[j]
-        for share, weight in ((1, 45), (2, -9), (3, 1)):
+        for share, weight in STENCIL:
             scale = weight / (60 * APART)
             ends = [at(model.integrate(q, sign * share * unit), q2) for sign in (1, -1)]
             kicks[j] += scale * (ends[0][5] - ends[1][5]).T @ lam

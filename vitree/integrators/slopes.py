@@ -10,7 +10,7 @@ import numpy as np
 
 from vitree._core import scalar, wide
 from vitree.errors import InputError, ModelError
-from vitree.integrators.contact_slopes import Held, Touched, held_by, solve_held
+from vitree.integrators.contact_slopes import STENCIL, Held, Touched, held_by, solve_held
 from vitree.integrators.options import option
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.lie import SE3, SO3
@@ -229,7 +229,7 @@ def constraint_slopes(model: Any, q: np.ndarray, lam: np.ndarray) -> np.ndarray:
         # of one written in Python by differences of order 6 of its gradient
         for i in range(n):
             for j, unit in enumerate(np.eye(nv)):
-                for place, weight in ((1, 45), (2, -9), (3, 1)):
+                for place, weight in STENCIL:
                     sides = [row(model.integrate(q[i], sign * place * APART * unit))[1] for sign in (1, -1)]
                     found[i, :, j] += lam[i, k] * weight * (sides[0] - sides[1]) / (60 * APART)
     return found

@@ -154,11 +154,16 @@ def momenta_by_states(model: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     nv = model.nv
     found = np.zeros((*p.shape[:-1], 2 * nv, 2 * nv))
     found[..., range(nv), range(nv)] = 1.0
-    v, rest = model.velocity_from_momentum(q, p), np.zeros_like(p)
-    # p is the force that gives the acceleration v at rest, without gravity
-    slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
-    found[..., nv:, :nv], found[..., nv:, nv:] = slopes.by_q - weight.by_q, slopes.by_a
+    found[..., nv:, :nv], found[..., nv:, nv:] = momentum_slopes(model, q, model.velocity_from_momentum(q, p))
     return found
+
+
+def momentum_slopes(model: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the derivatives (..., nv, nv) of M(q) v by displacements, and by v."""
+    rest = np.zeros_like(v)
+    # M v is the force that gives the acceleration v at rest, without gravity
+    slopes, weight = model.rnea_derivatives(q, rest, v), model.rnea_derivatives(q, rest, rest)
+    return slopes.by_q - weight.by_q, slopes.by_a
 
 
 def _hat(w: np.ndarray) -> np.ndarray:
