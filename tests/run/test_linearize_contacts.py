@@ -159,6 +159,9 @@ def test_gradients_through_contact():
         expected = (reach(unit).q[-1, 0] - reach(-unit).q[-1, 0]) / 2e-4
         assert by_v0[k] == pytest.approx(expected, rel=1e-5)
     assert by_q0[0] == pytest.approx(1.0, rel=1e-6)
+    # velocities of records in contact are not M^-1 p
+    with pytest.raises(vt.InputError, match="by_p"):
+        reach(np.zeros(6)).gradient(by_v=weights)
 
 
 def test_a_regulator_on_the_ground():

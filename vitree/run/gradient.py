@@ -115,10 +115,10 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
 def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:
     """Return what derivatives by velocities are by displacements and momenta, p = M(q) v."""
     model = run.system
-    if model.constraints or model.kinematic_names:
+    if model.constraints or model.kinematic_names or model.touches:
         raise InputError(
-            named("by_v", by_v) + " is for robots without constraints and prescribed coordinates: velocities there are "
-            "not M^-1 p alone; give by_p"
+            named("by_v", by_v) + " is for robots without constraints, contacts and prescribed coordinates: velocities "
+            "there are not M^-1 p alone; give by_p"
         )
     nv = model.nv
     slopes = momenta_by_states(model, run.q, run.p)[:, nv:]
