@@ -56,6 +56,7 @@ from vitree.run.simulate import simulate
 from vitree.run.simulation import SavedState, Simulation
 from vitree.run.sweep import sweep
 from vitree.run.trajectory import Trajectory
+from vitree.run.variation import Variation
 from vitree.tree.elements import ball, body, fixed, frame, free, rx, ry, rz, screw, tx, ty, tz
 from vitree.tree.frames import Frame
 from vitree.tree.pairs import cylindrical, helical, planar, prismatic, revolute, spherical, universal
@@ -139,6 +140,7 @@ __all__ = [
     "Tree",
     "UnknownNameError",
     "UrdfError",
+    "Variation",
     "VitreeError",
     "Wrench",
     "ball",

@@ -284,6 +284,13 @@ def one_foot(run, text):
     assert np.abs(run.v[-1]).max() < 0.02
 
 
+def ways_to_plan(run, text):
+    """The three ways agree on the least cost, for both robots by both methods; the hand is where it is to be."""
+    costs = np.array([float(cost) for cost in re.findall(r"cost (\S+)", text)]).reshape(4, 3)
+    assert (np.ptp(costs, axis=1) < 1e-6 * costs.min(axis=1)).all()
+    assert np.linalg.norm(run.system.frame_pose("panda_hand_tcp", run.q[-1])[:3, 3] - [0.3, 0.3, 0.3]) < 0.01
+
+
 def rolling(run, text):
     """The car is as the vehicle is, to the order of the steps, and does not slip."""
     way, apart, slip = (float(re.search(rf"(\S+) {unit}", text)[1]) for unit in ("m\n", "mm", "m/s"))

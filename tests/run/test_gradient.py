@@ -13,6 +13,7 @@ import vitree as vt
 from vitree import _core
 from vitree.integrators import mass_slopes, slopes
 from vitree.mechanism.flat import KINDS
+from vitree.run import variation
 
 METHODS = [("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("midpoint", {}), ("midpoint", {"alpha": 0.3})]
 IDS = ["linear-time", "twist", "midpoint", "alpha"]
@@ -98,6 +99,68 @@ def test_the_sweep_against_forward_products(constrained, method, options):
                        (found.by_inputs.ravel(), forward[1])):  # fmt: skip
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * max(1.0, np.abs(other).max(initial=0.0)))
     np.testing.assert_allclose(found.costates[-1], g[-1])
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_variation_against_products_of_the_maps_and_the_gradient(constrained, method, options, monkeypatch):
+    monkeypatch.setattr(variation, "CHUNK", 5)
+    model, q, v, torque, inputs = driven(6, constrained=constrained)
+    nv, nu = model.nv, inputs.shape[1]
+    run = followed(model, q, model.momentum_from_velocity(q, v), torque, inputs, method, options)
+    given = {"inputs": inputs} if nu else {}
+    steps = run.linearize(**given)
+    rng = np.random.default_rng(8)
+    d, dp = rng.normal(size=(2, nv))
+    changes = {"dtorque": rng.normal(size=(STEPS, nv)), "dinputs": rng.normal(size=(STEPS, nu))}
+    found = run.variation(d, dp, **changes, **given)
+    motion = np.concatenate([d, dp])
+    for k in range(STEPS):
+        motion = steps.A[k] @ motion + steps.by_torque[k] @ changes["dtorque"][k]
+        motion += steps.by_inputs[k] @ changes["dinputs"][k]
+        size = 1e-10 * max(1.0, np.abs(motion).max())
+        np.testing.assert_allclose(np.concatenate([found.d[k + 1], found.dp[k + 1]]), motion, rtol=0, atol=size)
+    # the gradient is the transposed of it
+    by_q, by_p = rng.normal(size=(2, STEPS + 1, nv))
+    back = run.gradient(by_q, by_p, **given)
+    one = (by_q * found.d).sum() + (by_p * found.dp).sum()
+    other = back.by_q0 @ d + back.by_p0 @ dp + (back.by_torque * changes["dtorque"]).sum()
+    other += (back.by_inputs * changes["dinputs"]).sum()
+    assert abs(one - other) <= 1e-10 * (np.abs(by_q * found.d).sum() + np.abs(by_p * found.dp).sum())
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_a_variation_of_a_long_run_with_a_prescribed_joint_against_differences(method):
+    tree = vt.Tree("moved")
+    hand = tree.world.add(vt.rz("arm", kinematic=True), vt.tx(0.3), vt.body("upper", 1.0, (0.1, 0.2, 0.1)))
+    hand.add(vt.ry("elbow"), vt.tx(0.3), vt.body("lower", 0.7, (0.1, 0.1, 0.2)))
+    model, dt, n = tree.compile(), 0.01, 300
+    way = 0.2 * np.sin(0.02 * np.arange(n + 1))
+    change = 1e-5 * np.sin(0.05 * np.arange(n + 1))
+    d, dp = np.array([0.0, 2e-5]), np.array([0.0, -1e-5])
+
+    def at(sign):
+        q0, p0 = np.array([0.0, 0.4]) + sign * d, np.array([0.0, 0.1]) + sign * dp
+        return vt.simulate(model, q0, p0=p0, dt=dt, method=method, duration=n * dt,
+                           prescribed={"arm": way + sign * change}, tolerance=1e-14)  # fmt: skip
+
+    run, ends = at(0.0), (at(1.0), at(-1.0))
+    found = run.variation(d, dp, dprescribed=change[1:, None])
+    moved = 0.5 * (ends[0].q - ends[1].q)
+    assert np.abs(moved).max() > 1e-5
+    np.testing.assert_allclose(found.d, moved, rtol=0, atol=1e-6 * np.abs(moved).max())
+    np.testing.assert_allclose(found.dp[:, 1], 0.5 * (ends[0].p - ends[1].p)[:, 1], rtol=0, atol=1e-9)
+
+
+def test_wrong_changes_are_told():
+    model = vt.load_urdf(vt.find_robot("double_pendulum"))
+    run = vt.simulate(model, [0.1, 0.2], duration=0.05, dt=0.01)
+    with pytest.raises(vt.InputError, match=r"dtorque.*\(5, 2\)"):
+        run.variation(dtorque=np.zeros((4, 2)))
+    with pytest.raises(vt.InputError, match=r"d\[1\] is nan"):
+        run.variation([0.0, np.nan])
+    found = run.variation()
+    assert not found.d.any() and not found.dp.any()
 
 
 @pytest.mark.parametrize(("method", "options"), METHODS, ids=IDS)

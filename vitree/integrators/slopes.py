@@ -209,6 +209,14 @@ def sweep(model: Any, K: np.ndarray, g: np.ndarray, costates: np.ndarray) -> Non
     core.sweep_costates(model.core, K.reshape(len(K), -1), g, costates)
 
 
+def push(model: Any, K: np.ndarray, kicks: np.ndarray, motions: np.ndarray) -> None:
+    """Fill rows of ``motions`` (n + 1, 2 nv) from the first: each is A times the one before it, and what kicks add.
+
+    K is that of :func:`factored`. kicks (n, 2 nv) are added to -p1 and to p2.
+    """
+    core.push_motions(model.core, K.reshape(len(K), -1), kicks, motions)
+
+
 def _loaded(model: Any) -> bool:
     return any(not isinstance(load, Drive) for load in model.loads)
 

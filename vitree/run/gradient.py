@@ -13,13 +13,11 @@ from vitree.integrators.mass_slopes import MassSlopes, mass_slopes
 from vitree.integrators.slopes import Slopes, kicks_of
 from vitree.model.model import Model
 from vitree.model.varied import OF_LINKS, OF_VELOCITIES
-from vitree.run.linearized import StepsOf, momenta_by_states
+from vitree.run.linearized import CHUNK, StepsOf, momenta_by_states
 from vitree.wording import Argument, named
 
 #: Parameters of which there are gradients.
 PARAMETERS = (*OF_LINKS, "damping", "friction", "armature", "gravity", "gains")
-#: Steps whose derivatives are in memory at one time.
-CHUNK = 256
 
 
 @dataclass(frozen=True, eq=False)

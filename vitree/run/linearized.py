@@ -18,6 +18,7 @@ from vitree.integrators.slopes import (
     groups_of,
     is_plain,
     kicks_of,
+    push,
     require_explained,
     require_slopes,
     slopes,
@@ -30,6 +31,8 @@ from vitree.model.system import System
 from vitree.run.targets import with_targets
 from vitree.wording import Argument
 
+#: Steps whose derivatives are in memory at one time, in sweeps.
+CHUNK = 256
 #: [m/s] slower than this nothing slides.
 SLIDING = 1e-7
 
@@ -238,10 +241,33 @@ class StepsOf:
                 np.dot(costates[k + 1], found.A[k - begin], out=costates[k])
                 costates[k] += g[k]
             return found
+        blocks = self._factored(begin, end)
+        sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
+        return blocks
+
+    def push(self, begin: int, end: int, torque: np.ndarray, inputs: np.ndarray, prescribed: np.ndarray,
+             motions: np.ndarray) -> None:  # fmt: skip
+        """Fill the motions (d, dp) of records begin + 1 to end from that of ``begin``, (records, 2 nv).
+
+        ``torque`` (steps, nv), ``inputs`` (steps, nu) and ``prescribed`` (steps, k) are the changes of these.
+        """
+        plain = is_plain(self.model)
+        found: Slopes | NodeSlopes = self._factored(begin, end) if plain else self.slopes(begin, end)
+        kicks = (found.F @ torque[begin:end, None, :, None])[..., 0].swapaxes(0, 1)
+        kicks = kicks + (kicks_of(self.model, found) @ inputs[begin:end, :, None])[..., 0]
+        if not isinstance(found, Slopes):
+            push(self.model, found.K, np.concatenate([*kicks], axis=1), motions[begin : end + 1])
+            return
+        ends = found.by_kicks(kicks[..., None])[..., 0]
+        ends += (found.prescribed[:, : ends.shape[1]] @ prescribed[begin:end, :, None])[..., 0]
+        for k in range(begin, end):
+            np.dot(found.A[k - begin], motions[k], out=motions[k + 1])
+            motions[k + 1] += ends[k - begin]
+
+    def _factored(self, begin: int, end: int) -> NodeSlopes:
         q, q2, p, u, p2 = (x[begin:end] for x in (self.q, self.q2, self.p, self.u, self.p2))
         blocks = factored(self.integrator, q, q2, p, u)
         require_explained(self.model, self.integrator.dt, blocks, p, p2, begin)
-        sweep(self.model, blocks.K, g[begin:end], costates[begin : end + 1])
         return blocks
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from vitree.run.gradient import Gradient
     from vitree.run.linearized import Linearization
+    from vitree.run.variation import Variation
 
 
 class Trajectory(Recording):
@@ -192,6 +193,45 @@ class Trajectory(Recording):
         from vitree.run.gradient import gradient_of
 
         return gradient_of(self, by_q, by_p, by_v, parameters, inputs, targets)
+
+    def variation(
+        self, d: Any = None, dp: Any = None, *, dtorque: Any = None, dinputs: Any = None, dprescribed: Any = None,
+        inputs: Any = None, targets: Any = None,
+    ) -> Variation:  # fmt: skip
+        """Return what a small change of the start, of torques and of inputs makes of all records, to first order.
+
+        One pass from the start to the end finds it; for many changes at once take :meth:`linearize`.
+
+        Parameters
+        ----------
+        d : (nv,) array, optional [m or rad]
+            A displacement of the configuration at the start, as ``model.integrate`` takes it. What is not given stays.
+        dp : (nv,) array, optional [kg m/s or kg m^2/s]
+            A change of the momentum there.
+        dtorque : (steps, nv) array, optional [N or N m]
+            Torques added, constant over each step.
+        dinputs : (steps, nu) array, optional, in units of the inputs
+            Changes of the inputs ``model.input_names``.
+        dprescribed : (steps, k) array, optional [m or rad]
+            Changes of the coordinates ``model.kinematic_names`` at the ends of the steps.
+        inputs, targets :
+            Those of the run, as for :meth:`linearize`.
+
+        Returns
+        -------
+        Variation
+            Displacements d and changes dp of the momenta, both (records, nv).
+
+        Raises
+        ------
+        InputError
+            If an argument is wrong, or the run is one that :meth:`linearize` refuses.
+        ModelError
+            If the model has a part that is not linearized; the text names it.
+        """
+        from vitree.run.variation import variation_of
+
+        return variation_of(self, d, dp, dtorque, dinputs, dprescribed, inputs, targets)
 
     # ---- for other programs, and pictures ---------------------------------------------------------
 

@@ -1,4 +1,5 @@
-# Costates of a run: one sweep from its end to its start. One lane.
+# Products with the maps of a run's steps, none of which is formed: costates from its end to its start, motions from its
+# start to its end. One lane.
 
 def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1] g, double[:, ::1] costates):
     """Fill rows of costates (n + 1, 2 nv) from the last, which is given: each is A^T of the next one, and its row of g.
@@ -27,3 +28,53 @@ def sweep_costates(CoreModel model, const double[:, ::1] K, const double[:, ::1]
             costates_before(m, before, &blocks, &costates[k + 1, 0], mu, &costates[k, 0])
             for i in range(2 * nv):
                 costates[k, i] += g[k, i]
+
+
+cdef inline void add_path_product(const vt_model* m, const int* before, const double* K, const double* x,
+                                  double* y) noexcept nogil:
+    # y += K x, K zero but for coordinates on one path to the root
+    cdef int i, j, n = m.nv
+    for i in range(n):
+        y[i] += K[i * n + i] * x[i]
+        j = before[i]
+        while j >= 0:
+            y[i] += K[i * n + j] * x[j]
+            y[j] += K[j * n + i] * x[i]
+            j = before[j]
+
+
+def push_motions(CoreModel model, const double[:, ::1] K, const double[:, ::1] kicks, double[:, ::1] motions):
+    """Fill rows of motions (n + 1, 2 nv) from the first, which is given: each is A of the one before it, with kicks.
+
+    K: (n, 4 nv nv), the blocks of steps with K12 factored. kicks: (n, 2 nv), added to -p1 and to p2.
+    """
+    cdef const vt_model* m = &model.m
+    cdef Py_ssize_t k, n = K.shape[0]
+    cdef int i, nv = m.nv
+    cdef Scratch scratch = Scratch(nv * (sizeof(double) + sizeof(int)) + 256)
+    cdef double* left = <double*>scratch.take(nv * sizeof(double))
+    cdef int* before = <int*>scratch.take(nv * sizeof(int))
+    cdef const double* early
+    cdef double* late
+    require_size(K.shape[1], 4 * nv * nv, "columns of K")
+    require_size(kicks.shape[0], n, "rows of kicks")
+    require_size(kicks.shape[1], 2 * nv, "columns of kicks")
+    require_size(motions.shape[0], n + 1, "rows of motions")
+    require_size(motions.shape[1], 2 * nv, "columns of motions")
+    if nv == 0:
+        return
+    with nogil:
+        coordinates_before(m, before)
+        for k in range(n):
+            early, late = &motions[k, 0], &motions[k + 1, 0]
+            # d2 = K12^-1 (dp1 + kick1 - K11 d1)
+            for i in range(nv):
+                left[i] = 0.0
+            add_path_product(m, before, &K[k, 0], early, left)
+            for i in range(nv):
+                late[i] = early[nv + i] + kicks[k, i] - left[i]
+                late[nv + i] = kicks[k, nv + i]
+            path_solve(m, before, &K[k, nv * nv], 1, late)
+            # dp2 = K21 d1 + K22 d2 + kick2
+            add_path_product(m, before, &K[k, 2 * nv * nv], early, late + nv)
+            add_path_product(m, before, &K[k, 3 * nv * nv], late, late + nv)

@@ -1,0 +1,49 @@
+"""Two motions, planned by three ways and two methods: a pole on a cart swings up, and a hand goes to a point.
+
+    python 29_ways_to_plan.py [--save FILE] [--plot FILE] [--view]
+
+iLQR and the projection operator search among forces, the transcription among all states as well. The cost is the same:
+the three agree if they find the same motion. The arm is of the package example-robot-data (extra `robots`).
+"""
+
+from importlib.util import find_spec
+
+import numpy as np
+
+import vitree as vt
+from vitree.control import Momentum, MotionProblem, Place, Posture, Reach, Torque, ilqr, projection_newton, solve
+
+SOLVER = "ipopt" if find_spec("ipyopt") else "scipy"  # extra `control`; the latter takes longer
+
+
+def problems():
+    tree = vt.Tree("pole on a cart")
+    cart = tree.world.add(vt.tx("rail", damping=0.5), vt.body("cart", 1.0))
+    cart.add(vt.ry("pivot"), vt.tz(0.5), vt.body("pole", 0.3, (0.01, 0.01, 1e-4)))
+    yield tree.compile(), [0.0, np.pi], [0.0, 0.0], 2.0, 0.02, ["rail"], 0.01, 10.0, []
+    arm = vt.load_urdf(vt.find_robot("panda"), mimic="independent")
+    q = [0.0, -0.6, 0.0, -2.2, 0.0, 1.6, 0.8, 0.02, 0.02]
+    yield arm, q, q, 1.0, 0.05, None, 1e-3, 0.1, [("panda_hand_tcp", [0.3, 0.3, 0.3], 1e4)]
+
+
+def main() -> vt.Trajectory:
+    for model, start, goal, time, dt, motors, effort, end, places in problems():
+        for method in ("linear-time", "midpoint"):
+            Q, hold = np.full(2 * model.nv, 0.1 * dt), -model.static_force(start)
+            how = dict(duration=time, dt=dt, goal=goal, Q=Q, R=np.full(len(motors or hold), dt * effort),
+                       Q_end=np.repeat([end, 10.0], model.nv), actuators=motors, method=method, torque=hold,
+                       frames=[Reach(frame, at, weight_end=w) for frame, at, w in places])  # fmt: skip
+            plans = {"iLQR": ilqr(model, start, **how), "projection": projection_newton(model, start, **how)}
+            aims = [Posture(goal, 0.1, end), Momentum(0.1, 10.0), Torque(effort)]
+            aims += [Place(frame, at, end=w) for frame, at, w in places]
+            same = dict(model=model, steps=round(time / dt), dt=dt, start=start, actuators=motors, method=method)
+            whole = MotionProblem(**same, cost=aims, guess=plans["iLQR"].trajectory.q)
+            for name, plan in (plans | {"transcription": solve(whole, SOLVER)}).items():
+                print(f"{model.name:15s} {method:12s} {name:14s} cost {plan.cost:.8f} in {plan.seconds:5.2f} s")
+    return plans["projection"].trajectory
+
+
+if __name__ == "__main__":
+    import common
+
+    common.run(main)
