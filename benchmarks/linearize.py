@@ -18,7 +18,7 @@ import peers
 import vitree as vt
 from vitree.integrators.slopes import slopes
 
-STEPS, ROUNDS = 200, 7
+STEPS, ROUNDS = 1000, 5
 
 
 def robots() -> dict[str, tuple[str, bool]]:
