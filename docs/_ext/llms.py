@@ -2,8 +2,8 @@
 
     python docs/_ext/llms.py
 
-writes docs/llms.txt, whose links lead to the sources of the pages. As an extension of Sphinx it writes llms.txt, whose links
-lead to the pages in HTML, and llms-full.txt, the text of all pages, beside them.
+writes docs/llms.txt, whose links lead to the sources of the pages. As an extension of Sphinx it writes llms.txt, whose
+links lead to the pages in HTML, and llms-full.txt, the text of all pages, beside them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def text_of(name: str) -> str:
     path = source(name)
 
     def included(found: re.Match) -> str:
-        return "\n".join((path.parent / found[1]).read_text().splitlines()[int(found[2] or 0) :])
+        first = re.search(r":start-line: (\d+)", found[2])
+        return "\n".join((path.parent / found[1]).read_text().splitlines()[int(first[1]) if first else 0 :])
 
-    return re.sub(r"```\{include\} (\S+)\n(?::start-line: (\d+)\n)?```", included, path.read_text())
+    return re.sub(r"```\{include\} (\S+)\n((?::.*\n)*)```", included, path.read_text())
 
 
 def contents(name: str) -> list[tuple[str, list[str]]]:

@@ -60,7 +60,8 @@ def test_the_citation_has_the_version_and_the_date_of_the_release():
     assert re.search(r"^version: (\S+)$", text, re.M)[1] == vt.__version__
     assert re.search(r"^license: (\S+)$", text, re.M)[1] == "BSD-3-Clause"
     date = re.search(r"^date-released: (\S+)$", text, re.M)
-    heading = re.search(rf"^## {re.escape(vt.__version__)} \((\d{{4}}-\d\d-\d\d)\)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    heading = re.search(rf"^## {re.escape(vt.__version__)} \((\d{{4}}-\d\d-\d\d)\)", changes, re.M)
     # a version that is not released yet has no date
     assert (date and date[1]) == (heading and heading[1])
     assert date or ".dev" in vt.__version__
@@ -69,6 +70,7 @@ def test_the_citation_has_the_version_and_the_date_of_the_release():
 def test_the_citation_has_what_the_format_asks_for():
     yaml = pytest.importorskip("yaml")
     content = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert content["cff-version"] == "1.2.0" and content["message"] and content["title"] and content["type"] == "software"
+    assert content["cff-version"] == "1.2.0" and content["type"] == "software"
+    assert content["message"] and content["title"]
     assert content["authors"] == [{"name": "The vitree developers"}]
     assert all(each["authors"] and each["title"] and each["type"] for each in content["references"])
