@@ -41,13 +41,14 @@ DIFFERS = {
     ),
     "04_pd": (
         "In vitree the controller is a function that is asked once a step; with MuJoCo and Pinocchio the loop "
-        "is in the script. Calls from the loop of vitree check their arguments and results."
+        "is in the script. Most of vitree's time are imports: its own, and those of its reader of robot "
+        "files."
     ),
     "05_rollouts": "MuJoCo records all steps and vitree the ends. The loop of Pinocchio is in the script.",
     "06_compare": (
-        "vitree has the comparison, the reference and the picture. With the others they are in the script, "
-        "and so are Pinocchio's integrators. MuJoCo has no tight reference of its own: it is its RK4 with dt "
-        "= 0.1 ms."
+        "vitree has the comparison, the reference and the picture; it compares one method more. With the "
+        "others they are in the script, and so are Pinocchio's integrators. MuJoCo's reference is its own RK4 "
+        "with dt = 0.1 ms."
     ),
     "07_four_bar": (
         "vitree closes the loop to round-off. MuJoCo's loop is a stiff spring. Pinocchio has the acceleration "
@@ -55,14 +56,16 @@ DIFFERS = {
         "method for the start."
     ),
     "08_puppet": (
-        "MuJoCo's tendons are as long as the strings at most, and yield; its puppet is as trep's otherwise. "
-        "Pinocchio has no constraint whose distance is prescribed."
+        "vitree closes the strings to round-off. MuJoCo's tendons are strings that may go slack, and yield. "
+        "Most of vitree's time goes into splines through the given lengths, and into importing those of "
+        "SciPy. Pinocchio has no constraint whose distance is prescribed."
     ),
     "09_lqr": (
         "vitree's derivatives are exact, MuJoCo's are differences. Pinocchio has those of the acceleration, "
-        "from which the script makes those of a step."
+        "from which the script makes those of a step. `vitree.control` imports all of its solvers, which "
+        "takes most of its time."
     ),
-    "10_parking": "MuJoCo and Pinocchio have no optimal control and no car that rolls without slip.",
+    "10_parking": "MuJoCo and Pinocchio have no optimal control, and no car whose wheels roll without slip.",
 }
 
 
