@@ -1,0 +1,166 @@
+"""The ten tasks: short scripts that do what they say, beside those of MuJoCo and Pinocchio."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import EXAMPLES
+
+import vitree as vt
+
+FOLDER = EXAMPLES / "tasks"
+SCRIPTS = sorted(FOLDER.glob("[0-9]*.py"))
+PEERS = sorted(path for library in ("mujoco", "pinocchio") for path in (FOLDER / library).glob("[0-9]*.py"))
+
+_spec = importlib.util.spec_from_file_location("time_all", FOLDER / "time_all.py")
+time_all = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(time_all)
+
+
+def install(made, text):
+    assert f"vitree {vt.__version__}" in text and f"{vt.cpu_width()} lanes" in text
+    assert made["run"].steps == 1000 and 0 < made["drift"] < 1e-4
+
+
+def see(made, text):
+    page = Path("human.html")
+    assert page.stat().st_size > 1e5 and "lumbar_flexion" in page.read_text()
+
+
+def stand(made, text):
+    """The figure stands, and its foot neither creeps nor sinks in."""
+    run = made["run"]
+    assert made["moved"] < 1e-9 and -run.contacts.gap.min() < 1e-9 and run.t[-1] == pytest.approx(5.0)
+    weight = run.contacts.total(len(run))[-1, 2] / run.settings["dt"]
+    assert weight == pytest.approx(9.81 * made["model"].total_mass, rel=1e-3)
+    assert 0.8 < run.q[-1, 2] < 0.9 and np.abs(run.v[-1]).max() < 0.02
+
+
+def pd(made, text):
+    assert np.abs(made["run"].q[-1] - made["GOAL"]).max() < 1e-9 and np.abs(made["run"].q[0] - made["GOAL"]).max() > 1
+
+
+def rollouts(made, text):
+    runs = made["runs"]
+    assert made["same"] and runs.q.shape == (1000, 2, 6) and not runs.failed and runs.in_lanes.all() == (runs.width > 1)
+    last = vt.simulate(made["model"], made["starts"][999], duration=1.0, dt=1e-3)
+    assert np.array_equal(last.q[-1], runs.q[999, -1])
+
+
+def compare(made, text):
+    orders = made["result"].orders
+    assert orders["linear-time"] == pytest.approx(2, abs=0.15) and orders["midpoint"] == pytest.approx(2, abs=0.05)
+    assert orders["semi-implicit-euler"] == pytest.approx(1, abs=0.05) and orders["rk4"] == pytest.approx(4, abs=0.4)
+    assert Path("compare.png").stat().st_size > 1e4
+
+
+def four_bar(made, text):
+    run = made["run"]
+    assert np.abs(run.constraint).max() < 1e-10 and made["drift"] < 1e-3 and np.ptp(run.q[:, 0]) > 1
+    ends = [made["model"].frame_pose(name, run.q)[:, :3, 3] for name in ("tip", "end")]
+    assert np.abs(ends[0] - ends[1]).max() < 1e-10
+
+
+def puppet(made, text):
+    """Each string has its length at each step, and is taut; the puppet has the masses of trep's, and moves."""
+    run, model = made["run"], made["model"]
+    assert model.total_mass == pytest.approx(50 + 10 + 2 * (5 + 4) + 2 * (5 + 4)) and model.nv == 28
+    for string, lengths in made["motion"].items():
+        eye, hook = (model.frame_pose(string.replace("string", end), run.q)[:, :3, 3] for end in ("eye", "hook"))
+        assert np.abs(np.linalg.norm(eye - hook, axis=1) - lengths).max() < 1e-10
+    assert run.multipliers[1:].max() < -1 and np.ptp(run.q[:, model.joint("left leg 2").q_slice]) > 0.1
+
+
+def lqr(made, text):
+    off = made["off"]
+    assert off[0] == pytest.approx(0.05) and off[-1] < 1e-3 and np.abs(made["run"].v[-1]).max() < 1e-3
+    falls = vt.simulate(made["model"], made["run"].q[0], duration=5.0, dt=0.01)
+    assert np.abs(falls.q - made["upright"]).max() > 1
+
+
+def parking(made, text):
+    """The car of the simulation ends in its place, at rest but for its steering, and meets neither car on its way."""
+    run, found = made["run"], made["found"]
+    assert found.success and np.abs(run.q[-1, 1:]).max() < 1e-9 and np.abs(run.v[-1, [0, 2, 3, 4]]).max() < 1e-6
+    heading, x, y = run.q[:, 2:].T
+    for along in (0.0, 0.4, 0.8):
+        at = np.column_stack((x + along * np.cos(heading), y + along * np.sin(heading)))
+        for lower, upper in (((1.5, -0.25), (2.7, 0.25)), ((-1.8, -0.25), (-0.6, 0.25))):
+            beside = np.maximum(lower - at, at - upper)
+            outside = np.maximum(beside, 0.0)
+            assert np.linalg.norm(outside, axis=1).min() > 0.22 - 1e-6
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_task(script, tmp_path, monkeypatch, capsys):
+    if script.stem[3:] in ("see", "compare"):
+        pytest.importorskip("viser" if script.stem[3:] == "see" else "matplotlib")
+    monkeypatch.chdir(tmp_path)
+    made = runpy.run_path(str(script))
+    printed = capsys.readouterr()
+    assert printed.out and not printed.err
+    globals()[script.stem[3:]](made, printed.out)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_tasks_are_short_and_say_how_to_call_them(script):
+    text = script.read_text()
+    assert len(text.splitlines()) < 30
+    assert f"python {script.name}" in text.split('"""')[1]
+
+
+def test_there_are_ten_and_the_page_has_them_all():
+    assert [int(path.name[:2]) for path in SCRIPTS] == list(range(1, 11))
+    page = (FOLDER / "README.md").read_text()
+    assert re.findall(r"^\| `(\d\d_\w+\.py)`", page, re.M) == [path.name for path in SCRIPTS]
+    assert {path.name for path in PEERS} <= {path.name for path in SCRIPTS}
+    assert list(time_all.DIFFERS) == [path.stem for path in SCRIPTS]
+
+
+def test_the_table_has_the_lines_of_the_scripts_and_a_dash_where_there_is_none():
+    page = (FOLDER / "README.md").read_text()
+    rows = dict(re.findall(r"^\| (\d\d_\w+) \| ((?:[^|]+\| ){6}[^|]+)\|$", page, re.M))
+    assert list(rows) == [path.stem for path in SCRIPTS]
+    for task, row in rows.items():
+        cells = [cell.strip() for cell in row.split("|")]
+        assert cells[6] == time_all.DIFFERS[task]
+        for k, folder in enumerate(time_all.LIBRARIES.values()):
+            script = folder / f"{task}.py"
+            assert cells[k] == (str(time_all.count_code(script)) if script.exists() else "-"), script
+            assert (cells[3 + k] == "-") == (not script.exists())
+        assert float(cells[3].split()[0]) > 0
+
+
+def test_lines_of_code_are_counted(tmp_path):
+    script = tmp_path / "a.py"
+    text = ['"""One.', "", 'Two."""', "", "# three", "x = (1,", "     2)  # four", "", "def f():", '    """Five."""',
+            '    return """a', 'b"""', ""]  # fmt: skip
+    script.write_text("\n".join(text))
+    assert time_all.count_code(script) == 5
+
+
+#: What each script of a peer must reach: a number of its last line, and the most that it may be.
+REACHED = {"03_stand": (r"moves (\S+) m", 1e-3), "04_pd": (r"(\S+) rad after", 1e-9),
+           "07_four_bar": (r"(\S+) m at most", 2e-3), "08_puppet": (r"(\S+) m at most", 0.1),
+           "09_lqr": (r"(\S+) at the end", 1e-3)}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", PEERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_task_of_a_peer(script, tmp_path, monkeypatch, capfd):
+    pytest.importorskip({"mujoco": "mujoco", "pinocchio": "pinocchio"}[script.parent.name])
+    if script.stem in ("02_see", "05_rollouts"):
+        pytest.skip("it needs a display or a port, or takes long; time_all.py runs it")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script))
+    told = capfd.readouterr().out
+    if script.stem in REACHED:
+        pattern, most = REACHED[script.stem]
+        assert float(re.search(pattern, told)[1]) < most
+    if script.stem == "06_compare":
+        assert float(re.search(r"rk4 (\S+)", told.lower().splitlines()[-1])[1]) == pytest.approx(4, abs=0.4)
