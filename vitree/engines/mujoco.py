@@ -261,12 +261,12 @@ class States:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Let MuJoCo write no warnings into files: a state that blows up is told by an error."""
+def heard(hear: Callable[[str], Any] = lambda text: None) -> Iterator[None]:
+    """Let MuJoCo say its warnings to ``hear``, and not on stderr and in a file of the working directory."""
     import mujoco
 
     with _one:
-        mujoco.set_mju_user_warning(lambda text: None)
+        mujoco.set_mju_user_warning(hear)
         try:
             yield
         finally:
@@ -327,7 +327,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     if not asks:
         data.qfrc_applied[:] = acting.constant
     t, qs, vs, seconds, done = [0.0], [q], [v], 0.0, 0
-    with quiet():
+    with heard():
         mujoco.set_mjcb_control(pushed if asks else None)
         try:
             while done < steps:

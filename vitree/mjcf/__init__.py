@@ -1,5 +1,5 @@
 """MJCF: models of MuJoCo, read through its own compiler."""
 
-from vitree.mjcf.reader import MujocoRobot, from_mujoco, load_mjcf
+from vitree.mjcf.reader import Keyframe, MujocoRobot, check_mjcf, from_mujoco, load_mjcf
 
-__all__ = ["MujocoRobot", "from_mujoco", "load_mjcf"]
+__all__ = ["Keyframe", "MujocoRobot", "check_mjcf", "from_mujoco", "load_mjcf"]

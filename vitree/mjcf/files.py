@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vitree.arguments import path_of, shown
+from vitree.engines.mujoco import heard
 from vitree.errors import InputError, MissingExtraError, ModelError
 from vitree.wording import Text
 
@@ -33,12 +34,14 @@ def is_mjcf(path: str | os.PathLike) -> bool:
     return first_element(data.decode("utf-8", "replace")) == "mujoco"
 
 
-def compiled(source: Any) -> tuple[Any, str, Path | None]:
+def compiled(source: Any, warnings: list[str]) -> tuple[Any, str, Path | None]:
     """Return the MjModel of a source, the name of its file for messages, and its path.
 
     Parameters
     ----------
     source : MjModel, MjSpec, path or text
+    warnings : list of str
+        Takes what MuJoCo's compiler warns of.
 
     Raises
     ------
@@ -56,10 +59,10 @@ def compiled(source: Any) -> tuple[Any, str, Path | None]:
     if isinstance(source, mujoco.MjModel):
         return source, "<MjModel>", None
     if isinstance(source, mujoco.MjSpec):
-        return _made(source.compile, "<MjSpec>"), "<MjSpec>", None
+        return _made(source.compile, "<MjSpec>", warnings), "<MjSpec>", None
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] == "<":
         _require_mjcf(first_element(source), "<text>")
-        return _made(lambda: mujoco.MjModel.from_xml_string(source), "<text>"), "<text>", None
+        return _made(lambda: mujoco.MjModel.from_xml_string(source), "<text>", warnings), "<text>", None
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"an MJCF model must be a path, a text, an MjModel or an MjSpec, not {shown(source)}")
     path = Path(os.path.expanduser(path_of(source, "source")))
@@ -73,7 +76,7 @@ def compiled(source: Any) -> tuple[Any, str, Path | None]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read: {error}") from None
     _require_mjcf(first_element(start), str(path))
-    return _made(lambda: mujoco.MjModel.from_xml_path(str(path)), str(path)), path.name, path
+    return _made(lambda: mujoco.MjModel.from_xml_path(str(path)), str(path), warnings), path.name, path
 
 
 def _require_mjcf(root: str | None, name: str) -> None:
@@ -84,10 +87,11 @@ def _require_mjcf(root: str | None, name: str) -> None:
         raise ModelError(f"{name} is no MJCF: {found}, not <mujoco>")
 
 
-def _made(make: Any, name: str) -> Any:
+def _made(make: Any, name: str, warnings: list[str]) -> Any:
     """Return what MuJoCo makes; what it does not like is told with the name of the file."""
     try:
-        return make()
+        with heard(warnings.append):
+            return make()
     except Exception as error:  # ValueError, and FatalError of MuJoCo
         told = " ".join(str(error).split())
         raise ModelError(Text(f"{name}: MuJoCo does not compile it: {told}")) from None

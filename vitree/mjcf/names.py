@@ -10,11 +10,12 @@ from vitree.findings import Finding, Report
 
 #: Rules of findings, and how grave they are. A warning: the motion differs from that of MuJoCo.
 RULES = {
-    "mjcf-name": "note",
-    "mjcf-contacts": "note",
-    "mjcf-actuators": "note",
-    "mjcf-limits": "note",
-    "mjcf-loops": "note",
+    "name": "note",
+    "compiler": "note",
+    "contacts": "note",
+    "actuators": "note",
+    "limits": "note",
+    "loops": "note",
 }
 #: Rules of what is left out.
 LEFT_OUT = {
@@ -55,7 +56,7 @@ class Findings:
 
     def say(self, rule: str, text: str) -> None:
         """Keep a finding."""
-        self.found.append(Finding(f"mjcf-{rule}", {**LEFT_OUT, **RULES}[rule if rule in LEFT_OUT else f"mjcf-{rule}"],
+        self.found.append(Finding(f"mjcf-{rule}", {**LEFT_OUT, **RULES}[rule if rule in LEFT_OUT else f"{rule}"],
                                   text, self.file))  # fmt: skip
 
     def report(self) -> Report:

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from vitree.engines.mujoco import States
 from vitree.errors import InputError, ModelError
-from vitree.findings import Report
+from vitree.findings import Finding, Report
 from vitree.geometry.hull import HULL_POINTS
 from vitree.mechanism.contacts import LIMITS, Ground
+from vitree.mechanism.flat import limits_of
 from vitree.mjcf.actuators import Controls
 from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
@@ -108,8 +109,12 @@ class MujocoRobot:
 
     @property
     def start(self) -> np.ndarray:
-        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]."""
-        return self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0]
+        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold."""
+        q = self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0]
+        if self.model.limits == "enforce":
+            for _, at, _, low, high in limits_of(self.model.joints):
+                q[at] = min(max(q[at], low), high)
+        return q
 
     @functools.cached_property
     def keyframes(self) -> dict[str, Keyframe]:
@@ -188,10 +193,13 @@ def from_mujoco(
             words = ", ".join(f'"{word}"' for word in choices)
             raise InputError(Argument(option, value) + f" must be one of {words}")
     rebound_of = checked_numbers("limit_restitution", limit_restitution)
-    model, file, path = compiled(source)
+    warnings: list[str] = []
+    model, file, path = compiled(source, warnings)
     own = model.names.partition(b"\0")[0].decode("utf-8", "replace")
     usual = (path.stem if path is not None else "robot") if own in ("", UNNAMED) else own
     builder = Builder(model, name or usual, file, gravity, friction == "dry")
+    for text in warnings:
+        builder.findings.say("compiler", f"MuJoCo: {' '.join(text.split())}")
     rebound = numbers_by("limit_restitution", rebound_of, builder.limited, {}, "joint with limits")
     try:
         builder.build(limits, rebound, contacts, ground, hull_points)
@@ -225,3 +233,28 @@ def load_mjcf(source: Any, **options: Any) -> Model:
         If an option is not known.
     """
     return from_mujoco(source, **options).model
+
+
+def check_mjcf(source: Any, **options: Any) -> Report:
+    """Return all findings in an MJCF model; what MuJoCo does not compile is a finding, too.
+
+    Parameters
+    ----------
+    source, **options
+        As of :func:`from_mujoco`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    MissingExtraError
+        If MuJoCo is not installed (extra "mjcf").
+    InputError
+        If an option is not known.
+    """
+    try:
+        return from_mujoco(source, **options).report
+    except ModelError as error:
+        return Report([Finding("mjcf-model", "error", error.args[0])])

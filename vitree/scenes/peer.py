@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.engines.mujoco import States, blown, mujoco_model, quiet
+from vitree.engines.mujoco import States, blown, heard, mujoco_model
 from vitree.results.contacts import ContactLog
 from vitree.scenes.base import Motion, Stage
 
@@ -36,7 +36,7 @@ def run(stage: Stage) -> Motion:
     ArithmeticError
         If its state blows up.
     """
-    with quiet():
+    with heard():
         return _run(stage)
 
 
