@@ -47,14 +47,14 @@ MODELS = {
         f'<body><joint/>{INERTIAL}</body>', options='<option><flag gravity="disable" spring="disable"/></option>'
     ),
     "compensated": mjcf(f'<body gravcomp="0.8"><joint axis="0 1 0"/>{INERTIAL}'
-                        f'<body gravcomp="1" pos="0 0 0.5"><joint axis="1 0 0"/>{OTHER}</body></body>'),  # fmt: skip
+                        f'<body gravcomp="1" pos="0 0 0.5"><joint axis="1 0 0"/>{OTHER}</body></body>'),
     "tied": mjcf(
         f"""<site name="hook" pos="0 0 2"/><body><joint axis="0 1 0"/>{INERTIAL}<site name="eye" pos="0.3 0 0.1"/>
         </body>""",
         '<tendon><spatial stiffness="30" damping="2" springlength="0.7"><site site="hook"/><site site="eye"/></spatial>'
         "</tendon>",
     ),
-}  # fmt: skip
+}
 
 _ARM = f"""<body name="upper"><joint name="shoulder" axis="0 1 0" damping="0.2"/>{INERTIAL}
     <site name="nozzle" pos="0.1 0 0.2" euler="20 40 60"/>
@@ -76,7 +76,8 @@ ACTUATORS = {
     "capped": '<motor joint="slider" gear="2"/>',
     "heavy": '<motor joint="elbow" gear="4" armature="0.05" damping="0.03"/>',
 }
-_TENDON = '<tendon><fixed name="both"><joint joint="shoulder" coef="2"/><joint joint="elbow" coef="-1"/></fixed></tendon>'
+_TENDON = """<tendon><fixed name="both"><joint joint="shoulder" coef="2"/><joint joint="elbow" coef="-1"/></fixed>
+    </tendon>"""
 
 
 def driven(name: str) -> str:

@@ -46,7 +46,7 @@ def turns(robot, q):
 def rate_of_turns(robot, q, v):
     """What the turning axes of free joints add to the rate of qvel."""
     out = np.zeros(robot.model.nv)
-    for iq, iv in robot._states.free:
+    for _, iv in robot._states.free:
         out[iv : iv + 3] = np.cross(v[iv + 3 : iv + 6], v[iv : iv + 3])
     return turns(robot, q) @ out
 
@@ -174,6 +174,22 @@ def test_joint_equalities_are_couplings():
     assert q[0] - np.deg2rad(10) == pytest.approx(0.3 - 2 * 0.5)
 
 
+@pytest.mark.parametrize("equality", [
+    '<joint joint1="p" joint2="q" polycoef="0.3 -2 0 0 0"/>',
+    '<joint joint1="q" joint2="p" polycoef="-0.1 0.5 0 0 0"/>',
+    '<tendon tendon1="both" polycoef="0.2 0 0 0 0"/>', '<tendon tendon1="both" tendon2="one" polycoef="0.2 3 0 0 0"/>',
+])  # fmt: skip
+def test_couplings_hold_where_those_of_mujoco_do(equality):
+    tendons = """<tendon><fixed name="both"><joint joint="p" coef="2"/><joint joint="q" coef="-1"/></fixed>
+        <fixed name="one"><joint joint="q" coef="3"/></fixed></tendon>"""
+    robot = vt.from_mujoco(mjcf(_PAIR, f"{tendons}<equality>{equality}</equality>"))
+    data = mujoco.MjData(robot.mujoco)
+    for start, zero in (([0.4, 0.7], False), (vt.satisfy_constraints(robot.model, [0.4, 0.7]), True)):
+        data.qpos[:] = start
+        mujoco.mj_forward(robot.mujoco, data)
+        assert data.nefc == 1 and bool(abs(data.efc_pos[0]) < 1e-9) is zero
+
+
 @pytest.mark.parametrize("kind", ["connect", "weld", "weld sites", "connect sites"])
 def test_loops_are_closed_where_mujoco_closes_them(kind):
     """The residual of MuJoCo's equality is zero in configurations that satisfy our constraints, and not elsewhere."""
@@ -283,7 +299,6 @@ def test_planes_are_the_ground():
     assert vt.load_mjcf(text, contacts=False).ground is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GYM)
 def test_robots_of_gymnasium_fall_and_lie(name):
     """Steps of contact keep the gaps; nothing gains energy."""
@@ -307,7 +322,7 @@ _BODY = f'<body name="b"><joint name="j" axis="0 1 0"/>{INERTIAL}<site name="s"/
 _BALL = f'<body name="b"><joint name="j" type="ball" %s/>{INERTIAL}</body>'
 LEFT_OUT = {
     "muscle": (mjcf(_BODY, '<actuator><muscle name="m" joint="j" lengthrange="0.1 1"/></actuator>'), 'actuator "m"'),
-    "filter": (mjcf(_BODY, '<actuator><general name="m" joint="j" dyntype="filter" dynprm="1"/></actuator>'), "dynamics"),
+    "filter": (mjcf(_BODY, '<actuator><general joint="j" dyntype="filter" dynprm="1"/></actuator>'), "dynamics"),
     "asymmetric": (mjcf(_BODY, '<actuator><position joint="j" kp="1" forcerange="-1 2"/></actuator>'), "by direction"),
     "armature of a ball": (mjcf(_BALL % 'armature="1"'), "armature of the joint"),
     "spring of a ball": (mjcf(_BALL % 'stiffness="1"'), "spring of the joint"),
@@ -315,15 +330,16 @@ LEFT_OUT = {
     "friction of a ball": (mjcf(_BALL % 'frictionloss="1"'), "friction of the joint"),
     "fluid": (mjcf(_BODY, options='<option density="1.2"/>'), "density 1.2"),
     "mocap": (mjcf(_BODY + '<body name="m" mocap="true"/>'), 'mocap bodies, which stand still: "m"'),
-    "tendon": (mjcf(_BODY, '<tendon><fixed name="t" limited="true" range="0 1"><joint joint="j" coef="1"/></fixed></tendon>'),
-               'tendon "t": limits'),
+    "tendon": (mjcf(_BODY, '<tendon><fixed name="t" limited="true" range="0 1"><joint joint="j" coef="1"/></fixed>'
+                           '</tendon>'), 'tendon "t": limits'),
     "polynomial": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" polycoef="0 1 1 0 0"/></equality>'), "linear"),
     "lock": (mjcf(_PAIR, '<equality><joint joint1="p"/></equality>'), "it is of 1 joints"),
     "inactive": (mjcf(_PAIR, '<equality><joint joint1="p" joint2="q" active="false"/></equality>'), "not active"),
     "ellipsoid": (mjcf(_BODY.replace("<site", '<geom type="ellipsoid" size="1 1 2"/><site')), "ellipsoids"),
     "boxes": (mjcf(''.join(f'<body name="b{k}" pos="{k} 0 0"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
                            for k in range(2))), "b1 - b0"),
-    "pair": (mjcf('<body pos="0 0 1"><freejoint/><geom name="a" size=".1"/></body><geom name="p" type="plane" size="1 1 1"/>',
+    "pair": (mjcf('<body pos="0 0 1"><freejoint/><geom name="a" size=".1"/></body>'
+                  '<geom name="p" type="plane" size="1 1 1"/>',
                   '<contact><pair geom1="a" geom2="p"/></contact>'), "pairs of <contact>: 1"),
 }  # fmt: skip
 

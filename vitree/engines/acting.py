@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vitree.mechanism.drives import Drive
+from vitree.mechanism.flat import limits_of
 from vitree.mechanism.loads import JointForce, JointSpring
 from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
@@ -109,7 +110,7 @@ def acting_on(model: Model, torque: Any = None, inputs: Any = None) -> Acting:
         constant += np.asarray(torque, dtype=float)
     if callable(inputs) or any(callable(x) or np.ndim(x) for x in getattr(inputs, "values", tuple)()):
         raise NotImplementedError("inputs that change over time")
-    numbers = resolve_inputs(model, inputs)
+    numbers: Any = resolve_inputs(model, inputs)
     if np.ndim(numbers) > 1:
         raise NotImplementedError("inputs that change over time")
     u = dict(zip(model.input_names, np.zeros(len(model.input_names)) if numbers is None else numbers, strict=True))
@@ -131,3 +132,8 @@ def acting_on(model: Model, torque: Any = None, inputs: Any = None) -> Acting:
             servos.append(Servo(iq, iv, load.kp, load.kd, value(load.target), value(load.target_rate), limit))
     flat = model.flat
     return Acting(constant, function, flat.damping, flat.friction, flat.friction_velocity, springs, servos)
+
+
+def limits_hold(model: Model) -> bool:
+    """Return whether a joint stops at its limits."""
+    return model.limits == "enforce" and any(True for _ in limits_of(model.joints))

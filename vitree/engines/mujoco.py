@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from vitree.arguments import entries
-from vitree.engines.acting import Acting, Motion
+from vitree.engines.acting import Acting, Motion, limits_hold
 from vitree.errors import InputError, MissingExtraError
 from vitree.geometry.shapes import Box, Capsule, Cylinder, Disk, Sphere
 from vitree.mechanism.contacts import Contact, Ground, against_ground
@@ -98,8 +98,9 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
         body.mass, body.ipos, body.inertia = 1.0, (0.1, 0.2, 0.3), (1.0, 1.1, 1.2)
         body.iquat = (0.5, 0.5, 0.1, 0.7)
         v = index.iv[i]
-        if kind == HELICAL:
-            raise NotImplementedError("it has no helical joints")
+        if kind == HELICAL or (kind == FREE and flat.parent[i] >= 0):
+            what = "helical joints" if kind == HELICAL else "free joints within a mechanism"
+            raise NotImplementedError(what)
         if kind == FREE:
             body.add_freejoint(name=f"joint{i}")
         else:
@@ -113,7 +114,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
         if isinstance(load, JointForce):
             continue  # a force of the run
         if not isinstance(load, Drive | JointSpring):
-            raise NotImplementedError(f"no counterpart of the {load.name}")
+            raise NotImplementedError(f"the {load.name}")
         joint = spec.joint(f"joint{of_entry[model.joint(load.joint).v_slice.start]}")
         if isinstance(load, JointSpring):
             joint.stiffness, joint.springref = [load.stiffness, 0, 0], load.rest
@@ -124,7 +125,7 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
         if (limit := load.effort_limit * load.gear) < math.inf:
             servo.forcerange, servo.forcelimited = [-limit, limit], True
     if model.holds:
-        raise NotImplementedError("no counterpart of wheels that roll, and of dry friction")
+        raise NotImplementedError("wheels that roll, and dry friction")
     contacts = [each for each in flat.contacts if isinstance(each, Contact)]
     if flat.ground is not None and contacts:
         for normal, height in ((ground.normal, ground.height), *ground.planes):
@@ -136,7 +137,10 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
             plane.contype, plane.conaffinity, plane.friction[0] = GROUND, 0, 0.0
     for contact in contacts:
         _touching(spec, bodies, model, contact, ground, dt, timeconst)
-    own = spec.compile()
+    try:
+        own = spec.compile()
+    except ValueError as error:
+        raise NotImplementedError(" ".join(str(error).split())) from None
     # whatever mass and inertia are: MuJoCo's compiler refuses bodies without mass, and others
     moments, axes = np.linalg.eigh(flat.inertia)
     own.body_mass[1:], own.body_ipos[1:], own.body_inertia[1:] = flat.mass, flat.com, moments
@@ -182,7 +186,7 @@ def _touching(spec: Any, bodies: list, model: Model, contact: Contact, ground: G
         elif isinstance(shape, Box):
             add(types.mjGEOM_BOX, [x / 2 for x in shape.size], R, at, (BOX, GROUND))
         elif isinstance(shape, Disk):
-            raise NotImplementedError("MuJoCo has no disks")
+            raise NotImplementedError("contacts of disks")
         elif isinstance(shape, Cylinder):
             add(types.mjGEOM_CYLINDER, [shape.radius, shape.length / 2], R, at, only)
         else:
@@ -306,9 +310,9 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     """
     import mujoco
 
-    theirs, way = mujoco_model(model, dt, method), States(model)
-    if model.limited is not None and model.limits == "enforce":
+    if limits_hold(model):
         raise NotImplementedError("limits that hold exactly")
+    theirs, way = mujoco_model(model, dt, method), States(model)
     data = mujoco.MjData(theirs)
     data.qpos[:], data.qvel[:] = way.to_mujoco(q, v)
     data.ctrl[:] = [at.kp * at.target + at.kd * at.rate for at in acting.servos]
@@ -339,7 +343,9 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
                 if blown(data):
                     raise ArithmeticError(f"its state blows up before t = {done * dt:g} s")
                 one, other = way.from_mujoco(data.qpos, data.qvel)
-                t.append(done * dt), qs.append(one), vs.append(other)
+                t.append(done * dt)
+                qs.append(one)
+                vs.append(other)
                 if report is not None:
                     report(done, steps)
         finally:

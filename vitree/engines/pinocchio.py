@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.engines.acting import Acting, Motion
+from vitree.engines.acting import Acting, Motion, limits_hold
 from vitree.errors import MissingExtraError
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
 from vitree.model.model import Model
@@ -99,7 +99,7 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
     """
     import pinocchio as pin
 
-    if model.touches:
+    if limits_hold(model) or model.contacts:
         raise NotImplementedError("contacts and limits that hold")
     theirs = pinocchio_model(model.flat)
     data, force, rate = theirs.createData(), acting.all, _rates(model)
@@ -138,7 +138,9 @@ def run(model: Model, method: str, q: np.ndarray, v: np.ndarray, dt: float, step
         done = upto
         if not np.abs(v).max(initial=0.0) < LOST:
             raise ArithmeticError(f"its state blows up before t = {done * dt:g} s")
-        t.append(done * dt), qs.append(q), vs.append(v)
+        t.append(done * dt)
+        qs.append(q)
+        vs.append(v)
         if report is not None:
             report(done, steps)
     return Motion(np.array(t), np.array(qs), np.array(vs), seconds)

@@ -208,7 +208,8 @@ def _cap_motors(model: Any, names: Names, findings: Findings, motors: dict, serv
         row, factor = rows[0]
         alone = len(rows) == 1 and joint not in servos and factor
         if not alone or sum(row.number == each.number for own in motors.values() for each, _ in own) > 1:
-            findings.say("actuator-limit", f'the limit of what several actuators do to the joint "{names.joint[joint]}"')
+            name = names.joint[joint]
+            findings.say("actuator-limit", f'the limit of what several actuators do to the joint "{name}"')
             continue
         low, high = sorted(x / factor for x in model.jnt_actfrcrange[joint].tolist())
         force[row.number] = max(force[row.number, 0], low), min(force[row.number, 1], high)
@@ -237,5 +238,6 @@ def _drive(model: Any, names: Names, findings: Findings, joint: int, rows: list,
     key = " + ".join(row.name for row, _ in rows)
     for row, factor in rows:
         push(key, row, factor / (kp or kd))
-    aim = {"target": key} if kp else {"target_rate": key}
-    return Drive(name, float(kp), float(kd), effort_limit=float(limit) if limit > 0 else math.inf, **aim)
+    most = float(limit) if limit > 0 else math.inf
+    aims: tuple[float | str, float | str] = (key, 0.0) if kp else (0.0, key)
+    return Drive(name, float(kp), float(kd), effort_limit=most, target=aims[0], target_rate=aims[1])

@@ -133,7 +133,7 @@ class Builder:
         dof = slice(first, first + nv)
         damping = np.zeros(nv) if self.off("DAMPER") else np.array(model.dof_damping[dof])
         friction = np.zeros(nv) if self.off("FRICTIONLOSS") or self.off("CONSTRAINT") else model.dof_frictionloss[dof]
-        armature = np.array(model.dof_armature[dof])
+        armature: Any = np.array(model.dof_armature[dof])
         for field, rule, text in (
             ("dof_dampingpoly", "joint-damping", "damping that is not linear"),
             ("jnt_stiffnesspoly", "joint-spring", "a spring that is not linear"),

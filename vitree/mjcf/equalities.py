@@ -27,7 +27,8 @@ def equality_constraints(model: Any, names: Names, findings: Findings, places: d
     """
     import mujoco
 
-    kinds, found = mujoco.mjtEq, []
+    kinds = mujoco.mjtEq
+    found: list[Any] = []
     off = model.opt.disableflags & (mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     for k in range(model.neq):
         name = names.of("equality", k) or f"equality{k}"
@@ -81,8 +82,8 @@ def _coupling(model: Any, names: Names, of_joints: bool, one: int, other: int, d
         start = model.qpos0[model.jnt_qposadr[side]] if of_joints else model.tendon_length0[side]
         rest += factor * float(start)
     factors: dict[str, float] = {}
-    for side in sides:
-        for joint, factor in side.items():
+    for moved in sides:
+        for joint, factor in moved.items():
             factors[names.joint[joint]] = factors.get(names.joint[joint], 0.0) + factor
     value = rest + float(data[0])
     if len(factors) != 2:

@@ -56,8 +56,7 @@ class Findings:
 
     def say(self, rule: str, text: str) -> None:
         """Keep a finding."""
-        self.found.append(Finding(f"mjcf-{rule}", {**LEFT_OUT, **RULES}[rule if rule in LEFT_OUT else f"{rule}"],
-                                  text, self.file))  # fmt: skip
+        self.found.append(Finding(f"mjcf-{rule}", (LEFT_OUT | RULES)[rule], text, self.file))
 
     def report(self) -> Report:
         """Return all findings, warnings first."""

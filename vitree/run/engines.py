@@ -63,7 +63,8 @@ def cannot(system: System, given: RunArguments) -> str | None:
             return f"the argument {name}"
     if any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets)):
         return "controllers"
-    if not callable(given.torque) and np.ndim(given.torque) > 1:
+    torque: Any = given.torque
+    if not callable(torque) and np.ndim(torque) > 1:
         return "torque by rows over steps"
     lacks = {"constraints": system.constraints, "prescribed coordinates": system.flat.kinematic.any(),
              "dry friction and wheels that roll": system.holds}  # fmt: skip
