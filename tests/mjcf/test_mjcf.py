@@ -65,7 +65,7 @@ def test_accelerations_are_those_of_mujoco(name):
     robot, data = read(ALL[name])
     for q, v in states(robot, data):
         a = robot.model.forward_dynamics(q, v, inputs=robot.controls(data.ctrl)).acceleration
-        close(turns(robot, q) @ a + rate_of_turns(robot, q, v), data.qacc, 1e-10)
+        close(turns(robot, q) @ a + rate_of_turns(robot, q, v), data.qacc, 1e-11)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -80,10 +80,10 @@ def test_mass_matrices_bias_and_energy_are_those_of_mujoco(name):
         for column, unit in zip(M, np.eye(model.nv), strict=True):
             mujoco.mj_mulM(theirs, data, column, unit)
         J = turns(robot, q)
-        close(model.crba(q), J.T @ M @ J)
+        close(model.crba(q), J.T @ M @ J, 1e-13)
         # bias: the force of gravity and velocities, at qacc = 0
         a = -np.linalg.solve(J, rate_of_turns(robot, q, v))
-        close(model.rnea(q, v, a), J.T @ data.qfrc_bias, 1e-11)
+        close(model.rnea(q, v, a), J.T @ data.qfrc_bias, 1e-13)
         held = not theirs.body_gravcomp.any()
         energy = model.kinetic_energy(q, v) - data.energy[1], (model.potential_energy(q) - data.energy[0]) * held
         start = energy if start is None else start

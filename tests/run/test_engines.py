@@ -307,7 +307,8 @@ def test_a_urdf_with_a_mujoco_element_stays_a_urdf(tmp_path, capsys):
 
     path = tmp_path / "robot.xml"
     path.write_text("""<?xml version="1.0"?><!-- <mujoco> --><robot name="r"><mujoco><compiler/></mujoco>
-        <link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <link name="a"/><link name="b">
+        <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
         </link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>""")
     assert not is_mjcf(path)
     assert run(capsys, "info", path)[0] == 0

@@ -89,8 +89,8 @@ class Reading:
         bool,
         option(
             "--ground/--no-ground",
-            text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other; in an MJCF "
-            "file its geoms and planes. A robot whose base is free starts on the ground, unless --q0 is numbers.",
+            text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other; in an "
+            "MJCF file its geoms and planes. A robot whose base is free starts on the ground, unless --q0 is numbers.",
         ),
     ] = False
     friction: Annotated[

@@ -142,7 +142,7 @@ class Builder:
             if rows is not None and rows[dof if field.startswith("dof") else joint].any():
                 self.findings.say(rule, f'{text}, of the joint "{name}"')
         rows = getattr(model, "jnt_springyield", None)
-        if rows is not None and getattr(model, "nplastic", 0) and np.any(rows[joint]):
+        if rows is not None and getattr(model, "nplastic", False) and np.any(rows[joint]):
             self.findings.say("joint-spring", f'yielding of the spring of the joint "{name}"')
         if nv > 1:
             for what, values in (("armature", armature), ("friction", friction)):

@@ -88,7 +88,7 @@ class MujocoRobot:
         return left_out(self.tree.report)
 
     def to_mujoco(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return MuJoCo's qpos (nq,) and qvel (nv,) of a state [m, rad, m/s, rad/s].
+        """Return MuJoCo's qpos (nq,) and qvel (nv,) of a state ``q`` (nq,), ``v`` (nv,) [m, rad, m/s, rad/s].
 
         Raises
         ------
@@ -98,7 +98,7 @@ class MujocoRobot:
         return self._states.to_mujoco(q, v)
 
     def from_mujoco(self, qpos: ArrayLike, qvel: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return q (nq,) and v (nv,) of MuJoCo's qpos and qvel [m, rad, m/s, rad/s].
+        """Return q (nq,) and v (nv,) of MuJoCo's ``qpos`` (nq,) and ``qvel`` (nv,) [m, rad, m/s, rad/s].
 
         Raises
         ------
