@@ -15,6 +15,7 @@ import reference as ref
 from places import DATA
 from random_models import build_flat
 
+from vitree.engines.pinocchio import pinocchio_model as pinocchio_model
 from vitree.mechanism.flat import BALL, FREE, HELICAL, PRISMATIC, REVOLUTE, Flat
 
 
@@ -211,34 +212,3 @@ def _pose_case(name: str, data: dict) -> Case:
     return _case(
         name, model["gravity"], model["parent"], joints, placement, model["inertia6"], [rel], [scalars], data
     )
-
-
-def pinocchio_model(flat: Flat):
-    """The same mechanism as a Pinocchio model; q and v are then the same vectors.
-
-    Bodies must be in depth-first order for Pinocchio's ``crba`` (not for ``rnea``).
-    """
-    import pinocchio as pin
-
-    model = pin.Model()
-    model.gravity.linear = flat.gravity
-    ids = {-1: 0}
-    for i, kind in enumerate(flat.kind):
-        joint = {
-            REVOLUTE: pin.JointModelRZ,
-            PRISMATIC: pin.JointModelPZ,
-            HELICAL: lambda i=i: pin.JointModelHZ(flat.pitch[i]),
-            BALL: pin.JointModelSpherical,
-            FREE: pin.JointModelFreeFlyer,
-        }[int(kind)]()
-        place = pin.SE3(flat.E[i], flat.p[i])
-        ids[i] = model.addJoint(ids[flat.parent[i]], joint, place, f"joint{i}")
-        inertia = pin.Inertia(flat.mass[i], flat.com[i], flat.inertia[i])
-        model.appendBodyToJoint(ids[i], inertia, pin.SE3.Identity())
-    for name, body, E, p in zip(
-        flat.frame_names, flat.frame_body, flat.frame_E, flat.frame_p, strict=True
-    ):
-        frame = pin.Frame(name, ids[body], 0, pin.SE3(E, p), pin.FrameType.OP_FRAME)
-        model.addFrame(frame)
-    model.armature[:] = flat.armature
-    return model

@@ -69,6 +69,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree import vehicles as vehicles
     from vitree.identification import Identification, Measured
     from vitree.identification.identify import identify
+    from vitree.mjcf import MujocoRobot, check_mjcf, from_mujoco, load_mjcf
     from vitree.model.equilibrium import minimize_potential_energy
     from vitree.sensors import Encoder, ForceTorque, Imu
     from vitree.tree import pairs as pairs
@@ -121,6 +122,7 @@ __all__ = [
     "MissingExtraError",
     "Model",
     "ModelError",
+    "MujocoRobot",
     "NoContact",
     "NonlinearSpring",
     "PointConstraint",
@@ -146,6 +148,7 @@ __all__ = [
     "ball",
     "body",
     "check_derivatives",
+    "check_mjcf",
     "check_urdf",
     "compare",
     "cpu_width",
@@ -155,6 +158,7 @@ __all__ = [
     "fixed",
     "frame",
     "free",
+    "from_mujoco",
     "gear",
     "helical",
     "identify",
@@ -162,6 +166,7 @@ __all__ = [
     "joint_constraints",
     "linearize",
     "list_robots",
+    "load_mjcf",
     "load_sexpr",
     "load_urdf",
     "minimize_potential_energy",
@@ -199,6 +204,10 @@ _LAZY = {
     "Measured": "vitree.identification",
     "identify": "vitree.identification",
     "load_urdf": "vitree.urdf",
+    "MujocoRobot": "vitree.mjcf",
+    "check_mjcf": "vitree.mjcf",
+    "from_mujoco": "vitree.mjcf",
+    "load_mjcf": "vitree.mjcf",
     "check_urdf": "vitree.urdf",
     "fix_urdf": "vitree.urdf",
     "write_urdf": "vitree.urdf",

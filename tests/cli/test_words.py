@@ -57,6 +57,7 @@ WRONG = {
     "--methods": f"compare pendulum {SHORT} --methods rk44",
     "--reference": f"compare pendulum {SHORT} --reference exact",
     "--repeats": f"compare pendulum {SHORT} --repeats 0",
+    "--engines": f"compare pendulum {SHORT} --no-plot --engines bullet",
     "--seeds": f"sweep pendulum {SHORT} --seeds 0",
     "--set": f"sweep pendulum {SHORT} --set tolerance",
     "--folder": f"sweep pendulum {SHORT} --folder run.npz",

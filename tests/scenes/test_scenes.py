@@ -113,7 +113,7 @@ def test_the_peer_has_the_same_scene(name):
     """Kinetic energy, centre of mass, momentum and gaps of MuJoCo's model at random states are ours."""
     mujoco = pytest.importorskip("mujoco")
     stage = stage_of(name)
-    model, theirs, way = stage.model, peer.compiled(stage), peer.Coordinates(stage.model)
+    model, theirs, way = stage.model, peer.compiled(stage), peer.States(stage.model)
     data, rng = mujoco.MjData(theirs), np.random.default_rng(0)
     assert (theirs.nq, theirs.nv) == (model.nq, model.nv)
     for _ in range(3):

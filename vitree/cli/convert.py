@@ -59,6 +59,8 @@ def convert(
 
 
 def _tree(reading: Reading, source: str) -> Any:
+    from vitree.mjcf import from_mujoco
+    from vitree.mjcf.files import is_mjcf
     from vitree.tree.sexpr import read_sexpr
     from vitree.urdf import read_urdf
 
@@ -66,6 +68,8 @@ def _tree(reading: Reading, source: str) -> Any:
         reading.refuse(f"{source} says this itself; leave it out")
         return read_sexpr(source)
     path = find(source)
+    if is_mjcf(path):
+        return from_mujoco(path, **reading.of_mjcf(source)).tree
     return read_urdf(path, **reading.options(path))
 
 

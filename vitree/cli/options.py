@@ -19,7 +19,7 @@ from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
 
 ROBOT = (
-    "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF or xacro file or of a "
+    "A robot's name or a vehicle's ('vitree robots' lists them), or the path of a URDF, xacro or MJCF file or of a "
     "mechanism in s-expressions (.sexpr)."
 )
 GRAVITY = "0,0,-9.81"
@@ -89,8 +89,8 @@ class Reading:
         bool,
         option(
             "--ground/--no-ground",
-            text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other. A robot "
-            "whose base is free starts on the ground, unless --q0 is numbers.",
+            text="Let the collision shapes of a URDF file touch the ground, the plane z = 0, and each other; in an "
+            "MJCF file its geoms and planes. A robot whose base is free starts on the ground, unless --q0 is numbers.",
         ),
     ] = False
     friction: Annotated[
@@ -108,7 +108,7 @@ class Reading:
         str,
         option(
             "--limits",
-            text="Limits of joints in a URDF file: report (a run that passes one says so), enforce, or ignore.",
+            text="Limits of joints in a URDF or MJCF file: report (a run that passes one says so), enforce, or ignore.",
             complete=one_of(*LIMITS),
         ),
     ] = LIMITS[0]
@@ -123,8 +123,8 @@ class Reading:
         str,
         option(
             "--joint-friction",
-            text="Friction of joints in a URDF file: smooth (a joint creeps), or dry (a joint stands until more than "
-            "its friction acts on it), which linear-time and midpoint know.",
+            text="Friction of joints in a URDF or MJCF file: smooth (a joint creeps), or dry (a joint stands until "
+            "more than its friction acts on it), which linear-time and midpoint know.",
             complete=one_of("smooth", "dry"),
         ),
     ] = "smooth"
@@ -154,6 +154,17 @@ class Reading:
             "trust": self.trust, "friction": self.joint_friction, **self.touching(),
         }  # fmt: skip
 
+    def of_mjcf(self, name: str, gravity: str = GRAVITY) -> dict[str, Any]:
+        """Return the options of ``load_mjcf``; gravity is that of the file, unless another is given."""
+        others = [option for option in self.given()
+                  if option not in ("--ground", "--limits", "--limit-restitution", "--joint-friction")]  # fmt: skip
+        if others:
+            raise InputError(f"{', '.join(others)}: {name} is MJCF, which says this itself; leave it out")
+        return {
+            "gravity": None if gravity == GRAVITY else tuple(numbers("--gravity", gravity)), "contacts": self.ground,
+            "limits": self.limits, "limit_restitution": self.limit_restitution, "friction": self.joint_friction,
+        }  # fmt: skip
+
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults, as a person writes them."""
         empty: tuple = (None, [], "")
@@ -175,6 +186,8 @@ class Reading:
 
         Says on stderr if there are warnings of the file.
         """
+        from vitree.mjcf import load_mjcf
+        from vitree.mjcf.files import is_mjcf
         from vitree.tree.sexpr import load_sexpr
         from vitree.urdf import load_urdf
 
@@ -186,7 +199,10 @@ class Reading:
             self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
         path = find(name)
-        model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+        if is_mjcf(path):
+            model = load_mjcf(path, **self.of_mjcf(name, gravity))
+        else:
+            model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
         if warnings := model.report.of("warning"):
             options = [
                 word for key, value in self.given().items()

@@ -46,7 +46,7 @@ def check(
     robots: Annotated[
         list[str],
         argument(
-            "Robot files (URDF or xacro), or names of robots; several may be given.", "ROBOT", complete_robots
+            "Robot files (URDF, xacro or MJCF), or names of robots; several may be given.", "ROBOT", complete_robots
         ),
     ],
     strict: Annotated[bool, option("--strict", text="Exit with 1 if there are warnings.")] = False,
@@ -58,12 +58,18 @@ def check(
     Prints a line for each fault: file:line: severity id: text.
     Exits with 0 if there are no errors, 2 if there are some, and 1 with --strict if there are warnings only.
     """
+    from vitree.mjcf import check_mjcf
+    from vitree.mjcf.files import is_mjcf
     from vitree.urdf import check_urdf
 
     found: list[Finding] = []
     for name in robots:
         path = find(name)
-        found += [replace(finding, file=str(path)) for finding in check_urdf(path, **reading.options(path))]
+        if is_mjcf(path):
+            report = check_mjcf(path, **reading.of_mjcf(name))
+        else:
+            report = check_urdf(path, **reading.options(path))
+        found += [replace(finding, file=str(path)) for finding in report]
     counts = {severity: sum(finding.severity == severity for finding in found) for severity in SEVERITIES}
     if as_json:
         print_json({"files": robots, "counts": counts, "findings": facts_of_findings(found)})

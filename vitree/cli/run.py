@@ -176,6 +176,15 @@ def compare(
     repeats: Annotated[
         int, option("--repeats", text="Runs per row, a number; the smallest time in us counts.")
     ] = 3,
+    engines: Annotated[
+        Optional[str],  # noqa: UP045
+        option(
+            "--engines",
+            text="Other programs that run the same, separated by commas: mujoco (by euler, implicitfast and rk4) and "
+            "pinocchio (by semi-implicit-euler and rk4 of its accelerations), or one method of them, such as "
+            "mujoco:rk4.",
+        ),
+    ] = None,
     plot: Annotated[
         Optional[str],  # noqa: UP045
         option(
@@ -208,6 +217,7 @@ def compare(
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,
+                engines=[part for part in (part.strip() for part in (engines or "").split(",")) if part],
                 progress=bar,
             )
         except KeyboardInterrupt as interrupt:

@@ -22,6 +22,7 @@ from vitree.run.arguments import NAMES, RunArguments, count_steps
 from vitree.run.autostep import ACCURACY, AUTO, NoStep, chosen
 from vitree.run.checks import require_system
 from vitree.run.comparison import Comparison
+from vitree.run.engines import engine_jobs
 from vitree.run.reference import GAUSS, Reference, Runner, usual_reference
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
@@ -31,6 +32,8 @@ from vitree.wording import Argument, keyword, named, text_of
 WARM_UP = 10
 #: Arguments of ``simulate`` that are the same for all methods.
 _SAME = NAMES - {"p0", "q1", "t0", "monitors", "resume", "options"}
+#: The status of an engine that cannot simulate a part.
+LEFT_OUT = "not simulated"
 _MEASURES = tuple(column[0] for column in COLUMNS[2:])
 
 
@@ -54,6 +57,7 @@ def compare(
     prescribed: Mapping[str, Any] | None = None,
     every: int = 1,
     repeats: int = 1,
+    engines: Sequence[str] = (),
     progress: Callable[[int, int, str], Any] | None = None,
 ) -> Comparison:
     """Run several methods at several time steps from one state and compare them.
@@ -94,6 +98,11 @@ def compare(
         Record each n-th step; all errors are largest values over the recorded times.
     repeats : int
         Runs per row; the time per step is the smallest.
+    engines : sequence of str
+        Other programs that run the same: "mujoco" by its integrators euler, implicitfast and rk4, "pinocchio" by
+        semi-implicit Euler and RK4 of its accelerations, or one of them as "mujoco:rk4". Each is a row as the methods
+        are. They take mechanisms with gravity, damping, friction, joint springs, drives, torque and constant inputs,
+        and MuJoCo contacts, too. What an engine cannot simulate is told in its row and in the notes.
     progress : callable, optional
         Called as progress(done_steps, total_steps, what).
 
@@ -102,7 +111,9 @@ def compare(
     InputError
         For a bad state, or a time step that does not divide the duration.
     UnknownNameError
-        For an unknown method.
+        For an unknown method or engine.
+    MissingExtraError
+        If an engine is not installed (extra "engines").
     KeyboardInterrupt
         With the rows that were finished as its attribute ``comparison``.
     """
@@ -111,6 +122,7 @@ def compare(
     q0 = model.validate_configuration(q0, name="q0")
     v0 = None if v0 is None else model.validate_velocity(v0, "v0")
     jobs, (asked, auto) = _jobs(methods, model.methods), _time_steps(dt, duration, every)
+    others = engine_jobs(engines)
     if accuracy is not None and not auto:
         raise InputError(Argument("accuracy", accuracy) + " goes with " + Argument("dt", AUTO) + "; leave it out")
     if (whole(repeats) or 0) < 1:
@@ -132,13 +144,17 @@ def compare(
         steps[label] += [own] if own not in asked else []
     if not any(steps.values()):
         raise next(iter(without.values()))
+    for label, (engine, method) in others.items():
+        jobs[label] = (label, {"engine": engine, "method": method})
+        steps[label] = sorted({x for own in steps.values() for x in own}, reverse=True)
     dts = sorted({x for own in steps.values() for x in own}, reverse=True) if auto else asked
     truth = Reference(source, reference_tolerance, dts, chosen=reference is None or reference is True)
     truth.check(run)
     table = _Table(run, truth, jobs, steps, int(repeats), without)
     told = {"auto": {"accuracy": ACCURACY if accuracy is None else accuracy}} if auto else {}
     settings = {
-        "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items()},
+        "methods": {label: {"method": name, **more} for label, (name, more) in jobs.items() if label not in others},
+        **({"engines": list(others)} if others else {}),
         "duration": duration, "dt": dts, **told, "every": every, "repeats": repeats,
         "torque": torque, "effort_limits": effort_limits,
         "reference": source if isinstance(source, str | bool) else "given trajectory",
@@ -185,6 +201,8 @@ class _Table:
         """Run everything."""
         each = [(label, name, options, dt) for label, (name, options) in self.jobs.items() for dt in self.steps[label]]
         for _, name, options, dt in each:  # a wrong option shows before the long runs
+            if "engine" in options:
+                continue
             steps = min(WARM_UP, count_steps(self.run.duration, dt))
             self.run.warm_up(name, dt, steps, **options)
         for label, name, options, dt in each:
@@ -224,7 +242,8 @@ class _Table:
                 *truth.notes,
                 *notes.friction_notes(model, self.run.q0, max(self.dts)),
                 *notes.spring_notes(model, self.run.q0, max(self.dts)),
-                *notes.failure_notes(row["reason"] for row in rows),
+                *notes.failure_notes(row["reason"] for row in rows if row["status"] != LEFT_OUT),
+                *notes.engine_notes([row for row in rows if "engine" in self.jobs[row["label"]][1]]),
                 *notes.warning_notes(self.trajectories),
             ),
         )  # fmt: skip
@@ -318,6 +337,10 @@ def _row(run: Runner, key, name: str, options: dict, repeats: int):
     row = _blank(label, name, dt, steps)
     try:
         runs = [run(name, label, dt, **options) for _ in range(repeats)]
+    except NotImplementedError as error:
+        return row | {"status": LEFT_OUT, "reason": str(error)}, None
+    except ArithmeticError as error:
+        return row | {"status": "failed", "failed_at": None, "reason": f"{label}: {error}"}, None
     except ConvergenceError as error:
         row["status"], row["failed_at"] = f"failed at t = {error.time:g} s", float(error.time)
         row["reason"] = error.args[0]
@@ -329,7 +352,8 @@ def _row(run: Runner, key, name: str, options: dict, repeats: int):
         row["status"], row["failed_at"] = f"failed at t = {traj.t[sound]:g} s", float(traj.t[sound])
         row["reason"] = "the state or its energy is not finite"
         return row, traj[:sound]
-    if traj.iterations_total or "tolerance" in run.model.methods[name].options:  # others solve nothing
+    solves = "engine" not in options and "tolerance" in run.model.methods[name].options
+    if traj.iterations_total or solves:  # others solve nothing
         row["iterations_mean"] = traj.iterations_total / max(traj.steps, 1)
         row["iterations_max"] = traj.iterations_max
     row["us_per_step"] = min(1e6 * x.seconds / max(x.steps, 1) for x in runs)

@@ -172,6 +172,8 @@ def _robots(what: Any) -> dict[Any, System]:
 
 def _loaded(robot: Any) -> System:
     """Return the system of a robot; one given by a name or file has the base that :func:`suggest_base` finds."""
+    from vitree.mjcf import load_mjcf
+    from vitree.mjcf.files import is_mjcf
     from vitree.tree.sexpr import load_sexpr
     from vitree.urdf import load_urdf
     from vitree.urdf.robots import find_robot, suggest_base
@@ -183,6 +185,8 @@ def _loaded(robot: Any) -> System:
     if os.fspath(robot).endswith(".sexpr"):
         return load_sexpr(robot)
     path = find_robot(robot)
+    if is_mjcf(path):
+        return load_mjcf(path, contacts=False, limits="report")
     return load_urdf(path, base=suggest_base(path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,23 @@ def spring_notes(model: System, q0: np.ndarray, dt: float) -> list[str]:
 def failure_notes(reasons: Iterable[str | None]) -> list[str]:
     """Return why runs failed, each reason once."""
     return list(dict.fromkeys("Failed: " + reason + "." for reason in reasons if reason))
+
+
+def engine_notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return how rows of other engines are meant, and what each engine cannot simulate."""
+    left: dict[str, None] = {}
+    ran: dict[str, None] = {}
+    for row in rows:
+        engine = row["label"].partition(" ")[0]
+        if row["status"] == "not simulated":
+            left[f"Not simulated by {engine}: {row['reason']}."] = None
+        else:
+            ran[engine] = None
+    how = {
+        "mujoco": "MuJoCo: a model made of this one, by mj_step from record to record; its contacts are soft.",
+        "pinocchio": "Pinocchio: its accelerations (aba) in a loop in Python, which takes part of the time.",
+    }
+    return [*(how[engine] for engine in ran), *left]
 
 
 def warning_notes(runs: Mapping[tuple[str, float], Trajectory]) -> list[str]:

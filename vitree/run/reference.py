@@ -16,6 +16,7 @@ from vitree.model.system import System
 from vitree.results.series import NAN, distance, shared
 from vitree.run.arguments import RunArguments, rows_over_steps
 from vitree.run.controller import Controller
+from vitree.run.engines import run_engine
 from vitree.run.simulate import run as simulate
 from vitree.run.trajectory import Trajectory, sound_records
 from vitree.wording import Argument, named
@@ -67,13 +68,15 @@ class Runner:
         self.duration = (np.nan if shared.duration is None else real(shared.duration)) or np.nan
         self.stage = self.stages = 0
 
-    def __call__(self, method: str, what: str, dt: float, **options: Any) -> Trajectory:
+    def __call__(self, method: str, what: str, dt: float, /, **options: Any) -> Trajectory:
         """Run a method with a time step and its own ``options``; the progress report calls the run ``what``."""
         self.stage += 1
         text = f"[{self.stage}/{self.stages}] {what}, dt = {dt:g} s"
         report = None
         if self.progress is not None:
             report = lambda done, total: self.progress(done, total, text)  # noqa: E731
+        if "engine" in options:
+            return run_engine(options["engine"], options["method"], self.model, self.shared, dt, method, report)
         return simulate(self.model, self.shared.but(method=method, dt=dt, progress=report, **options))
 
     def warm_up(self, method: str, dt: float, steps: int, **options: Any) -> None:

@@ -30,7 +30,8 @@ def check_elements(file: Source, name: str | None) -> tuple[dict[str, Node], dic
     """Return <link>s and <joint>s by name, checked: every element and number that the reader needs is there, once."""
     root = file.root
     if root.tag != "robot":
-        raise file.fail("not-urdf", f"the root element is <{root.tag}>, not <robot>", root)
+        text = f"the root element is <{root.tag}>, not <robot>"
+        raise file.fail("not-urdf", text + ("; load_mjcf reads MJCF" if root.tag == "mujoco" else ""), root)
     _check_xacro(file)
     if not (root.get("name") or name):
         file.say("robot-name", 'the <robot> has no "name"', root)

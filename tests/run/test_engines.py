@@ -1,0 +1,316 @@
+"""Rows of MuJoCo and Pinocchio in compare(): the same mechanism, by other programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_models import random_flat
+
+import vitree as vt
+from vitree.cli import main
+from vitree.engines.mujoco import States, mujoco_model
+
+pytest.importorskip("mujoco")
+pytest.importorskip("pinocchio")
+BOTH = ["mujoco", "pinocchio"]
+ORDERS = {"mujoco euler": 1, "mujoco implicitfast": 1, "mujoco rk4": 4, "pinocchio semi-implicit-euler": 1,
+          "pinocchio rk4": 4}  # fmt: skip
+
+
+def arm() -> vt.Tree:
+    """A hinge, a slide and a massless body between two hinges; with damping, armature and a spring."""
+    tree = vt.Tree("arm", gravity=(1.0, 0.0, -9.0))
+    at = tree.world.add(vt.ry("a", damping=0.3, armature=0.1), vt.tz(-0.5), vt.body("u", 1.0, (0.1, 0.1, 0.02)))
+    at = at.add(vt.rx(0.4), vt.tz("d", damping=0.2), vt.body("m", 0.6, (0.02, 0.03, 0.02)))
+    at.add(vt.universal("w"), vt.tz(-0.3), vt.body("l", 0.8, (0.05, 0.04, 0.02), com=(0.1, 0, 0)))
+    tree.load(vt.JointSpring("d", 30.0, 0.1))
+    return tree
+
+
+def orders_of(found: vt.Comparison) -> dict[str, float]:
+    assert all(row["status"] == "ok" for row in found.table), found
+    return found.orders
+
+
+def start_of(model, seed=0):
+    rng = np.random.default_rng(seed)
+    return model.integrate(model.neutral(), 0.5 * rng.standard_normal(model.nv)), 0.5 * rng.standard_normal(model.nv)
+
+
+def random_model(seed, bodies):
+    rng = np.random.default_rng(seed)
+    kinds, base = ("revolute", "prismatic", "ball"), ("fixed", "free")[seed % 2]
+    flat = random_flat(rng, bodies, kinds, base, massless=True, damping=True)
+    damping = flat.damping.copy()
+    damping[: 6 * (base == "free")] = 0.1  # MuJoCo's is in world axes: it has one for all directions
+    return vt.Model(replace(flat, damping=damping))
+
+
+def push(t, q, v):
+    return np.array([np.sin(9 * t), -0.3 * v[1], 0.2 * np.cos(q[2]), 0.1])
+
+
+CASES = {
+    "plain": ({}, {}),
+    "constant torque": ({}, {"torque": [0.3, 0.1, -0.2, 0.1]}),
+    "torque of time and state": ({}, {"torque": push}),
+    "friction": ({"friction": 0.4, "friction_velocity": 2.0}, {}),
+    "drives": ({}, {"targets": [0.5, -0.3]}),
+    "inputs": ({}, {"inputs": {"motor": 0.7}}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_engines_converge_to_our_reference(case):
+    """The error against gauss falls as dt, and as dt^4 of rk4: the physics is the same."""
+    more, given = CASES[case]
+    tree = arm()
+    if more:
+        tree.frame("l").add(vt.rx("end", **more), vt.body("e", 0.3, (0.02, 0.02, 0.02), com=(0, 0.1, 0)))
+    if case == "inputs":
+        tree.load(vt.JointForce("a", "motor"), vt.JointForce("d", 0.2))
+    model = tree.compile()
+    if case == "drives":
+        model = model.with_drives({"a": (20, 2), "d": (50, 1)})
+    q, v = start_of(model)
+    found = vt.compare(model, ["rk4"], q, v, duration=0.2, dt=[0.01, 0.005], engines=BOTH, **given)
+    for label, order in orders_of(found).items():
+        assert order == pytest.approx(ORDERS.get(label, 4), abs=0.35), label
+    least = {row["label"]: row["error"] for row in found.table if row["dt"] == 0.005}
+    # the same method in three programs: the same error
+    assert least["mujoco rk4"] == pytest.approx(least["rk4"], rel=0.02)
+    assert least["pinocchio rk4"] == pytest.approx(least["rk4"], rel=0.02)
+    assert least["mujoco implicitfast"] < 0.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_kind_of_joint(seed):
+    """Pinocchio's rk4 is of order 4 for each kind, MuJoCo's at least of order 2 where balls turn."""
+    model = random_model(seed, 4)
+    q, v = start_of(model, seed)
+    found = vt.compare(model, ["rk4"], q, v, duration=0.1, dt=[0.01, 5e-3], engines=["mujoco:rk4", "pinocchio:rk4"])
+    orders = orders_of(found)
+    assert orders["pinocchio rk4"] > 3.6
+    assert orders["mujoco rk4"] > 1.8
+
+
+def test_a_screw_turns_in_pinocchio_and_not_in_mujoco():
+    tree = vt.Tree("screw")
+    tree.world.add(vt.helical("s", (0, 1, 1), pitch=0.2), vt.body("b", 1.0, (0.1, 0.2, 0.3), com=(0.1, 0, 0)))
+    found = vt.compare(tree.compile(), ["rk4"], [0.1], [1.0], duration=0.1, dt=[0.01, 0.005], engines=BOTH)
+    rows = {row["label"]: row for row in found.table}
+    assert rows["pinocchio rk4"]["order"] == pytest.approx(4, abs=0.3)
+    assert rows["mujoco rk4"]["status"] == "not simulated" and "helical" in rows["mujoco rk4"]["reason"]
+
+
+def test_drives_are_cut_at_their_limits():
+    model = arm().compile().with_drives({"a": {"kp": 300, "kd": 1, "effort_limit": 1.5, "gear": 2.0}})
+    q, v = start_of(model)
+    given = {"duration": 0.1, "dt": 1e-3, "targets": [2.0]}
+    found = vt.compare(model, ["rk4"], q, v, engines=["mujoco:rk4", "pinocchio:rk4"], **given)
+    for row in found.table:
+        assert row["status"] == "ok" and row["error"] < 1e-7
+    assert abs(model.drive_forces(q, v, inputs=[2.0])[0]) == 3.0
+
+
+def test_momentum_is_that_of_the_methods():
+    """In flight all programs have the momentum of the start; their rows say how far they depart."""
+    tree = vt.Tree("flight", gravity=(0, 0, -9.81))
+    base = tree.world.add(vt.free("base"), vt.body("b", 2.0, (0.1, 0.2, 0.15)))
+    base.add(vt.tx(0.3), vt.ry("leg"), vt.body("l", 1.0, (0.1, 0.1, 0.01), com=(0, 0, -0.2)))
+    model = tree.compile()
+    q, v = start_of(model)
+    found = vt.compare(model, ["linear-time"], q, v, duration=0.2, dt=1e-3, engines=BOTH)
+    for row in found.table:
+        assert row["momentum_error"] < (1e-12 if row["label"] == "linear-time" else 0.05), row["label"]
+        assert row["us_per_step"] > 0
+    assert found.reference is not None and "Pinocchio: its accelerations" in str(found)
+    traj = found.trajectories["mujoco rk4", 1e-3]
+    assert traj.method == "mujoco rk4" and len(traj) == 201 and traj.settings["engine"] == "mujoco"
+    assert set(json.loads(found.to_json())["settings"]["engines"]) == set(ORDERS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_model_of_mujoco_has_our_numbers(seed):
+    """Mass matrix and accelerations, for bodies without mass as well."""
+    import mujoco
+
+    model = random_model(seed, 6)
+    theirs, way = mujoco_model(model, 1e-3), States(model)
+    data, M = mujoco.MjData(theirs), np.zeros((model.nv, model.nv))
+    for k in range(3):
+        q, v = start_of(model, k)
+        data.qpos[:], data.qvel[:] = way.to_mujoco(q, v)
+        mujoco.mj_forward(theirs, data)
+        for column, unit in zip(M, np.eye(model.nv), strict=True):
+            mujoco.mj_mulM(theirs, data, column, unit)
+        J = np.array([way.to_mujoco(q, e)[1] for e in np.eye(model.nv)]).T
+        np.testing.assert_allclose(J.T @ M @ J, model.crba(q), rtol=0, atol=1e-12)
+
+
+# ---- what they cannot do -----------------------------------------------------------------------------------
+
+
+def _loop():
+    tree = arm()
+    tree.constrain(vt.Distance("world", "l", 1.1))
+    return tree
+
+
+def _dry():
+    tree = arm()
+    tree.frame("l").add(vt.rx("end", dry_friction=0.1), vt.body("e", 0.3, (0.02, 0.02, 0.02)))
+    return tree
+
+
+def _geared():
+    tree = arm()
+    tree.world.add(vt.tx(1), vt.ry("g"), vt.body("e", 0.3, (0.02, 0.02, 0.02)))
+    tree.constrain(vt.gear("g", "a", 2.0))
+    return tree
+
+
+def _sprung():
+    tree = arm()
+    tree.load(vt.Spring("world", "l", 3.0))
+    return tree
+
+
+@pytest.mark.parametrize(("made", "given", "words"), [
+    (_loop, {}, "constraints"), (_dry, {}, "dry friction"), (_sprung, {}, 'the spring "world" - "l"'),
+    (lambda: _geared().compile().reduced(), {}, "joints that follow others"),
+    (arm, {"wrenches": {"l": [0, 0, 0, 1, 0, 0]}}, "the argument wrenches"),
+    (arm, {"torque": vt.Controller(lambda t, q, v: np.zeros(4), period=0.01)}, "controllers"),
+    (arm, {"effort_limits": True, "torque": [0.1] * 4}, "effort_limits"),
+])  # fmt: skip
+def test_what_no_engine_simulates_is_said(made, given, words):
+    system = made()
+    model = system.compile() if isinstance(system, vt.Tree) else system
+    q = vt.satisfy_constraints(model, model.neutral()) if model.constraints else model.neutral()
+    found = vt.compare(model, ["linear-time"], q, duration=0.02, dt=1e-2, reference=False, engines=BOTH, **given)
+    rows = [row for row in found.table if row["label"] in ORDERS]
+    assert len(rows) == 5 and {row["status"] for row in rows} == {"not simulated"}
+    assert all(words in row["reason"] for row in rows)
+    assert f"Not simulated by mujoco: {rows[0]['reason']}." in found.notes
+    assert not any(note.startswith("Failed") for note in found.notes)
+    assert "not simulated" in str(found) and found.table[0]["status"] == "ok"
+
+
+def test_contacts_are_simulated_by_mujoco_only():
+    tree = vt.Tree("ball")
+    tree.world.add(vt.free("f"), vt.body("b", 1.0, (0.004,) * 3))
+    tree.contact(vt.Ground(), vt.Contact("b", shapes=[vt.Sphere(0.1)]))
+    model = tree.compile()
+    found = vt.compare(model, ["linear-time"], [0, 0, 0.101, 0, 0, 0, 1], duration=0.5, dt=2e-3, reference=False,
+                       engines=BOTH)  # fmt: skip
+    rows = {row["label"]: row["status"] for row in found.table}
+    assert rows["mujoco implicitfast"] == "ok" and rows["pinocchio rk4"] == "not simulated"
+    ends = {key[0]: run.q[-1, 2] for key, run in found.trajectories.items()}
+    assert ends["linear-time"] == pytest.approx(0.1, abs=1e-9)
+    assert ends["mujoco implicitfast"] == pytest.approx(0.1, abs=2e-3)
+
+
+def test_limits_that_hold_are_not_simulated():
+    tree = arm()
+    tree.limits = "enforce"
+    tree.frame("l").add(vt.rx("end", lower=-1.0, upper=1.0), vt.body("e", 0.3, (0.02, 0.02, 0.02)))
+    given = {"duration": 0.02, "dt": 1e-2, "reference": False}
+    found = vt.compare(tree.compile(), ["linear-time"], np.zeros(5), engines=BOTH, **given)
+    assert [row["status"] for row in found.table][1:] == ["not simulated"] * 5
+
+
+def test_a_state_that_blows_up_is_a_failed_row():
+    tree = vt.Tree("stiff")
+    tree.world.add(vt.tx("x"), vt.body("b", 1e-3))
+    tree.load(vt.JointSpring("x", 1e6))
+    engines = ["mujoco:euler", "pinocchio"]
+    found = vt.compare(tree.compile(), ["midpoint"], [0.1], duration=1.0, dt=0.01, engines=engines)
+    assert [row["status"] for row in found.table] == ["ok", "failed", "failed", "failed"]
+    assert "blows up" in str(found)
+
+
+def test_a_step_that_is_chosen_is_theirs_too():
+    model = arm().compile()
+    found = vt.compare(model, ["linear-time"], *start_of(model), duration=0.1, dt="auto", engines=["mujoco:rk4"])
+    ours, theirs = found.table
+    assert theirs["dt"] == ours["dt"]
+
+
+@pytest.mark.parametrize(("engines", "kind", "words"), [
+    ("bullet", vt.UnknownNameError, 'no engine "bullet"; choose from mujoco, pinocchio'),
+    (["mujoco:rk5"], vt.UnknownNameError, "rk4"), ([3], vt.InputError, "names of engines"),
+    (3, vt.InputError, "engines"),
+])  # fmt: skip
+def test_wrong_engines(engines, kind, words):
+    with pytest.raises(kind, match=words):
+        vt.compare(arm().compile(), ["rk4"], np.zeros(4), duration=0.1, dt=0.01, engines=engines)
+
+
+@pytest.mark.parametrize(("name", "module"), [("mujoco", "mujoco"), ("pinocchio", "pinocchio")])
+def test_the_missing_package_is_named(monkeypatch, name, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(vt.MissingExtraError, match=r"vitree\[engines\]"):
+        vt.compare(arm().compile(), ["rk4"], np.zeros(4), duration=0.1, dt=0.01, engines=[name])
+
+
+# ---- the command line --------------------------------------------------------------------------------------
+
+MJCF = """<mujoco model="swing"><worldbody><geom type="plane" size="1 1 1" pos="0 0 -2"/><body>
+  <joint name="hinge" axis="0 1 0"/><geom type="capsule" size="0.05 0.2" pos="0 0 -0.3"/></body></worldbody>
+  <actuator><motor name="motor" joint="hinge"/></actuator></mujoco>"""
+
+
+def run(capsys, *words):
+    code = main([str(word) for word in words])
+    return code, capsys.readouterr()
+
+
+def test_the_command_line_reads_mjcf_and_compares(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "swing.xml"
+    path.write_text(MJCF)
+    code, told = run(capsys, "compare", path, "-T", 0.1, "--dt", "0.01,0.005", "--engines", "mujoco:rk4, pinocchio",
+                     "--json", "--repeats", 1, "--plot", "c.png")  # fmt: skip
+    rows = json.loads(told.out)["table"]
+    assert code == 0 and {row["label"] for row in rows} >= {"linear-time", "mujoco rk4", "pinocchio rk4"}
+    assert all(row["status"] == "ok" for row in rows) and (tmp_path / "c.png").stat().st_size > 1000
+    code, told = run(capsys, "info", path, "--json")
+    assert code == 0 and json.loads(told.out)["name"] == "swing"
+    code, told = run(capsys, "simulate", path, "-T", 0.1, "--input", "motor=0.2", "--gravity", "0,0,0")
+    assert code == 0
+    assert not vt.Trajectory.load("run.npz").potential.any()
+    code, told = run(capsys, "convert", path, "swing.sexpr")
+    assert code == 0 and vt.load_sexpr("swing.sexpr").joint_names == ("hinge",)
+
+
+def test_the_command_line_checks_mjcf(tmp_path, capsys):
+    good, bad = tmp_path / "good.xml", tmp_path / "bad.xml"
+    good.write_text(MJCF.replace("<worldbody>", '<option density="3"/><worldbody>'))
+    bad.write_text("<!-- no --><mujoco><no/></mujoco>")
+    code, told = run(capsys, "check", good)
+    assert code == 0 and f"{good}: warning mjcf-fluid: " in told.out
+    assert run(capsys, "check", good, "--strict")[0] == 1
+    code, told = run(capsys, "check", bad)
+    assert code == 2 and f"{bad}: error mjcf-model: " in told.out
+    code, told = run(capsys, "info", good, "--base", "free", "--root", "x")
+    assert code and "--base, --root: " in told.err and "is MJCF" in told.err
+    code, told = run(capsys, "fix", good, "-o", tmp_path / "x.urdf")
+    assert code and "<mujoco>" in told.err
+
+
+def test_a_urdf_with_a_mujoco_element_stays_a_urdf(tmp_path, capsys):
+    from vitree.mjcf.files import is_mjcf
+
+    path = tmp_path / "robot.xml"
+    path.write_text("""<?xml version="1.0"?><!-- <mujoco> --><robot name="r"><mujoco><compiler/></mujoco>
+        <link name="a"/><link name="b">
+        <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        </link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>""")
+    assert not is_mjcf(path)
+    assert run(capsys, "info", path)[0] == 0
+    with pytest.raises(vt.UrdfError, match="load_mjcf reads MJCF"):
+        vt.load_urdf(MJCF)

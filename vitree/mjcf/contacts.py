@@ -1,0 +1,217 @@
+"""Geoms: what touches, and what is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vitree.geometry.shapes import Box, Capsule, Cylinder, Hull, Shape, Sphere
+from vitree.mechanism.contacts import Contact, Ground, NoContact
+from vitree.mechanism.flat import Geometry
+from vitree.mjcf.names import Findings, Names, listed, matrix
+
+
+def solid_of(model: Any, k: int, most: int) -> Shape | None:
+    """Return a geom as a solid in the frame of its body; None of a kind that there is not.
+
+    Parameters
+    ----------
+    model : MjModel
+    k : int
+        Number of the geom.
+    most : int
+        Points of the convex hull of a mesh, at most.
+    """
+    import mujoco
+
+    kinds, size = mujoco.mjtGeom, model.geom_size[k].tolist()
+    place: dict[str, Any] = {"position": tuple(model.geom_pos[k].tolist()), "rotation": matrix(model.geom_quat[k])}
+    kind = int(model.geom_type[k])
+    if kind == kinds.mjGEOM_SPHERE:
+        return Sphere(size[0], **place)
+    if kind == kinds.mjGEOM_CAPSULE:
+        return Capsule(size[0], 2 * size[1], **place)
+    if kind == kinds.mjGEOM_BOX:
+        return Box((2 * size[0], 2 * size[1], 2 * size[2]), **place)
+    if kind == kinds.mjGEOM_CYLINDER:
+        return Cylinder(size[0], 2 * size[1], **place)
+    if kind == kinds.mjGEOM_MESH:
+        mesh = int(model.geom_dataid[k])
+        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+        return Hull(np.asarray(model.mesh_vert[first : first + count], dtype=float), most, **place)
+    return None
+
+
+def drawn(model: Any, body: int, frame: str) -> tuple[list[Geometry], int]:
+    """Return the shapes of a body for viewers, and how many have no counterpart there."""
+    import mujoco
+
+    kinds, shapes, lost = mujoco.mjtGeom, [], 0
+    names = {kinds.mjGEOM_SPHERE: "sphere", kinds.mjGEOM_CAPSULE: "capsule", kinds.mjGEOM_BOX: "box",
+             kinds.mjGEOM_CYLINDER: "cylinder"}  # fmt: skip
+    for k in range(int(model.body_geomadr[body]), int(model.body_geomadr[body] + model.body_geomnum[body])):
+        kind = names.get(int(model.geom_type[k]))
+        if kind is None:
+            lost += int(model.geom_type[k]) != kinds.mjGEOM_PLANE
+            continue
+        a, b, c = model.geom_size[k].tolist()
+        size = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c)}.get(kind, (a, 2 * b))
+        material = int(model.geom_matid[k])
+        rgba = model.geom_rgba[k] if material < 0 else model.mat_rgba[material]
+        # groups above 2 are hidden in MuJoCo's viewer: they are there to touch
+        role = "collision" if model.geom_group[k] > 2 else "visual"
+        shapes.append(Geometry(frame, kind, size, matrix(model.geom_quat[k]), np.array(model.geom_pos[k]),
+                               rgba=tuple(float(x) for x in rgba), role=role))  # fmt: skip
+    return shapes, lost
+
+
+class _Geoms:
+    """The geoms that can touch, and which pairs MuJoCo lets touch."""
+
+    def __init__(self, model: Any):
+        import mujoco
+
+        self.model = model
+        self.fixed = model.body_weldid == 0
+        data = mujoco.MjData(model)
+        mujoco.mj_kinematics(model, data)
+        self.xpos, self.xmat = data.geom_xpos, data.geom_xmat.reshape(-1, 3, 3)
+        self.kinds = mujoco.mjtGeom
+        types, affinities = model.geom_contype, model.geom_conaffinity
+        can = np.flatnonzero((types != 0) | (affinities != 0)).tolist()
+        self.planes = [k for k in can if int(model.geom_type[k]) == self.kinds.mjGEOM_PLANE]
+        self.solids = [k for k in can if int(model.geom_type[k]) != self.kinds.mjGEOM_PLANE]
+        self.excluded = {tuple(sorted((int(x) >> 16, int(x) & 0xFFFF))) for x in model.exclude_signature}
+        self.parents_touch = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+
+    def meet(self, a: int, b: int) -> bool:
+        """Whether two geoms touch each other in MuJoCo."""
+        model = self.model
+        one, other = int(model.geom_bodyid[a]), int(model.geom_bodyid[b])
+        welds = int(model.body_weldid[one]), int(model.body_weldid[other])
+        if welds[0] == welds[1] or tuple(sorted((one, other))) in self.excluded:
+            return False
+        if not self.parents_touch and all(welds):
+            above = [int(model.body_weldid[model.body_parentid[weld]]) for weld in welds]
+            if above[0] == welds[1] or above[1] == welds[0]:
+                return False
+        bits = [(int(model.geom_contype[k]), int(model.geom_conaffinity[k])) for k in (a, b)]
+        return bool((bits[0][0] & bits[1][1]) | (bits[1][0] & bits[0][1]))
+
+    def friction(self, a: int, b: int) -> float:
+        """The friction of a pair: the larger, or that of the geom with priority; none of frictionless contacts."""
+        model = self.model
+        rank = [int(model.geom_priority[k]) for k in (a, b)]
+        which = [a, b] if rank[0] == rank[1] else [a if rank[0] > rank[1] else b]
+        if max(int(model.geom_condim[k]) for k in which) == 1:
+            return 0.0
+        return max(float(model.geom_friction[k, 0]) for k in which)
+
+
+def add_contacts(model: Any, names: Names, findings: Findings, ground: Ground | None, most: int) -> list[Any]:
+    """Return the ground, the contacts, and the pairs of bodies that do not touch.
+
+    Parameters
+    ----------
+    model : MjModel
+    names : Names
+    findings : Findings
+    ground : Ground or None
+        In place of the planes of the model.
+    most : int
+        Points of the convex hull of a mesh, at most.
+    """
+    geoms = _Geoms(model)
+    body = model.geom_bodyid
+    planes = [k for k in geoms.planes if geoms.fixed[body[k]]]
+    if moving := [k for k in geoms.planes if not geoms.fixed[body[k]]]:
+        findings.say("contact-shape", f"planes on bodies that move: {_geoms(names, moving)}")
+    solids: dict[int, Shape] = {}
+    lost = []
+    for k in geoms.solids:
+        solid = solid_of(model, k, most)
+        if solid is None:
+            lost.append(k)
+        else:
+            solids[k] = solid
+    if lost:
+        findings.say("contact-shape", f"ellipsoids, height fields and other shapes that touch: {_geoms(names, lost)}")
+    grounded = {k: [p for p in planes if geoms.meet(k, p)] if ground is None else [] for k in solids}
+    meets = [k for k in solids if not geoms.fixed[body[k]] and (ground is not None or grounded[k])]
+    pairs = [(a, b) for i, a in enumerate(solids) for b in list(solids)[:i] if geoms.meet(a, b)]
+    known = [pair for pair in pairs if _known(solids[pair[0]], solids[pair[1]])]
+    if len(known) < len(pairs):
+        bodies = listed(f"{names.body[body[a]]} - {names.body[body[b]]}" for a, b in pairs if (a, b) not in set(known))
+        findings.say("contact-pair", f"boxes, cylinders and meshes do not touch each other, nor balls cylinders and "
+                     f"meshes: {bodies}")  # fmt: skip
+    touching = {k for pair in known for k in pair}
+    taken = [k for k in solids if k in touching or k in meets]
+    flies = [k for k in taken if k not in meets and not geoms.fixed[body[k]]]
+    if flies and meets:  # in a Contact they would touch the ground
+        findings.say("contact-pair", f"geoms that touch other bodies and not the ground: {_geoms(names, flies)}")
+        taken = [k for k in taken if k not in flies]
+    if not taken:
+        return []
+    found: list[Any] = []
+    if meets:
+        found.append(_ground(model, geoms, findings, names, planes, grounded, meets) if ground is None else ground)
+    groups: dict[tuple[int, float], list[Shape]] = {}
+    for k in taken:
+        own = [geoms.friction(k, p) for p in grounded[k][:1]]
+        friction = own[0] if own else 0.0 if model.geom_condim[k] == 1 else float(model.geom_friction[k, 0])
+        groups.setdefault((int(body[k]), friction), []).append(solids[k])
+    found += [Contact(names.body[b] if b else "world", shapes=tuple(shapes), friction=friction)
+              for (b, friction), shapes in groups.items()]  # fmt: skip
+    there = sorted({int(body[k]) for k in taken})
+    allowed = {tuple(sorted((int(body[a]), int(body[b])))) for a, b in known}
+    found += [NoContact(names.body[a] if a else "world", names.body[b])
+              for i, a in enumerate(there) for b in there[i + 1 :] if (a, b) not in allowed]  # fmt: skip
+    _tell(model, findings, taken, solids, known)
+    return found
+
+
+def _known(a: Shape, b: Shape) -> bool:
+    """Whether two shapes touch each other in vitree."""
+    kinds = [isinstance(x, Sphere | Capsule) for x in (a, b)]
+    return all(kinds) or (any(kinds) and any(isinstance(x, Box) for x in (a, b)))
+
+
+def _geoms(names: Names, numbers: list[int]) -> str:
+    return listed(names.of("geom", k) or f"geom {k}" for k in numbers)
+
+
+def _ground(model: Any, geoms: _Geoms, findings: Findings, names: Names, planes: list[int],
+            grounded: dict[int, list[int]], meets: list[int]) -> Ground:  # fmt: skip
+    """Return the ground of the planes that something meets."""
+    used = [p for p in planes if any(p in grounded[k] for k in meets)]
+    if any(set(grounded[k]) != set(used) for k in meets):
+        findings.say("contact-pair", "some geoms touch some planes only; here all touch all planes")
+    spaces = []
+    for p in used:
+        normal = geoms.xmat[p][:, 2]
+        spaces.append((tuple(normal.tolist()), float(normal @ geoms.xpos[p])))
+    first = used[0]
+    frictions = {float(model.geom_friction[p, 0]) for p in used}
+    if len(frictions) > 1:
+        findings.say("contact-friction", "planes with different friction: contacts have that of the first")
+    friction = 0.0 if model.geom_condim[first] == 1 else float(model.geom_friction[first, 0])
+    return Ground(spaces[0][1], spaces[0][0], friction=friction, planes=tuple(spaces[1:]))
+
+
+def _tell(model: Any, findings: Findings, taken: list[int], solids: dict[int, Shape], known: list) -> None:
+    """Note how contacts are read."""
+    bodies = len({int(model.geom_bodyid[k]) for k in taken})
+    text = f"bodies that touch: {bodies}, by {len(taken)} geoms"
+    lost = max(solids[k].lost for k in taken)
+    if lost:
+        text += f"; hulls of few points and rims of cylinders lose up to {lost:.2g} m"
+    findings.say("contacts", text)
+    if (model.geom_condim[taken] > 3).any():
+        findings.say("contact-friction", "torsional and rolling friction (condim 4 and 6) of contacts")
+    if known:
+        findings.say("contact-friction", "bodies that touch each other have the larger friction of their contacts with "
+                     "the ground, which may be more than their own")  # fmt: skip
+    findings.say("contact-soft", "softness of contacts: solref, solimp, margin and gap; they are rigid")
+    if np.any(getattr(model, "geom_surfacevel", 0.0)) or np.any(getattr(model, "geom_adhesion", 0.0)):
+        findings.say("contact-shape", "adhesion and velocities of surfaces")

@@ -1,0 +1,97 @@
+"""Files and texts of MJCF: which are some, and their compiled models."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from vitree.arguments import path_of, shown
+from vitree.engines.mujoco import heard
+from vitree.errors import InputError, MissingExtraError, ModelError
+from vitree.wording import Text
+
+#: Bytes of a file that are looked at for its first element.
+LOOKED_AT = 2**16
+#: What may stand before the first element: a mark of the encoding, a declaration, comments, instructions, a doctype.
+_FIRST = re.compile(r"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([\w:.-]+)", re.DOTALL)
+
+
+def first_element(text: str) -> str | None:
+    """Return the name of the first element of an XML text; None if there is none."""
+    found = _FIRST.match(text.lstrip("\ufeff"))
+    return found[1] if found else None
+
+
+def is_mjcf(path: str | os.PathLike) -> bool:
+    """Return whether a file is MJCF: its root element is <mujoco>."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(LOOKED_AT)
+    except (OSError, ValueError):
+        return False
+    return first_element(data.decode("utf-8", "replace")) == "mujoco"
+
+
+def compiled(source: Any, warnings: list[str]) -> tuple[Any, str, Path | None]:
+    """Return the MjModel of a source, the name of its file for messages, and its path.
+
+    Parameters
+    ----------
+    source : MjModel, MjSpec, path or text
+    warnings : list of str
+        Takes what MuJoCo's compiler warns of.
+
+    Raises
+    ------
+    MissingExtraError
+        If MuJoCo is not installed.
+    ModelError
+        If there is no such file, it is no MJCF, or MuJoCo does not compile it.
+    InputError
+        If the source is something else.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError("mujoco", "mjcf", "reading MJCF") from None
+    if isinstance(source, mujoco.MjModel):
+        return source, "<MjModel>", None
+    if isinstance(source, mujoco.MjSpec):
+        return _made(source.compile, "<MjSpec>", warnings), "<MjSpec>", None
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n")[:1] == "<":
+        _require_mjcf(first_element(source), "<text>")
+        return _made(lambda: mujoco.MjModel.from_xml_string(source), "<text>", warnings), "<text>", None
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"an MJCF model must be a path, a text, an MjModel or an MjSpec, not {shown(source)}")
+    path = Path(os.path.expanduser(path_of(source, "source")))
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder; give the path of an MJCF file in it")
+    try:
+        with open(path, "rb") as stream:
+            start = stream.read(LOOKED_AT).decode("utf-8", "replace")
+    except FileNotFoundError:
+        raise ModelError(f"there is no file {path}; give the path of an MJCF file") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read: {error}") from None
+    _require_mjcf(first_element(start), str(path))
+    return _made(lambda: mujoco.MjModel.from_xml_path(str(path)), str(path), warnings), path.name, path
+
+
+def _require_mjcf(root: str | None, name: str) -> None:
+    if root == "robot":
+        raise ModelError(f"{name} is URDF: its root element is <robot>; read it with load_urdf")
+    if root != "mujoco":
+        found = "it is no XML" if root is None else f"its root element is <{root}>"
+        raise ModelError(f"{name} is no MJCF: {found}, not <mujoco>")
+
+
+def _made(make: Any, name: str, warnings: list[str]) -> Any:
+    """Return what MuJoCo makes; what it does not like is told with the name of the file."""
+    try:
+        with heard(warnings.append):
+            return make()
+    except Exception as error:  # ValueError, and FatalError of MuJoCo
+        told = " ".join(str(error).split())
+        raise ModelError(Text(f"{name}: MuJoCo does not compile it: {told}")) from None

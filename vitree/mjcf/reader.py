@@ -1,0 +1,260 @@
+"""From MJCF, by MuJoCo's compiler, to a Tree and a Model, with the way between the states."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vitree.engines.mujoco import States
+from vitree.errors import InputError, ModelError
+from vitree.findings import Finding, Report
+from vitree.geometry.hull import HULL_POINTS
+from vitree.mechanism.contacts import LIMITS, Ground
+from vitree.mechanism.flat import limits_of
+from vitree.mjcf.actuators import Controls
+from vitree.mjcf.build import Builder
+from vitree.mjcf.files import compiled
+from vitree.mjcf.names import left_out
+from vitree.model.model import Model
+from vitree.tree.tree import Tree
+from vitree.urdf.transmissions import checked_numbers, numbers_by
+from vitree.wording import Argument
+
+#: The name of a model that has none.
+UNNAMED = "MuJoCo Model"
+FRICTION = ("smooth", "dry")
+
+
+class Keyframe(NamedTuple):
+    """A state that a model has by name.
+
+    Attributes
+    ----------
+    q : (nq,) array [m or rad]
+    v : (nv,) array [m/s or rad/s]
+    inputs : (nu,) array
+        Of the controls of the keyframe.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    inputs: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MujocoRobot:
+    """A model of MuJoCo as a Tree, with the way between the states of both; made by :func:`from_mujoco`.
+
+    Attributes
+    ----------
+    mujoco : MjModel
+    tree : Tree
+        It can be edited; ``model`` is made of it when it is first asked for.
+    controls : Controls
+        ``controls(ctrl)`` are the inputs (nu,) of the model for MuJoCo's controls.
+    """
+
+    mujoco: Any
+    tree: Tree
+    _controls: Any = field(repr=False)
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """The model of the tree."""
+        return Model(self.tree.flatten())
+
+    @functools.cached_property
+    def _states(self) -> States:
+        return States(self.model)
+
+    @functools.cached_property
+    def controls(self) -> Controls:
+        """The way from MuJoCo's controls to inputs."""
+        return self._controls(self.model.input_names)
+
+    @property
+    def report(self) -> Report:
+        """All findings, those that change the motion first."""
+        return self.tree.report
+
+    @property
+    def left_out(self) -> Report:
+        """What was not taken, one finding each."""
+        return left_out(self.tree.report)
+
+    def to_mujoco(self, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return MuJoCo's qpos (nq,) and qvel (nv,) of a state ``q`` (nq,), ``v`` (nv,) [m, rad, m/s, rad/s].
+
+        Raises
+        ------
+        InputError
+            If an array has a wrong shape, or entries that are not finite.
+        """
+        return self._states.to_mujoco(q, v)
+
+    def from_mujoco(self, qpos: ArrayLike, qvel: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return q (nq,) and v (nv,) of MuJoCo's ``qpos`` (nq,) and ``qvel`` (nv,) [m, rad, m/s, rad/s].
+
+        Raises
+        ------
+        InputError
+            If an array has a wrong shape, or entries that are not finite.
+        """
+        return self._states.from_mujoco(qpos, qvel)
+
+    @property
+    def start(self) -> np.ndarray:
+        """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold."""
+        q = self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0]
+        if self.model.limits == "enforce":
+            for _, at, _, low, high in limits_of(self.model.joints):
+                q[at] = min(max(q[at], low), high)
+        return q
+
+    @functools.cached_property
+    def keyframes(self) -> dict[str, Keyframe]:
+        """The keyframes by their names; those without one are "key0", "key1" ..."""
+        import mujoco
+
+        found: dict[str, Keyframe] = {}
+        for k in range(self.mujoco.nkey):
+            name = mujoco.mj_id2name(self.mujoco, mujoco.mjtObj.mjOBJ_KEY, k) or f"key{k}"
+            q, v = self.from_mujoco(self.mujoco.key_qpos[k], self.mujoco.key_qvel[k])
+            found[name] = Keyframe(q, v, self.controls(self.mujoco.key_ctrl[k][: len(self.controls.names)]))
+        return found
+
+
+def from_mujoco(
+    source: Any,
+    *,
+    gravity: ArrayLike | None = None,
+    name: str | None = None,
+    friction: str = "smooth",
+    contacts: bool = True,
+    ground: Ground | None = None,
+    limits: str = "enforce",
+    limit_restitution: float | Mapping[str, float] | None = None,
+    hull_points: int = HULL_POINTS,
+) -> MujocoRobot:
+    """Return a model of MuJoCo as a Tree and a Model, with the way between the states.
+
+    MuJoCo compiles it: defaults, includes, units and frames are then as MuJoCo takes them.
+
+    Parameters
+    ----------
+    source : MjModel, MjSpec, path or text
+        MJCF, or what MuJoCo has made of it.
+    gravity : (3,) array, optional [m/s^2]
+        In place of that of the model.
+    name : str, optional
+        Name of the mechanism; by default that of the model, or of the file.
+    friction : {"smooth", "dry"}
+        How to treat ``frictionloss`` of joints, as the friction of :func:`vitree.load_urdf`.
+    contacts : bool
+        Whether geoms touch planes and each other.
+    ground : Ground, optional
+        In place of the planes of the model.
+    limits : {"enforce", "report", "ignore"}
+        How to treat limits of joints: they hold; or a run that passes one says so in ``traj.warnings``; or nothing.
+    limit_restitution : float, or mapping of str to float, optional
+        As of :func:`vitree.load_urdf`.
+    hull_points : int
+        Points of the convex hull of a mesh that touch, at most.
+
+    Returns
+    -------
+    MujocoRobot
+
+    Raises
+    ------
+    MissingExtraError
+        If MuJoCo is not installed (extra "mjcf").
+    ModelError
+        If MuJoCo does not compile it, nothing moves, or it cannot be modelled.
+    InputError
+        If an option is not known.
+    UnknownNameError
+        If a pattern of ``limit_restitution`` fits no joint.
+
+    Notes
+    -----
+    Joints are in MuJoCo's order, and q is qpos but for the order of quaternions: (x, y, z, w) here. The linear velocity
+    of a free joint is in body axes here, and in world axes there. Actuators with gains are drives, whose targets are
+    inputs with the names of the actuators; actuators without gains are forces on joints, or on sites. Equalities are
+    constraints, which hold exactly. ``report`` has what was not taken: a warning is about the motion.
+    """
+    for option, value, choices in (("friction", friction, FRICTION), ("limits", limits, LIMITS)):
+        if value not in choices:
+            words = ", ".join(f'"{word}"' for word in choices)
+            raise InputError(Argument(option, value) + f" must be one of {words}")
+    rebound_of = checked_numbers("limit_restitution", limit_restitution)
+    warnings: list[str] = []
+    model, file, path = compiled(source, warnings)
+    own = model.names.partition(b"\0")[0].decode("utf-8", "replace")
+    usual = (path.stem if path is not None else "robot") if own in ("", UNNAMED) else own
+    builder = Builder(model, name or usual, file, gravity, friction == "dry")
+    for text in warnings:
+        builder.findings.say("compiler", f"MuJoCo: {' '.join(text.split())}")
+    rebound = numbers_by("limit_restitution", rebound_of, builder.limited, {}, "joint with limits")
+    try:
+        builder.build(limits, rebound, contacts, ground, hull_points)
+        builder.tree.flatten()
+    except ModelError as error:
+        raise ModelError(f"{file}: {error}") from None
+    return MujocoRobot(model, builder.tree, builder.controls)
+
+
+def load_mjcf(source: Any, **options: Any) -> Model:
+    """Return the Model of an MJCF file or text; :func:`from_mujoco` has the tree, keyframes and states as well.
+
+    Parameters
+    ----------
+    source : path, text, MjModel or MjSpec
+    **options
+        As of :func:`from_mujoco`.
+
+    Returns
+    -------
+    Model
+        ``model.report`` has what was not taken.
+
+    Raises
+    ------
+    MissingExtraError
+        If MuJoCo is not installed (extra "mjcf").
+    ModelError
+        If MuJoCo does not compile it, nothing moves, or it cannot be modelled.
+    InputError
+        If an option is not known.
+    """
+    return from_mujoco(source, **options).model
+
+
+def check_mjcf(source: Any, **options: Any) -> Report:
+    """Return all findings in an MJCF model; what MuJoCo does not compile is a finding, too.
+
+    Parameters
+    ----------
+    source, **options
+        As of :func:`from_mujoco`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    MissingExtraError
+        If MuJoCo is not installed (extra "mjcf").
+    InputError
+        If an option is not known.
+    """
+    try:
+        return from_mujoco(source, **options).report
+    except ModelError as error:
+        return Report([Finding("mjcf-model", "error", error.args[0])])
