@@ -250,8 +250,8 @@ def test_rounding_of_the_energy_is_drawn_small_and_no_number_has_an_offset():
 
 def damped(**loads):
     tree = Tree("damped")
-    tree.world.add(fixed(None, (0.1, 0, 0)), ry("hinge", **loads), body("rod", 1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)),
-                   fixed("tip", (0, 0, -1.0)))  # fmt: skip
+    rod = body("rod", 1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    tree.world.add(fixed(None, (0.1, 0, 0)), ry("hinge", **loads), rod, fixed("tip", (0, 0, -1.0)))
     return tree
 
 

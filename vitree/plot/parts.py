@@ -406,7 +406,7 @@ def _small(low: float = 0.0, high: float = 0.0) -> Any:
     if not 0 < low < high:
         return AutoMinorLocator()
     # Where a decade has a number, Matplotlib leaves its small tick out.
-    return LogLocator(subs=np.arange(1.0, 10.0) if high < DECADES * low else (1.0,), numticks=999)
+    return LogLocator(subs=[float(k) for k in range(1, 10)] if high < DECADES * low else [1.0], numticks=999)
 
 
 def widen(axes, least: float) -> None:
