@@ -2,5 +2,6 @@
 
 from vitree.viewer.page import write_html
 from vitree.viewer.show import Viewer, view
+from vitree.viewer.movie import video
 
-__all__ = ["Viewer", "view", "write_html"]
+__all__ = ["Viewer", "video", "view", "write_html"]
