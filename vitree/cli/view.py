@@ -17,16 +17,18 @@ from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs
 from vitree.cli.options import ROBOT, Reading, Start, folders
 from vitree.cli.words import blaming, in_options
 from vitree.errors import InputError, UnknownNameError, VitreeError
+from vitree.results.units import labels_of
 from vitree.run.trajectory import Trajectory
 
 
 def load_runs(paths: list[str]) -> dict[str, Trajectory]:
-    """Return the runs of files by labels: the files' stems, or their paths where stems are the same."""
+    """Return the runs of files by labels: method and time step; where these are the same, the files' stems or paths."""
     stems = [Path(path).stem for path in paths]
     if len(set(paths)) < len(paths):
         raise InputError("a run is given twice; give each once")
-    labels = stems if len(set(stems)) == len(stems) else paths
-    return {label: Trajectory.load(path) for label, path in zip(labels, paths, strict=True)}
+    loaded = [Trajectory.load(path) for path in paths]
+    labels = labels_of(loaded, stems if len(set(stems)) == len(stems) else paths)
+    return dict(zip(labels, loaded, strict=True))
 
 
 def view(
@@ -80,10 +82,10 @@ def view(
 
     Ctrl-C ends it.
     """
+    from vitree.viewer.movie import write_video
     from vitree.viewer.page import page_of, write_page
     from vitree.viewer.show import Viewer
     from vitree.viewer.source import what_to_show
-    from vitree.viewer.movie import write_video
 
     if not 0 < speed < float("inf"):
         raise InputError(f"--speed {speed} must be a positive number")

@@ -124,7 +124,7 @@ def video(
     """
     shown_runs = what_to_show(source, model, packages)
     if isinstance(shown_runs, System):
-        raise InputError(f'"{shown_runs.name}" is a system, and a video is of runs; simulate it, and give the trajectory')
+        raise InputError(f'"{shown_runs.name}" is a system, and a video is of runs; give a trajectory of it')
     return write_video(shown_runs, path, fps=fps, size=size, speed=speed, spread=spread, follow=follow,
                        progress=progress)  # fmt: skip
 

@@ -177,6 +177,12 @@ def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
     )
 
 
+def with_step(run: Run) -> str:
+    """Return the label of a run, with its time step."""
+    step = f"dt = {run.trajectory.settings.get('dt', np.nan):g} s"
+    return run.label if step in run.label else f"{run.label}, {step}"
+
+
 def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) -> str:
     share = "each coordinate" if len(begins) == count else f"the first {len(begins)} of {count} coordinates"
     lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; {share} in turn"
@@ -196,8 +202,7 @@ def _panel_of_runs(runs: list[Run], speed: float, cast: Cast) -> str:
         paths.append(f'<polyline points="{points}" fill="none" stroke="{colour_of(k)}" stroke-width="1.5" '
                      f'vector-effect="non-scaling-stroke"/>')  # fmt: skip
     names = "".join(
-        f'<div><span style="color: {colour_of(k)}">&#9632;</span> {html.escape(run.label)}, '
-        f"dt = {run.trajectory.settings.get('dt', np.nan):g} s</div>"
+        f'<div><span style="color: {colour_of(k)}">&#9632;</span> {html.escape(with_step(run))}</div>'
         for k, run in enumerate(runs)
     )
     plot = (
