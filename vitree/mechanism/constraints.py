@@ -125,7 +125,9 @@ class Coupling:
     @property
     def name(self) -> str:
         """The constraint as messages and plots call it: its label, or its kind and what it joins."""
-        return self.label if self.label is not None else "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
+        if self.label is not None:
+            return self.label
+        return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
 @dataclass(frozen=True)

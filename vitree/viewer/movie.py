@@ -36,8 +36,10 @@ FLAGS = ("--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--enable
          "--disable-sync")  # fmt: skip
 #: Seconds that a page has to come, and for which its picture must not change before the first frame.
 PATIENCE, STILL = 180.0, 1.0
+#: Pictures for which the canvas must have one size before the window is given another.
+REST = 3
 #: The sides of a video, and its frames a second, are between these.
-SIDES, RATES = (64, 4096), (1.0, 240.0)
+SIDES, RATES = (240, 4096), (1.0, 240.0)
 #: Frames are drawn when they are asked for, once each, and taken from the canvas: the bars of the page are not in them.
 _STEPPED = """
 (function () {
@@ -96,7 +98,7 @@ def video(
     fps : float [1/s]
         Frames a second, from 1 to 240.
     size : (int, int)
-        Width and height [pixels], even numbers from 64 to 4096.
+        Width and height [pixels], even numbers from 240 to 4096.
     speed : float [-]
         Seconds of the run for each second of the video.
     spread : float
@@ -244,15 +246,20 @@ def _opened(page: str, size: tuple[int, int]) -> Iterator[Callable[[float | None
             tab.add_init_script(_STEPPED)
             tab.goto(file.as_uri())
 
+            seen: list[tuple[int, int]] = []
+
             def take(t: float | None) -> Any:
                 found = tab.evaluate("t => vitreeFrame(t)", t)
                 if found is None:
                     return None
-                if (found["width"], found["height"]) != size:
-                    # The bar of the page takes some of the height.
-                    seen = tab.viewport_size
-                    tab.set_viewport_size({"width": seen["width"] + size[0] - found["width"],
-                                           "height": seen["height"] + size[1] - found["height"]})  # fmt: skip
+                seen.append((found["width"], found["height"]))
+                if seen[-1] != size:
+                    # The bar of the page takes some of the height; the canvas follows the window a little later.
+                    if len(seen) > REST and set(seen[-REST:]) == {seen[-1]}:
+                        window = tab.viewport_size
+                        tab.set_viewport_size({"width": max(window["width"] + size[0] - seen[-1][0], 1),
+                                               "height": max(window["height"] + size[1] - seen[-1][1], 1)})  # fmt: skip
+                        seen.clear()
                     return None
                 if t is None:
                     return found["seconds"]
