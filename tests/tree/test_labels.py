@@ -51,7 +51,7 @@ def test_runs_plots_and_errors_have_the_label(tmp_path):
     loaded = vt.Trajectory.load(run.save(tmp_path / "run.npz"))
     legend = loaded.plot("constraint").axes[0].get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["loop x", "loop z"]
-    with pytest.raises(vt.VitreeError, match="loop [xz]"):
+    with pytest.raises(vt.VitreeError, match=r"loop [xz]"):
         vt.simulate(model, [0.5, 0.1, 0.3], duration=0.05, dt=0.01)
 
 

@@ -396,6 +396,7 @@ def ticks(axes) -> None:
             axis.set_minor_locator(_small(*limits()))
         else:
             axis.get_major_formatter().set_useOffset(False)
+            axis.get_major_formatter().set_powerlimits((-3, 5))
             axis.set_minor_locator(_small())
 
 
