@@ -50,6 +50,7 @@ MODULES = {"vt": vt, "control": control, "lie": lie, "pairs": pairs, "plot": plo
 #: Names that are not called.
 LEFT_OUT = {
     "vt.view",  # opens a server
+    "vt.video",  # opens a browser
     "vt.Report",  # a tuple, made as Python makes tuples
     "lie.Group", "lie.Map",  # there are no others than those of the module
     "vehicles.Boat", "vehicles.Car", "vehicles.Helicopter", "vehicles.Snakeboard",  # made by functions of these names

@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # what is imported when it is first used
     from vitree.tree.sexpr import load_sexpr, read_sexpr, write_sexpr
     from vitree.urdf import check_urdf, fix_urdf, load_urdf, read_urdf, write_urdf
     from vitree.urdf.robots import find_robot, list_robots
-    from vitree.viewer import view
+    from vitree.viewer import video, view
 
 __all__ = [
     "METHODS",
@@ -192,6 +192,7 @@ __all__ = [
     "ty",
     "tz",
     "universal",
+    "video",
     "view",
     "weld",
     "write_sexpr",
@@ -221,6 +222,7 @@ _LAZY = {
     "Imu": "vitree.sensors",
     "find_robot": "vitree.urdf.robots",
     "list_robots": "vitree.urdf.robots",
+    "video": "vitree.viewer",
     "view": "vitree.viewer",
 }
 #: Modules, likewise.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
 import vitree.control as vc
@@ -42,9 +43,33 @@ def picture(plan: vc.Plan, title: str, plane: tuple[str, str] = ("x", "y")):
         largest = abs(plan[name]).max() or 1.0
         inputs.stairs(plan[name] / largest, plan.t, color="0.0", linestyle=styles[k % 4], baseline=None,
                       label=f"{name} / {largest:.3g}")  # fmt: skip
-    inputs.set(title="inputs, over their largest", xlabel="time [s]")
-    inputs.legend(fontsize="small")
+    inputs.set(title="inputs, over their largest", xlabel="time [s]", ylabel="share [-]")
+    inputs.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2, frameon=False)
     return made, path
+
+
+def footprint(x: float, y: float, theta: float, outline: np.ndarray) -> np.ndarray:
+    """Return the corners (n, 2) [m] of a vehicle's ``outline`` (n, 2) [m] at a pose."""
+    c, s = np.cos(theta), np.sin(theta)
+    return np.asarray(outline) @ np.array([[c, s], [-s, c]]) + (x, y)
+
+
+def rounded(ahead: float, radius: float, count: int = 12) -> np.ndarray:
+    """Return the outline (n, 2) [m] of what is within ``radius`` of the line from the origin to ``ahead``."""
+    turn = np.linspace(-np.pi / 2, np.pi / 2, count)
+    front = np.column_stack((ahead + radius * np.cos(turn), radius * np.sin(turn)))
+    return np.concatenate([front, -front + (ahead, 0.0)])
+
+
+def drawn(axes, poses: np.ndarray, outline: np.ndarray) -> None:
+    """Draw a vehicle in its width at poses (n, 3) of x, y [m] and heading [rad]; its start and goal are named."""
+    for x, y, theta in poses[1:-1]:
+        axes.fill(*footprint(x, y, theta, outline).T, facecolor="none", edgecolor="0.6", linewidth=0.7)
+    for pose, name, style in ((poses[0], "start", "--"), (poses[-1], "goal", "-")):
+        corners = footprint(*pose, outline)
+        axes.fill(*corners.T, facecolor=(0, 0, 0, 0.12), edgecolor="0.0", linestyle=style, linewidth=1.6, zorder=3)
+        axes.annotate(name, corners.mean(axis=0), ha="center", va="center", zorder=4,
+                      bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5})  # fmt: skip
 
 
 def save(made: Figure, out: Path, name: str) -> None:

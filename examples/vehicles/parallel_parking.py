@@ -8,10 +8,14 @@ the Runge-Kutta method of the same order cuts corners.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
 import vitree as vt
+
+#: From the rear to the front of the car, and half its width [m].
+REAR, FRONT, HALF_WIDTH = -0.65, 3.25, 0.86
 
 
 def controls(dt: float, sigma: float = 0.7, torque: float = 500.0) -> np.ndarray:
@@ -33,15 +37,20 @@ def main(figure: str | None = None) -> dict[str, vt.Trajectory]:
             (theta, x, y), speed = run.q[-1, 2:], run.v[-1, 3]
             print(f"{method:8s} {dt:7.2f} {y:13.8f} {-x:13.8f} {theta:15.1e} {speed:13.1e}")
     if figure:
-        import matplotlib.pyplot as plt
+        sys.path.insert(0, str(Path(__file__).parent))
+        from common import drawn
+        from matplotlib.figure import Figure
 
-        _, axes = plt.subplots()
-        outline = np.array([(-0.65, -0.86), (3.25, -0.86), (3.25, 0.86), (-0.65, 0.86)])
-        corners = np.column_stack((outline, np.zeros(4), np.ones(4)))
-        for q in runs["lie, dt = 0.1 s"].q[::10]:
-            axes.fill(*(car.frame_poses(q)["body"] @ corners.T)[:2], facecolor=(0, 0, 1, 0.05), edgecolor="b")
-        axes.set(xlabel="x (m)", ylabel="y (m)", aspect="equal")
-        plt.savefig(figure)
+        made = Figure(figsize=(8, 5), layout="constrained")
+        axes = made.subplots()
+        outline = np.array([(REAR, -HALF_WIDTH), (FRONT, -HALF_WIDTH), (FRONT, HALF_WIDTH), (REAR, HALF_WIDTH)])
+        run = runs["lie, dt = 0.1 s"]
+        moves = np.flatnonzero(np.abs(run.v[:, 3]) > 0.01)
+        shown = np.r_[0, moves[::4], len(run) - 1]
+        drawn(axes, run.q[shown][:, [3, 4, 2]], outline)
+        axes.plot(run.q[:, 3], run.q[:, 4], color="0.0", linewidth=1.0)
+        axes.set(title="parking: a car 1.72 m wide", xlabel="x [m]", ylabel="y [m]", aspect="equal")
+        made.savefig(figure, dpi=150)
     return runs
 
 

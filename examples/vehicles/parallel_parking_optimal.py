@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from common import arguments, picture, save, solved
+from common import arguments, drawn, picture, rounded, save, solved
 
 import vitree.control as vc
 from vitree import vehicles
@@ -31,7 +31,8 @@ for box in parked:
     (x0, y0, _), (x1, y1, _) = box.lower, box.upper
     path.fill([x0, x1, x1, x0], [y0, y0, y1, y1], color="0.8")
 path.axhline(-0.3, color="0.5")
-for k in range(0, len(plan.t), 8):
-    theta, x, y = plan.q[k, 2:]
-    path.plot([x, x + 0.8 * np.cos(theta)], [y, y + 0.8 * np.sin(theta)], color="0.3", linewidth=2)
+# the car is as wide as the discs that keep clear of the obstacles
+drawn(path, plan.q[::8, [3, 4, 2]], rounded(0.8, RADIUS))
+for box, name in zip(parked, ("ahead", "behind"), strict=True):
+    path.annotate(name, (np.array(box.lower) + box.upper)[:2] / 2, ha="center", va="center", color="0.3")
 save(figure, chosen.out, "parallel_parking_optimal.png")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -444,7 +445,7 @@ def test_mimic_joints_and_loops_become_constraints(run, robot, tmp_path):
     options = ("--mimic", "constraints", "--loops", "constraints")
     status, out, _ = run("info", robot, *options)
     assert status == 0 and 'constraint: coupling "grip" and "elbow"' in out
-    assert 'constraint: point constraint "slot" - "lower"' in out
+    assert 'constraint: point "slot" - "lower"' in out
     (tmp_path / "two.urdf").write_text(URDF.replace("</robot>", more.replace("base", "upper")
                                                     .replace("prismatic", "planar")))  # fmt: skip
     status, _, err = run("simulate", robot, *options, "-m", "midpoint", *SHORT)
@@ -458,7 +459,7 @@ def test_a_mechanism_in_s_expressions(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     chain = ROOT / "examples/papers/johnson_murphey_2009/closed_chain.sexpr"
     assert cli.main(["info", str(chain)]) == 0
-    assert capsys.readouterr().out.count("constraint: point constraint") == 4
+    assert capsys.readouterr().out.count("constraint: point ") == 4
     assert cli.main(["info", str(chain), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["constraints"]) == 4
     # a random start is brought to satisfy the constraints
@@ -576,3 +577,32 @@ def test_files_are_read_as_they_are_asked_to_be(run, tmp_path, monkeypatch):
     (tmp_path / "two.urdf.xacro").write_text(xacro)
     links = json.loads(run("info", "two.urdf.xacro", "--xacro", "tip=hand", "--json")[1])["links"]
     assert [link["name"] for link in links] == ["base", "upper", "hand"]
+
+
+@pytest.mark.parametrize("line", ["info {}", "view {} --no-browser", "fix {} --output fixed.urdf", "simulate {}",
+                                  "convert {} other.sexpr"])  # fmt: skip
+@pytest.mark.parametrize("text, word", [('<robot name="r"><link', "not XML"), (
+    '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolut"><parent link="a"/>'
+    '<child link="b"/></joint></robot>', "revolut")])  # fmt: skip
+def test_errors_of_a_robot_file_name_the_command_that_lists_them(run, tmp_path, monkeypatch, line, text, word):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my robot.urdf").write_text(text)
+    words = [part.format("my robot.urdf") for part in line.split()]
+    status, out, err = run(*words, "--base", "fixed")
+    assert status == 2 and out == "" and word in err
+    told = err.strip().partition("; see: ")[2]
+    assert told == "vitree check 'my robot.urdf' --base fixed"
+    status, out, _ = run(*shlex.split(told)[1:])
+    assert status == 2 and word in out
+
+
+def test_several_runs_are_called_by_method_and_step(run, robot, tmp_path):
+    from vitree.cli.view import load_runs
+
+    made = ("a", "rk4", "0.01"), ("b", "rk4", "0.02"), ("c", "midpoint", "0.01"), ("d", "rk4", "0.01")
+    for name, method, dt in made:
+        run("simulate", robot, "--method", method, "--dt", dt, "-T", "0.1", "-o", f"{name}.npz")
+    assert list(load_runs(["a.npz", "b.npz", "c.npz"])) == [
+        "rk4, dt = 0.01 s", "rk4, dt = 0.02 s", "midpoint, dt = 0.01 s"]  # fmt: skip
+    assert list(load_runs(["a.npz", "c.npz", "d.npz"])) == [
+        "a: rk4, dt = 0.01 s", "midpoint, dt = 0.01 s", "d: rk4, dt = 0.01 s"]  # fmt: skip

@@ -386,6 +386,29 @@ def test_bad_solves_are_named(monkeypatch):
         vc.solve(problem, "ipopt")
 
 
+def test_scipy_has_one_thread_of_blas_and_others_have_theirs_again(monkeypatch):
+    pools = pytest.importorskip("threadpoolctl")
+
+    def counts():
+        return [pool["num_threads"] for pool in pools.threadpool_info() if pool["user_api"] == "blas"]
+
+    seen = []
+    with pools.threadpool_limits(2, user_api="blas"):
+        before = counts()
+        with solvers._one_thread():
+            assert set(counts()) == {1}
+        assert counts() == before
+        minimize = solvers.optimize.minimize
+        monkeypatch.setattr(solvers.optimize, "minimize", lambda *a, **k: seen.append(counts()) or minimize(*a, **k))
+        problem = vc.ControlProblem(raft(), steps=4, duration=1.0, start=(0.0, 0.0, 0.0), goal=(0.1, 0.2, 0.0),
+                                    cost=[vc.Effort()])  # fmt: skip
+        vc.solve(problem, max_iterations=2)
+        assert counts() == before and set(seen[0]) == {1}
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    with solvers._one_thread():
+        pass
+
+
 SCRIPTS = ["boat_docking", "canyon_flight", "car_tunnel", "helicopter_landing", "parallel_parking_optimal"]
 
 

@@ -17,15 +17,17 @@ from recorded import make
 from vitree import plot
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.mechanism.contacts import Contact, Ground
+from vitree.mechanism.loads import Damper
 from vitree.model.model import Model
 from vitree.model.placing import place_on_ground
 from vitree.plot import parts as plot_parts
 from vitree.results.plain import versions
 from vitree.results.series import momentum_departure
+from vitree.results.units import labels_of
 from vitree.run.compare import compare
 from vitree.run.simulate import simulate
 from vitree.run.trajectory import Trajectory
-from vitree.tree.elements import body, free, ry
+from vitree.tree.elements import body, fixed, free, ry
 from vitree.tree.tree import Tree
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
@@ -89,7 +91,8 @@ def test_axes_in_axes_out(what, found, run, touching):
     own = draw(source)
     assert own is not axes and isinstance(own.figure, Figure)
     for each in (axes, own):
-        assert "(" in each.get_legend_handles_labels()[1][0] + each.get_ylabel() and "(" in each.get_xlabel()  # units
+        labels = [each.get_ylabel(), (each.get_xlabel() or each.figure.axes[-1].get_xlabel())]
+        assert all(label.endswith("]") and "[" in label and "(" not in label for label in labels), labels  # units
         assert (each.get_yscale() == "log") == (what in LOGARITHMIC)
         assert each.get_legend() is not None
         for line in each.lines:
@@ -138,7 +141,7 @@ def test_figures_by_name(found, run):
 def test_forces_of_contacts_are_normal_and_tangential(touching):
     run = touching["linear-time"]
     lines = lines_of(axes := plot.contact_forces(run))
-    assert set(lines) == {"box, normal", "box, tangential"} and axes.get_ylabel() == "force of contacts (N)"
+    assert set(lines) == {"box, normal", "box, tangential"} and axes.get_ylabel() == "force of contacts [N]"
     x, y = lines["box, normal"].get_data()
     np.testing.assert_allclose(x, run.t[1:] - 2e-3)
     np.testing.assert_allclose(y, run.contact_wrench("box")[1:, 5], atol=1e-9)
@@ -149,7 +152,7 @@ def test_forces_of_contacts_are_normal_and_tangential(touching):
         f"box, {part}, {method}" for part in ("normal", "tangential") for method in touching}  # fmt: skip
     again = pickle.loads(pickle.dumps(run))
     np.testing.assert_array_equal(lines_of(plot.contact_forces(again, "box"))["box, normal"].get_ydata(), y)
-    assert plot.figure_of("contact_forces", run, names=["box"]).get_suptitle() == "box, linear-time"
+    assert plot.figure_of("contact_forces", run, names=["box"]).get_suptitle() == "box, linear-time, dt = 0.002 s"
     with pytest.raises(UnknownNameError, match='did you mean "box"'):
         plot.contact_forces(run, "boxes")
 
@@ -205,10 +208,68 @@ def test_runs_without_contacts_say_so(what, run):
 
 
 def test_energy_of_one_run_has_its_parts(run):
-    lines = lines_of(plot.energy(run))
-    assert set(lines) == {"energy", "kinetic", "potential"}
+    upper = plot.energy(run)
+    lines, base = lines_of(upper), run.potential.min()
+    assert set(lines) == {"energy", "kinetic", "potential"} and f"{base:.6g} J" in upper.get_title()
     for name, line in lines.items():
-        assert np.array_equal(line.get_ydata(), getattr(run, name))
+        assert np.array_equal(line.get_ydata(), getattr(run, name) - base * (name != "kinetic"))
+    low, high = upper.get_ylim()  # no axes that are empty but for their edges
+    values = np.concatenate([line.get_ydata() for line in lines.values()])
+    assert values.max() - values.min() > 0.8 * (high - low)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_change_of_the_energy_has_axes_of_its_own(several, run, found):
+    source = {"a": run, "b": found.trajectories["rk4", 5e-3]} if several else run
+    upper, lower = plot.energy(source).figure.axes
+    assert lower.get_ylabel() == "change of energy [J]" and lower.get_xlabel() == "time [s]" and not upper.get_xlabel()
+    runs = list(source.values()) if several else [run]
+    for line, one in zip(lower.lines, runs, strict=True):
+        assert np.array_equal(line.get_ydata(), one.energy - one.energy[0])
+    assert upper.get_shared_x_axes().joined(upper, lower)
+    assert lower.get_ylim()[1] - lower.get_ylim()[0] < 1e-2 * (upper.get_ylim()[1] - upper.get_ylim()[0])
+    one, two = Figure().subplots(2)
+    assert plot.energy(source, [one, two]) is one and len(two.lines) == len(runs)
+    alone = Figure().subplots()
+    assert plot.energy(source, alone) is alone and alone.figure.axes == [alone]
+    for wrong in ([one], [one, two, alone], [one, 3]):
+        with pytest.raises(InputError, match="axes"):
+            plot.energy(source, wrong)
+
+
+def test_rounding_of_the_energy_is_drawn_small_and_no_number_has_an_offset():
+    noise = 1e-15 * np.random.default_rng(3).standard_normal(11)
+    constant = make(kinetic=np.full(11, 3.2) + noise, potential=np.zeros(11))
+    for source in (constant, {"a": constant, "b": constant}):
+        upper, lower = (figure := plot.energy(source).figure).axes
+        figure.draw_without_rendering()
+        assert np.ptp(upper.get_ylim()) >= 0.32 and [text.get_text() for text in lower.texts] == ["rounding"]
+        assert np.abs(lower.lines[0].get_ydata()).max() < 0.5 * lower.get_ylim()[1] < 1e-12
+        assert all("+" not in axes.yaxis.get_offset_text().get_text() for axes in (upper, lower))
+
+
+def damped(**loads):
+    tree = Tree("damped")
+    rod = body("rod", 1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    tree.world.add(fixed(None, (0.1, 0, 0)), ry("hinge", **loads), rod, fixed("tip", (0, 0, -1.0)))
+    return tree
+
+
+def test_energy_that_is_not_kept_is_no_error(run, tmp_path):
+    tree = damped()
+    tree.load(Damper("tip", "world", 0.1))
+    lost = [simulate(model.compile(), [1.0], duration=0.2, dt=1e-2) for model in (damped(damping=0.3), tree)]
+    driven = simulate(MODEL, Q0, duration=0.2, dt=5e-3, torque=[1.0, 0.0])
+    lost.append(Trajectory.load(lost[0].save(tmp_path / "lost.npz")))
+    for one in lost:
+        axes = plot.energy_error(one)
+        assert axes.get_ylabel() == "dissipated energy [J]" and "damping" in axes.get_title()
+        assert np.array_equal(axes.lines[0].get_ydata(), (one.energy[0] - one.energy)[1:])
+    for one in (driven, Trajectory.load(driven.save(tmp_path / "driven.npz")), {"a": run, "b": lost[0]}):
+        axes = plot.energy_error(one)
+        assert axes.get_ylabel() == "change of energy [J]" and "no error" in axes.get_title()
+    for one in (run, Trajectory.load(run.save(tmp_path / "run.npz")), make()):
+        assert plot.energy_error(one).get_ylabel() == "energy error [J]"
 
 
 def test_energy_error_leaves_out_zeros_and_draws_rounding_where_it_is_near():
@@ -259,7 +320,7 @@ def test_momentum_of_what_moves_freely_is_its_departure_also_from_a_file(tmp_pat
     for source in (run, loaded, {"one": run, "two": loaded}):
         axes = plot.momentum(source)
         assert axes.get_yscale() == "log" and not axes.get_title()
-        for line in lines_of(axes).values():
+        for line in (line for panel in axes.figure.axes for line in lines_of(panel).values()):
             assert line.get_ydata().max() < 1e-12 * np.abs(run.momentum).max()  # the impulse of gravity is 5.9 N s
     for one, two in zip(plot.momentum(run).lines, plot.momentum(loaded).lines, strict=True):
         assert np.array_equal(one.get_xydata(), two.get_xydata())
@@ -271,9 +332,14 @@ def test_momentum_of_all_else_is_momentum_itself(run, tmp_path):
     for source, why in ((run, "ground"), (loaded, "ground"), ({"a": thrown(), "b": run}, "ground"), (make(), "known")):
         axes = plot.momentum(source)
         assert axes.get_yscale() == "linear" and why in axes.get_title()
-    lines = lines_of(plot.momentum(loaded))
-    assert np.array_equal(lines["angular (kg m²/s)"].get_ydata(), angular)
-    assert np.array_equal(lines["linear (kg m/s)"].get_ydata(), linear)
+    own, given = plot.momentum(loaded), plot.momentum(loaded, Figure().subplots())
+    assert own.get_shared_x_axes().joined(*own.figure.axes)
+    for upper, lower in (own.figure.axes, given.figure.axes):  # each has a scale of its own, with its own unit
+        assert upper.get_ylabel().endswith("[kg m²/s]") and lower.get_ylabel().endswith("[kg m/s]")
+        assert np.array_equal(upper.lines[0].get_ydata(), angular) and len(upper.lines) == 1
+        assert np.array_equal(lower.lines[0].get_ydata(), linear) and len(lower.lines) == 1
+    assert [text.get_text() for text in given.get_legend().get_texts()] == ["angular", "linear"]
+    assert given.lines[0].get_color() != given.figure.axes[1].lines[0].get_color()
 
 
 def test_constraints_of_one_run_have_their_names():
@@ -347,7 +413,7 @@ def test_work_is_time_per_second_or_step(found):
 
 def test_the_picture_of_a_comparison(found):
     assert [axes.get_ylabel() for axes in found.plot().axes] == [
-        "energy error (J)", "error (rad, m)", "largest error (rad, m)"]  # fmt: skip
+        "energy error [J]", "error [rad, m]", "largest error [rad, m]"]  # fmt: skip
     one = compare(MODEL, ["rk4"], Q0, duration=0.1, dt=1e-2, reference=False)
     assert len(one.plot().axes) == 1
 
@@ -448,11 +514,50 @@ def lightness(colour) -> float:
 
 
 def test_lines_are_told_apart():
-    styles = [plot.line_style(k) for k in range(42)]
-    assert len({str(style) for style in styles}) == 42
+    styles = [plot.line_style(k) for k in range(49)]
+    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 49
     for one, two in itertools.combinations(styles[: plot_parts.GREY], 2):
         apart = abs(lightness(one["color"]) - lightness(two["color"]))
         assert one["linestyle"] != two["linestyle"] or apart > 10
+
+
+def test_more_runs_than_colours_are_told_apart_and_called_by_method_and_step():
+    methods, steps = ("rk4", "midpoint", "gauss"), (0.1, 0.2, 0.4)
+    runs = [make(method=method, settings={"dt": dt}) for method in methods for dt in steps]
+    axes = plot.energy(runs)
+    lines = lines_of(axes)
+    assert list(lines)[:3] == ["rk4, dt = 0.1 s", "rk4, dt = 0.2 s", "rk4, dt = 0.4 s"] and len(lines) == 9
+    looks = [(x.get_color(), x.get_linestyle(), str(x._unscaled_dash_pattern)) for x in lines.values()]
+    assert len(set(looks)) == 9 and len({look[0] for look in looks[:7]}) == 7
+    assert [x.get_marker() != "None" for x in lines.values()] == [False] * 7 + [True] * 2
+    assert "rk4" not in plot.figure_of("energy", runs).get_suptitle()
+    two = [make(settings={"dt": 0.1, "options": {"order": order}}) for order in (2, 4)]
+    label = "linear-time, dt = 0.1 s, order = "
+    assert labels_of(two) == [f"{label}2", f"{label}4"] and labels_of(two[:1] * 2) == [f"{label}2", f"{label}2 (2)"]
+    same = labels_of([two[0], two[0], make(method="rk4")], ["a", "b", "c"])
+    assert same == [f"a: {label}2", f"b: {label}2", "rk4, dt = 0.1 s"]
+    assert labels_of([make(model_name="x"), make(model_name="y")])[0].startswith("x, ")
+
+
+@pytest.mark.parametrize("what", sorted(set(plot.PLOTS) - {"comparison", *OF_CONTACTS, "constraint"}))
+def test_axes_have_numbers_and_small_ticks(what, found, run):
+    figure = plot.figure_of(what, found if what in OF_COMPARISONS else run)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            log = axis.get_scale() == "log"
+            named = [x for x in axis.get_majorticklocs() if low <= x <= high]
+            assert len(named) >= (1 if log else 2) and (not log or high >= 10 * low)
+            assert len([x for x in axis.get_minorticklocs() if low <= x <= high]) >= 2
+            boxes = [label.get_window_extent() for label in axis.get_ticklabels()
+                     if label.get_text() and low <= label.get_position()[axis is axes.yaxis] <= high]  # fmt: skip
+            assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2)), what
+
+
+def test_an_error_that_is_zero_everywhere_says_so():
+    still = make(residual=np.zeros(11))
+    axes = plot.residual(still)
+    assert [text.get_text() for text in axes.texts] == ["all zero"] and axes.get_xlim()[1] == still.t[-1]
 
 
 # ---- files ----------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ def test_rounded_angles_close_a_plane_loop():
 
 def test_a_loop_that_cannot_be_closed_is_said_to_be_open():
     model = vt.load_urdf(four_bar(at=(0.8, 0.05, 0)), loops="constraints")
-    with pytest.raises(ConvergenceError, match=r'point constraint "C" - "tip" along \(0.0, 1.0, 0.0\) is off by 0.05'):
+    with pytest.raises(ConvergenceError, match=r'point "C" - "tip" y is off by 0.05'):
         vt.satisfy_constraints(model, model.neutral())
 
 
@@ -447,7 +447,7 @@ BAD = {
     "one body": (
         robot(link("g"), link("a"), link("b"), joint("j", "g", "a"), joint("k", "a", "b", "fixed"),
               joint("l", "a", "b", xyz=X)),
-        '"l" - "b" along (1.0, 0.0, 0.0): both frames are fixed to the same body',
+        '"l" - "b" x: both frames are fixed to the same body',
     ),
 }  # fmt: skip
 

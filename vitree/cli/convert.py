@@ -68,9 +68,10 @@ def _tree(reading: Reading, source: str) -> Any:
         reading.refuse(f"{source} says this itself; leave it out")
         return read_sexpr(source)
     path = find(source)
-    if is_mjcf(path):
-        return from_mujoco(path, **reading.of_mjcf(source)).tree
-    return read_urdf(path, **reading.options(path))
+    with reading.naming_check(source):
+        if is_mjcf(path):
+            return from_mujoco(path, **reading.of_mjcf(source)).tree
+        return read_urdf(path, **reading.options(path))
 
 
 def _write_robot(tree: Any, target: Path, lossy: bool) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import shlex
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -14,7 +18,7 @@ from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
-from vitree.errors import InputError, UnknownNameError
+from vitree.errors import InputError, UnknownNameError, ModelError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
 
@@ -199,18 +203,32 @@ class Reading:
             self.refuse(f"{name} says this itself; leave it out, or change the file", **own)
             return load_sexpr(name)
         path = find(name)
-        if is_mjcf(path):
-            model = load_mjcf(path, **self.of_mjcf(name, gravity))
-        else:
-            model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
+        with self.naming_check(name):
+            if is_mjcf(path):
+                model = load_mjcf(path, **self.of_mjcf(name, gravity))
+            else:
+                model = load_urdf(path, gravity=tuple(numbers("--gravity", gravity)), **self.options(path))
         if warnings := model.report.of("warning"):
-            options = [
-                word for key, value in self.given().items()
-                for each in (value if isinstance(value, list) else [value])
-                for word in ((key,) if each is True else (key, str(each)))
-            ]  # fmt: skip
-            say(f"{counted(len(warnings), 'warning')}, see: {shlex.join(['vitree', 'check', name, *options])}")
+            say(f"{counted(len(warnings), 'warning')}, see: {self._check_of(name)}")
         return model
+
+    @contextlib.contextmanager
+    def naming_check(self, name: str) -> Iterator[None]:
+        """Add to the error of a robot file the command that lists all that is wrong with it."""
+        try:
+            yield
+        except ModelError as error:
+            error.args = (error.args[0] + f"; see: {self._check_of(name)}",)
+            raise
+
+    def _check_of(self, name: str) -> str:
+        """Return the command that checks a robot file as it is read here."""
+        options = [
+            word for key, value in self.given().items()
+            for each in (value if isinstance(value, list) else [value])
+            for word in ((key,) if each is True else (key, str(each)))
+        ]  # fmt: skip
+        return shlex.join(["vitree", "check", name, *options])
 
 
 def find(name: str) -> Path:
@@ -371,6 +389,35 @@ class Run(World):
         for name in own.keys() & others.keys():
             raise InputError(f"--{name} and --option {name}= say the same; give one")
         return own | others
+
+
+Imports = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    option(
+        "--import",
+        text="MODULE, or file (.py), that adds integrators of yours to vitree.METHODS; may be repeated. Those of "
+        "installed packages are found by their names.",
+    ),
+]
+
+
+def import_all(modules: list[str] | None) -> None:
+    """Import modules by name, also those of the working directory, or by their files."""
+    for name in modules or ():
+        try:
+            if name.endswith(".py"):
+                spec = spec_from_file_location(Path(name).stem, name)
+                module = module_from_spec(spec)  # type: ignore[arg-type]
+                sys.modules.setdefault(Path(name).stem, module)
+                spec.loader.exec_module(module)  # type: ignore[union-attr]
+            else:
+                sys.path.insert(0, str(Path.cwd()))
+                try:
+                    importlib.import_module(name)
+                finally:
+                    sys.path.remove(str(Path.cwd()))
+        except Exception as error:  # whatever the module's own code raises
+            raise InputError(f"--import {name}: it cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def numbers(name: str, text: str) -> list[float]:

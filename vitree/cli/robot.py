@@ -102,7 +102,8 @@ def fix(
     check_writable("--output", output)
     path = find(robot.robot)
     options = robot.options(path)
-    fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
+    with robot.naming_check(robot.robot):
+        fixed = fix_urdf(path, **(options | {"inertia": "repair" if robot.inertia == "warn" else robot.inertia}))
     write_text(output, fixed.text)
     changes = [replace(finding, file=str(path)) for finding in fixed.changes]
     remaining = [replace(finding, file=str(output)) for finding in fixed.remaining.of("error", "warning")]

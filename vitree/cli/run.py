@@ -13,7 +13,7 @@ import numpy as np
 from vitree.cli.base import Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Robot, Run, Start, has_touches, methods_of
+from vitree.cli.options import Imports, Robot, Run, Start, has_touches, import_all, methods_of
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.wording import Argument
@@ -47,6 +47,7 @@ def simulate(
             complete=methods,
         ),
     ] = None,
+    imports: Imports = None,
     dt: Annotated[
         str, option("--dt", text="Time step, in s; auto: one for the whole run, chosen by trials of its first part.")
     ] = "0.001",
@@ -85,6 +86,7 @@ def simulate(
 
     check_writable("--output", output, ".npz")
     step = step_of(dt)
+    import_all(imports)
     system = run.system(robot)
     method = method or next(iter(system.methods))
     options = run.chosen(halvings=halvings, events=events)
@@ -159,6 +161,7 @@ def compare(
             complete=methods,
         ),
     ] = None,
+    imports: Imports = None,
     dt: Annotated[
         str,
         option("--dt", text="Time step in s; several, separated by commas, give orders. auto: one for each method."),
@@ -200,6 +203,7 @@ def compare(
     from vitree.run.comparison import Comparison
 
     steps = [step_of(part) for part in dt.split(",")]
+    import_all(imports)
     system = run.system(robot)
     picture = None if no_plot else _picture(plot, robot.robot)
     result: Comparison | None

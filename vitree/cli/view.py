@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import sys
 from dataclasses import replace
@@ -11,21 +12,23 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 from vitree.cli.base import Json, argument, option
-from vitree.cli.console import Busy, check_writable, out, print_json, say, wrote
+from vitree.cli.console import Bar, Busy, check_writable, out, print_json, say, wrote
 from vitree.cli.names import OF_COMPARISONS, PLOTS, is_run, one_of, robots, runs, sources
 from vitree.cli.options import ROBOT, Reading, Start, folders
 from vitree.cli.words import blaming, in_options
 from vitree.errors import InputError, UnknownNameError, VitreeError
+from vitree.results.units import labels_of
 from vitree.run.trajectory import Trajectory
 
 
 def load_runs(paths: list[str]) -> dict[str, Trajectory]:
-    """Return the runs of files by labels: the files' stems, or their paths where stems are the same."""
+    """Return the runs of files by labels: method and time step; where these are the same, the files' stems or paths."""
     stems = [Path(path).stem for path in paths]
     if len(set(paths)) < len(paths):
         raise InputError("a run is given twice; give each once")
-    labels = stems if len(set(stems)) == len(stems) else paths
-    return {label: Trajectory.load(path) for label, path in zip(labels, paths, strict=True)}
+    loaded = [Trajectory.load(path) for path in paths]
+    labels = labels_of(loaded, stems if len(set(stems)) == len(stems) else paths)
+    return dict(zip(labels, loaded, strict=True))
 
 
 def view(
@@ -37,6 +40,18 @@ def view(
     html: Annotated[
         Optional[Path],  # noqa: UP045 (older Typer)
         option("--html", text="Write one self-contained page to this file (.html) instead of serving one."),
+    ] = None,
+    mp4: Annotated[
+        Optional[Path],  # noqa: UP045
+        option("--mp4", text="Write a video of runs to this file (.mp4) instead of serving a page."),
+    ] = None,
+    fps: Annotated[
+        Optional[float],  # noqa: UP045
+        option("--fps", text="Frames a second of --mp4, in 1/s; 30 if not given."),
+    ] = None,
+    size: Annotated[
+        Optional[str],  # noqa: UP045
+        option("--size", text="WIDTHxHEIGHT of --mp4, in pixels, even numbers; 1280x720 if not given."),
     ] = None,
     host: Annotated[
         str, option("--host", text="Address to serve at; only this machine can open the default.")
@@ -63,10 +78,11 @@ def view(
         option("--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas."),
     ] = "neutral",
 ) -> None:
-    """Show a robot with sliders, or play runs, in a web page.
+    """Show a robot with sliders, or play runs, in a web page; or write a page or a video.
 
     Ctrl-C ends it.
     """
+    from vitree.viewer.movie import write_video
     from vitree.viewer.page import page_of, write_page
     from vitree.viewer.show import Viewer
     from vitree.viewer.source import what_to_show
@@ -75,6 +91,7 @@ def view(
         raise InputError(f"--speed {speed} must be a positive number")
     if html is not None:
         check_writable("--html", html, ".html", ".htm")
+    film = _film(mp4, fps, size, html)
     q = None
     if all([is_run(name) for name in source]):  # of each, since it may be neither run nor robot
         if q0 != "neutral":
@@ -90,8 +107,17 @@ def view(
     else:
         shown = reading.load(source[0])
         q = None if q0 == "neutral" else Start(q0=q0).configuration(shown)
+    missing: list[str] = []
+    if mp4 is not None:
+        if not isinstance(shown, list):
+            raise InputError(f"--mp4 is of runs (.npz), and {source[0]} is a robot; simulate it first")
+        with Bar(None) as bar:
+            write_video(shown, mp4, speed=speed, spread=spread, follow=follow, missing=missing, **film,
+                        progress=lambda done, total: bar(done, total, f"drawing {mp4}"))  # fmt: skip
+        _tell_missing(missing)
+        out(f"wrote {mp4}")
+        return
     if html is not None:
-        missing: list[str] = []
         with Busy(f"writing {html}"):
             write_page(html, page_of(shown, q=q, speed=speed, spread=spread, follow=follow, missing=missing))
         _tell_missing(missing)
@@ -109,6 +135,22 @@ def view(
         viewer.wait()
     except KeyboardInterrupt:  # before it waited
         viewer.stop()
+
+
+def _film(mp4: Path | None, fps: float | None, size: str | None, html: Path | None) -> dict[str, Any]:
+    """Return the options of a video; raise an InputError if one is wrong, or there is no video."""
+    given = [name for name, value in (("--fps", fps), ("--size", size)) if value is not None]
+    if mp4 is None:
+        if given:
+            raise InputError(f"{', '.join(given)}: this is of a video; give --mp4, too, or leave it out")
+        return {}
+    if html is not None:
+        raise InputError("--html and --mp4 are two commands; give one")
+    check_writable("--mp4", mp4, ".mp4")
+    sides = re.fullmatch(r"(\d+)x(\d+)", size or "1280x720")
+    if sides is None:
+        raise InputError(f'--size "{size}" must be WIDTHxHEIGHT in pixels, such as 1280x720')
+    return {"fps": 30.0 if fps is None else fps, "size": (int(sides[1]), int(sides[2]))}
 
 
 def _tell_missing(lines: list[str]) -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,7 +182,7 @@ def _scipy(problem, best, tolerance, max_iterations, options):
         jac=problem.jacobian,
         hess=lambda x, multipliers: whole(problem.hessian(x, multipliers, 0.0)),
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _one_thread():
         warnings.simplefilter("ignore")  # the result says the same
         found = optimize.minimize(
             lambda x: scale * problem.objective(x),
@@ -199,6 +199,18 @@ def _scipy(problem, best, tolerance, max_iterations, options):
     # Status 2 says that steps have become too small, as they do where round-off ends them.
     optimal = found.status == 1 or (found.status == 2 and found.optimality <= 100 * tolerance)
     return found.x, int(found.status), text, optimal, int(found.nit)
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Let BLAS have one thread in a block, if threadpoolctl is there.
+
+    The matrices of a search are small: threads that wait for each other take several times the processor's time of one.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    return threadpool_limits(limits=1, user_api="blas")
 
 
 #: IPOPT's codes that are worth a word.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vitree.integrators import explicit, gauss, scipy_ode, variational
 from vitree.integrators.base import Integrator
+from vitree.integrators.registered import Methods
 from vitree.model.system import METHODS_OF
 
 _KINDS: tuple[type[Integrator], ...] = (
@@ -17,7 +18,7 @@ _KINDS: tuple[type[Integrator], ...] = (
     *scipy_ode.VARIANTS,
 )
 #: name -> class; a new integrator is one file and one entry above.
-METHODS: dict[str, type[Integrator]] = {kind.name: kind for kind in _KINDS}
+METHODS: dict[str, type[Integrator]] = Methods({kind.name: kind for kind in _KINDS})
 METHODS_OF["mechanism"] = METHODS
 
 __all__ = ["METHODS", "Integrator"]

@@ -17,7 +17,7 @@ from vitree.spatial.rotations import turn_z_to
 
 
 class _Named:
-    """A constraint; ``words`` are its name in messages, with fields in braces."""
+    """A constraint; ``words`` are its name in messages where it has no label, with fields in braces."""
 
     words: ClassVar[str]
 
@@ -26,12 +26,31 @@ class _Named:
 
     @property
     def name(self) -> str:
-        """The constraint as messages call it."""
-        return self.words.format(**vars(self))
+        """The constraint as messages and plots call it: its label, or its kind and what it joins."""
+        own = vars(self)
+        if own["label"] is not None:
+            return str(own["label"])
+        shown = {key: _direction(value) for key, value in own.items() if key.startswith("axis")}
+        return self.words.format(**{**own, **shown})
+
+
+def _direction(axis: Any) -> str:
+    """Return a direction in few characters: x, -y, or its entries."""
+    entries = [float(x) for x in axis]
+    sizes = [abs(x) for x in entries]
+    if sorted(sizes) == [0.0, 0.0, max(sizes)] and max(sizes) > 0:
+        k = sizes.index(max(sizes))
+        return ("-" if entries[k] < 0 else "") + "xyz"[k]
+    return "along (" + ", ".join(f"{x:.3g}" for x in entries) + ")"
+
+
+def _labelled(label: str | None, *directions: Any) -> str | None:
+    """Return the label of one of several constraints that have a label together."""
+    return None if label is None else f"{label} " + "-".join(map(_direction, directions))
 
 
 @dataclass(frozen=True)
-class PointConstraint(_Named, words='point constraint "{a}" - "{b}" along {axis}'):
+class PointConstraint(_Named, words='point "{a}" - "{b}" {axis}'):
     """The origins of two frames keep an equal coordinate along an axis: axis . (a - b) = offset.
 
     Parameters
@@ -44,6 +63,8 @@ class PointConstraint(_Named, words='point constraint "{a}" - "{b}" along {axis}
         The axis is fixed in the world, or turns with frame a. With "local" frame b moves in a plane of a (point on
         plane).
     offset : float [m]
+    label : str, optional
+        What messages and plots call it.
 
     References
     ----------
@@ -55,6 +76,7 @@ class PointConstraint(_Named, words='point constraint "{a}" - "{b}" along {axis}
     axis: tuple[float, float, float]
     axes: str = "world"
     offset: float = 0.0
+    label: str | None = field(default=None, metadata={"since": "0.2.0"})
 
 
 @dataclass(frozen=True)
@@ -69,6 +91,8 @@ class Distance(_Named, words='distance "{a}" - "{b}"'):
         Names of frames; "world" is the origin of the world.
     length : float [m] or str
         Positive; or the joint whose coordinate is the length, as of a string that is let out.
+    label : str, optional
+        What messages and plots call it.
 
     References
     ----------
@@ -78,6 +102,7 @@ class Distance(_Named, words='distance "{a}" - "{b}"'):
     a: str
     b: str
     length: float | str
+    label: str | None = field(default=None, metadata={"since": "0.2.0"})
 
 
 @dataclass(frozen=True)
@@ -89,19 +114,24 @@ class Coupling:
     factors : mapping of two joint names to floats
     value : float
         Value of the sum, in units of factor times q.
+    label : str, optional
+        What messages and plots call it.
     """
 
     factors: Mapping[str, float]
     value: float = 0.0
+    label: str | None = field(default=None, metadata={"since": "0.2.0"})
 
     @property
     def name(self) -> str:
-        """The constraint as messages call it."""
+        """The constraint as messages and plots call it: its label, or its kind and what it joins."""
+        if self.label is not None:
+            return self.label
         return "coupling " + " and ".join(f'"{joint}"' for joint in self.factors)
 
 
 @dataclass(frozen=True)
-class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis_b}'):
+class AxisConstraint(_Named, words='axis "{a}" {axis_a} - "{b}" {axis_b}'):
     """A direction of frame a and one of frame b keep their angle: axis_a . axis_b = cosine.
 
     Parameters
@@ -116,6 +146,8 @@ class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis
         A direction of either frame, in its own axes. The angle alone is kept also after a half turn of b; with
         ``facing`` the two directions must point the same way (less than 84 degrees apart), as they do in the
         constraints that :func:`weld` and :func:`joint_constraints` return.
+    label : str, optional
+        What messages and plots call it.
     """
 
     a: str
@@ -124,6 +156,7 @@ class AxisConstraint(_Named, words='axis constraint "{a}" {axis_a} - "{b}" {axis
     axis_b: tuple[float, float, float]
     cosine: float = 0.0
     facing: tuple[float, float, float] | None = field(default=None, metadata={"since": "0.2.0"})
+    label: str | None = field(default=None, metadata={"since": "0.2.0"})
 
 
 @dataclass(frozen=True)
@@ -141,6 +174,8 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
         cubic spline through the table.
     periodic : bool
         Whether the profile repeats.
+    label : str, optional
+        What messages and plots call it.
 
     Raises
     ------
@@ -159,6 +194,7 @@ class Cam(_Named, words='cam "{follower}" by "{driver}"'):
     positions: tuple
     profile: Any
     periodic: bool = False
+    label: str | None = field(default=None, metadata={"since": "0.2.0"})
 
     def __post_init__(self) -> None:
         for name, values in zip(("positions", "profile"), tabulated(self.positions, self.profile), strict=True):
@@ -172,7 +208,7 @@ def _require_names(*joints: str) -> None:
             raise ModelError(f"a joint is named {shown(joint)}; its name must be a text")
 
 
-def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
+def gear(a: str, b: str, ratio: float, value: float = 0.0, label: str | None = None) -> Coupling:
     """Return the constraint of a gear between two joints: q_a = ratio q_b + value.
 
     Parameters
@@ -182,6 +218,8 @@ def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
     ratio : float [-]
         Negative where they turn against each other.
     value : float [m or rad]
+    label : str, optional
+        What messages and plots call it.
 
     Raises
     ------
@@ -189,10 +227,10 @@ def gear(a: str, b: str, ratio: float, value: float = 0.0) -> Coupling:
         If the ratio is not a finite number.
     """
     _require_names(a, b)
-    return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value)
+    return Coupling({a: 1.0, b: -finite(ratio, f'ratio of the gear "{a}" - "{b}"')}, value, label)
 
 
-def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupling:
+def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0, label: str | None = None) -> Coupling:
     """Return the constraint of a nut on a screw: q_slide = pitch q_turn + value.
 
     Parameters
@@ -201,6 +239,8 @@ def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupl
         Names of one-coordinate joints.
     pitch : float [m/rad]
     value : float [m]
+    label : str, optional
+        What messages and plots call it.
 
     Raises
     ------
@@ -208,20 +248,23 @@ def screw_pair(slide: str, turn: str, pitch: float, value: float = 0.0) -> Coupl
         If the pitch is not a finite number.
     """
     _require_names(slide, turn)
-    return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value)
+    return Coupling({slide: 1.0, turn: -finite(pitch, f'pitch of the screw pair "{slide}" - "{turn}"')}, value, label)
 
 
-def weld(a: str, b: str) -> list[PointConstraint | AxisConstraint]:
+def weld(a: str, b: str, label: str | None = None) -> list[PointConstraint | AxisConstraint]:
     """Return the six constraints that hold the frame ``b`` at the place and rotation of the frame ``a``.
 
     They hold nowhere else: a frame b that is turned by 120 or 180 degrees against a is an error of
-    :func:`satisfy_constraints` and of runs.
+    :func:`satisfy_constraints` and of runs. Behind a ``label`` messages and plots say which of the six it is.
     """
     x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    return [*point_constraint(a, b), *(AxisConstraint(a, b, u, w, facing=u) for u, w in ((x, y), (y, z), (z, x)))]
+    turns = [AxisConstraint(a, b, u, w, facing=u, label=_labelled(label, u, w)) for u, w in ((x, y), (y, z), (z, x))]
+    return [*point_constraint(a, b, label=label), *turns]
 
 
-def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str = "world") -> list[PointConstraint]:
+def point_constraint(
+    a: str, b: str, directions: int | Iterable = 3, axes: str = "world", label: str | None = None
+) -> list[PointConstraint]:
     """Return the constraints that hold the origin of frame b at that of frame a, along 1, 2 or 3 directions.
 
     Parameters
@@ -232,6 +275,8 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
         3 for all directions, or a list of directions.
     axes : {"world", "local"}
         As of :class:`PointConstraint`.
+    label : str, optional
+        What messages and plots call the constraints; the direction of each stands behind it.
 
     Raises
     ------
@@ -245,11 +290,12 @@ def point_constraint(a: str, b: str, directions: int | Iterable = 3, axes: str =
     if rows.shape not in ((1, 3), (2, 3), (3, 3)):
         needed = "3, or up to three such as [(1, 0, 0), (0, 0, 1)]"
         raise ModelError(f"directions must be {needed}, not {shown(directions)}")
-    return [PointConstraint(a, b, (float(x), float(y), float(z)), axes) for x, y, z in rows]
+    directions = [(float(x), float(y), float(z)) for x, y, z in rows]
+    return [PointConstraint(a, b, axis, axes, label=_labelled(label, axis)) for axis in directions]
 
 
 def joint_constraints(
-    kind: str, a: str, b: str, axis: ArrayLike = (0.0, 0.0, 1.0)
+    kind: str, a: str, b: str, axis: ArrayLike = (0.0, 0.0, 1.0), label: str | None = None
 ) -> list[PointConstraint | AxisConstraint]:
     """Return the constraints that let frame b move in frame a like a joint does; they close a loop.
 
@@ -263,6 +309,8 @@ def joint_constraints(
         Names of frames. They coincide where the coordinates of such a joint would be zero.
     axis : (3,) array
         Direction of the joint, in both frames; of a planar one its normal.
+    label : str, optional
+        What messages and plots call the constraints; what each holds stands behind it.
 
     Raises
     ------
@@ -273,10 +321,10 @@ def joint_constraints(
     # + 0.0: no -0.0 in names
     triad: Any = [tuple(float(e) + 0.0 for e in u) for u in R.T]
     x, y, z = triad
-    across = [PointConstraint(a, b, u, "local") for u in (x, y)]
-    along = [PointConstraint(a, b, z, "local")]
-    tilt = [AxisConstraint(a, b, u, z, facing=z) for u in (x, y)]
-    spin = [AxisConstraint(a, b, x, y, facing=x)]
+    across = [PointConstraint(a, b, u, "local", label=_labelled(label, u)) for u in (x, y)]
+    along = [PointConstraint(a, b, z, "local", label=_labelled(label, z))]
+    tilt = [AxisConstraint(a, b, u, z, facing=z, label=_labelled(label, u, z)) for u in (x, y)]
+    spin = [AxisConstraint(a, b, x, y, facing=x, label=_labelled(label, x, y))]
     kinds: dict[str, list] = {
         "fixed": [*across, *along, *tilt, *spin],
         "revolute": [*across, *along, *tilt],

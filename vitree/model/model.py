@@ -279,8 +279,12 @@ class Model(System):
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity in world axes, (3,) [m/s^2]."""
-        return self._gravity.copy()
+        """Gravity in world axes, (3,) [m/s^2].
+
+        The array is read-only, since a model does not change: ``model.with_parameters(gravity=(0, 0, -1.62))`` is a
+        model with another gravity.
+        """
+        return frozen(self._gravity)
 
     @property
     def total_mass(self) -> float:

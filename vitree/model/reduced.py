@@ -82,7 +82,7 @@ class ReducedModel(Model, made_by="reduced"):
             limit_restitution=full.flat.limit_restitution[self._own_v],
             kinematic=full.flat.kinematic[self._own_v],
         )
-        self._gravity = full.gravity
+        self._gravity = full.gravity.copy()
         self._joints = {joint.name: joint for joint in self.flat.joints}
         self._frames = full._frames
         self.singular = full.singular

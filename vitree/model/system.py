@@ -97,7 +97,7 @@ class System(ABC):
     @property
     @abstractmethod
     def gravity(self) -> np.ndarray:
-        """Gravity in world axes, (3,) [m/s^2]."""
+        """Gravity in world axes, (3,) [m/s^2], read-only."""
 
     @property
     @abstractmethod

@@ -6,7 +6,8 @@ need no display, and are freed with their last reference. ``axes.figure`` is the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from vitree.plot.parts import line_style
 from vitree.results.comparison import Compared
 from vitree.results.recording import Recording
 from vitree.results.series import momentum_departure
-from vitree.results.units import about, distinct
+from vitree.results.units import about, distinct, labels_of
 
 __all__ = ["PLOTS", "center_of_pressure", "check_format", "comparison", "constraint", "contact_forces",
            "coordinates", "energy", "energy_error", "error", "fan", "figure_of", "gap", "iterations",
@@ -31,21 +32,27 @@ _quiet = np.errstate(all="ignore")
 
 @_quiet
 def energy(source, axes=None, *, dt: float | None = None):
-    """Draw the energy over time: kinetic, potential and total energy of one run, the total energy of several.
+    """Draw the energy over time, and its change since the start on an axis of its own below.
+
+    Of one run the upper axes show kinetic energy, potential energy and their sum. The potential energy is counted from
+    its least value in the run, and the title says which that is. Of several runs the upper axes show the energies as
+    they are.
 
     The other plots refer to the arguments, the result and the errors of this one.
 
     Parameters
     ----------
-    source : Trajectory, mapping of label to Trajectory, or Comparison
-    axes : matplotlib Axes, optional
-        The axes to draw into; those of a new figure if not given.
+    source : Trajectory, list of trajectories, mapping of label to Trajectory, or Comparison
+        The trajectories of a list are called by method and time step.
+    axes : matplotlib Axes, or two of them, optional
+        The axes to draw into; those of a new figure if not given. One has the energy alone.
     dt : float, optional
         A time step of a Comparison [s]; the smallest if not given.
 
     Returns
     -------
     matplotlib Axes
+        The upper axes.
 
     Raises
     ------
@@ -55,29 +62,64 @@ def energy(source, axes=None, *, dt: float | None = None):
         If there is nothing to draw.
     """
     runs = parts.runs_of(source, dt)
+    upper, lower = parts.panels(axes, heights=(3, 2))
     lines = {label: (label, run.t, run.energy) for label, run in runs}
+    title = ""
     if len(runs) == 1:
         ((label, run),) = runs
-        lines = {name: (label, run.t, getattr(run, name)) for name in ("energy", "kinetic", "potential")}
-    return parts.over_time("energy", runs, axes, lines, "energy (J)")
+        base = float(run.potential[np.isfinite(run.potential)].min(initial=np.inf))
+        base = base if np.isfinite(base) else 0.0
+        values = {"energy": run.energy - base, "kinetic": run.kinetic, "potential": run.potential - base}
+        lines = {name: (label, run.t, value) for name, value in values.items()}
+        title = f"energy and potential are counted from the least potential, {base:.6g} J" if base else ""
+    xlabel = parts.TIME if lower is None else ""
+    parts.over_time("energy", runs, upper, lines, "energy [J]", xlabel=xlabel)
+    upper.set_title(title, fontsize="small")
+    parts.widen(upper, 0.1 * max(parts.largest(run.kinetic) for run in runs.sound))
+    if lower is not None:
+        _change(runs, lower)
+    return upper
+
+
+def _change(runs, axes) -> None:
+    """Draw the change of the energy since the start; where it is rounding, show how large that is."""
+    lines = {label: (label, run.t, run.energy - run.energy[0]) for label, run in runs}
+    parts.over_time("energy", runs, axes, lines, "change of energy [J]", legend=False)
+    level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.sound)
+    if max(parts.largest(change) for _, _, change in lines.values()) < 20 * level:
+        axes.set_ylim(-30 * level, 30 * level)
+        axes.axhspan(-level, level, color="0.85", linewidth=0)
+        parts.mark(axes, level, "rounding")
+
+
+#: What the change of the energy is called, by what becomes of the energy.
+_CHANGES = {"": "energy error [J]", "kept": "energy error [J]", "lost": "dissipated energy [J]",
+            "changed": "change of energy [J]"}  # fmt: skip
+_WHY = {"lost": "damping and friction take this energy: it is no error",
+        "changed": "forces change the energy: this is no error"}  # fmt: skip
 
 
 @_quiet
 def energy_error(source, axes=None, *, dt: float | None = None):
     """Draw the departure of the energy from its start, abs(E - E0), over time; log scale.
 
-    For a Comparison whose reference gains or loses energy, it is the difference to the energy of the reference. A grey
-    line marks the rounding of the energy's terms, if a curve comes near it.
+    Where damping or friction takes energy, the departure is called dissipated energy. Where other forces change the
+    energy, it is called the change of energy. The title says so, too. For a Comparison with a reference it is the
+    difference to the energy of the reference, if the energy of the reference changes. A grey line marks the rounding of
+    the energy's terms, if a curve comes near it.
 
-    Arguments, result and errors as for :func:`energy`.
+    Arguments, result and errors as for :func:`energy`, but that axes are one.
     """
     runs = parts.runs_of(source, dt)
+    fate = "" if isinstance(source, Compared) else parts.fate_of_energy(runs)
     if isinstance(source, Compared):
         lines = {label: (label, x.t[1:], x.energy[1:]) for label, x in parts.series_of(runs, dt).items()}
     else:
         lines = {label: (label, run.t[1:], run.energy[1:] - run.energy[0]) for label, run in runs}
     level = parts.rounding(np.abs(run.kinetic) + np.abs(run.potential) for run in runs.sound)
-    return parts.errors_over_time("energy_error", runs, axes, lines, "energy error (J)", level)
+    axes = parts.errors_over_time("energy_error", runs, axes, lines, _CHANGES[fate], level)
+    axes.set_title(_WHY.get(fate, ""), fontsize="small")
+    return axes
 
 
 @_quiet
@@ -91,12 +133,15 @@ def error(source, axes=None, *, dt: float | None = None):
     runs = parts.runs_of(found, dt)
     lines = {label: (label, x.t[1:], x.error[1:]) for label, x in parts.series_of(runs, dt).items()}
     own = found.reference_error
-    return parts.errors_over_time("error", runs, axes, lines, "error (rad, m)", own, "reference's own")
+    return parts.errors_over_time("error", runs, axes, lines, "error [rad, m]", own, "reference's own")
 
 
 @_quiet
 def momentum(source, axes=None, *, dt: float | None = None):
-    """Draw the departure of the spatial momentum from its start over time, linear and angular; log scale.
+    """Draw the departure of the spatial momentum from its start over time, angular and linear; log scale.
+
+    The angular momentum has the upper axes, the linear momentum the lower ones. Of one pair of axes the angular
+    momentum has the scale on the left, the linear momentum that on the right.
 
     The departure is drawn for systems that move freely. Gravity's impulse is subtracted from the linear momentum. Of
     the angular momentum about the world's origin the component along gravity is drawn. Unless something drives the
@@ -111,24 +156,36 @@ def momentum(source, axes=None, *, dt: float | None = None):
     runs = parts.runs_of(source, dt)
     systems = {label: about(run) or {} for label, run in runs}
     free = all(system.get("only_falls") for system in systems.values())
-    lines: dict[str, tuple] = {}
+    upper, lower = parts.panels(axes)
+    single = lower is None
+    lower = upper.twinx() if single else lower
+    lines: dict[str, dict[str, tuple]] = {"angular": {}, "linear": {}}
     for label, run in runs:
-        start = f"{label}, " if len(runs) > 1 else ""
         if free:
-            angular, linear = momentum_departure(run, systems[label]["gravity"], systems[label]["total_mass"])
+            both = momentum_departure(run, systems[label]["gravity"], systems[label]["total_mass"])
         else:
-            angular, linear = (np.linalg.norm(half, axis=1) for half in np.hsplit(run.momentum, 2))
-        lines[f"{start}angular (kg m²/s)"] = label, run.t, angular
-        lines[f"{start}linear (kg m/s)"] = label, run.t, linear
-    if free:
-        level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
-        return parts.errors_over_time("momentum", runs, axes, lines, "departure of momentum", level)
-    axes = parts.over_time("momentum", runs, axes, lines, "momentum")
-    why = "the ground, loads or constraints change it"
-    if not all(systems.values()):
-        why = "it is not known whether the system moves freely"
-    axes.set_title(f"momentum itself: {why}", fontsize="small")
-    return axes
+            both = tuple(np.linalg.norm(half, axis=1) for half in np.hsplit(run.momentum, 2))
+        for what, values in zip(lines, both, strict=True):
+            name = (f"{label}, {what}" if len(runs) > 1 else what) if single else label
+            lines[what][name] = label, run.t, values
+    level = parts.rounding(part for run in runs.sound for part in (run.momentum, run.p))
+    for what, panel, unit in (("angular", upper, "kg m²/s"), ("linear", lower, "kg m/s")):
+        looks: dict[str, Any] = {"xlabel": parts.TIME if single or panel is lower else "", "legend": panel is upper}
+        looks["first"] = len(runs) * (single and panel is lower)
+        if free:
+            ylabel = f"departure of\n{what} momentum [{unit}]"
+            parts.errors_over_time("momentum", runs, panel, lines[what], ylabel, level, **looks)
+        else:
+            parts.over_time("momentum", runs, panel, lines[what], f"{what} momentum\n[{unit}]", **looks)
+    if single:
+        lower.grid(False)
+        parts.legend_of(upper, lower)
+    if not free:
+        why = "the ground, loads or constraints change it"
+        if not all(systems.values()):
+            why = "it is not known whether the system moves freely"
+        upper.set_title(f"momentum itself: {why}", fontsize="small")
+    return upper
 
 
 @_quiet
@@ -148,7 +205,7 @@ def constraint(source, axes=None, *, dt: float | None = None):
             rows = ((label, run.t, h) for h in run.constraint.T)
             lines = dict(zip(distinct(run.constraint_names), rows, strict=True))
     level = parts.rounding(run.q for run in runs.sound)
-    return parts.errors_over_time("constraint", runs, axes, lines, "constraint error (rad, m)", level)
+    return parts.errors_over_time("constraint", runs, axes, lines, "constraint error [rad, m]", level)
 
 
 @_quiet
@@ -159,11 +216,11 @@ def iterations(source, axes=None, *, dt: float | None = None):
     """
     runs = parts.runs_of(source, dt)
     lines = {label: (label, *parts.envelope(*parts.of_steps(run, "iterations"))) for label, run in runs}
-    axes = parts.over_time("iterations", runs, axes, lines, "corrections in a step (-)")
+    axes = parts.over_time("iterations", runs, axes, lines, "corrections in a step [-]")
     for line in axes.lines:
         line.set_drawstyle("steps-pre")
     axes.yaxis.get_major_locator().set_params(integer=True)
-    axes.set_ylim(bottom=-0.2)
+    axes.set_ylim(bottom=-0.2, top=max(axes.get_ylim()[1], 1.0))
     return axes
 
 
@@ -178,7 +235,7 @@ def residual(source, axes=None, *, dt: float | None = None):
     runs = parts.runs_of(source, dt)
     lines = {label: (label, *parts.of_steps(run, "residual")) for label, run in runs}
     level = parts.rounding(run.p for run in runs.sound)
-    return parts.errors_over_time("residual", runs, axes, lines, "residual (kg m/s, kg m²/s)", level)
+    return parts.errors_over_time("residual", runs, axes, lines, "residual [kg m/s, kg m²/s]", level)
 
 
 @_quiet
@@ -209,7 +266,7 @@ def coordinates(source, names: str | Iterable[str] | None = None, axes=None, *, 
         (f"{name}, {label}" if len(runs) > 1 else name): (label, run.t, parts.entry(run, of, name))
         for name in chosen for label, run in runs
     }  # fmt: skip
-    axes = parts.over_time("coordinates", runs, axes, lines, f"{of} ({parts.unit_label(first, of, chosen)})")
+    axes = parts.over_time("coordinates", runs, axes, lines, f"{of} [{parts.unit_label(first, of, chosen)}]")
     if names is None and len(chosen) < len(every):
         axes.set_title(f"{len(chosen)} of {len(every)}, those that move most", fontsize="small")
     return axes
@@ -246,7 +303,7 @@ def phase(source, name: str | None = None, axes=None, *, against="v", dt: float 
         x, y = parts.entry(run, "q", name), parts.entry(run, against, name)
         parts.draw(axes, index, runs, label, label, x, y)
         axes.plot(x[:1], y[:1], color=line_style(index)["color"], **parts.marker_style(index))
-    labels = [f"{of}, {parts.literal(name)} ({parts.unit_label(first, of, [name])})" for of in ("q", against)]
+    labels = [f"{of}, {parts.literal(name)} [{parts.unit_label(first, of, [name])}]" for of in ("q", against)]
     return parts.finish(axes, "phase", source, xlabel=labels[0], ylabel=labels[1])
 
 
@@ -276,7 +333,7 @@ def contact_forces(source, names: str | Iterable[str] | None = None, axes=None, 
             t = run.t[1:] - run.settings.get("dt", 0.0)
             for what, values in zip(("normal", "tangential"), touching[label].get(name, ()), strict=False):
                 lines[f"{name}, {what}" + (f", {label}" if len(runs) > 1 else "")] = label, t, values[1:]
-    axes = parts.over_time("contact_forces", runs, axes, lines, "force of contacts (N)")
+    axes = parts.over_time("contact_forces", runs, axes, lines, "force of contacts [N]")
     told = [f"{len(chosen)} of {every}, those that are pushed most"] if len(chosen) < every else []
     forces = np.concatenate([np.zeros(1), *(y[y > 0] for _, _, y in lines.values())])
     usual = 1.3 * float(np.percentile(forces, 98))
@@ -298,7 +355,7 @@ def gap(source, axes=None, *, dt: float | None = None):
         if not np.isfinite(run.monitors.get("gap", np.nan)).any():
             raise InputError(f'the run "{label}" has no gaps to draw; simulate a model with contacts, monitors="gap"')
     lines = {label: (label, run.monitors["t"], run.monitors["gap"]) for label, run in runs}
-    axes = parts.over_time("gap", runs, axes, lines, "least gap (m)")
+    axes = parts.over_time("gap", runs, axes, lines, "least gap [m]")
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set_title(f"deepest: {min(np.nanmin(y) for _, _, y in lines.values()):.2g} m", fontsize="small")
     return axes
@@ -323,7 +380,7 @@ def center_of_pressure(source, names: str | Iterable[str] | None = None, axes=No
             axes.plot(*first.T, color=line_style(index)["color"], linestyle="", **parts.marker_style(index))
             index += 1
     axes.set_aspect("equal", adjustable="datalim")
-    return parts.finish(axes, "center_of_pressure", source, xlabel="x (m)", ylabel="y (m)")
+    return parts.finish(axes, "center_of_pressure", source, xlabel="x [m]", ylabel="y [m]")
 
 
 @_quiet
@@ -345,8 +402,8 @@ def order(source, axes=None):
             at = dts[fitted]
             line = at, at**slope * np.exp(np.mean(np.log(errors[fitted] / at**slope)))
         parts.marked(axes, index, label, line, (dts, errors), fitted)
-    return parts.finish(axes, "order", source, xscale="log", yscale="log", xlabel="time step (s)",
-                  ylabel="largest error (rad, m)")  # fmt: skip
+    return parts.finish(axes, "order", source, xscale="log", yscale="log", xlabel="time step [s]",
+                  ylabel="largest error [rad, m]")  # fmt: skip
 
 
 @_quiet
@@ -374,9 +431,9 @@ def work_precision(source, axes=None, *, per="second"):
             text = f"{name}, {label}" if len(sources) > 1 else label
             parts.marked(axes, index, text, (times, errors), (times, errors), sound)
             index += 1
-    what = "a second of the motion (s)" if per == "second" else "a step (µs)"
+    what = "a second of the motion [s]" if per == "second" else "a step [µs]"
     return parts.finish(axes, "work_precision", source, xscale="log", yscale="log", xlabel=f"time to compute {what}",
-                  ylabel="largest error (rad, m)")  # fmt: skip
+                  ylabel="largest error [rad, m]")  # fmt: skip
 
 
 @_quiet
@@ -428,10 +485,10 @@ def figure_of(what: str, source, **options):
     if what == "comparison":
         return comparison(source, **options)
     figure = PLOTS[what](source, **options).figure
-    sources = source.values() if isinstance(source, Mapping) else [source]
+    sources = [source] if isinstance(source, Recording | Compared) else list(parts.labelled(source).values())
     names = dict.fromkeys(part.model_name for part in sources)
     if isinstance(source, Recording):
-        names[source.method] = None
+        names[labels_of([source])[0]] = None
     elif isinstance(source, Compared) and what not in ("order", "work_precision"):
         names[f"dt = {parts.step_of(source, options.get('dt')):g} s"] = None
     figure.suptitle(parts.literal(", ".join(names)))

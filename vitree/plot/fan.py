@@ -67,7 +67,8 @@ def fan(source: Any, names: str | Iterable[str] | None = None, axes: Any = None,
         for low, high, alpha in BANDS:
             edges = np.nanquantile(rows, (low, high), axis=0)
             axes.fill_between(t, *edges, color=line.get_color(), alpha=alpha, linewidth=0)
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel(f"{of} of {len(source)} instances")
+    unit = parts.unit_label(source[0], of, chosen)
+    axes.set(xlabel=parts.TIME, ylabel=f"{of} of {len(source)} instances [{unit}]")
+    parts.ticks(axes)
     axes.legend()
     return axes

@@ -15,12 +15,12 @@ from vitree.results.comparison import Compared
 from vitree.results.contacts import OF_JOINTS
 from vitree.results.recording import Recording
 from vitree.results.series import Series, series_against
-from vitree.results.units import units_of
+from vitree.results.units import about, labels_of, units_of
 from vitree.wording import visible
 
-#: Okabe & Ito's colours without yellow and purple (jfly.uni-koeln.de/color), dark and light in turn. Dash patterns go
-#: with them, so that lines differ in grey as well.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#000000", "#D55E00", "#56B4E9")
+#: Okabe & Ito's colours without yellow (jfly.uni-koeln.de/color), dark and light in turn. Dash patterns go with them,
+#: so that lines differ in grey as well; the second round of colours has the next dashes, and so on.
+COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#56B4E9", "#009E73", "#000000", "#CC79A7")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (2, 4)), (0, (10, 3)))
 MARKERS = "os^Dv<>"
 #: The number of lines that differ without colour.
@@ -29,6 +29,10 @@ GREY = 14
 STRETCHES = 400
 #: A line's label, the label of the run it is of, times [s] and values.
 Lines = Mapping[str, tuple[str, np.ndarray, np.ndarray]]
+#: An axis of fewer decades, as a ratio, has small ticks within them.
+DECADES = 1e13
+#: The label of an axis of time.
+TIME = "time [s]"
 #: The number of coordinates that are drawn if none is named.
 SHOWN = len(DASHES)
 #: Forces of contacts that are BLOW times larger than most go beyond the picture.
@@ -42,7 +46,7 @@ BEYOND, BEYOND_ITSELF = 10.0, 30.0
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Return colour, dashes and width of the line of an index; 42 differ, the first 14 without colour.
+    """Return colour, dashes and width of the line of an index; 49 differ, the first 14 without colour.
 
     Parameters
     ----------
@@ -61,14 +65,23 @@ def line_style(index: int) -> dict[str, Any]:
     number = whole(index)
     if number is None:
         raise InputError(f"index is {shown(index)}; it must be a whole number")
-    index = number
-    colour = COLOURS[index % len(COLOURS)]
-    return {"color": colour, "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.4}
+    turn, place = divmod(number, len(COLOURS))
+    return {"color": COLOURS[place], "linestyle": DASHES[(place + turn) % len(DASHES)], "linewidth": 1.4}
 
 
 def marker_style(index: int) -> dict[str, Any]:
     """Return the marker of the line of an index."""
     return {"marker": MARKERS[index % len(MARKERS)], "markersize": 5}
+
+
+def round_style(index: int) -> dict[str, Any]:
+    """Return the sparse hollow markers that lines have from the second round of colours on; none before."""
+    turn = index // len(COLOURS)
+    if not turn:
+        return {}
+    every = 0.05 + 0.02 * (index % len(COLOURS)), 0.15
+    return {"marker": MARKERS[(turn - 1) % len(MARKERS)], "markersize": 4, "markerfacecolor": "white",
+            "markevery": every}  # fmt: skip
 
 
 # ---- runs -----------------------------------------------------------------------------------------
@@ -132,9 +145,9 @@ def runs_of(source: Any, dt: float | None) -> Runs:
     elif isinstance(source, Recording):
         runs = {source.method: source}
     else:
-        runs = dict(source) if isinstance(source, Mapping) else {}
+        source = runs = labelled(source)
         if not runs or not all(isinstance(run, Recording) for run in runs.values()):
-            raise InputError("give a Trajectory, a mapping of labels to trajectories, or a Comparison")
+            raise InputError("give a Trajectory, several, a mapping of labels to trajectories, or a Comparison")
     runs = {str(label): run for label, run in runs.items() if len(run)}
     # The runs of a comparison approximate one motion, so that one can be judged by the others.
     alike = isinstance(source, Compared)
@@ -149,6 +162,15 @@ def runs_of(source: Any, dt: float | None) -> Runs:
     if not runs:
         raise InputError("the trajectory has no records to draw")
     return Runs(source, runs, failed)
+
+
+def labelled(source: Any) -> dict[Any, Any]:
+    """Return several runs by their labels: those of a mapping, or method and time step of those in a list."""
+    if isinstance(source, Mapping):
+        return dict(source)
+    if isinstance(source, list | tuple) and all(isinstance(run, Recording) for run in source):
+        return dict(zip(labels_of(source), source, strict=True))
+    return {}
 
 
 def sensible(run: Recording, most: float) -> int:
@@ -266,6 +288,23 @@ def pushed(runs: Mapping[str, Mapping[str, tuple]], names: Any, count: int) -> t
     return [name for name in most if name in ranked[:count]], len(ranked)
 
 
+def fate_of_energy(runs: Runs) -> str:
+    """Return what becomes of the energy of all runs: "kept", "lost" (to damping), or "changed"; "" if it is not known.
+
+    A run keeps its energy if nothing drives it and the system has only forces with a potential. It loses energy if
+    nothing drives it and friction or dampers are the only other forces.
+    """
+    fates = set()
+    for _, run in runs:
+        known = about(run)
+        if known is None:
+            return ""
+        driven = bool(run.settings.get("driven"))
+        fates.add("changed" if driven else "kept" if known.get("conservative")
+                  else "lost" if known.get("only_loses") else "changed")  # fmt: skip
+    return fates.pop() if len(fates) == 1 else "changed"
+
+
 def unit_label(run: Recording, of: str, names: Iterable[str]) -> str:
     """Return the units of named entries of q, v or p, each once."""
     every = dict(zip(names_of(run, of), units_of(run)[of], strict=True))
@@ -283,11 +322,31 @@ def literal(text: str) -> str:
 
 def begin(axes):
     """Return the axes to draw into: the given ones, or those of a new figure."""
-    if axes is not None:
-        if not (callable(getattr(axes, "plot", None)) and hasattr(axes, "figure")):
-            raise InputError(f"axes is {shown(axes)}; it must be axes of matplotlib to draw into")
-        return axes
-    return new_figure(figsize=(8, 4)).subplots()
+    if axes is None:
+        return new_figure(figsize=(8, 4)).subplots()
+    require_axes(axes)
+    return axes
+
+
+def require_axes(axes: Any) -> None:
+    """Raise an InputError if this is nothing to draw into."""
+    if not (callable(getattr(axes, "plot", None)) and hasattr(axes, "figure")):
+        raise InputError(f"axes is {shown(axes)}; it must be axes of matplotlib to draw into")
+
+
+def panels(axes: Any, heights: tuple[float, float] = (1.0, 1.0)) -> tuple[Any, Any]:
+    """Return two axes to draw into, one above the other, of a new figure if none are given; (axes, None) for one."""
+    if axes is None:
+        upper, lower = new_figure(figsize=(8, 5)).subplots(2, 1, sharex=True, height_ratios=heights)
+        return upper, lower
+    if isinstance(axes, list | tuple | np.ndarray):
+        two = list(np.ravel(np.array(axes, dtype=object)))
+        if len(two) != 2:
+            raise InputError(f"axes are {len(two)}; this plot draws into one or into two")
+        for each in two:
+            require_axes(each)
+        return two[0], two[1]
+    return begin(axes), None
 
 
 def new_figure(**options):
@@ -299,17 +358,63 @@ def new_figure(**options):
     return Figure(layout="constrained", **options)
 
 
-def finish(axes, what: str, source: Any, **labels):
-    """Set labels, scales, grid and legend, and note the plot and its source on the figure."""
+def finish(axes, what: str, source: Any, legend: bool = True, **labels):
+    """Set labels, scales, ticks, grid and legend, and note the plot and its source on the figure."""
     axes.set(**labels)
+    ticks(axes)
     axes.grid(True, alpha=0.3)
     figure = axes.figure.figure
-    if any(not line.get_label().startswith("_") for line in axes.lines):
+    if legend and any(not line.get_label().startswith("_") for line in axes.lines):
         # The legend stands beside the lines if the figure makes room for it.
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
         axes.legend(fontsize="small", **(beside if figure.get_layout_engine() is not None else {}))
     note(figure, what, source)
     return axes
+
+
+def legend_of(left, right) -> None:
+    """Give the axes on the left the entries of those on the right, too; both share a picture."""
+    handles = [line for axes in (left, right) for line in axes.lines if not line.get_label().startswith("_")]
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.12, 1.0), "frameon": False}
+    left.legend(handles=handles, fontsize="small",
+                **(beside if left.figure.figure.get_layout_engine() is not None else {}))  # fmt: skip
+
+
+def ticks(axes) -> None:
+    """Add small ticks between those with numbers, write numbers without an offset, and show a decade where one is log.
+
+    Numbers such as 3.2, with a + 1e-15 in the corner of the picture, mislead.
+    """
+    for axis, limits, give in (
+        (axes.xaxis, axes.get_xlim, axes.set_xlim), (axes.yaxis, axes.get_ylim, axes.set_ylim)
+    ):  # fmt: skip
+        if axis.get_scale() == "log":
+            low, high = limits()
+            if 0 < low < high < 10 * low:
+                middle = np.sqrt(low * high)
+                give(middle / np.sqrt(11.0), middle * np.sqrt(11.0))
+            axis.set_minor_locator(_small(*limits()))
+        else:
+            axis.get_major_formatter().set_useOffset(False)
+            axis.get_major_formatter().set_powerlimits((-3, 5))
+            axis.set_minor_locator(_small())
+
+
+def _small(low: float = 0.0, high: float = 0.0) -> Any:
+    """Where small ticks are, of a logarithmic axis if it has limits: at decades where there are many."""
+    from matplotlib.ticker import AutoMinorLocator, LogLocator
+
+    if not 0 < low < high:
+        return AutoMinorLocator()
+    # Where a decade has a number, Matplotlib leaves its small tick out.
+    return LogLocator(subs=[float(k) for k in range(1, 10)] if high < DECADES * low else [1.0], numticks=999)
+
+
+def widen(axes, least: float) -> None:
+    """Let the y axis span no less than ``least``, about its middle."""
+    low, high = axes.get_ylim()
+    if high - low < least:
+        axes.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))
 
 
 def largest(values: np.ndarray) -> float:
@@ -333,41 +438,55 @@ def envelope(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def draw(axes, index: int, runs: Runs, of: str, label: str, x: np.ndarray, y: np.ndarray) -> None:
     """Draw a line of the run ``of``, and mark the end of the line if the run failed."""
-    axes.plot(x, y, label=literal(label), **line_style(index))
+    axes.plot(x, y, label=literal(label), **line_style(index), **round_style(index))
     if of in runs.failed:
         text = f"failed at t = {runs.failed[of]:g} s"
         text = "_" if any(line.get_label() == text for line in axes.lines) else text
         axes.plot(x[-1:], y[-1:], color=line_style(index)["color"], linestyle="", marker="x", markersize=8, label=text)
 
 
-def over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str):
-    """Draw lines over time as they are."""
+def over_time(
+    what: str, runs: Runs, axes, lines: Lines, ylabel: str, *, first: int = 0, legend: bool = True, xlabel=TIME
+):  # fmt: skip
+    """Draw lines over time as they are; ``first`` is the index of the first line's style."""
     axes = begin(axes)
-    for index, (label, (of, t, y)) in enumerate(lines.items()):
+    for index, (label, (of, t, y)) in enumerate(lines.items(), first):
         draw(axes, index, runs, of, label, t, y)
-    return finish(axes, what, runs.source, xlabel="time (s)", ylabel=ylabel)
+    return finish(axes, what, runs.source, legend, xlabel=xlabel, ylabel=ylabel)
 
 
-def errors_over_time(what: str, runs: Runs, axes, lines: Lines, ylabel: str, level: float, meaning: str = "rounding"):
+def errors_over_time(
+    what: str, runs: Runs, axes, lines: Lines, ylabel: str, level: float, meaning: str = "rounding", *,
+    first: int = 0, legend: bool = True, xlabel=TIME,
+):  # fmt: skip
     """Draw magnitudes over time, logarithmic, and the level below which they say nothing if a curve comes near it."""
     axes = begin(axes)
-    lowest = np.inf
-    for index, (label, (of, t, y)) in enumerate(lines.items()):
+    lowest, ends = np.inf, [(t[0], t[-1]) for _, t, _ in lines.values() if len(t)]
+    for index, (label, (of, t, y)) in enumerate(lines.items(), first):
         t, y = envelope(t, y)
         shown = np.isfinite(y) & (y > 0)  # zero has no logarithm
         if shown.any():
             draw(axes, index, runs, of, label, t[shown], y[shown])
             lowest = min(lowest, y[shown].min())
     if lowest < 100 * level:
-        axes.axhline(level, color="0.6", linewidth=0.8)
-        axes.annotate(
-            meaning, (1, level), color="0.4", fontsize="x-small", xycoords=("axes fraction", "data"),
-            xytext=(-2, 2), textcoords="offset points", ha="right",
-        )  # fmt: skip
-    axes = finish(axes, what, runs.source, xlabel="time (s)", ylabel=ylabel, yscale="log")
+        mark(axes, level, meaning)
+    if np.isinf(lowest) and not axes.lines:  # an empty picture would look like a mistake
+        axes.text(0.5, 0.5, "all zero", color="0.4", transform=axes.transAxes, ha="center", va="center")
+        if ends and min(ends)[0] < max(t for _, t in ends):
+            axes.set_xlim(min(ends)[0], max(t for _, t in ends))
+    axes = finish(axes, what, runs.source, legend, xlabel=xlabel, ylabel=ylabel, yscale="log")
     if lowest < level / 100:
         axes.set_ylim(bottom=level / 100)
     return axes
+
+
+def mark(axes, level: float, meaning: str) -> None:
+    """Draw a grey line at a level, with its meaning."""
+    axes.axhline(level, color="0.6", linewidth=0.8)
+    axes.annotate(
+        meaning, (1, level), color="0.4", fontsize="x-small", xycoords=("axes fraction", "data"),
+        xytext=(-2, 2), textcoords="offset points", ha="right",
+    )  # fmt: skip
 
 
 def marked(axes, index: int, label: str, line: tuple, points: tuple, sound: np.ndarray) -> None:

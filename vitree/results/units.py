@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from vitree.mechanism.loads import CONSERVATIVE, Damper
+from vitree.model.model import Model
 from vitree.results.plain import versions
 from vitree.results.recording import Recording
 
@@ -65,7 +67,8 @@ def about(traj: Recording) -> dict[str, Any] | None:
     dict or None
         ``units`` of the entries of q, v and p; ``gravity`` in world axes, a list of 3 float [m/s^2]; ``total_mass``
         [kg]; ``only_falls``, whether only gravity changes the momentum of the undriven system; ``conservative``,
-        whether nothing changes its energy. None for a file of an older version.
+        whether nothing changes its energy; ``only_loses``, whether damping and friction alone change it (files since
+        0.2.0). None for a file of an older version.
     """
     system = traj.system
     if system is None:
@@ -73,7 +76,15 @@ def about(traj: Recording) -> dict[str, Any] | None:
     return {
         "units": _units(traj), "gravity": system.gravity.tolist(), "total_mass": float(system.total_mass),
         "only_falls": bool(system.only_falls), "conservative": bool(system.conservative),
+        "only_loses": _only_loses(system),
     }  # fmt: skip
+
+
+def _only_loses(system: Any) -> bool:
+    """Whether damping, friction and dampers take energy of a system, and nothing else changes it."""
+    if not isinstance(system, Model) or system.conservative or system.touches:
+        return False
+    return all(isinstance(load, (*CONSERVATIVE, Damper)) for load in system.flat.loads)
 
 
 def _units(traj: Recording) -> dict[str, tuple[str, ...]]:
@@ -111,6 +122,38 @@ def distinct(names: Iterable[str]) -> tuple[str, ...]:
         seen[name] += 1
         found.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
     return tuple(found)
+
+
+def labels_of(runs: Sequence[Recording], names: Sequence[str] | None = None) -> list[str]:
+    """Return a label for each run: its method and time step; what is the same is told apart by more.
+
+    Parameters
+    ----------
+    runs : sequence of Trajectory
+    names : sequence of str, optional
+        Names of the runs, such as those of their files, that stand before labels which would be the same.
+
+    Returns
+    -------
+    list of str
+        All differ.
+    """
+
+    def with_step(run: Recording) -> str:
+        dt = run.settings.get("dt")
+        return f"{run.method}, dt = {dt:g} s" if isinstance(dt, float | int) else run.method
+
+    labels = [with_step(run) for run in runs]
+    if len({run.model_name for run in runs}) > 1:
+        labels = [f"{run.model_name}, {label}" for run, label in zip(runs, labels, strict=True)]
+    seen = Counter(labels)
+    options = [run.settings.get("options") or {} for run in runs]
+    told = [", ".join([label, *(f"{key} = {value}" for key, value in each.items())]) if seen[label] > 1 else label
+            for label, each in zip(labels, options, strict=True)]  # fmt: skip
+    if names is not None:
+        seen = Counter(told)
+        told = [f"{name}: {label}" if seen[label] > 1 else label for name, label in zip(names, told, strict=True)]
+    return list(distinct(told))
 
 
 def columns(traj: Recording) -> dict[str, tuple[np.ndarray, str]]:

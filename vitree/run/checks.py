@@ -19,7 +19,7 @@ from vitree.run.arguments import RunArguments, Schedule
 from vitree.run.controller import Controller, Held, function_of, of_another_function
 from vitree.run.targets import with_targets
 from vitree.run.trajectory import Trajectory
-from vitree.wording import Argument, a_kind, keyword, named
+from vitree.wording import Argument, Text, a_kind, keyword, named
 
 
 def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunArguments]:
@@ -33,6 +33,7 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         If accelerations do not exist.
     """
     require_system(model)
+    require_known(given.options)
     model.require_regular()
     methods = model.methods
     for name in ("q0", "v0", "p0"):
@@ -66,6 +67,31 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
     if given.dense is not False:
         require_dense(methods, kind, given)
     return kind, given
+
+
+#: What other libraries call arguments of a run: the argument here, and what it is.
+_MEANT = (
+    dict.fromkeys(("q", "q_init", "qpos", "q_0", "x0", "y0"), ("q0", "the configuration at the start"))
+    | dict.fromkeys(("v", "qd", "dq", "qvel", "v_init", "dq0", "qd0", "v_0"), ("v0", "the velocity at the start"))
+    | dict.fromkeys(("T", "t_end", "tf", "t_final", "tmax", "t_max", "time", "t_span", "end", "t1"),
+                    ("duration", "the time to simulate [s]"))
+    | dict.fromkeys(("h", "timestep", "time_step", "step", "step_size", "delta_t"), ("dt", "the time step [s]"))
+    | dict.fromkeys(("tau", "torques", "forces", "controller", "control"), ("torque", "the joint forces [N or N m]"))
+    | dict.fromkeys(("u", "input", "ctrl"), ("inputs", "the values of the inputs"))
+    | dict.fromkeys(("integrator", "scheme"), ("method", "the integrator"))
+    | dict.fromkeys(("tol",), ("tolerance", "the tolerance of a step"))
+    | dict.fromkeys(("record_every", "stride", "decimation"), ("every", "how many steps are between records"))
+)  # fmt: skip
+
+
+def require_known(options: Mapping[str, Any]) -> None:
+    """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
+    for name, value in options.items():
+        if name in _MEANT:
+            ours, what = _MEANT[name]
+            error = UnknownNameError("argument", name, [ours], about=Argument(name, value, "keyword"))
+            error.args = (Text(f'no argument "{name}": ', keyword(ours), f" is {what}"),)
+            raise error
 
 
 def require_dense(methods: Mapping[str, type[Integrator]], kind: type[Integrator], given: RunArguments) -> None:

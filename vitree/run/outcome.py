@@ -221,6 +221,7 @@ class Outcome:
         found = {
             **schedule.settings(every), **more, **by.settings, "options": by.chosen, "model_digest": self.system.digest,
             "halved": self.halved, "warnings": self._warnings(), **({} if self._by is None else self._by.adapted),
+            **({} if self._keeps_energy else {"driven": True}),
         }  # fmt: skip
         return plain(found)
 

@@ -164,8 +164,8 @@ class RigidVehicle(Vehicle):
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity in world axes, (3,) [m/s^2]."""
-        return self._gravity.copy()
+        """Gravity in world axes, (3,) [m/s^2]; read-only, since a vehicle does not change."""
+        return frozen(self._gravity)
 
     @property
     def total_mass(self) -> float:

@@ -14,6 +14,7 @@ from vitree.errors import InputError, ModelError
 from vitree.mechanism.flat import Geometry
 from vitree.model.finite import finite_result
 from vitree.model.system import METHODS_OF
+from vitree.spatial.checks import frozen
 from vitree.vehicles.base import Vehicle
 from vitree.vehicles.poses import Plane, Space
 
@@ -214,8 +215,8 @@ class NonholonomicVehicle(Vehicle):
 
     @property
     def gravity(self) -> np.ndarray:
-        """Zero, (3,) [m/s^2]: the potential does not depend on the pose."""
-        return np.zeros(3)
+        """Zero, (3,) [m/s^2], read-only: the potential does not depend on the pose."""
+        return frozen(np.zeros(3))
 
     @property
     def total_mass(self) -> float:

@@ -1,6 +1,7 @@
 """A page with a robot on it: sliders for its joints, or a run to play. Needs viser (extra "view")."""
 
+from vitree.viewer.movie import video
 from vitree.viewer.page import write_html
 from vitree.viewer.show import Viewer, view
 
-__all__ = ["Viewer", "view", "write_html"]
+__all__ = ["Viewer", "video", "view", "write_html"]

@@ -56,9 +56,12 @@ def colour_of(index: int) -> str:
 
 def page_of(
     shown: System | list[Run], *, q=None, speed: float = 1.0, spread: float = 0.0, follow: bool | None = None,
-    missing: list[str] | None = None,
+    missing: list[str] | None = None, pictures: int | None = None,
 ) -> str:  # fmt: skip
-    """Return the page as text; ``missing`` takes the meshes that could not be read, which the page lists, too."""
+    """Return the page as text; ``missing`` takes the meshes that could not be read, which the page lists, too.
+
+    ``pictures``: how many pictures of runs it has behind the first; by default many a second.
+    """
     check_playing(shown, q, speed, spread)
     title = title_of(shown)
     server, _ = open_server("127.0.0.1", PORT, title)
@@ -71,7 +74,7 @@ def page_of(
         else:
             cast = Cast(server, shown, spread, follow)
             recording = server.get_scene_serializer()
-            _record(recording, cast, speed)
+            _record(recording, cast, speed, pictures)
             panel = _panel_of_runs(shown, speed, cast)
             lost = cast.missing
         with quiet():
@@ -86,10 +89,10 @@ def page_of(
     return _with_panel(text, title, panel.replace("</details>", told + "</details>", 1))
 
 
-def _record(recording: Any, cast: Cast, speed: float) -> None:
+def _record(recording: Any, cast: Cast, speed: float, pictures: int | None = None) -> None:
     t0, t1 = span_of(cast.runs)
     seconds = max((t1 - t0) / speed, 1e-3)
-    count = int(np.clip(RATE * seconds, FEWEST, MOST))
+    count = int(np.clip(RATE * seconds, FEWEST, MOST)) if pictures is None else pictures
     if t1 <= t0:
         return
     for t in np.linspace(t0, t1, count + 1):
@@ -174,6 +177,12 @@ def _panel(title: str, lines: str, data: dict[str, Any]) -> str:
     )
 
 
+def with_step(run: Run) -> str:
+    """Return the label of a run, with its time step."""
+    step = f"dt = {run.trajectory.settings.get('dt', np.nan):g} s"
+    return run.label if step in run.label else f"{run.label}, {step}"
+
+
 def _panel_of_tour(system: System, begins: list[tuple[float, str]], count: int) -> str:
     share = "each coordinate" if len(begins) == count else f"the first {len(begins)} of {count} coordinates"
     lines = f"{freedom_of(system)}, {system.total_mass:.4g} kg; {share} in turn"
@@ -193,8 +202,7 @@ def _panel_of_runs(runs: list[Run], speed: float, cast: Cast) -> str:
         paths.append(f'<polyline points="{points}" fill="none" stroke="{colour_of(k)}" stroke-width="1.5" '
                      f'vector-effect="non-scaling-stroke"/>')  # fmt: skip
     names = "".join(
-        f'<div><span style="color: {colour_of(k)}">&#9632;</span> {html.escape(run.label)}, '
-        f"dt = {run.trajectory.settings.get('dt', np.nan):g} s</div>"
+        f'<div><span style="color: {colour_of(k)}">&#9632;</span> {html.escape(with_step(run))}</div>'
         for k, run in enumerate(runs)
     )
     plot = (

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from vitree.errors import InputError
 from vitree.model.system import System
-from vitree.results.drawing import Drawing, Surface
+from vitree.results.drawing import WORLD, Drawing, Shape, Surface
 from vitree.results.film import Film
 from vitree.results.filming import film_of
 from vitree.run.comparison import Comparison
@@ -27,6 +28,15 @@ POINTS = 600
 _REMEDY = "if the mesh belongs to its robot, name its folder by " + keyword("packages")
 #: Energy errors are drawn up to MANY times the error of the calmest run, or SHARE times its kinetic energy.
 MANY, SHARE = 100.0, 0.02
+#: A run that goes more than FAR times the size of its bodies is followed.
+FAR = 2.0
+#: From where the camera looks.
+TOWARDS = np.array([0.8, -1.0, 0.35])
+#: The tangent of half the camera's angle (75 degrees, up and down), less a margin; and the least width of the picture
+#: by its height.
+SLOPE, WIDE = 0.85 * float(np.tan(np.radians(37.5))), 1.2
+#: The most poses that the camera is fitted to.
+POSES = 120
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,9 +194,9 @@ def travel_of(run: Run, t: float) -> np.ndarray:
 
 
 def goes_far(run: Run) -> bool:
-    """Return whether a run moves farther than four times the size of its bodies, and so out of the picture."""
+    """Return whether a run moves farther than FAR times the size of its bodies, so that they would be small."""
     times = np.linspace(run.film.t[0], run.film.t[-1], 50)
-    return max(float(np.linalg.norm(travel_of(run, t))) for t in times) > 4 * run.film.drawing.extent
+    return max(float(np.linalg.norm(travel_of(run, t))) for t in times) > FAR * run.film.drawing.extent
 
 
 def check_playing(shown: System | list[Run], q: Any, speed: float, spread: float) -> None:
@@ -213,27 +223,76 @@ class View:
 
 
 def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
-    """Return a view of the drawing whose bodies move least; ``clouds`` are the poses (n, nbody, 7) of each drawing."""
-    low, high = (
-        np.array([np.percentile(cloud[..., :3].reshape(-1, 3).astype(float), share, axis=0) for cloud in clouds])
-        for share in (2, 98)
-    )
-    nearest = int(np.linalg.norm(high - low, axis=1).argmin())  # the others may have failed
-    extent = drawings[nearest].extent
-    centre = 0.5 * (low + high)[nearest]
-    reach = 0.5 * extent + 0.5 * float(np.linalg.norm((high - low)[nearest]))
-    place = centre + 1.25 * reach * np.array([0.8, -1.0, 0.35])
+    """Return a view that has all of a motion: that of the drawing which moves least.
+
+    ``clouds`` are the poses (n, nbody, 7) of each drawing.
+    """
+    places = [_points_of(drawing, cloud) for drawing, cloud in zip(drawings, clouds, strict=True)]
+    spans = [_range_of_points(points) for points in places]
+    nearest = int(np.argmin([np.linalg.norm(high - low) for low, high in spans]))  # the others may have failed
+    extent, (low, high) = drawings[nearest].extent, spans[nearest]
+    centre = 0.5 * (low + high)
+    points = np.clip(places[nearest].reshape(-1, 3), low, high) - centre
+    back = TOWARDS / np.linalg.norm(TOWARDS)
+    right = np.cross((0.0, 0.0, 1.0), back)
+    right /= np.linalg.norm(right)
+    up = np.cross(back, right)
+    # A point at depth w towards the camera is in the picture if its height is below tan(angle) times (distance - w).
+    aside, above = np.abs(points @ right) / (WIDE * SLOPE), np.abs(points @ up) / SLOPE
+    distance = max(float((np.maximum(aside, above) + points @ back).max()), 0.6 * extent)
+    place = centre + distance * back
     lowest = float(clouds[nearest][0, :, 2].min())
     ground = 0.0 if lowest > -1e-6 else lowest - 0.06 * extent
     surface = drawings[nearest].ground or Surface(((0.0, 0.0, 1.0, ground),))
     return View(tuple(place.tolist()), tuple(centre.tolist()), ground, extent, surface)
 
 
+def _points_of(drawing: Drawing, cloud: np.ndarray) -> np.ndarray:
+    """Return points (n, k, 3) [m] of what is drawn, at some of the poses (n, nbody, 7): corners, frames and masses."""
+    own: list[tuple[int, np.ndarray]] = [(body, np.zeros(3)) for body in range(len(drawing.bodies))]
+    own += [(mark.body, np.array(mark.pose[:3])) for mark in drawing.frames if mark.body != WORLD]
+    own += [(mass.body, np.array(mass.com)) for mass in drawing.masses if mass.body != WORLD]
+    for shape in drawing.shapes:
+        at, turn = np.array(shape.pose[:3]), Rotation.from_quat(shape.pose[3:]).as_matrix()
+        own += [(shape.body, at + turn @ corner) for corner in _corners(shape)]
+    bodies, local = np.array([body for body, _ in own]), np.array([point for _, point in own])
+    few = cloud[np.unique(np.linspace(0, len(cloud) - 1, min(len(cloud), POSES)).astype(int))].astype(float)
+    still = np.broadcast_to(np.eye(7)[6], (len(few), 1, 7))
+    poses = np.concatenate([few, still], axis=1)[:, bodies]  # WORLD is the last
+    turned = Rotation.from_quat(poses[..., 3:].reshape(-1, 4)).apply(np.tile(local, (len(few), 1)))
+    return poses[..., :3] + turned.reshape(len(few), -1, 3)
+
+
+def _corners(shape: Shape) -> np.ndarray:
+    """Return the corners of the box around a shape, in its own axes (k, 3) [m]; of a mesh its origin alone."""
+    x, y = shape.size[0], shape.size[-1]
+    half = {"box": lambda: 0.5 * np.array(shape.size), "cylinder": lambda: np.array((x, x, 0.5 * y)),
+            "capsule": lambda: np.array((x, x, x + 0.5 * y)), "sphere": lambda: np.array((x, x, x)),
+            "mesh": lambda: np.zeros(3)}[shape.kind]()  # fmt: skip
+    return half * np.array([(a, b, c) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)])
+
+
+def _range_of_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and greatest coordinates (3,) of points (n, k, 3); without rare ones that are very far."""
+    lows, highs = points.min(axis=1), points.max(axis=1)
+    low, high = lows.min(axis=0), highs.max(axis=0)
+    usual = np.percentile(lows, 5, axis=0), np.percentile(highs, 95, axis=0)
+    if np.linalg.norm(high - low) > 3 * np.linalg.norm(usual[1] - usual[0]):
+        return usual
+    return low, high
+
+
 def view_of_runs(runs: list[Run], follow: bool) -> View:
-    """Return a view of all films, or of the start of the first one if the camera follows it."""
-    if follow:
-        return view_of([runs[0].film.drawing], [runs[0].film.poses[:1]])
-    return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
+    """Return a view of all films, or of the first one as it looks from a camera that goes with it."""
+    if not follow:
+        return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
+    film = runs[0].film
+    poses = film.poses[np.unique(np.linspace(0, len(film.poses) - 1, min(len(film.poses), POSES)).astype(int))]
+    poses = np.array(poses, dtype=float)
+    start = middle(film, poses[0])
+    for each in poses:
+        each[:, :3] -= middle(film, each) - start
+    return view_of([film.drawing], [poses])
 
 
 def title_of(shown: System | list[Run]) -> str:

@@ -169,7 +169,7 @@ COMPONENTS: dict[str, tuple[Any, str]] = {
     "gravity": (None, "(x y z)"),
     "name": (None, '"name"'),
     "point-constraint": (constraints.PointConstraint, '"a" "b" (x y z) \'world|\'local? offset? "name"?'),
-    "distance": (constraints.Distance, '"a" "b" length|"joint"'),
+    "distance": (constraints.Distance, '"a" "b" length|"joint" "name"?'),
     "coupling": (_coupling, '"joint" factor "joint" factor value?'),
     "gear": (constraints.gear, '"a" "b" ratio value?'),
     "screw-pair": (constraints.screw_pair, '"slide" "turn" pitch value?'),

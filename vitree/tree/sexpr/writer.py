@@ -104,6 +104,9 @@ def _joint(at: Frame) -> tuple[str, Frame]:
 
 def _component(item: Any) -> str:
     """The text of a constraint or load."""
+    label = getattr(item, "label", None)
+    if label is not None and not isinstance(item, (constraints.PointConstraint, constraints.Distance)):
+        raise ModelError(f'the label "{label}" cannot be written as an s-expression: leave it out')
     if isinstance(item, constraints.Coupling):
         parts = [x for pair in item.factors.items() for x in pair]
         return f"(coupling {' '.join(map(_written, [*parts, item.value]))})"
