@@ -1,8 +1,9 @@
-"""Shared by the scripts of papers: arguments, tables, and pictures that can be read in grey."""
+"""Shared by the scripts of papers: arguments, tables, claims, and pictures that can be read in grey."""
 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,18 @@ def table(headings, rows) -> None:
     widths = [max(map(len, column)) for column in zip(*text, strict=True)]
     for line in text:
         print("  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]))
+
+
+def claims(*rows) -> None:
+    """Print what the paper claims, what was found, and whether the claim holds.
+
+    A row is (claim, found, holds). ``holds`` is True, False, or words where neither says it.
+    """
+    for claim, found, holds in rows:
+        words = holds if isinstance(holds, str) else "yes" if holds else "NO"
+        print()
+        for head, text in (("the paper claims", claim), ("found", found), ("holds", words)):
+            print(textwrap.fill(f"{head}: {text}", 110, subsequent_indent=" "))
 
 
 def band(axes, t, y, bins: int = 600, **style) -> None:
