@@ -125,14 +125,20 @@ def chain_energy(text):
     assert numbers(rows["thrown, semi-implicit-euler"])[5] < -50
 
 
-def chain_times(rows):
+def chain_times(text):
     """Every pair is timed, in whatever time; both exact directions take as many iterations, and fewer than RIQN."""
+    rows, ratios = (rows_of(part) for part in text.split("\n\n")[:2])
     directions, residuals = ("RIQN", "Broyden", "Newton"), ("DRNEA", "SVI")
     assert {f"{way} + {residual}" for way in directions for residual in residuals} < set(rows) and len(rows) == 10
     assert all(min(numbers(cells)[:3]) > 0 for cells in rows.values())
     for residual in residuals:
         means = [numbers(rows[f"{way} + {residual}"])[-1] for way in ("Newton", "exact by recursion")]
         assert means[0] == means[1] < numbers(rows[f"RIQN + {residual}"])[-1]
+    # the ratios at 10 links are of the same times
+    times = {label: numbers(cells)[1] for label, cells in rows.items()}
+    for a, b, which, paper in (("RIQN + SVI", "RIQN + DRNEA", "DRNEA over SVI, both RIQN", 15.0),
+                               ("Newton + DRNEA", "RIQN + DRNEA", "RIQN over Newton, both DRNEA", 3.8)):  # fmt: skip
+        assert numbers(ratios[which]) == [pytest.approx(times[a] / times[b], abs=0.01), paper]
 
 
 def chain_iterations(text):
@@ -200,12 +206,12 @@ CLAIMS = {
     "johnson_murphey_2009/fig08_closed_chain.py": chain,
     "johnson_murphey_2009/fig11_scissor.py": scissor,
     "johnson_murphey_2009/fig12_scissor_long.py": scissor_long,
-    "lee_2016/fig03_time_per_step.py": chain_times,
 }
 #: Those whose tables are not one row to a first cell.
 CLAIMS_OF_TEXT = {
     "johnson_murphey_2009/fig13_scissor_runtime.py": scissor_runtime,
     "lee_2016/fig02_energy.py": chain_energy,
+    "lee_2016/fig03_time_per_step.py": chain_times,
     "lee_2016/fig04_iterations.py": chain_iterations,
 }
 
