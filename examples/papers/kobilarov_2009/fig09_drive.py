@@ -121,6 +121,8 @@ class Page:
         drawing = drawing_of(flight.helicopter)
         begin = poses(flight.helicopter, flight.q)
         self.ground = set_scene(self.server, view_of([drawing], [begin[None]]))
+        # from behind, a little aside
+        self.server.initial_camera.position, self.server.initial_camera.look_at = (-4.0, -2.5, 3.2), (0.0, 0.0, 2.0)
         self.stage = Stage(self.server.scene, flight.helicopter.name, drawing)
         gui = self.server.gui
         self.commands = {key: gui.add_command(f"{word} ({key})", hotkey=key) for key, word in WORDS.items()}
