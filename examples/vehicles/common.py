@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -45,6 +46,13 @@ def picture(plan: vc.Plan, title: str, plane: tuple[str, str] = ("x", "y")):
     inputs.set(title="inputs, over their largest", xlabel="time [s]")
     inputs.legend(fontsize="small")
     return made, path
+
+
+def claim(what: str, plan: vc.Plan, found: str, holds: bool) -> None:
+    """Print a claim of Kobilarov et al. 2009, what was found, and whether it holds, as the scripts of papers do."""
+    found = f"{found}, in {plan.t[-1]:.3g} s"
+    rows = ("the paper claims", what), ("found", found), ("holds", "yes" if holds else "NO")
+    print("\n" + "\n".join(textwrap.fill(f"{head}: {text}", 110, subsequent_indent=" ") for head, text in rows))
 
 
 def save(made: Figure, out: Path, name: str) -> None:

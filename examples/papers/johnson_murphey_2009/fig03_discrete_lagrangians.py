@@ -10,6 +10,7 @@ their discrete Lagrangians along the exact motion have the same orders.
 """
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import mechanisms
@@ -85,13 +86,14 @@ def main() -> None:
             path = integrate(model, q0, v0, h, n, rule)
             off.append(np.abs(path - exact[::every]).max())
             there = exact[::every]
-            sums.append(abs(sum(discrete(model, a, b, h, rule) for a, b in zip(there[:-1], there[1:], strict=True))
+            sums.append(abs(sum(discrete(model, a, b, h, rule) for a, b in pairwise(there))
                             - action))  # fmt: skip
         errors[rule] = off
         orders[rule] = [-np.polyfit(np.log(counts), np.log(x), 1)[0] for x in (off, sums)]
         rows.append([rule, *(f"{x:.1e}" for x in off), *(f"{x:.2f}" for x in orders[rule])])
-    compiled = vt.simulate(model, q0, v0, duration=duration, dt=duration / counts[0], method="midpoint", tolerance=1e-13)
-    peer = np.abs(integrate(model, q0, v0, duration / counts[0], counts[0], "midpoint") - compiled.q).max()
+    h = duration / counts[0]
+    compiled = vt.simulate(model, q0, v0, duration=duration, dt=h, method="midpoint", tolerance=1e-13)
+    peer = np.abs(integrate(model, q0, v0, h, counts[0], "midpoint") - compiled.q).max()
     print(f"double pendulum, {duration:g} s: largest error of the angles [rad] by the number of steps; orders of the")
     print("trajectory, and of the action sum along the exact one")
     common.table(["rule", *counts, "order", "of the sum"], rows)
@@ -116,7 +118,7 @@ def picture(panels, model, fine) -> None:
     L = np.array([model.lagrangian(q, v) for q, v in zip(fine.q, fine.v, strict=True)])
     nodes = np.linspace(0, fine.t[-1], 9)
     for panel, rule in zip(panels, RULES, strict=True):
-        for a, b in zip(nodes[:-1], nodes[1:], strict=True):
+        for a, b in pairwise(nodes):
             ends = [np.interp(a + alpha * (b - a), fine.t, L) for alpha in (RULES[rule] * 2)[:2]]
             panel.fill_between([a, b], ends, facecolor="0.85", edgecolor="0.5", linewidth=0.8)
         panel.plot(fine.t, L, **common.LINES[0])

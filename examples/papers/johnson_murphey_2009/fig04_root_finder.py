@@ -59,7 +59,8 @@ def main() -> None:
     _, known = slopes(model, run.q[0], run.q[1], h, "midpoint")
     stays = as_printed(guess, lambda q: slopes(model, run.q[1], q, h, "midpoint")[0] + known, lambda f: f, 1e-10)
     print(f"planar human, {steps} steps of {h:g} s: the largest difference from the compiled run: {off:.1e} rad;")
-    print(f"the printed loop moves its guess by {np.abs(stays - guess).max():g} rad, and leaves f at {histories[0][0]:.1e}")
+    moved = np.abs(stays - guess).max()
+    print(f"the printed loop moves its guess by {moved:g} rad, and leaves f at {histories[0][0]:.1e}")
 
     figure, axes = common.figure(1, 2, size=(10, 3.8))
     k = model.joint("left_knee_bend").q_slice.start

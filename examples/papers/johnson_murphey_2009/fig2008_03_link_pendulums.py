@@ -60,14 +60,15 @@ def main() -> None:
         _, until, energy = found["with the cache"][-1]
         rows.append([links, *(f"{1e3 * s:.3f}" for s in times), f"{times[1] / times[0]:.1f}", f"{until:g}",
                      f"{energy:.0e}"])  # fmt: skip
-    print(f"pendulums of links, {duration:g} s, dt = {dt} s: runtime [ms], the gain by the cache, until when the cached")
-    print("run came, and the largest change of its energy over the largest kinetic energy")
+    print(f"pendulums of links, {duration:g} s, dt = {dt} s: runtime [ms], the gain by the cache, until when the")
+    print("cached run came, and the largest change of its energy over the largest kinetic energy")
     common.table(["links", *WAYS, "gain", "until [s]", "energy"], rows)
 
     figure, axes = common.figure(1, 2, size=(10, 3.9))
     for way, values in found.items():
-        for panel, draw in zip(axes, ("plot", "semilogy"), strict=True):
-            getattr(panel, draw)(counts, [s for s, *_ in values], marker=".", label=way, **STYLES[way])
+        for panel in axes:
+            panel.plot(counts, [s for s, *_ in values], marker=".", label=way, **STYLES[way])
+    axes[1].set_yscale("log")
     for panel in axes:
         panel.set(xlabel="links", ylabel=f"runtime of {duration:g} s (s)", xticks=range(1, 20, 3))
     axes[0].legend(fontsize="small")

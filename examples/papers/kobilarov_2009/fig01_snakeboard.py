@@ -45,7 +45,7 @@ def coast(board, start, duration: float, dt: float):
 def circle(path) -> tuple[np.ndarray, float, float]:
     """Centre, radius and largest distance from it of the circle nearest to points."""
     A = np.column_stack((2 * path, np.ones(len(path))))
-    *centre, rest = np.linalg.lstsq(A, (path**2).sum(axis=1), rcond=None)[0]
+    *centre, _ = np.linalg.lstsq(A, (path**2).sum(axis=1), rcond=None)[0]
     radii = np.linalg.norm(path - centre, axis=1)
     return np.array(centre), radii.mean(), np.ptp(radii)
 
@@ -98,8 +98,8 @@ def draw(axes, board, q) -> None:
     """The board, its wheels and its rotor, seen from above."""
     poses = board.frame_poses(q)
     l = board.half_length  # noqa: E741
-    for name, along, across, width, shade in (("body", l, 0, 2.5, "0.3"), ("front", 0, 0.45 * l, 2, "0.0"),
-                                              ("rear", 0, 0.45 * l, 2, "0.0"), ("rotor", 0, 0.7 * l, 1, "0.6")):  # fmt: skip
+    parts = ("body", l, 0, 2.5, "0.3"), ("front", 0, 0.45 * l, 2, "0.0"), ("rear", 0, 0.45 * l, 2, "0.0")
+    for name, along, across, width, shade in (*parts, ("rotor", 0, 0.7 * l, 1, "0.6")):
         ends = poses[name] @ np.array([[along, -along], [across, -across], [0, 0], [1, 1]])
         axes.plot(*ends[:2], color=shade, linewidth=width, solid_capstyle="butt")
 

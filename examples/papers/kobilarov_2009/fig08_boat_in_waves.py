@@ -38,7 +38,8 @@ def surface(x, t, wave_amplitude, wave_length, wave_direction, **_):
 
 def driven(boat, duration, dt, **options):
     """Both thrusters ahead, the right one a little more."""
-    return vt.simulate(boat, boat.neutral(), duration=duration, dt=dt, inputs={"right": 130.0, "left": 120.0}, **options)
+    inputs = {"right": 130.0, "left": 120.0}
+    return vt.simulate(boat, boat.neutral(), duration=duration, dt=dt, inputs=inputs, **options)
 
 
 def steered(boat, duration, dt):
@@ -81,7 +82,7 @@ def main() -> None:
     steps, fine = (0.1, 0.05, 0.025), driven(boat, 10.0, 0.00625, every=16)
     off = [np.abs(driven(boat, 10.0, dt, every=round(0.1 / dt)).q[:, :3] - fine.q[:, :3]).max() for dt in steps]
     order = np.polyfit(np.log(steps), np.log(off), 1)[0]
-    print(f"\nthe drive over 10 s at {', '.join(f'{dt:g}' for dt in steps)} s, against one at 0.00625 s: positions off by")
+    print(f"\ndriven for 10 s at {', '.join(f'{dt:g}' for dt in steps)} s, against 0.00625 s: positions off by")
     print(", ".join(f"{x:.1e} m" for x in off) + f"; order {order:.2f}")
 
     figure, axes = common.figure(2, 2, size=(11, 5), height_ratios=[2, 3])

@@ -236,8 +236,8 @@ def main() -> None:
     common.claims(
         ("a helicopter is animated by the integrator for holonomic systems, while a joystick moves it",
          f"keys, buttons and sliders of a page move it: {len(keys)} recorded keys fly {way:.0f} m in {duration:g} s; a "
-         f"step takes {1e6 * took / len(t):.0f} us, with the pilot and all Python {whole / (DT * len(t)):.0%} of the time "
-         f"that it stands for; a replay gives the same bits: {'yes' if np.array_equal(rows, again) else 'NO'}",
+         f"step takes {1e6 * took / len(t):.0f} us, with the pilot and all Python {whole / (DT * len(t)):.0%} of the "
+         f"time that it stands for; a replay gives the same bits: {'yes' if np.array_equal(rows, again) else 'NO'}",
          "by keys and sliders, yes; a joystick does not reach the page"),
     )  # fmt: skip
 

@@ -107,7 +107,8 @@ def main() -> None:
     euler = {start: lost[start, "semi-implicit-euler"][0] for start in starts}
     common.claims(
         ("the variational integrator does not artificially dissipate energy",
-         f"a line through the energy rises or falls by at most {ours:.0e} of the range of the kinetic energy", ours < 1e-4),
+         f"a line through the energy rises or falls by at most {ours:.0e} of the range of the kinetic energy",
+         ours < 1e-4),
         ("the semi-implicit Euler method dissipates energy",
          "at the end its energy is off by " + ", ".join(f"{share:+.0%} of that range ({start})"
                                                         for start, share in euler.items()),

@@ -111,7 +111,8 @@ def gains(n: int, counts, times) -> dict[str, float]:
     at = {label: values[counts.index(n)] for label, values in times.items()}
     found = {f"DRNEA over SVI, both {way}": at[f"{way} + SVI"] / at[f"{way} + DRNEA"]
              for way in ("RIQN", "Broyden", "Newton")}  # fmt: skip
-    found |= {f"RIQN over {way}, both DRNEA": at[f"{way} + DRNEA"] / at["RIQN + DRNEA"] for way in ("Newton", "Broyden")}
+    found |= {f"RIQN over {way}, both DRNEA": at[f"{way} + DRNEA"] / at["RIQN + DRNEA"]
+              for way in ("Newton", "Broyden")}  # fmt: skip
     return found | {"the default over RIQN + DRNEA": at["RIQN + DRNEA"] / at["linear-time"]}
 
 
@@ -130,15 +131,14 @@ def ratios(counts, times) -> None:
 def claims(counts, times) -> None:
     """The claims of sections 4.3 and 5."""
     n = max(n for n in PAPER if n in counts)
-    found = gains(n, counts, times)
-    residual, direction = PAPER[n]
+    found, ways = gains(n, counts, times), ("RIQN", "Broyden", "Newton")
     best = min((label for label in chains.PAIRS), key=lambda label: times[label][-1])
     common.claims(
         ("RIQN with DRNEA shows the best performance",
          f"of the paper's pairs {best} is the quickest at {counts[-1]} links", best == "RIQN + DRNEA"),
         ("for the same direction DRNEA is faster than SVI: 15 times at 10 degrees of freedom, 32 times at 100",
-         ", ".join(f"{x:.1f} times ({way})" for way, x in zip(("RIQN", "Broyden", "Newton"), found.values(), strict=False))
-         + f" at {n}", "faster, yes; by these numbers, no: SVI is compiled and cached here, too"),
+         ", ".join(f"{x:.1f} times ({way})" for way, x in zip(ways, found.values(), strict=False)) + f" at {n}",
+         "faster, yes; by these numbers, no: SVI is compiled and cached here, too"),
         ("for DRNEA, RIQN is faster than Newton's method: 3.8 times at 10 degrees of freedom, 53 times at 100",
          f"{found['RIQN over Newton, both DRNEA']:.1f} times at {n}",
          "faster for long chains, yes; by these numbers, no: the dense matrix is made from one recursion here"),

@@ -83,8 +83,8 @@ def from_zero(model, v, q, axes) -> dict:
             cells = [f"{error:.0e}" for error in errors[:7]]
             rows.append([f"{state}, {direction}", *cells, *[None] * (7 - len(cells)), taken or "fails", turns])
             axes.semilogy(errors, marker=mark, markersize=4, linewidth=1.0, color=shade, label=f"{state}, {direction}")
-    print(f"\nthe guess q = 0: norm of f [kg m^2/s] after 0, 1, ... corrections, how many until {AUTHORS:g}, and how far")
-    print("in turns the angles are from those of the compiled step")
+    print(f"\nthe guess q = 0: norm of f [kg m^2/s] after 0, 1, ... corrections, how many until {AUTHORS:g}, and")
+    print("how far in turns the angles are from those of the compiled step")
     common.table(["state, direction", *range(7), "taken", "turns off"], rows)
     axes.set(title="guess q = 0", xlabel="corrections", ylabel="norm of f (kg m$^2$/s)", xlim=(-0.5, 14.5))
     return found
@@ -149,15 +149,18 @@ def main() -> None:
         panel.legend(fontsize="x-small")
     common.save(figure, arguments.out, "fig04_iterations.png")
     means = over_draws(model, links, steps, 3 if arguments.quick else 8)
-    at_zero, thrown = ([corrections[state, d] for d in ("newton", "riqn")] for state in ("at q = 0", "at the drawn angles"))
+    at_zero, thrown = ([corrections[state, direction] for direction in ("newton", "riqn")]
+                       for state in ("at q = 0", "at the drawn angles"))  # fmt: skip
+    spans = ", ".join(f"{name} {min(x):.2f} to {max(x):.2f}" for name, x in means.items())
     common.claims(
         ("(a) from the guess q = 0 RIQN converges more slowly than Newton's method, whose rate is quadratic",
-         f"with the chain at q = 0: {at_zero[0]} corrections by Newton's method, {at_zero[1]} by RIQN; with the chain at "
-         f"the drawn angles: {thrown[0] or 'no convergence'} and {thrown[1] or 'no convergence'}", at_zero[0] < at_zero[1]),
+         f"with the chain at q = 0: {at_zero[0]} corrections by Newton's method, {at_zero[1]} by RIQN; with the chain "
+         f"at the drawn angles: {thrown[0] or 'no convergence'} and {thrown[1] or 'no convergence'}",
+         at_zero[0] < at_zero[1]),
         ("(b) Newton's method takes 4 iterations a step on average (deviation 0), RIQN 5.69 (deviation 1.16)",
-         f"of {len(means['riqn'])} draws " + ", ".join(f"{name} {min(x):.2f} to {max(x):.2f}" for name, x in means.items()),
-         ("in order, yes" if max(means["newton"]) < min(means["riqn"]) else "NO") + "; Newton's numbers are lower here: "
-         "the paper gives neither draw nor tolerance, nor says whether the evaluation that ends a step counts"),
+         f"of {len(means['riqn'])} draws {spans}",
+         ("in order, yes" if max(means["newton"]) < min(means["riqn"]) else "NO") + "; Newton's numbers are lower: the "
+         "paper gives neither draw nor tolerance, nor says whether the evaluation that ends a step counts"),
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def main() -> None:
 
     q = model.neutral()
     if not arguments.quick:
-        q = model.integrate(q, np.array([0.3, 0.2, 0.1, 0.4, 0.2, 0.5, -0.4]))
+        q = model.integrate(q, np.array([0.0, 0.15, 0.0, -0.1, 0.0, 0.0, -0.4]))
     figure, axes = common.figure(1, 1, size=(5.2, 5.6))
     draw(axes, model, q, parent)
     common.save(figure, arguments.out, "fig01_articulated_system.png")
@@ -83,18 +83,17 @@ def draw(axes, model, q, parent, words=WORDS) -> dict[int, tuple]:
         # the centre of mass is that of the body, whatever the frame's axes are
         pose = model.body_poses(q)[body]
         found[link] = p[[0, 2]], (pose[:3, :3] @ flat.com[body] + pose[:3, 3])[[0, 2]], R
+    thick = {"color": "0.7", "linewidth": 7, "solid_capstyle": "round", "zorder": 1}
     for link, (joint, middle, _) in found.items():
-        for child in (k for k in parent if parent[k] == link):
-            axes.plot(*np.transpose([joint, found[child][0]]), color="0.7", linewidth=7, solid_capstyle="round", zorder=1)
-        end = 2 * middle - joint
-        axes.plot(*np.transpose([joint, end]), color="0.7", linewidth=7, solid_capstyle="round", zorder=1)
+        for end in (2 * middle - joint, *(found[k][0] for k in parent if parent[k] == link)):
+            axes.plot(*np.transpose([joint, end]), **thick)
     for link, (joint, middle, _) in found.items():
         axes.plot(*joint, "o", color="0.0", markerfacecolor="1.0", markersize=9, zorder=2)
         axes.plot(*middle, "+", color="0.0", zorder=2)
         axes.annotate(words[link], joint, (10, -4), textcoords="offset points")
-        axes.annotate(f"k = {link}", middle, (-12, 4), textcoords="offset points", ha="right", color="0.3")
-    axes.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
-    axes.margins(0.35, 0.12)
+        place, side = ((12, -10), "left") if link == 2 else ((-12, 4), "right")
+        axes.annotate(f"k = {link}", middle, place, textcoords="offset points", ha=side, color="0.3")
+    axes.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", xlim=(-0.55, 0.95))
     return found
 
 

@@ -5,9 +5,8 @@
 The figure shows link 2 of Fig. 1 with f_2, tau_2 from link 1, and -f_3, -tau_3, -f_4, -tau_4 to its children. Section 7
 computes them in two passes, outward and inward.
 
-Result: the two passes, in NumPy (examples/teaching/section7_inverse_dynamics.py), balance: what a link receives, less
-what it passes on, is the rate of its momentum. Their components along the joints are those of vitree's compiled ``rnea``,
-and at rest the root carries the weight of all links.
+Result: the passes, in NumPy (examples/teaching/section7_inverse_dynamics.py), give forces and torques whose components
+along the joints are those of vitree's compiled ``rnea``. At rest the root carries the weight of all links.
 """
 
 import sys
@@ -43,20 +42,23 @@ def main() -> None:
     carried = np.linalg.norm(f[next(k for k, link in names.items() if link == 1)])
 
     figure, axes = common.figure(1, 1, size=(5.2, 5.6))
-    q, _ = beside.to_core(tree, 0.3 * x)
+    posture = np.zeros(len(x))
+    posture[[1, 6]] = 0.15, -0.4
+    q, _ = beside.to_core(tree, posture)
     parent, *_ = notation(model)
-    poses, places = model.body_poses(q), {}
-    f, tau = inward(tree, outward(tree, 0.3 * x, still, still, model.gravity))
-    places = draw(axes, model, q, parent, {1: "", 2: "", 3: "", 4: ""})
+    poses = model.body_poses(q)
+    f, tau = inward(tree, outward(tree, posture, still, still, model.gravity))
+    places = draw(axes, model, q, parent, dict.fromkeys(parent, ""))
     for k, link in names.items():
         force = (poses[k][:3, :3] @ f[k])[[0, 2]]
         joint = places[link][0]
-        for sign, beside_it in ((1, (8, 2)), (-1, (8, -12))):
-            if (link, sign) in ((2, 1), (3, -1), (4, -1)):
-                end = joint + sign * 0.012 * force
-                axes.annotate("", end, joint, arrowprops={"arrowstyle": "->", "color": "0.0"})
-                axes.annotate(f"${'-' if sign < 0 else ''}f_{link}$", end, beside_it, textcoords="offset points")
-    axes.set(title="link 2 at rest: from its parent, to its children", ylim=(-0.2, None))
+        sign = {2: 1, 3: -1, 4: -1}.get(link)
+        if sign:
+            end = joint + sign * 0.012 * force
+            axes.annotate("", end, joint, arrowprops={"arrowstyle": "->", "color": "0.0"})
+            text, place = f"${'-' if sign < 0 else ''}f_{link}$", {2: (6, -2), 3: (7, -4), 4: (-26, -4)}[link]
+            axes.annotate(text, end, place, textcoords="offset points")
+    axes.set(title="link 2 at rest", ylim=(-0.2, None))
     axes.title.set_fontsize("medium")
     common.save(figure, arguments.out, "fig02_link_forces.png")
     common.claims(
