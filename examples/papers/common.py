@@ -1,12 +1,15 @@
-"""Shared by the scripts of papers: arguments, tables, and pictures that can be read in grey."""
+"""Shared by the scripts of papers: arguments, tables, claims, and pictures that can be read in grey."""
 
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 #: Dashes and a shade by index; the method that a script is about comes first.
 LINES = [
@@ -35,7 +38,29 @@ def figure(rows: int = 1, columns: int = 1, size=(7.0, 3.6), **options):
 
 
 def save(made: Figure, out: Path, name: str) -> None:
-    """Write a picture and print its path."""
+    """Write a picture and print its path; logarithmic axes have few labels, and no two labels of ticks may collide."""
+    canvas = FigureCanvasAgg(made)
+    for axes in made.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                low, high = np.log10(axis.get_view_interval())
+                if high - low < 1.5:
+                    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+                axis.set_minor_formatter(NullFormatter())
+    canvas.draw()
+    boxes = []
+    for axes in made.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            first, last = sorted(axis.get_view_interval())
+            room = 1e-9 * (last - first)
+            boxes += [(label.get_text(), label.get_window_extent()) for place, label in
+                      zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=False)
+                      if first - room <= place <= last + room and label.get_visible() and label.get_text()]  # fmt: skip
+    for k, (text, box) in enumerate(boxes):
+        for other, there in boxes[:k]:
+            if box.overlaps(there):
+                raise ValueError(f'labels of ticks collide in {name}: "{other}" and "{text}"')
     made.savefig(out / name, dpi=150)
     print(f"\nwritten: {out / name}")
 
@@ -46,6 +71,18 @@ def table(headings, rows) -> None:
     widths = [max(map(len, column)) for column in zip(*text, strict=True)]
     for line in text:
         print("  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]))
+
+
+def claims(*rows) -> None:
+    """Print what the paper claims, what was found, and whether the claim holds.
+
+    A row is (claim, found, holds). ``holds`` is True, False, or words where neither says it.
+    """
+    for claim, found, holds in rows:
+        words = holds if isinstance(holds, str) else "yes" if holds else "NO"
+        print()
+        for head, text in (("the paper claims", claim), ("found", found), ("holds", words)):
+            print(textwrap.fill(f"{head}: {text}", 110, subsequent_indent=" "))
 
 
 def band(axes, t, y, bins: int = 600, **style) -> None:

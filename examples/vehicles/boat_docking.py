@@ -7,7 +7,7 @@ to the current, and wind blows on the side.
 from __future__ import annotations
 
 import numpy as np
-from common import arguments, picture, save, solved
+from common import arguments, claim, picture, save, solved
 
 import vitree.control as vc
 from vitree.lie import SE2
@@ -53,3 +53,7 @@ ahead = LENGTH / 2 * np.stack((np.cos(plan["theta"]), np.sin(plan["theta"])))
 for k in range(0, len(plan.t), 8):
     path.plot(*(plan.q[k, 1:, None] + np.outer(ahead[:, k], (-1, 1))), color="0.3", linewidth=2)
 save(figure, chosen.out, "boat_docking.png")
+end, speed = np.abs(plan.q[-1] - (np.pi / 2, 0.0, 0.0)).max(), np.abs(plan.v_ends[1]).max()
+claim("a boat that starts at rest in wind arrives at the designated place with zero velocity (Fig. 10, left)", plan,
+      f"it arrives to {end:.0e} m or rad, at {speed:.0e} m/s or rad/s, past a buoy and against a current",
+      end < 1e-5 and speed < 1e-5)  # fmt: skip

@@ -7,7 +7,7 @@ distances along y, scaled so that they never exceed the true distances.
 from __future__ import annotations
 
 import numpy as np
-from common import arguments, picture, save, solved
+from common import arguments, claim, picture, save, solved
 
 import vitree.control as vc
 from vitree import vehicles
@@ -53,3 +53,9 @@ for side in (-1, 1):
 turn = np.linspace(0, 2 * np.pi)
 path.plot(pillar.centre[0] + pillar.radius * np.cos(turn), pillar.centre[1] + pillar.radius * np.sin(turn), color="0.5")
 save(figure, chosen.out, "canyon_flight.png")
+place = plan.q[:, :3]
+room = min(left_wall(place).min(), right_wall(place).min(),
+           (np.hypot(*(place[:, :2] - pillar.centre).T) - pillar.radius).min()) - RADIUS  # fmt: skip
+claim("a helicopter flies through a complex canyon with the least control effort (Figs. 9 and 12, left)", plan,
+      f"it comes to the other end; at the steps it is clear of walls and pillar by {room:.0e} m or more",
+      room > -1e-5 and abs(place[-1, 0] - 24.0) < 1e-5)  # fmt: skip

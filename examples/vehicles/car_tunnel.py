@@ -6,7 +6,7 @@ Kobilarov, Crane & Desbrun 2009, Figure 10, right.
 from __future__ import annotations
 
 import numpy as np
-from common import arguments, picture, save, solved
+from common import arguments, claim, picture, save, solved
 
 import vitree.control as vc
 from vitree import vehicles
@@ -39,3 +39,10 @@ for rock in ROCKS:
 for side in (-SIDE, SIDE):
     path.axhline(side, color="0.5")
 save(figure, chosen.out, "car_tunnel.png")
+spots = np.concatenate([plan.q[:, 3:] + x * np.column_stack((np.cos(plan["theta"]), np.sin(plan["theta"])))
+                        for x in (0.1, 0.7)])  # fmt: skip
+room = min(np.linalg.norm(spots - rock.centre, axis=1).min() - rock.radius - RADIUS for rock in ROCKS)
+room = min(room, SIDE - RADIUS - np.abs(spots[:, 1]).max())
+claim("a car travels through a tunnel and avoids obstacles with the least amount of steering (Fig. 10, right)", plan,
+      f"at the steps it is clear of walls and rocks by {room:.0e} m or more; it steers by at most "
+      f"{np.abs(plan['steering']).max():.2f} 1/s", room > -1e-5)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,13 @@ def drawn(axes, poses: np.ndarray, outline: np.ndarray) -> None:
         axes.fill(*corners.T, facecolor=(0, 0, 0, 0.12), edgecolor="0.0", linestyle=style, linewidth=1.6, zorder=3)
         axes.annotate(name, corners.mean(axis=0), ha="center", va="center", zorder=4,
                       bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5})  # fmt: skip
+
+
+def claim(what: str, plan: vc.Plan, found: str, holds: bool) -> None:
+    """Print a claim of Kobilarov et al. 2009, what was found, and whether it holds, as the scripts of papers do."""
+    found = f"{found}, in {plan.t[-1]:.3g} s"
+    rows = ("the paper claims", what), ("found", found), ("holds", "yes" if holds else "NO")
+    print("\n" + "\n".join(textwrap.fill(f"{head}: {text}", 110, subsequent_indent=" ") for head, text in rows))
 
 
 def save(made: Figure, out: Path, name: str) -> None:

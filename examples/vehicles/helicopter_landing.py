@@ -6,7 +6,7 @@ Kobilarov, Crane & Desbrun 2009, Figure 12, right.
 from __future__ import annotations
 
 import numpy as np
-from common import arguments, picture, save, solved
+from common import arguments, claim, picture, save, solved
 
 import vitree.control as vc
 from vitree import vehicles
@@ -29,3 +29,6 @@ plan = solved(problem, chosen.method)
 figure, path = picture(plan, "landing", ("x", "z"))
 path.axhline(0.0, color="0.6")
 save(figure, chosen.out, "helicopter_landing.png")
+off, speed = np.abs(plan.q[-1, :3]).max(), np.abs(plan.v_ends[1]).max()
+claim("a helicopter lands automatically on the mark (Fig. 12, right)", plan,
+      f"it is on the mark to {off:.0e} m, at {speed:.0e} m/s or rad/s", off < 1e-5 and speed < 1e-5)  # fmt: skip

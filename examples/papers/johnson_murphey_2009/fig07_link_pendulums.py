@@ -68,6 +68,31 @@ def main() -> None:
         panel.set(xlabel="links", ylabel=f"runtime of {duration:g} s (s)")
         panel.legend(fontsize="small")
     common.save(figure, arguments.out, "fig07_link_pendulums.png")
+    claims(np.array(counts), {way: np.array(values) for way, values in seconds.items()})
+
+
+def claims(counts, seconds) -> None:
+    """The claims of section VI-A; slopes are those of the powers of the links from the middle of the counts on."""
+    cached, plain = seconds["tree, cached"], seconds["tree, not cached"]
+    both = np.isfinite(cached) & np.isfinite(plain)
+    gains = (plain / cached)[both]
+    slopes = {}
+    for way, values in seconds.items():
+        ran = np.isfinite(values)
+        tail = ran & (counts >= np.median(counts[ran]))
+        slopes[way] = np.polyfit(np.log(counts[tail]), np.log(values[tail]), 1)[0]
+    common.claims(
+        ("with the cache the simulations are drastically faster",
+         f"{gains[0]:.1f} times as fast with {counts[both][0]} link, {gains[-1]:.0f} times with {counts[both][-1]}",
+         gains[-1] > 5),
+        ("with the cache the runtime grows at a slower rate",
+         ", ".join(f"{way}: power {slope:.1f}" for way, slope in slopes.items()) + " of the links",
+         slopes["tree, cached"] < slopes["tree, not cached"]),
+        ("runs of up to 10 links take at most 50 s, where the axis of the picture ends",
+         ", ".join(f"{way}: {values[-1 if counts[-1] < 10 else list(counts).index(10)]:.3g} s"
+                   for way, values in seconds.items()) + f" at {min(10, counts[-1])} links",
+         "not the same computer"),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

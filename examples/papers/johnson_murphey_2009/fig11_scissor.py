@@ -37,7 +37,7 @@ def main() -> None:
     times = dt * np.arange(round(duration / dt) + 1)
     benchmark = mechanisms.scissor_benchmark(SEGMENTS, times)
 
-    rows = []
+    rows, found = [], {}
     figure, axes = common.figure(1, 1, size=(8, 4))
     axes.plot(times, benchmark, color="0.8", linewidth=5, label="benchmark")
     for style, (name, run) in zip(common.LINES, runs.items(), strict=False):
@@ -46,6 +46,7 @@ def main() -> None:
         change = run.energy - run.energy[0]
         h = np.abs(model.constraint_rows(run.q)[0]).max()
         energies = f"{change.min():+.2e} {change.max():+.2e}".split()
+        found[name] = error, change.min(), run.seconds
         rows.append([name, f"{error:.1e}", *energies, f"{h:.0e}", f"{run.seconds:.4f}"])
         axes.plot(run.t, theta, linewidth=1.2, label=name, **style)
     print(f"scissor lift of {SEGMENTS} segments, {duration:g} s: largest errors")
@@ -53,6 +54,19 @@ def main() -> None:
     axes.set(xlabel="time (s)", ylabel="angle (rad)")
     figure.legend(fontsize="small", loc="outside upper center", ncols=3)
     common.save(figure, arguments.out, "fig11_scissor.png")
+    (error, _, seconds), *peers = found.values()
+    common.claims(
+        ("the variational integrator follows the benchmark almost perfectly at 0.01 s",
+         f"the angle is off by at most {error:.1e} rad", error < 0.05),
+        ("ODE at 0.01, 0.001 and 0.0001 s loses energy and departs from the true motion quickly",
+         "MuJoCo in its place: " + ("not run" if not peers else "; ".join(
+             f"off by {off:.1e} rad, loses {-least:.2g} J" for off, least, _ in peers)),
+         all(off > 3 * error for off, *_ in peers) if peers else "not run"),
+        ("10 s took 1.74 s, and 0.19, 1.85, 18.47 s with ODE",
+         f"{duration:g} s took {seconds:.2g} s" + ("" if not peers else ", and " + ", ".join(
+             f"{took:.2g}" for *_, took in peers) + " s with MuJoCo"),
+         "not the same computer"),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
