@@ -22,7 +22,7 @@ if [ $# != 1 ]; then
 fi
 mkdir -p "$1"
 dist=$(realpath "$1")
-python=$(command -v "${PYTHON:-python}")
+python=$(realpath -s "$(command -v "${PYTHON:-python}")")
 cd "$(dirname "$0")/.."
 
 umask 022

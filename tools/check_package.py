@@ -44,7 +44,8 @@ def faults_of_source(package: pathlib.Path) -> list[str]:
 def faults_of_wheel(package: pathlib.Path) -> list[str]:
     """What is wrong with the wheel."""
     with zipfile.ZipFile(package) as archive:
-        packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+        names = [name for name in archive.namelist() if ".dist-info/" not in name and not name.endswith("/")]
+        packed = {name: archive.read(name) for name in names}
     wanted = {name for name in in_git() if re.fullmatch(r"vitree/.*\.(py|pyi|typed)|urdf/.*\.urdf", name)}
     wanted |= FOR_CYTHON
     wanted = {re.sub("^urdf/", "vitree/own_robots/", name) for name in wanted}

@@ -3,7 +3,7 @@
 # PYTHON names a Python that has twine and check-wheel-contents.
 set -euo pipefail
 folder=$(realpath "$1")
-python=${PYTHON:-python}
+python=$(realpath -s "$(command -v "${PYTHON:-python}")")
 cd "$(dirname "$0")/.."
 
 "$python" -m twine check --strict "$folder"/*.tar.gz "$folder"/*.whl
