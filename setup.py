@@ -1,31 +1,36 @@
 """Builds the compiled core: one source, once for each number of lanes the compiler can make.
 
-Two choices are read from the environment. VITREE_WIDTHS=1 (or 1,4 ...) builds no other widths: less to compile, and
-the way with a compiler that has no vectors. CFLAGS=-g keeps the symbols for debuggers and profilers.
+Three things are read from the environment. VITREE_WIDTHS=1 (or 1,4 ...) builds no other widths: less to compile.
+CFLAGS=-g keeps the symbols for debuggers and profilers. SOURCE_DATE_EPOCH is the time that files in packages have: with
+it two builds of the same source give the same bytes.
+
+Without VITREE_WIDTHS the compiler is asked which widths it can make. The platform is not: a compiler may make code for
+another one.
 """
 
+import gzip
 import os
 import pathlib
-import platform
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
 import numpy
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 CORE = pathlib.Path("vitree/_core")
-X86 = platform.machine().lower() in ("x86_64", "amd64")
 #: what each width needs beyond the platform's baseline
 WIDE_FLAGS = {
     # packing scalars of one instance into vectors costs more in shuffles than it gains
     1: ["-fno-tree-slp-vectorize"],
     2: [],
+    4: ["-mavx2"],
+    8: ["-mavx512f", "-mavx512dq", "-mavx512vl"],
 }
-if X86:
-    WIDE_FLAGS |= {4: ["-mavx2"], 8: ["-mavx512f", "-mavx512dq", "-mavx512vl"]}
 #: Of one lane: copies of structs through registers of 512 bits stall, and some compilers can avoid them
 NARROW_COPIES = ["-mprefer-vector-width=128", "-mmove-max=128", "-mstore-max=128"]
 HEADERS = [str(CORE / "lane" / name) for name in ("lane.h", "pose.h", "coefficients.h")]
@@ -42,6 +47,12 @@ def chosen_widths():
     if unknown:
         raise SystemExit(f"VITREE_WIDTHS names {', '.join(unknown)}; the choices are {', '.join(map(str, WIDE_FLAGS))}")
     return sorted({1, *map(int, asked or WIDE_FLAGS)})
+
+
+def width_of(extension):
+    """Return the width whose instructions a module is made of."""
+    endings = {"_x2": 2, "_x4": 4, "_x8": 8, "_avx2": 4, "_avx512": 8}
+    return next((width for ending, width in endings.items() if extension.name.endswith(ending)), 1)
 
 
 def core(name, width=1, flags=(), suffix=".pyx"):
@@ -90,9 +101,8 @@ class BuildCore(build_ext):
     def build_extensions(self):
         from Cython.Build import cythonize
 
+        self.leave_out_widths()
         unix = self.compiler.compiler_type != "msvc"
-        if not unix:  # no vector extensions: one lane only
-            self.extensions = [e for e in self.extensions if not e.name.endswith(("_x2", "_x4", "_x8", "_avx512"))]
         start = time.monotonic()
         print(f"vitree: {len(self.extensions)} modules, {JOBS} at a time; to C first", flush=True)
         made = cythonize(
@@ -111,7 +121,7 @@ class BuildCore(build_ext):
             },
         )
         print(f"vitree: C in {time.monotonic() - start:.0f} s", flush=True)
-        unknown = [flag for flag in NARROW_COPIES if not (unix and self.accepts(flag))]
+        unknown = [flag for flag in NARROW_COPIES if not (unix and self.accepts("-Werror", flag))]
         sources = {extension.name: extension.sources for extension in made}
         for extension in self.extensions:
             extension.sources = sources[extension.name]
@@ -126,14 +136,32 @@ class BuildCore(build_ext):
         super().build_extensions()
         print(f"vitree: compiled in {time.monotonic() - start:.0f} s", flush=True)
 
-    def accepts(self, flag):
-        """Return whether the compiler knows a flag."""
+    def leave_out_widths(self):
+        """Leave out the modules that the compiler cannot make."""
+        # none of MSVC, which has no vectors, and of MinGW, whose stack is not aligned for those of more than two
+        makes = {1, *(w for w in WIDE_FLAGS if w > 1 and self.compiler.compiler_type == "unix" and self.makes(w))}
+        refused = {*map(width_of, self.extensions)} - makes
+        if refused and os.environ.get("VITREE_WIDTHS"):
+            raise SystemExit(
+                f"VITREE_WIDTHS asks for {', '.join(map(str, sorted(refused)))}; for this platform the compiler makes "
+                f"{', '.join(map(str, sorted(makes)))}"
+            )
+        self.extensions = [extension for extension in self.extensions if width_of(extension) in makes]
+
+    def accepts(self, *flags, text="int empty;\n"):
+        """Return whether the compiler takes flags, for a text of C."""
         with tempfile.TemporaryDirectory() as folder:
-            source = pathlib.Path(folder) / "empty.c"
-            source.write_text("int empty;\n")
+            source = pathlib.Path(folder) / "tried.c"
+            source.write_text(text)
             made = str(source.with_suffix(".o"))
-            command = [*self.compiler.compiler_so, "-Werror", flag, "-c", str(source), "-o", made]
+            command = [*self.compiler.compiler_so, *flags, "-c", str(source), "-o", made]
             return subprocess.run(command, capture_output=True).returncode == 0
+
+    def makes(self, width):
+        """Return whether the compiler makes vectors of so many lanes, for the platform that it makes code for."""
+        flags = [f"-DVT_WIDTH={width}", f"-I{(CORE / 'lane').absolute()}", *WIDE_FLAGS[width]]
+        known = all(self.accepts("-Werror", flag) for flag in WIDE_FLAGS[width])
+        return known and self.accepts(*flags, text='#include "lane.h"\n')
 
     def build_extension(self, extension):
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
@@ -147,6 +175,30 @@ class BuildCore(build_ext):
         print(f"vitree: {extension.name} in {time.monotonic() - start:.0f} s\n", end="", flush=True)
 
 
+class PackSource(sdist):
+    """The source package. With SOURCE_DATE_EPOCH its bytes depend on the source alone."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, owner=None, group=None):
+        written = super().make_archive(base_name, format, root_dir, base_dir, owner, group)
+        moment = os.environ.get("SOURCE_DATE_EPOCH")
+        if format != "gztar" or moment is None:
+            return written
+        files = sorted(path for path in pathlib.Path(root_dir or ".", base_dir).rglob("*") if path.is_file())
+        with (
+            open(written, "wb") as file,
+            gzip.GzipFile("", "wb", mtime=int(moment), fileobj=file) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            for path in files:
+                name = path.relative_to(root_dir or ".").as_posix()
+                entry = archive.gettarinfo(path, name)
+                entry.mtime, entry.mode = int(moment), 0o755 if entry.mode & 0o100 else 0o644
+                entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, "", ""
+                with path.open("rb") as content:
+                    archive.addfile(entry, content)
+        return written
+
+
 if __name__ == "__main__":
     packages = {*find_packages(include=["vitree", "vitree.*"]), "vitree.own_robots"}
-    setup(packages=sorted(packages), ext_modules=modules(), cmdclass={"build_ext": BuildCore})
+    setup(packages=sorted(packages), ext_modules=modules(), cmdclass={"build_ext": BuildCore, "sdist": PackSource})

@@ -5,7 +5,9 @@ import graphlib
 import re
 
 import pytest
-from places import ROOT, TESTS
+from places import ROOT, TESTS, of_source
+
+pytestmark = of_source
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
 #: Packages and modules of ``vitree``, in the order of the list.

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from places import ROOT
+from places import PACKAGE
 
 import vitree as vt
 from vitree.cli import main
@@ -72,7 +72,7 @@ def test_the_command_line_prints_in_one_place():
     """console.say, console.out and console._line alone print."""
     found = {
         path.name: len(re.findall(r"(?<![\w.])print\(|\bText\(|\becho\(", path.read_text()))
-        for path in (ROOT / "vitree" / "cli").glob("*.py")
+        for path in (PACKAGE / "cli").glob("*.py")
     }
     assert {name: count for name, count in found.items() if count} == {"console.py": 3}
 

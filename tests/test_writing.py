@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from places import ROOT
+from places import PACKAGE
 from random_models import chain_flat
 
 import vitree as vt
@@ -297,7 +297,7 @@ def test_a_temporary_in_use_is_not_removed(tmp_path, monkeypatch):
 
 def test_no_other_module_writes_files():
     words = ("write_bytes(", "write_text(path)", "os.replace(", "os.rename(", 'open(path, "w', "mkstemp", "NamedTemp")
-    files = [path for path in (ROOT / "vitree").rglob("*.py") if "own_robots" not in path.parts]
+    files = [path for path in PACKAGE.rglob("*.py") if "own_robots" not in path.parts]
     found = {path.name for path in files if any(word in path.read_text() for word in words)}
     assert found == {"writing.py"}
 

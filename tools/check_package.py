@@ -1,8 +1,8 @@
 """Check that the packages in a folder hold what they should: python tools/check_package.py FOLDER.
 
 The folder is that of `python -m build --outdir FOLDER`. The source package has every file of git that a build or a
-test needs and nothing generated; the wheel has every Python module and type file, what other Cython modules take, and
-neither source of the core nor debug symbols.
+test needs and nothing generated; a wheel has every Python module and type file, what other Cython modules take, and
+neither source of the core nor debug symbols. No package is larger than 12 MB, and all have the version of the source.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -19,6 +20,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 NOT_PACKED = (".ci/", ".git")
 FOR_CYTHON = {"vitree/se3.pxd", "vitree/_core/se3.pxd"}
 IN_WHEEL = {".py", ".pyi", ".typed", ".pxd", ".urdf", ".md", ".so", ".pyd"}
+#: bytes of a package
+MOST = 12_000_000
 
 
 def in_git() -> set[str]:
@@ -41,7 +44,8 @@ def faults_of_source(package: pathlib.Path) -> list[str]:
 def faults_of_wheel(package: pathlib.Path) -> list[str]:
     """What is wrong with the wheel."""
     with zipfile.ZipFile(package) as archive:
-        packed = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
+        names = [name for name in archive.namelist() if ".dist-info/" not in name and not name.endswith("/")]
+        packed = {name: archive.read(name) for name in names}
     wanted = {name for name in in_git() if re.fullmatch(r"vitree/.*\.(py|pyi|typed)|urdf/.*\.urdf", name)}
     wanted |= FOR_CYTHON
     wanted = {re.sub("^urdf/", "vitree/own_robots/", name) for name in wanted}
@@ -54,13 +58,29 @@ def faults_of_wheel(package: pathlib.Path) -> list[str]:
     )
 
 
+def faults_outside(package: pathlib.Path) -> list[str]:
+    """What is wrong with the size and the version of a package."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    faults = []
+    if package.stat().st_size > MOST:
+        faults.append(f"larger than {MOST / 1e6:.0f} MB")
+    if package.name.removesuffix(".tar.gz").split("-")[1] != version:
+        faults.append(f"not of version {version}, which pyproject.toml has")
+    if f'__version__ = "{version}"' not in (ROOT / "vitree" / "version.py").read_text():
+        faults.append(f"vitree/version.py does not say {version}, as pyproject.toml does")
+    return faults
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     faults = []
     for pattern, check in (("*.tar.gz", faults_of_source), ("*.whl", faults_of_wheel)):
-        (package,) = folder.glob(pattern)
-        print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB")
-        faults += check(package)
+        packages = sorted(folder.glob(pattern))
+        if not packages:
+            faults.append(f"{folder} has no {pattern}")
+        for package in packages:
+            print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB")
+            faults += [f"{package.name}: {fault}" for fault in faults_outside(package) + check(package)]
     if faults:
         raise SystemExit("\n".join(faults))
 

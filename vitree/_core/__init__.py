@@ -10,7 +10,7 @@ from functools import cache
 
 from vitree.errors import InputError
 
-if importlib.util.find_spec(f"{__name__}._cpu") is None:
+if any(importlib.util.find_spec(f"{__name__}.{part}") is None for part in ("_cpu", "_x1")):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     raise ImportError(
         f"the folder {root} holds vitree's source without its compiled core for Python "

@@ -83,8 +83,8 @@ VT_INLINE vt_real vt_abs(vt_real a)
 }
 #endif
 
-/* Rows of numbers of one lane. */
-#if defined(__GNUC__) || defined(__clang__)
+/* Rows of numbers of one lane. VT_PLAIN does without, as compilers do that have no vectors. */
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(VT_PLAIN)
 typedef double vt_two __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double vt_four __attribute__((vector_size(32), aligned(8), may_alias));
 #define VT_ROWS 1
