@@ -18,7 +18,7 @@ from vitree.cli.base import Progress, argument, option
 from vitree.cli.console import counted, say
 from vitree.cli.names import METHOD_OPTIONS, SOLVERS, VEHICLES, is_vehicle, one_of, robots, vehicle
 from vitree.cli.words import blaming
-from vitree.errors import InputError, UnknownNameError, ModelError
+from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.mechanism.contacts import FRICTION, LIMITS, RESTITUTION, Ground
 from vitree.model.model import Model
 
