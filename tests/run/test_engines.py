@@ -27,7 +27,7 @@ def arm() -> vt.Tree:
     at = tree.world.add(vt.ry("a", damping=0.3, armature=0.1), vt.tz(-0.5), vt.body("u", 1.0, (0.1, 0.1, 0.02)))
     at = at.add(vt.rx(0.4), vt.tz("d", damping=0.2), vt.body("m", 0.6, (0.02, 0.03, 0.02)))
     at.add(vt.universal("w"), vt.tz(-0.3), vt.body("l", 0.8, (0.05, 0.04, 0.02), com=(0.1, 0, 0)))
-    tree.load(vt.JointSpring("d", 30.0, 0.1))
+    tree.load(vt.JointSpring("d", 30.0, 0.1), vt.JointSpring("d", 10.0, -0.2))
     return tree
 
 

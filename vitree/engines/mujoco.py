@@ -109,17 +109,18 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
             joint = body.add_joint(name=f"joint{i}", type=kinds.get(kind, types.mjJNT_HINGE), axis=(0, 0, 1))
             joint.armature = flat.armature[v]
         bodies.append(body)
+    springs: list[tuple[int, JointSpring]] = []
     of_entry = {int(index.iv[i]): i for i in range(len(bodies))}
     for load in flat.loads:
         if isinstance(load, JointForce):
             continue  # a force of the run
         if not isinstance(load, Drive | JointSpring):
             raise NotImplementedError(f"the {load.name}")
-        joint = spec.joint(f"joint{of_entry[model.joint(load.joint).v_slice.start]}")
+        number = of_entry[model.joint(load.joint).v_slice.start]
         if isinstance(load, JointSpring):
-            joint.stiffness, joint.springref = [load.stiffness, 0, 0], load.rest
+            springs.append((number, load))
             continue
-        servo = spec.add_actuator(target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        servo = spec.add_actuator(target=f"joint{number}", trntype=mujoco.mjtTrn.mjTRN_JOINT)
         servo.gainprm[0], servo.biastype = 1.0, mujoco.mjtBias.mjBIAS_AFFINE
         servo.biasprm[1], servo.biasprm[2] = -load.kp, -load.kd
         if (limit := load.effort_limit * load.gear) < math.inf:
@@ -141,12 +142,20 @@ def mujoco_model(model: Model, dt: float, integrator: str = "implicitfast", time
         own = spec.compile()
     except ValueError as error:
         raise NotImplementedError(" ".join(str(error).split())) from None
+    if [own.body(k).name for k in range(1, own.nbody)] != [body.name for body in bodies]:
+        raise NotImplementedError("bodies that are not in the order of the tree, depth first")
     # whatever mass and inertia are: MuJoCo's compiler refuses bodies without mass, and others
     moments, axes = np.linalg.eigh(flat.inertia)
     own.body_mass[1:], own.body_ipos[1:], own.body_inertia[1:] = flat.mass, flat.com, moments
     own.body_iquat[1:] = [_quaternion(R * np.linalg.det(R)) for R in axes]
     own.dof_damping[:] = flat.damping
     mujoco.mj_setConst(own, mujoco.MjData(own))
+    for joint, spring in springs:
+        at, before = own.jnt_qposadr[joint], own.jnt_stiffness[joint]
+        own.jnt_stiffness[joint] += spring.stiffness
+        if spring.stiffness:  # several on a joint are one about the mean of their rests
+            rest = before * own.qpos_spring[at] + spring.stiffness * spring.rest
+            own.qpos_spring[at] = rest / own.jnt_stiffness[joint]
     own.opt.timestep, own.opt.gravity = dt, flat.gravity
     own.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
     own.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC

@@ -29,6 +29,10 @@ class Controls:
     ctrl_range, force_range : (n, 2) arrays
     matrix : (nu, n) array
         For each input of the model, in the order of ``model.input_names``.
+    places : (n,) array of int
+        Of the actuators' controls in ``ctrl``.
+    size : int
+        Of ``ctrl``.
     """
 
     names: tuple[str, ...]
@@ -37,14 +41,16 @@ class Controls:
     ctrl_range: np.ndarray
     force_range: np.ndarray
     matrix: np.ndarray
+    places: np.ndarray
+    size: int
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             object.__setattr__(self, name, frozen(value))
 
     def __call__(self, ctrl: Any) -> np.ndarray:
-        """Return the inputs (nu,) of the model for MuJoCo's ``ctrl`` (n,)."""
-        given = np.clip(entries(ctrl, (len(self.names),), "ctrl"), *self.ctrl_range.T)
+        """Return the inputs (nu,) of the model for MuJoCo's ``ctrl``, in the units of each actuator."""
+        given = np.clip(entries(ctrl, (self.size,), "ctrl")[self.places], *self.ctrl_range.T)
         return self.matrix @ np.clip(self.gain * given + self.offset, *self.force_range.T)
 
 
@@ -76,11 +82,17 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
     servos: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
     motors: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
     trn, off = mujoco.mjtTrn, mujoco.mjtDisableBit
+    places = np.array(getattr(model, "actuator_ctrladr", np.arange(count)), int)
+
+    def controls(known: tuple[str, ...]) -> Controls:
+        table = np.array([columns.get(name, np.zeros(count)) for name in known]).reshape(len(known), count)
+        at = places.clip(0, max(int(model.nu) - 1, 0))  # an actuator without a control has none to read
+        return Controls(tuple(names.actuator), gain, offset, ctrl, force, table, at, int(model.nu))
+
     if model.opt.disableflags & off.mjDSBL_ACTUATION:
         if count:
             findings.say("actuator", f"actuators: the model disables them: {listed(names.actuator)}")
-        return [], lambda known: Controls(tuple(names.actuator), gain, offset, ctrl, force,
-                                          np.zeros((len(known), count))), {}  # fmt: skip
+        return [], controls, {}
 
     def push(key: str, row: _Row, factor: float) -> str:
         columns.setdefault(key, np.zeros(count))[row.number] += factor
@@ -139,11 +151,6 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
             efforts[names.joint[joint]] = most
     for joint, drives in servos.items():
         loads.append(_drive(model, names, findings, joint, drives, push))
-
-    def controls(known: tuple[str, ...]) -> Controls:
-        table = np.array([columns.get(name, np.zeros(count)) for name in known]).reshape(len(known), count)
-        return Controls(tuple(names.actuator), gain, offset, ctrl, force, table)
-
     return loads, controls, efforts
 
 

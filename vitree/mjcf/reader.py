@@ -125,7 +125,7 @@ class MujocoRobot:
         for k in range(self.mujoco.nkey):
             name = mujoco.mj_id2name(self.mujoco, mujoco.mjtObj.mjOBJ_KEY, k) or f"key{k}"
             q, v = self.from_mujoco(self.mujoco.key_qpos[k], self.mujoco.key_qvel[k])
-            found[name] = Keyframe(q, v, self.controls(self.mujoco.key_ctrl[k][: len(self.controls.names)]))
+            found[name] = Keyframe(q, v, self.controls(self.mujoco.key_ctrl[k]))
         return found
 
 

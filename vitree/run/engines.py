@@ -57,7 +57,7 @@ def cannot(system: System, given: RunArguments) -> str | None:
     if not isinstance(system, Model):
         return "vehicles"
     if system.full is not system:
-        return 'joints that follow others without a coordinate of their own; read the file with mimic="independent"'
+        return "joints that follow others without a coordinate of their own"
     for name in ("wrenches", "prescribed", "effort_limits"):
         if getattr(given, name):
             return f"the argument {name}"
