@@ -388,7 +388,7 @@ def test_help_explains_every_option_with_its_unit(run, command):
     assert all(len(option.split()) > 3 for option in options)
     for option in options:
         if "<float>" in option or "--dt" in option:
-            assert re.search(r"\bin (s|m|rad/s|m/s|kg/m\^3)(?!\w)|\bwithout unit\b", option), option
+            assert re.search(r"\bin (s|1/s|m|rad/s|m/s|kg/m\^3)(?!\w)|\bwithout unit\b", option), option
         elif "<int>" in option:
             assert "number" in option, option
     if command in ("compare", "simulate", "bench"):

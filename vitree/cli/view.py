@@ -78,9 +78,9 @@ def view(
         option("--q0", text="Configuration of a robot: neutral, random, or nq numbers separated by commas."),
     ] = "neutral",
 ) -> None:
-    """Show a robot with sliders, or play runs, in a web page; or write a page or a video.
+    """Show a robot with sliders, or play runs, in a web page.
 
-    Ctrl-C ends it.
+    Ctrl-C ends it. --html and --mp4 write a file instead.
     """
     from vitree.viewer.movie import write_video
     from vitree.viewer.page import page_of, write_page

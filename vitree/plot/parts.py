@@ -393,7 +393,10 @@ def ticks(axes) -> None:
             if 0 < low < high < 10 * low:
                 middle = np.sqrt(low * high)
                 give(middle / np.sqrt(11.0), middle * np.sqrt(11.0))
-            axis.set_minor_locator(_small(*limits()))
+            low, high = limits()
+            axis.set_minor_locator(_small(low, high))
+            many = low > 0 and np.floor(np.log10(high)) > np.ceil(np.log10(low))  # decades, which have numbers
+            axis.set_minor_formatter(_nothing if many else _two_or_five)
         else:
             axis.get_major_formatter().set_useOffset(False)
             axis.get_major_formatter().set_powerlimits((-3, 5))
@@ -408,6 +411,18 @@ def _small(low: float = 0.0, high: float = 0.0) -> Any:
         return AutoMinorLocator()
     # Where a decade has a number, Matplotlib leaves its small tick out.
     return LogLocator(subs=[float(k) for k in range(1, 10)] if high < DECADES * low else [1.0], numticks=999)
+
+
+def _nothing(x: float, place: Any = None) -> str:
+    """The number at a small tick: none."""
+    return ""
+
+
+def _two_or_five(x: float, place: Any = None) -> str:
+    """The number at a small tick of a logarithmic axis: 2 and 5 times a power of ten have room for one."""
+    power = int(np.floor(np.log10(x) + 1e-9))
+    lead = round(x / 10.0**power)
+    return rf"${lead}\times10^{{{power}}}$" if lead in (2, 5) else ""
 
 
 def widen(axes, least: float) -> None:
