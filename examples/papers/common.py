@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 #: Dashes and a shade by index; the method that a script is about comes first.
 LINES = [
@@ -37,6 +37,21 @@ def figure(rows: int = 1, columns: int = 1, size=(7.0, 3.6), **options):
     return made, made.subplots(rows, columns, **options)
 
 
+def _few(low: float, high: float) -> list[float]:
+    """At least two round numbers between powers of ten, if there are."""
+    for parts in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
+        exponents = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+        ticks = [part * 10.0**k for k in exponents for part in parts if low <= np.log10(part * 10.0**k) <= high]
+        if len(ticks) > 1:
+            break
+    return ticks
+
+
+def legend_below(axes, columns: int = 2) -> None:
+    """A legend under the axes, where it covers nothing."""
+    axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns)
+
+
 def save(made: Figure, out: Path, name: str) -> None:
     """Write a picture and print its path; logarithmic axes have few labels, and no two labels of ticks may collide."""
     canvas = FigureCanvasAgg(made)
@@ -45,7 +60,7 @@ def save(made: Figure, out: Path, name: str) -> None:
             if axis.get_scale() == "log":
                 low, high = np.log10(axis.get_view_interval())
                 if high - low < 1.5:
-                    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                    axis.set_major_locator(FixedLocator(_few(low, high)))
                     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
                 axis.set_minor_formatter(NullFormatter())
     canvas.draw()

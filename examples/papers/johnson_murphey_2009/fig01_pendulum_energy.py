@@ -54,13 +54,13 @@ def main() -> None:
         "hinge, nearer": ["midpoint", "rk4"],
         "body on a pin": ["midpoint, pinned", "MuJoCo, pinned"],
     }
-    figure, axes = common.figure(1, 3, size=(12, 3.6))
+    figure, axes = common.figure(1, 3, size=(12, 4))
     for panel, (title, names) in zip(axes, panels.items(), strict=True):
         for style, name in zip(common.LINES, names, strict=False):
             if name in changes:
                 common.band(panel, runs[name].t, changes[name], label=name, **style)
         panel.set(title=title, xlabel="time (s)", ylabel="energy - energy at start (J)")
-        panel.legend(fontsize="small")
+        common.legend_below(panel)
     # what leaves this band does so in the first minutes
     axes[2].set(xlim=(0, min(duration, 150)), ylim=(-2, 30))
     common.save(figure, arguments.out, "fig01_pendulum_energy.png")

@@ -38,7 +38,7 @@ def simulate(model, q0, v0, duration, dt, method):
 def main() -> None:
     arguments = common.arguments(__doc__)
     duration, dt = 5.0 if arguments.quick else 1000.0, 0.005
-    figure, axes = common.figure(2, 2, size=(10, 7), width_ratios=[2, 3])
+    figure, axes = common.figure(2, 2, size=(11, 8), width_ratios=[2, 3])
     rows, found = [], {}
     for pinned, (pose, plot) in zip((True, False), axes, strict=True):
         model, q0, v0 = mechanisms.planar_human(pinned)
@@ -57,7 +57,7 @@ def main() -> None:
                 draw(pose, model, run)
         pose.set_title(model.name, fontsize="medium")
         plot.set(xlabel="time (s)")
-        plot.legend(fontsize="small", loc="lower left" if pinned else "best")
+        common.legend_below(plot, 3)
     axes[0, 1].set(ylabel="energy - energy at start (J)", ylim=(-1, 1))
     axes[1, 1].set(ylabel="angular momentum error (kg m$^2$/s)", yscale="log", ylim=(1e-14, 1e3))
     print(f"planar human, {duration:g} s, dt = {dt} s: change of energy [J], largest errors of momentum")
@@ -82,7 +82,7 @@ def draw(axes, model, run) -> None:
             x, _, z = np.transpose([places[name] for name in ends])
             axes.plot(x, z, color=shade, linewidth=2, label=f"{t:g} s" if ends == mechanisms.STICKS[0] else None)
     axes.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
-    axes.legend(fontsize="small")
+    common.legend_below(axes, 4)
 
 
 if __name__ == "__main__":

@@ -52,8 +52,10 @@ def main() -> None:
     model = beside.systems()["figure 1"]
     parent, own, chain = notation(model)
     print("links of the figure: parent p(k), coordinates n(k), chain p(1, k)")
-    common.table(["link", "p(k)", "n(k)", "p(1, k)"],
-                 [[k, parent[k], own[k], "{" + ", ".join(map(str, chain[k])) + "}"] for k in sorted(parent)])
+    common.table(
+        ["link", "p(k)", "n(k)", "p(1, k)"],
+        [[k, parent[k], own[k], "{" + ", ".join(map(str, chain[k])) + "}"] for k in sorted(parent)],
+    )
 
     q = model.neutral()
     if not arguments.quick:

@@ -36,9 +36,13 @@ def main() -> None:
     weight = model.total_mass * 9.81
     names = {int(model.flat.frame_body[model.frame_names.index(f"link {k}")]): k for k in (1, 2, 3, 4)}
     print("at rest: force and torque that each link receives, in its own axes")
-    common.table(["link", "|f_k| [N]", "|tau_k| [N m]"],
-                 [[link, f"{np.linalg.norm(f[k]):.3f}", f"{np.linalg.norm(tau[k]):.3f}"]
-                  for k, link in sorted(names.items(), key=lambda pair: pair[1])])
+    common.table(
+        ["link", "|f_k| [N]", "|tau_k| [N m]"],
+        [
+            [link, f"{np.linalg.norm(f[k]):.3f}", f"{np.linalg.norm(tau[k]):.3f}"]
+            for k, link in sorted(names.items(), key=lambda pair: pair[1])
+        ],
+    )
     carried = np.linalg.norm(f[next(k for k, link in names.items() if link == 1)])
 
     figure, axes = common.figure(1, 1, size=(5.2, 5.6))
