@@ -8,13 +8,13 @@ import numpy as np
 import reference
 from random_models import random_flat, random_state, with_rotors
 
-from vitree._core import WIDTHS, _cpu, lanes
+from vitree._core import _cpu, lanes, widths
 from vitree.integrators.base import Records
 from vitree.mechanism.flat import BALL, FREE, KINDS
 from vitree.model.model import Model
 
 SCALAR = ("revolute", "prismatic", "helical")
-BUILT = [w for w in WIDTHS if _cpu.runs(w)]
+BUILT = widths()
 
 
 def trees(kinds, bases):

@@ -9,11 +9,11 @@ import reference
 from kernel_checks import check_builds
 from random_models import random_flat, random_state, with_rotors
 
-from vitree._core import WIDTHS, _cpu, lanes
+from vitree._core import lanes, widths
 from vitree.mechanism.flat import KINDS
 from vitree.model.model import Model
 
-BUILT = [w for w in WIDTHS if _cpu.runs(w)]
+BUILT = widths()
 
 
 def models():
@@ -131,7 +131,7 @@ def test_sine_and_cosine_are_good_to_an_ulp(width):
     assert np.isnan(out[:9]).all()
 
 
-@pytest.mark.skipif(not _cpu.runs(4), reason="this CPU runs one build")
+@pytest.mark.skipif(4 not in widths(), reason="one build of one lane only")
 @pytest.mark.parametrize(("stepper", "options"), [
     ("EulerStepper", {}), ("RungeKuttaStepper", {}), ("LinearTimeStepper", {}), ("LinearTimeStepper", {"split": True}),
     ("MidpointStepper", {})], ids=str)  # fmt: skip

@@ -118,7 +118,7 @@ def test_motions_are_those_of_mujoco(name):
     mujoco.mj_step(theirs, data, nstep=300)
     run = vt.simulate(model, q, v, duration=0.3, dt=1e-3, method="rk4")
     end, speed = robot.from_mujoco(data.qpos, data.qvel)
-    assert np.abs(model.difference(run.q[-1], end)).max() < 2e-7  # MuJoCo's RK4 turns balls with less than order 4
+    assert np.abs(model.difference(run.q[-1], end)).max() < 2e-7
     np.testing.assert_allclose(run.v[-1], speed, rtol=0, atol=2e-6)
 
 

@@ -26,7 +26,7 @@ from loaded_models import (
 from random_models import random_flat, random_state
 
 import vitree as vt
-from vitree._core import WIDTHS, _cpu, lanes
+from vitree._core import lanes, widths
 from vitree.mechanism.flat import KINDS
 from vitree.model.closure import dependent
 
@@ -133,7 +133,7 @@ def test_derivatives_are_those_of_differences(seed):
         assert np.abs(slope - Dh[0, :, k]).max() < 1e-10 * max(1.0, np.abs(Dh).max())
 
 
-@pytest.mark.parametrize("width", [w for w in WIDTHS[1:] if _cpu.runs(w)])
+@pytest.mark.parametrize("width", widths()[1:])
 def test_every_width_gives_the_same_bits(width):
     model, q = constrained(3)
     rng = np.random.default_rng(0)
