@@ -9,9 +9,9 @@ up.
 The paper's claims: the Lie group integrator is the most robust method at large steps. Its accuracy lies between the
 second and the fourth order. A step costs about as much as a step of Runge-Kutta 4, and less for short steps, where the
 solver needs one iteration. Result: the first holds beside RK2, of which many runs blow up, and the second holds. A
-step costs more than one of Runge-Kutta 4, which is compiled as well. The order is two. The errors, of the position above all, are a
-fraction of those of the other second-order methods, because the momentum is exact. Runge-Kutta 4 is more accurate from
-about ten steps a second on. Over four minutes the errors of the angles reach their largest possible value.
+step costs more than one of Runge-Kutta 4, which is compiled as well. The order is two. The errors, of the position
+above all, are a fraction of those of the other second-order methods, because the momentum is exact. Runge-Kutta 4 is
+more accurate from about ten steps a second on. At the longest steps the angles err by as much as angles can.
 """
 
 import sys
