@@ -8,9 +8,10 @@ up.
 
 The paper's claims: the Lie group integrator is the most robust method at large steps. Its accuracy lies between the
 second and the fourth order. A step costs about as much as a step of Runge-Kutta 4, and less for short steps, where the
-solver needs one iteration. Result: all three hold. The order is two. The errors, of the position above all, are a
-fraction of those of the other second-order methods, because the momentum is exact. Runge-Kutta 4 is more accurate from
-about ten steps a second on. Over four minutes the errors of the angles reach their largest possible value.
+solver needs one iteration. Result: the first holds beside RK2, of which many runs blow up, and the second holds. A
+step costs more than one of Runge-Kutta 4, which is compiled as well. The order is two. The errors, of the position
+above all, are a fraction of those of the other second-order methods, because the momentum is exact. Runge-Kutta 4 is
+more accurate from about ten steps a second on. At the longest steps the angles err by as much as angles can.
 """
 
 import sys
@@ -79,7 +80,8 @@ def main() -> None:
     common.claims(
         ("it behaves well at time steps where the Runge-Kutta methods blow up",
          f"of {draws * len(steps)} runs blow up: " + ", ".join(f"{name} {n}" for name, n in blown.items()),
-         blown["lie"] == 0 and blown["rk4"] > 0 if not arguments.quick else blown["lie"] == 0),
+         "NO" if blown["lie"] else "yes" if blown["rk4"] else "of rk2, yes; of rk4 none blows up at these steps"
+         if blown["rk2"] else "no method blows up in this short run"),
         ("its accuracy is between that of the second and the fourth order methods",
          f"at dt = {steps[-1]:g} s {ours:.1e} m, the best other of second order {others:.1e} m, rk4 "
          f"{distance['rk4'][-1]:.1e} m", distance["rk4"][-1] < ours < others),
