@@ -37,3 +37,18 @@ def test_the_answers_exist_and_no_name_of_ours_is_refused():
 def test_other_names_are_still_options_of_the_method():
     with pytest.raises(UnknownNameError, match="no option of the method"):
         vt.simulate(MODEL, duration=0.1, dt=0.01, tolerence=1e-9)
+
+
+def test_a_method_may_have_an_option_of_such_a_name(monkeypatch):
+    class Still(vt.Integrator):
+        """It stays where it is."""
+
+        name, order, options = "still", 1, {"control": "a number"}
+
+        def step(self, t, q, v):
+            return q, v
+
+    monkeypatch.setitem(METHODS, "still", Still)
+    assert vt.simulate(MODEL, duration=0.02, dt=0.01, method="still", control=2).steps == 2
+    with pytest.raises(UnknownNameError, match="duration= is"):
+        vt.simulate(MODEL, dt=0.01, method="still", T=1.0)

@@ -33,7 +33,6 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         If accelerations do not exist.
     """
     require_system(model)
-    require_known(given.options)
     model.require_regular()
     methods = model.methods
     for name in ("q0", "v0", "p0"):
@@ -45,6 +44,8 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
             )
     if given.method is not None and not (isinstance(given.method, str) and given.method in methods):
         raise UnknownNameError("method", given.method, methods, about=Argument("method", given.method))
+    kind = methods[given.method or next(iter(methods))]
+    require_known(kind, given.options)
     for name in ("wrenches", "prescribed"):
         value = getattr(given, name)
         if value is not None and not isinstance(value, Mapping):
@@ -63,7 +64,6 @@ def checked(model: System, given: RunArguments) -> tuple[type[Integrator], RunAr
         given = given.but(inputs=with_targets(model, given.targets, given.inputs), targets=None)
     if type(given.pushes) is not tuple or given.pushes:
         given = given.but(pushes=_pushes(model, given.pushes))
-    kind = methods[given.method or next(iter(methods))]
     if given.dense is not False:
         require_dense(methods, kind, given)
     return kind, given
@@ -84,10 +84,10 @@ _MEANT = (
 )  # fmt: skip
 
 
-def require_known(options: Mapping[str, Any]) -> None:
+def require_known(kind: type[Integrator], options: Mapping[str, Any]) -> None:
     """Raise an UnknownNameError if an option is an argument under a name of other libraries; the text has ours."""
     for name, value in options.items():
-        if name in _MEANT:
+        if name in _MEANT and name not in kind.options:
             ours, what = _MEANT[name]
             error = UnknownNameError("argument", name, [ours], about=Argument(name, value, "keyword"))
             error.args = (Text(f'no argument "{name}": ', keyword(ours), f" is {what}"),)
