@@ -91,7 +91,9 @@ def test_gravity_is_one_in_all_methods():
     model = vt.Model(chain_flat(2))
     with pytest.raises(ValueError, match="read-only"):
         model.flat.gravity[2] = 0
-    for array in (model.gravity, model.damping, model.neutral()):  # copies
+    with pytest.raises(ValueError, match="read-only"):
+        model.gravity[2] = 0
+    for array in (model.damping, model.neutral()):  # copies
         array[...] = 1
     assert model.gravity[2] == -9.81
 
