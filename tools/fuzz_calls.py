@@ -52,6 +52,7 @@ LEFT_OUT = {
     "vt.view",  # opens a server
     "vt.video",  # opens a browser
     "vt.Report",  # a tuple, made as Python makes tuples
+    "vt.MujocoRobot",  # made by vt.from_mujoco
     "lie.Group", "lie.Map",  # there are no others than those of the module
     "vehicles.Boat", "vehicles.Car", "vehicles.Helicopter", "vehicles.Snakeboard",  # made by functions of these names
 }  # fmt: skip
@@ -59,7 +60,7 @@ LEFT_OUT = {
 #: which the library makes. Wrong arguments may raise exceptions of NumPy there; they may not crash, hang or change what
 #: is given.
 UNCHECKED = ("Integrator", "Dynamics", "Force", "Potential", "Constraint", "Identification", "Rollout", "Linearization",
-             "Gradient", "Regulator", "Motion", "MotionPlan", "Stretch")  # fmt: skip
+             "Gradient", "Regulator", "Motion", "MotionPlan", "Stretch", "MujocoRobot")  # fmt: skip
 #: The same of methods of other classes, by their names.
 UNCHECKED_METHODS = {
     "configuration_rate", "connection", "symmetries", "lagrangian", "lagrangian_slope", "mass_matrix", "potential",

@@ -416,3 +416,9 @@ def test_warnings_of_the_compiler_are_findings(tmp_path, monkeypatch, capfd):
         robot = vt.from_mujoco(text)
     assert robot.model.total_mass == pytest.approx(3)
     assert not list(tmp_path.iterdir()) and not any(capfd.readouterr())
+
+
+def test_options_that_are_not_known_are_named():
+    for read in (vt.load_mjcf, vt.check_mjcf):
+        with pytest.raises(vt.UnknownNameError, match=r"frictoin.*friction"):
+            read("<mujoco/>", frictoin="dry")

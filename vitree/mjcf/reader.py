@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vitree.engines.mujoco import States
-from vitree.errors import InputError, ModelError
+from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
 from vitree.geometry.hull import HULL_POINTS
 from vitree.mechanism.contacts import LIMITS, Ground
@@ -209,6 +210,16 @@ def from_mujoco(
     return MujocoRobot(model, builder.tree, builder.controls)
 
 
+#: Options of :func:`from_mujoco`.
+_OPTIONS = tuple(inspect.signature(from_mujoco).parameters)[1:]
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise UnknownNameError("option", name, _OPTIONS, about=Argument(name, value, "keyword"))
+
+
 def load_mjcf(source: Any, **options: Any) -> Model:
     """Return the Model of an MJCF file or text; :func:`from_mujoco` has the tree, keyframes and states as well.
 
@@ -229,9 +240,10 @@ def load_mjcf(source: Any, **options: Any) -> Model:
         If MuJoCo is not installed (extra "mjcf").
     ModelError
         If MuJoCo does not compile it, nothing moves, or it cannot be modelled.
-    InputError
-        If an option is not known.
+    InputError, UnknownNameError
+        If an option is wrong, or not known.
     """
+    _require_known(options)
     return from_mujoco(source, **options).model
 
 
@@ -251,9 +263,10 @@ def check_mjcf(source: Any, **options: Any) -> Report:
     ------
     MissingExtraError
         If MuJoCo is not installed (extra "mjcf").
-    InputError
-        If an option is not known.
+    InputError, UnknownNameError
+        If an option is wrong, or not known.
     """
+    _require_known(options)
     try:
         return from_mujoco(source, **options).report
     except ModelError as error:
