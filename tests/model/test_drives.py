@@ -477,6 +477,16 @@ def test_wrong_drives_are_refused(make, text):
         make()
 
 
+@pytest.mark.parametrize("ground", [None, vt.Ground(friction=0.8)])
+def test_explicit_methods_name_the_one_that_solves_for_drives(ground):
+    """A human figure whose drives damp its feet in 20 us, beside a step of 1 ms."""
+    model = vt.load_urdf(vt.find_robot("human"), base="free", ground=ground).with_drives({"*": (500, 60)})
+    q = model.neutral() if ground is None else vt.place_on_ground(model, model.neutral())
+    with pytest.raises(vt.ConvergenceError, match="which solves for drives"):
+        vt.simulate(model, q, 0.1 * np.ones(model.nv), dt=1e-3, duration=0.1, method="semi-implicit-euler")
+    vt.simulate(model, q, dt=1e-3, duration=0.02)
+
+
 def test_a_drive_on_a_ball_or_a_prescribed_joint_is_refused():
     tree = vt.Tree("balls")
     tree.world.add(vt.ball("hip"), vt.body("leg", 1.0, (0.1, 0.1, 0.1)))

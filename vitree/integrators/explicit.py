@@ -14,6 +14,8 @@ import numpy as np
 
 from vitree.integrators.compiled import CompiledIntegrator, reusable
 from vitree.integrators.options import EVENTS, events_of
+from vitree.model.stiffness import drive_rate
+from vitree.wording import Argument
 
 #: How often a step with contacts that is not solved is halved.
 HALVINGS = 4
@@ -27,6 +29,15 @@ class Explicit(CompiledIntegrator):
 
     def _make(self, kind, **options):
         return super()._make(kind, halvings=HALVINGS, events=events_of(self.chosen, self.model), **options)
+
+    def _remedy(self):
+        share = self.dt * drive_rate(self.model, self.stepper.state()[1])
+        if share > 1:
+            return (
+                "give " + Argument("method", "linear-time") + ", which solves for drives (dt is "
+                f"{share:.2g} times the shortest time in which they act), or " + super()._remedy()
+            )  # fmt: skip
+        return super()._remedy()
 
 
 @reusable

@@ -1,4 +1,4 @@
-"""How fast springs let a mechanism vibrate."""
+"""How fast springs and drives let a mechanism move."""
 
 from __future__ import annotations
 
@@ -27,6 +27,23 @@ def spring_rate(model: Model, q: np.ndarray) -> float:
     squares = [float(np.linalg.eigvals(inverse @ _stiffness(model, load, q)[np.ix_(free, free)]).real.max())
                for load in springs]  # fmt: skip
     return float(np.sqrt(max(0.0, *squares)))
+
+
+def drive_rate(model: Model, q: np.ndarray) -> float:
+    """Return the largest rate that drives and joint damping give the mechanism at q (nq,) [1/s]; zero without drives.
+
+    Of dampings D and gains K it is the larger of the largest eigenvalue of M^-1 D and the root of that of M^-1 K.
+    """
+    free = ~np.asarray(model.flat.kinematic, dtype=bool)
+    if not model.drives or not free.any() or not np.isfinite(q).all():
+        return 0.0
+    gains = np.zeros((2, model.nv))
+    gains[1] = model.damping
+    for drive in model.drives:
+        gains[:, model.joint(drive.joint).v_slice.start] += drive.kp, drive.kd
+    inverse = np.linalg.pinv(model.crba(q)[np.ix_(free, free)])
+    by_gain, by_damping = (float(np.linalg.eigvals(inverse * diagonal).real.max()) for diagonal in gains[:, free])
+    return max(float(np.sqrt(max(by_gain, 0.0))), by_damping)
 
 
 def _stiffness(model: Model, load: JointSpring | NonlinearSpring | Spring, q: np.ndarray) -> np.ndarray:
