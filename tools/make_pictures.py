@@ -66,7 +66,7 @@ def runs(shot) -> Image.Image:
     v[:6] = 0.0, 0.5, 4.0, 0.5, 4.0, 1.0
     methods = ("linear-time", "explicit-euler")
     thrown = {method: vt.simulate(model, v0=v, duration=0.8, dt=0.004, method=method) for method in methods}
-    return shot(thrown, spread=0.8)
+    return shot(thrown, width=1300, height=720, spread=0.8)
 
 
 def crane(shot) -> Image.Image:

@@ -48,8 +48,11 @@ RUNS = {"pendulum": pendulum, "closed chain": closed, "talos": talos, "car": car
         "arm": lambda: vt.simulate(vt.load_urdf(vt.find_robot("arm6")), duration=1.0, dt=0.01)}  # fmt: skip
 
 
-def projected(run, view, follow) -> np.ndarray:
-    """Where frames of the bodies are in the picture at each record (n, k, 2): aside and above, 1 at its edges."""
+def projected(run, view, follow, aside=0.0) -> np.ndarray:
+    """Where frames of the bodies, drawn ``aside`` along y, are in the picture at each record (n, k, 2).
+
+    In columns aside and above, 1 at its edges.
+    """
     film, at = run.film, np.array(view.position)
     back = at - np.array(view.look_at)
     back /= np.linalg.norm(back)
@@ -61,7 +64,7 @@ def projected(run, view, follow) -> np.ndarray:
         shift = middle(film, poses) - middle(film, film.poses[0].astype(float)) if follow else 0.0
         points = [poses[m.body, :3] + Rotation.from_quat(poses[m.body, 3:]).apply(m.pose[:3])
                   for m in film.drawing.frames if m.body >= 0]  # fmt: skip
-        points = np.array([*points, *poses[:, :3]]) - shift - at
+        points = np.array([*points, *poses[:, :3]]) - shift - at + (0.0, aside, 0.0)
         depth = -points @ back
         assert (depth > 0).all()
         found.append(np.column_stack((points @ right / (WIDE * depth), points @ up / (TALL * depth))))
@@ -84,6 +87,17 @@ def test_what_goes_a_little_is_not_followed():
     (run,) = what_to_show(talos(duration=0.3))
     assert not goes_far(run)
     assert np.abs(projected(run, view_of_runs([run], False), False)).max() < 1.0
+
+
+@pytest.mark.parametrize("name", ["pendulum", "talos"])
+@pytest.mark.parametrize("spread", [2.0, -0.7])
+def test_runs_that_stand_apart_are_in_the_picture(name, spread):
+    runs = what_to_show([RUNS[name]()] * 3)
+    follow = goes_far(runs[0])
+    view = view_of_runs(runs, follow, spread)
+    places = np.array([projected(run, view, follow, k * spread) for k, run in enumerate(runs)])
+    assert np.abs(places).max() < 1.0
+    assert min(places[..., 0].max(), -places[..., 0].min()) > 0.3  # to both sides
 
 
 def test_the_camera_is_fitted_to_the_run_that_did_not_fail():

@@ -222,17 +222,19 @@ class View:
     surface: Surface
 
 
-def view_of(drawings: list[Drawing], clouds: list[np.ndarray]) -> View:
-    """Return a view that has all of a motion: that of the drawing which moves least.
+def view_of(drawings: list[Drawing], clouds: list[np.ndarray], spread: float = 0.0) -> View:
+    """Return a view that has all of a motion: that of the drawing which moves least, at the places of all.
 
-    ``clouds`` are the poses (n, nbody, 7) of each drawing.
+    ``clouds`` are the poses (n, nbody, 7) of each drawing, which stand ``spread`` [m] apart along y.
     """
     places = [_points_of(drawing, cloud) for drawing, cloud in zip(drawings, clouds, strict=True)]
     spans = [_range_of_points(points) for points in places]
     nearest = int(np.argmin([np.linalg.norm(high - low) for low, high in spans]))  # the others may have failed
     extent, (low, high) = drawings[nearest].extent, spans[nearest]
-    centre = 0.5 * (low + high)
-    points = np.clip(places[nearest].reshape(-1, 3), low, high) - centre
+    last = np.array([0.0, (len(drawings) - 1) * spread, 0.0])
+    points = np.clip(places[nearest].reshape(-1, 3), low, high)
+    centre = 0.5 * (low + high + last)
+    points = np.concatenate([points, points + last]) - centre
     back = TOWARDS / np.linalg.norm(TOWARDS)
     right = np.cross((0.0, 0.0, 1.0), back)
     right /= np.linalg.norm(right)
@@ -282,17 +284,17 @@ def _range_of_points(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def view_of_runs(runs: list[Run], follow: bool) -> View:
-    """Return a view of all films, or of the first one as it looks from a camera that goes with it."""
+def view_of_runs(runs: list[Run], follow: bool, spread: float = 0.0) -> View:
+    """Return a view of all films ``spread`` [m] apart, the first one as it looks from a camera that goes with it."""
     if not follow:
-        return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs])
+        return view_of([run.film.drawing for run in runs], [run.film.poses for run in runs], spread)
     film = runs[0].film
     poses = film.poses[np.unique(np.linspace(0, len(film.poses) - 1, min(len(film.poses), POSES)).astype(int))]
     poses = np.array(poses, dtype=float)
     start = middle(film, poses[0])
     for each in poses:
         each[:, :3] -= middle(film, each) - start
-    return view_of([film.drawing], [poses])
+    return view_of([film.drawing] * len(runs), [poses] * len(runs), spread)
 
 
 def title_of(shown: System | list[Run]) -> str:

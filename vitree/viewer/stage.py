@@ -206,7 +206,7 @@ class Cast:
     def __init__(self, server: Any, runs: list[Run], spread: float, follow: bool | None):
         self.runs, self.spread = runs, spread
         self.follow = goes_far(runs[0]) if follow is None else follow
-        self.view = view_of_runs(runs, self.follow)
+        self.view = view_of_runs(runs, self.follow, spread)
         self.ground = set_scene(server, self.view)
         self.stages = []
         for k, run in enumerate(runs):
