@@ -1,5 +1,6 @@
 """The tests' own modules are importable by name."""
 
+import os
 import pathlib
 import sys
 
@@ -9,6 +10,12 @@ from vitree.integrators.compiled import CompiledIntegrator
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 pytest.register_assert_rewrite("directions", "kernel_checks")  # what their asserts compare is shown
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One worker more than cores: tests wait for browsers, shells and other processes a fifth of the time."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
 
 
 def pytest_collection_modifyitems(items):
