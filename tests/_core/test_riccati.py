@@ -130,7 +130,7 @@ def test_a_motion_with_feedback_is_that_of_steps_one_by_one(method):
         integrator.renew()
         integrator.start(0.0, q0, p0)
         torque = torque.copy()
-        assert CORE.follow(integrator.stepper, correction, limits, torque, q, p) == (0, steps)
+        assert CORE.follow(integrator.stepper, correction, -limits, limits, torque, q, p) == (0, steps)
         return torque, q, p
 
     torque = rng.normal(size=(steps, nv))
@@ -165,11 +165,46 @@ def test_a_motion_that_fails_says_where():
     torque, q, p = np.zeros((5, 2)), np.empty((6, 2)), np.empty((6, 2))
     torque[3] = np.nan
     integrator.start(0.0, np.zeros(2), np.zeros(2))
-    status, taken = CORE.follow(integrator.stepper, None, np.full(2, np.inf), torque, q, p)
+    far = np.full(2, np.inf)
+    status, taken = CORE.follow(integrator.stepper, None, -far, far, torque, q, p)
     assert status == CORE.STATUS["not finite"]
     assert taken == 3
     with pytest.raises(ValueError, match="is needed"):
-        CORE.follow(integrator.stepper, None, np.full(2, np.inf), torque, q[:-1], p)
+        CORE.follow(integrator.stepper, None, -far, far, torque, q[:-1], p)
     gains = np.array([2], dtype=np.intc), 1.0, np.zeros((5, 1)), np.zeros((5, 1, 4)), q, p
-    with pytest.raises(ValueError, match="a force on velocity 2 of 2"):
-        CORE.follow(integrator.stepper, gains, np.full(2, np.inf), torque, q, p)
+    with pytest.raises(ValueError, match="a correction of control 2 of 2"):
+        CORE.follow(integrator.stepper, gains, -far, far, torque, q, p)
+    model = crane()
+    integrator = vt.METHODS["linear-time"](model, 0.01)
+    motion, far = np.zeros((11, 3, 1)), np.full(3, np.inf)
+    with pytest.raises(ValueError, match="another motion"):
+        CORE.follow(integrator.stepper, None, -far, far, np.zeros((5, 3)), q, p, motion)
+
+
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_inputs_and_prescribed_coordinates_act_as_in_a_simulation(method):
+    rng, steps, dt = np.random.default_rng(6), 20, 0.01
+    model = crane()
+    integrator = vt.METHODS[method](model, dt, tolerance=1e-13)
+    motion = np.zeros((2 * steps + 1, 3, 1))
+    integrator.stepper.set_motion(motion)
+    rows = np.column_stack([rng.normal(size=(steps, 3)), 0.01 * np.arange(1, steps + 1) ** 1.5])
+    q, p, far = np.empty((steps + 1, 2)), np.empty((steps + 1, 2)), np.full(4, np.inf)
+    integrator.start(0.0, np.array([0.0, 0.3]), np.array([0.1, 0.2]))
+    assert CORE.follow(integrator.stepper, None, -far, far, rows, q, p, motion) == (0, steps)
+    np.testing.assert_array_equal(motion[2::2, 0, 0], rows[:, 3])
+    held = vt.Simulation(model, q[0], p0=p[0], dt=dt, method=method, tolerance=1e-13,
+                         prescribed={"trolley": np.r_[0.0, rows[:, 3]]})  # fmt: skip
+    for i, row in enumerate(rows):
+        held.step(torque=row[:2], inputs=row[2:3])
+        np.testing.assert_allclose(held.q, q[i + 1], atol=1e-12)
+        np.testing.assert_allclose(held.p, p[i + 1], atol=1e-11)
+
+
+def crane():
+    """A trolley that moves as prescribed, and a load on a hinge that an input turns."""
+    tree = vt.Tree("crane")
+    trolley = tree.world.add(vt.tx("trolley", kinematic=True), vt.body("cart", 5.0))
+    trolley.add(vt.ry("swing", damping=0.1), vt.tz(-1.0), vt.body("load", 2.0, (0.01, 0.01, 0.01)))
+    tree.load(vt.JointForce("swing", "wind"))
+    return tree.compile()

@@ -144,7 +144,7 @@ def test_second_derivatives_are_those_of_the_steps(method):
         for sign in (1, -1):
             d = sign * 1e-4 * np.eye(6)[j]
             sides.append(vt.linearize(model, path.q[1] + d[:3], p0=path.p[1] + d[3:], dt=0.02, method=method,
-                                      torque=path.torque[1]).A)  # fmt: skip
+                                      torque=path.controls[1]).A)  # fmt: skip
         np.testing.assert_allclose(found[1, j], (sides[0] - sides[1]) / 2e-4, atol=2e-6 * np.abs(found[1]).max())
 
 
@@ -162,7 +162,7 @@ def test_second_derivatives_are_those_of_steps_on_ball_and_free_joints(method):
     def end(z):
         start = model.integrate(path.q[1], z[:nv])
         simulation = vt.Simulation(model, start, p0=path.p[1] + z[nv:], dt=0.02, **exact)
-        simulation.step(torque=path.torque[1])
+        simulation.step(torque=path.controls[1])
         return np.concatenate([model.difference(path.q[2], simulation.q), simulation.p - path.p[2]])
 
     steps = 2e-4 * np.eye(2 * nv)
@@ -196,7 +196,8 @@ def test_costs_of_frames_have_their_derivatives(seed):
     rng = np.random.default_rng(1)
     model, frame = arm(None if seed is None else np.random.default_rng(seed))
     turn = SO3.maps["exp"].tau(rng.normal(size=3))
-    costs = [Reach(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0), Reach(frame, point=[1.0, 0, 0], weight_end=4.0)]
+    costs = [Reach(frame, [0.3, -0.2, 0.4], turn, 0.5, 2.0, 0.7, 3.0), Reach(frame, point=[1.0, 0, 0], weight_end=4.0),
+             Reach(frame, point=rng.normal(size=(3, 3)), weight=0.3, weight_end=0.2)]  # fmt: skip
     found = Distances(model, costs, 2)
     q = np.array([random_state(model.flat, rng)[0] for _ in range(3)])
     gradients, matrices = np.zeros((3, 2 * model.nv)), np.zeros((3, 2 * model.nv, 2 * model.nv))
@@ -268,6 +269,7 @@ def test_what_was_found_is_kept_when_the_keyboard_interrupts():
     [
         ({"goal": None}, "nothing to go to"), ({"frames": 3}, "frames"), ({"frames": [3]}, "frames"),
         ({"frames": [Reach("pol", [0, 0, 1], weight=1.0)]}, "pole"),
+        ({"frames": [Reach("pole", np.zeros((3, 3)), weight=1.0)]}, r"\(51, 3\)"),
         ({"model": vt.vehicles.snakeboard()}, "Model"), ({"Q": "x"}, "Q"), ({"limits": "x"}, "limits"),
         ({"goal": [0.0]}, "goal"), ({"Q": np.ones(3)}, "Q"), ({"R": [0.0]}, "R must be positive"),
         ({"limits": -1.0}, "limits"), ({"limits": [1.0, 2.0]}, "limits"), ({"actuators": ["motor"]}, "motor"),
@@ -285,6 +287,3 @@ def test_wrong_arguments_are_told(wrong, text):
                         ({"rotation": np.ones((3, 3)), "turn_weight": 1.0}, "rotation matrix")):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):
             Reach("pole", **given)
-    driven = vt.load_urdf(vt.find_robot("double_pendulum")).with_drives({"*": (20.0, 2.0)})
-    with pytest.raises(vt.InputError, match="drives"):
-        ilqr(driven, duration=0.1, dt=0.01, goal=[0.1, 0.1], Q=1.0, R=1.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitree.arguments import entries, of_kind, real, several
+from vitree.arguments import axes_of, entries, of_kind, real, several
 from vitree.errors import InputError
 from vitree.lie import SO3
 from vitree.model.model import Model
@@ -26,8 +26,8 @@ class Reach:
     Parameters
     ----------
     frame : str
-    point : (3,) array, optional [m]
-        Where the frame's origin is to be, in world axes.
+    point : (3,) or (steps + 1, 3) array, optional [m]
+        Where the frame's origin is to be, in world axes: always, or at the ends of the steps.
     rotation : (3, 3) array, optional [-]
         The axes that the frame is to have, as columns in world axes.
     weight, weight_end : float, in units of the cost over m^2
@@ -64,7 +64,8 @@ class Reach:
             if getattr(self, target) is None and any(getattr(self, name) for name in of):
                 raise InputError(f'the cost of the frame "{self.frame}" has {" or ".join(of)}: give ' + named(target))
         if self.point is not None:
-            object.__setattr__(self, "point", entries(self.point, (3,), "point").copy())
+            shape = (len(self.point), 3) if axes_of(self.point) == 2 else (3,)
+            object.__setattr__(self, "point", entries(self.point, shape, "point").copy())
         if self.rotation is not None:
             object.__setattr__(self, "rotation", proper_rotation(self.rotation, f'the target of "{self.frame}"'))
 
@@ -77,6 +78,8 @@ class Distances:
         self.costs: Sequence[Reach] = several((), "frames", "") if given is None else several(given, "frames", "Reach")
         for each in self.costs:
             model.frame_pose(of_kind(each, Reach, "frames", "a vitree.control.Reach").frame, model.neutral())
+            if each.point is not None and each.point.ndim == 2:
+                entries(each.point, (steps + 1, 3), f'the point of "{each.frame}"', ", a row for each end of a step")
         self._weights = [np.tile(np.repeat([x.turn_weight, x.weight], 3), (steps + 1, 1)) for x in self.costs]
         for x, rows in zip(self.costs, self._weights, strict=True):
             rows[-1] = np.repeat([x.turn_weight_end, x.weight_end], 3)
@@ -90,7 +93,7 @@ class Distances:
             if x.rotation is not None:
                 off[:, :3] = SO3.maps["exp"].log(x.rotation.T @ poses[:, :3, :3])
             if x.point is not None:
-                off[:, 3:] = poses[:, :3, 3] - x.point
+                off[:, 3:] = poses[:, :3, 3] - (x.point if x.point.ndim == 1 else x.point[rows])
             yield x, rows, weights[rows], off, poses
 
     def cost(self, q: np.ndarray) -> float:

@@ -27,43 +27,55 @@ LEAST, MOST, FACTOR = 1e-6, 1e10, 2.0
 
 def ilqr(
     model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
-    Q_end: Any = None, frames: Sequence[Reach] | None = None, torque: Any = None,
-    actuators: Sequence[str] | None = None, limits: Any = None,
-    method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
+    Q_end: Any = None, frames: Sequence[Reach] | None = None, goal_p: Any = None, goal_u: Any = None,
+    torque: Any = None, inputs: Any = None, prescribed: Any = None, actuators: Sequence[str] | None = None,
+    limits: Any = None, method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
 ) -> Motion:  # fmt: skip
-    """Find torques that take a robot to a goal at least cost.
+    """Find torques that take a robot to a goal, or along a motion, at least cost.
 
-    The cost is the sum over steps of x^T Q x + u^T R u, and x^T Q_end x at the end. Here u are the joint forces on the
-    actuators, and x = (d, p): the displacement from the goal to the configuration, ``model.difference(goal, q)``, and
-    the momentum. Costs of ``frames`` are added. The derivatives are the exact ones of the steps, see
-    :func:`vitree.linearize`.
+    The cost is the sum over steps of x^T Q x + u^T R u, and x^T Q_end x at the end. Here x = (d, p - goal_p): the
+    displacement from the goal to the configuration, ``model.difference(goal, q)``, and that of the momentum. u are the
+    controls, the joint forces on the actuators, less ``goal_u``. Costs of ``frames`` are added. The derivatives are the
+    exact ones of the steps, see :func:`vitree.linearize`.
 
     Parameters
     ----------
     model : Model
-        As :func:`vitree.linearize` takes it.
+        As :func:`vitree.linearize` takes it, without contacts.
     q0 : (nq,) array, optional [m or rad]
         The configuration at the start; neutral if not given.
     v0 : (nv,) array, optional [m/s or rad/s]
         The velocity there; zero if not given.
     duration, dt : float [s]
         Of the motion, and of a step.
-    goal : (nq,) array, optional [m or rad]
-        The configuration to go to. It may be left out where ``frames`` are given: it is the start then.
+    goal : (nq,) or (steps + 1, nq) array, optional [m or rad]
+        The configuration to go to, or one for each end of a step. It may be left out where ``frames`` are given: it is
+        the start then.
     Q : (2 nv, 2 nv) or (2 nv,) array, in units of the cost over those of the state
         A row is a diagonal. May be zero.
-    R : (m, m) or (m,) array, in units of the cost over those of the forces
+    R : (m, m) or (m,) array, in units of the cost over those of the controls
     Q_end : (2 nv, 2 nv) or (2 nv,) array, in units as Q, optional
         Q if not given.
     frames : sequence of Reach, optional
         Costs of where frames of the robot are.
+    goal_p : (nv,) or (steps + 1, nv) array, optional [kg m/s or kg m^2/s]
+        The momentum that costs nothing; zero if not given.
+    goal_u : (m,) or (steps, m) array, optional, in units of the controls
+        The controls that cost nothing; zero if not given.
     torque : (steps, nv) or (nv,) array, optional [N or N m]
         The first guess; zero if not given. Entries of joints without actuators act as they are.
+    inputs : mapping, (steps, nu) or (nu,) array, optional
+        The first guess of ``model.input_names``; zero if not given. Those that are no actuators act as they are.
+    prescribed : mapping of joint name to (steps + 1,) array or callable, optional [m or rad]
+        The first guess of prescribed coordinates, as :func:`vitree.simulate` takes it. Those that are no actuators move
+        so. Those that are begin at the rates of ``v0``.
     actuators : sequence of str, optional
-        The names among ``model.v_names`` on which forces act; all if not given.
-    limits : float or (m,) array, optional [N or N m]
-        The largest force of each actuator.
+        What the search may change: names of ``model.v_names`` for joint forces, of ``model.input_names``, and of
+        ``model.kinematic_names`` for where these coordinates are at the end of each step. All joint forces if not
+        given.
+    limits : float, (m,) or (m, 2) array, optional [N or N m]
+        The largest absolute value of each actuator, or its smallest and largest value, in units of it.
     method : {"linear-time", "midpoint"}
     max_iterations : int
     tolerance : float
@@ -94,8 +106,10 @@ def ilqr(
     Mansard & Todorov 2014, "Control-limited differential dynamic programming" (bounds, regularisation).
     """
     began = time.perf_counter()
-    problem = MotionSearch(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, limits, method, options)
-    return problem.searched(lambda path: _Search(problem, path), torque, max_iterations, tolerance, progress, began)
+    problem = MotionSearch(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, limits, method, options,
+                           goal_p=goal_p, goal_u=goal_u, prescribed=prescribed)  # fmt: skip
+    first = torque, inputs
+    return problem.searched(lambda path: _Search(problem, path), *first, max_iterations, tolerance, progress, began)
 
 
 class _Search:
@@ -155,9 +169,10 @@ class _Search:
         A, B, impulses, gradients, matrices = self.expansion
         steps, m, n = B.shape[0], B.shape[2], B.shape[1]
         k, K, P = np.empty((steps, m)), np.empty((steps, m, n)), np.empty((steps + 1, n, n))
-        u, R, bounds = np.ascontiguousarray(self.path.torque[:, problem.acts]), 2 * problem.R, None
-        if problem.limits is not None:
-            bounds = -problem.limits - u, problem.limits - u
+        u, R, bounds = problem.effort(self.path.controls), 2 * problem.R, None
+        if problem.controls.bounded:
+            acting, ends = self.path.controls[:, problem.acts], (problem.controls.low, problem.controls.high)
+            bounds = tuple(np.ascontiguousarray(end[problem.acts] - acting) for end in ends)
         promised = core.riccati_pass(
             A, B, gradients, matrices, u @ R, R, self.regularisation, curvature, impulses, bounds, k, K, P
         )

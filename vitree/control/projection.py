@@ -26,8 +26,9 @@ DIRECTIONS = {
 
 def projection_newton(
     model: Model, q0: Any = None, v0: Any = None, *, duration: float, dt: float, goal: Any = None, Q: Any = 0.0, R: Any,
-    Q_end: Any = None, frames: Sequence[Reach] | None = None, torque: Any = None,
-    actuators: Sequence[str] | None = None, feedback: tuple[Any, Any] | None = None, direction: str = "newton",
+    Q_end: Any = None, frames: Sequence[Reach] | None = None, goal_p: Any = None, goal_u: Any = None,
+    torque: Any = None, inputs: Any = None, prescribed: Any = None, actuators: Sequence[str] | None = None,
+    feedback: tuple[Any, Any] | None = None, direction: str = "newton",
     method: str = "linear-time", max_iterations: int = 200, tolerance: float = 1e-7,
     progress: Callable[[int, float], Any] | None = None, **options: Any,
 ) -> Motion:  # fmt: skip
@@ -39,7 +40,8 @@ def projection_newton(
     Parameters
     ----------
     model : Model
-    q0, v0, duration, dt, goal, Q, R, Q_end, frames, torque, actuators, method, max_iterations, tolerance, progress :
+    q0, v0, duration, dt, goal, Q, R, Q_end, frames, goal_p, goal_u, torque, inputs, prescribed, actuators, method, \
+    max_iterations, tolerance, progress :
         As of :func:`vitree.control.ilqr`.
     feedback : (Q, R), optional
         Weights of the regulator's states and forces, as matrices or diagonals, in units as those of the cost. If not
@@ -71,7 +73,8 @@ def projection_newton(
     Murphey 2015, "Structured linearization of discrete mechanical systems for analysis and optimal control" (trep).
     """
     began = time.perf_counter()
-    problem = MotionSearch(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, None, method, options)
+    problem = MotionSearch(model, q0, v0, duration, dt, goal, Q, R, Q_end, frames, actuators, None, method, options,
+                           goal_p=goal_p, goal_u=goal_u, prescribed=prescribed)  # fmt: skip
     if not isinstance(direction, str) or direction not in DIRECTIONS:
         raise InputError(Argument("direction", direction) + f" is none; choose {', '.join(DIRECTIONS)}")
     n, m = 2 * model.nv, len(problem.acts)
@@ -81,8 +84,9 @@ def projection_newton(
         given = weights(feedback[0], "feedback[0]", n), weights(feedback[1], "feedback[1]", m, definite=True)
     else:
         raise InputError(named("feedback", feedback) + " must be a pair: weights of states, and of forces")
+    first = torque, inputs
     return problem.searched(
-        lambda path: _Descent(problem, path, given, direction), torque, max_iterations, tolerance, progress, began
+        lambda path: _Descent(problem, path, given, direction), *first, max_iterations, tolerance, progress, began
     )
 
 
@@ -132,7 +136,7 @@ class _Descent:
         """Return a direction of a kind; None if there is none."""
         problem, path = self.problem, self.path
         A, B, _, gx, W = self.expansion
-        gu, R, bent, costates = 2 * path.torque[:, problem.acts] @ problem.R, 2 * problem.R, None, None
+        gu, R, bent, costates = 2 * problem.effort(path.controls) @ problem.R, 2 * problem.R, None, None
         if kind == "steepest":
             W, R = np.broadcast_to(2 * self.given[0], W.shape).copy(), 2 * self.given[1]
         elif kind == "newton":

@@ -1,52 +1,58 @@
-# A motion under forces that follow from its own states, a step after the other without Python.
+# A motion under controls that follow from its own states, a step after the other without Python.
 
 cdef enum:
     LOOK_EVERY = 1024       # steps between two looks at the keyboard
 
 
-def follow(ModelStepper stepper, correction, const double[::1] limits, double[:, ::1] torque, double[:, ::1] q,
-           double[:, ::1] p, int[::1] iterations=None, double[::1] residual=None):
-    """Take a step from the state for each row of ``torque`` (steps, nv), and write the states (steps + 1, ...) to q and p.
+def follow(ModelStepper stepper, correction, const double[::1] low, const double[::1] high, double[:, ::1] controls,
+           double[:, ::1] q, double[:, ::1] p, double[:, :, ::1] motion=None):
+    """Take a step from the state for each row of ``controls``, and write the states (steps + 1, ...) to q and p.
+
+    A row has the torque (nv,), the inputs (nu,), and with ``motion`` where the prescribed coordinates are at the end of
+    the step. ``motion`` (2 steps + 1, 3, nlocked) is the array that the stepper was given by ``set_motion``; its rows
+    behind the first are written.
 
     ``correction`` is None, or (acts, share, k, K, q, p): to entry ``acts[j]`` of a row is added ``share k + K x``, with k
-    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are cut to +-limits
-    (nv,), and ``torque`` becomes what acted.
+    (steps, m), K (steps, m, 2 nv) and the displacement x of the state from the rows of q and p. Rows are cut to what lies
+    between ``low`` and ``high``, and ``controls`` becomes what acted.
 
-    ``iterations`` and ``residual`` (steps + 1,) take the corrections of the steps that led to the states, and what they
-    left. Returns the status, and how many steps were taken.
+    Returns the status, and how many steps were taken.
     """
     cdef Turn turn = stepper.turn()
     cdef const vt_model* m = stepper.shared.m
     cdef State* state = &stepper.lane.state
-    cdef Py_ssize_t steps = torque.shape[0], i = 0
-    cdef int nv = stepper.nv, status = OK, count = 0, j
+    cdef Py_ssize_t steps = controls.shape[0], i = 0
+    cdef int nv = stepper.nv, nu = stepper.shared.schedule.nu, status = OK, count = 0, moved = 0, size, j
     cdef const int[::1] acts
     cdef const double[:, ::1] k, near_q, near_p
     cdef const double[:, :, ::1] K
-    cdef double* tau
-    cdef double share = 0.0
-    cdef bint corrects = correction is not None, tells = iterations is not None, asks = stepper.asks()
+    cdef double* row
+    cdef double share = 0.0, rate
+    cdef bint corrects = correction is not None, asks = stepper.asks()
     cdef Scratch room = Scratch(2 * nv * sizeof(double) + 128)
     cdef double* x = <double*>room.take(2 * nv * sizeof(double) + 8)
+    if motion is not None:
+        moved = m.nlocked
+        require_shape(motion, (2 * steps + 1, 3, moved))
+        if moved and steps and (stepper.shared.motion != &motion[0, 0, 0] or stepper.rows_each() != 2):
+            raise ValueError("the stepper has another motion")
+    size = nv + nu + moved
     if corrects:
         acts, share, k, K, near_q, near_p = correction
         count = acts.shape[0]
     for j in range(count):
-        if not 0 <= acts[j] < nv:
-            raise ValueError(f"a force on velocity {acts[j]} of {nv}")
-    require_shape(torque, (steps, nv))
+        if not 0 <= acts[j] < size:
+            raise ValueError(f"a correction of control {acts[j]} of {size}")
+    require_shape(controls, (steps, size))
     require_shape(q, (steps + 1, stepper.nq))
     require_shape(p, (steps + 1, nv))
-    require_shape(limits, (nv,))
+    require_shape(low, (size,))
+    require_shape(high, (size,))
     if corrects:
         require_shape(k, (steps, count))
         require_shape(K, (steps, count, 2 * nv))
         require_shape(near_q, (steps + 1, stepper.nq))
         require_shape(near_p, (steps + 1, nv))
-    if tells:
-        require_shape(iterations, (steps + 1,))
-        require_shape(residual, (steps + 1,))
-        iterations[0], residual[0] = 0, 0.0
     if not nv:
         return OK, 0
     if asks and stepper.before is None:
@@ -59,29 +65,35 @@ def follow(ModelStepper stepper, correction, const double[::1] limits, double[:,
             if i % LOOK_EVERY == LOOK_EVERY - 1:
                 with gil:
                     PyErr_CheckSignals()
-            tau = &torque[i, 0]
+            row = &controls[i, 0]
             if corrects:
                 # x = (log of the way from the motion nearby, p - p nearby)
                 difference(m, &near_q[i, 0], state.q, x)
                 for j in range(nv):
                     x[nv + j] = state.x[j] - near_p[i, j]
                 for j in range(count):
-                    tau[acts[j]] += share * k[i, j] + inner(&K[i, j, 0], x, 2 * nv)
-            for j in range(nv):
-                if tau[j] > limits[j]:
-                    tau[j] = limits[j]
-                elif tau[j] < -limits[j]:
-                    tau[j] = -limits[j]
-            if not all_finite(tau, nv):
+                    row[acts[j]] += share * k[i, j] + inner(&K[i, j, 0], x, 2 * nv)
+            for j in range(size):
+                if row[j] > high[j]:
+                    row[j] = high[j]
+                elif row[j] < low[j]:
+                    row[j] = low[j]
+            if not all_finite(row, size):
                 status = NOT_FINITE
                 break
-            memcpy(stepper.lane.drive.tau, tau, nv * sizeof(double))
+            memcpy(stepper.lane.drive.tau, row, nv * sizeof(double))
+            memcpy(stepper.lane.drive.u, row + nv, nu * sizeof(double))
+            for j in range(moved):
+                # prescribed coordinates go at an equal rate
+                rate = (row[nv + nu + j] - motion[2 * i, 0, j]) / stepper.lane.now.h
+                motion[2 * i + 1, 0, j] = 0.5 * (row[nv + nu + j] + motion[2 * i, 0, j])
+                motion[2 * i + 2, 0, j] = row[nv + nu + j]
+                motion[2 * i + 1, 1, j] = motion[2 * i + 2, 1, j] = rate
+                motion[2 * i + 1, 2, j] = motion[2 * i + 2, 2, j] = 0.0
             status = stepper.take_step(asks)
             if status != OK:
                 break
             stepper.close_step()
-            if tells:
-                iterations[i + 1], residual[i + 1] = stepper.lane.now.iterations, stepper.lane.now.error
             memcpy(&q[i + 1, 0], state.q, stepper.nq * sizeof(double))
             memcpy(&p[i + 1, 0], state.x, nv * sizeof(double))
     return status, i if status != OK else steps
