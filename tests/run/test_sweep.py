@@ -506,14 +506,18 @@ def test_ray_gives_the_same_table(ray_here, table, tmp_path):
     assert found.to_csv() == vt.sweep(local, {"x": range(50)}, backend="threads").to_csv()
 
 
-#: A sweep of 1,000 runs, in a process of its own, which gets a SIGKILL 0.15 s after the first task has ended, if asked
-#: for: python -c RUN folder backend workers kill
+#: A sweep of 1,000 runs, in a process of its own, which gets a SIGKILL, if asked for, 0.15 s after the first task has
+#: ended ("kill"), or after it was sent ("early"): python -c RUN folder backend workers kill
 RUN = """
 import os, signal, sys, threading, vitree as vt
+from vitree.run import tasks
 folder, backend, workers, kill = sys.argv[1:]
 over = {"method": ["linear-time", "rk4"], "dt": [0.01, 0.005], "seed": range(125)}
 timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGKILL))
-begin = lambda done, total: timer.start() if kill and timer.ident is None else None
+begin = lambda done, total: timer.start() if kill == "kill" and timer.ident is None else None
+pack = tasks.packed
+if kill == "early":
+    tasks.packed = lambda function: (pack(function), timer.start())[0]
 result = vt.sweep(["double_pendulum", "arm6"], over, duration=1.0, folder=folder, backend=backend,
                   workers=int(workers), progress=begin)
 result.save(folder + ".csv")
@@ -521,16 +525,33 @@ print(len(result), result.failed, *result.notes)
 """
 
 
-@pytest.mark.slow
-def test_a_killed_sweep_of_a_thousand_runs_ends_with_the_same_table(tmp_path):
+@pytest.fixture
+def start(tmp_path):
+    """A function that runs RUN until it has ended, and all processes that write where it does; (process, text)."""
     environment = os.environ | {"PYTHONPATH": str(pathlib.Path(vt.__file__).parent.parent)}
 
     def start(name, *how):
         command = [sys.executable, "-c", RUN, str(tmp_path / name), *how]
         begun = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
-        text, _ = begun.communicate(timeout=120)
+        try:
+            text, _ = begun.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(begun.pid, signal.SIGKILL)
+            begun.communicate()
+            raise
         return begun, text
 
+    return start
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_sweep_that_is_killed_before_they_have_a_task(start):
+    killed, text = start("early", "processes", "2", "early")
+    assert killed.returncode == -signal.SIGKILL and text == ""
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_of_a_thousand_runs_ends_with_the_same_table(tmp_path, start):
     _, text = start("whole", "threads", "1", "")
     assert text == "1000 0\n"
     for name, *how in (("processes", "processes", "2"), ("threads", "threads", "2")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import os
 import pickle
@@ -57,7 +56,6 @@ class Payload(NamedTuple):
 _loaded: dict[str, Any] = {}
 
 
-@functools.cache
 def _end_with(parent: int) -> None:
     """End this process soon after its parent has ended, also by a kill, of which joblib's processes learn nothing."""
 
@@ -78,13 +76,8 @@ class Done(NamedTuple):
     left: list[Case]
 
 
-def run_chunk(function: Payload | Function, cases: list[Case], limit: float, timings: bool, parent: int = 0) -> Done:
-    """Run cases, at least one, and no further one after ``limit`` seconds.
-
-    A process whose ``parent`` has this number ends with it.
-    """
-    if parent and parent == os.getppid():
-        _end_with(parent)
+def run_chunk(function: Payload | Function, cases: list[Case], limit: float, timings: bool) -> Done:
+    """Run cases, at least one, and no further one after ``limit`` seconds."""
     call = function.load() if isinstance(function, Payload) else function
     rows: list[tuple[int, dict[str, Any]]] = []
     begin = first = time.perf_counter()
@@ -208,14 +201,14 @@ def run_tasks(function: Function, cases: list[Case], *, backend: str, workers: i
     """
     with _parallel(backend, workers) as parallel:
         sent = function if backend == "threads" else packed(function)
-        queue, parent = Queue(cases, parallel._effective_n_jobs(), pace), os.getpid() if backend == "processes" else 0
+        queue = Queue(cases, parallel._effective_n_jobs(), pace)
         from joblib import delayed
 
         streams = BACKENDS[backend][1]
         while queue.waiting:
             limit = AIM if queue.mean != queue.mean else MOST
             chunks = queue.chunks() if streams else queue.round()
-            calls = (delayed(run_chunk)(sent, chunk, limit, timings, parent) for chunk in chunks)
+            calls = (delayed(run_chunk)(sent, chunk, limit, timings) for chunk in chunks)
             output = iter(_output(parallel, calls))
             try:
                 for done in output:
@@ -295,7 +288,9 @@ def _parallel(backend: str, workers: int | None) -> Iterator[Any]:
         _require_ray()
     name, streams = BACKENDS[backend]
     settings = {"n_jobs": -1 if workers is None else workers, "return_as": "generator_unordered" if streams else "list"}
-    with joblib.parallel_config(backend=name), joblib.Parallel(
+    # a process may lose its parent before its first task
+    more = {"initializer": _end_with, "initargs": (os.getpid(),)} if backend == "processes" else {}
+    with joblib.parallel_config(backend=name, **more), joblib.Parallel(
         **settings, batch_size=1, pre_dispatch="2 * n_jobs" if streams else "all", max_nbytes=None
     ) as parallel:
         yield parallel
