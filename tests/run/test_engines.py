@@ -214,6 +214,16 @@ def test_contacts_are_simulated_by_mujoco_only():
     assert ends["mujoco implicitfast"] == pytest.approx(0.1, abs=2e-3)
 
 
+def test_dry_friction_is_not_simulated_and_has_no_reference():
+    """Nobody has to ask for a comparison without a reference, in Python as on the command line."""
+    tree = vt.Tree("slider")
+    tree.world.add(vt.tx("slide", dry_friction=1.0), vt.body("block", 1.0))
+    found = vt.compare(tree.compile(), ["linear-time"], [0.0], [1.0], duration=0.1, dt=0.01, engines=BOTH)
+    assert [row["status"] for row in found.table] == ["ok", *["not simulated"] * (len(found.table) - 1)]
+    assert "No reference takes contacts, limits that hold, wheels that roll or dry friction" in str(found)
+    assert found.reference is None
+
+
 def test_limits_that_hold_are_not_simulated():
     tree = arm()
     tree.limits = "enforce"
