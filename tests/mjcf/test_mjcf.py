@@ -152,6 +152,17 @@ def test_an_actuator_without_a_gear_does_nothing(kind):
         close(robot.model.forward_dynamics(q, v).acceleration, data.qacc, 1e-11)
 
 
+def test_a_spring_within_a_rigid_body_does_nothing():
+    """Sites on one body, or on bodies that are welded together."""
+    text = mjcf(f"""<body><joint axis="0 1 0"/>{INERTIAL}<site name="a"/>
+        <body pos="0 0 0.3">{OTHER}<site name="b" pos="0.1 0 0"/></body></body>""", """<tendon>
+        <spatial stiffness="9" damping="1"><site site="a"/><site site="b"/></spatial></tendon>""")  # fmt: skip
+    robot, data = read(text)
+    assert robot.model.loads == () and not robot.report.of("warning")
+    for q, v in states(robot, data):
+        close(robot.model.forward_dynamics(q, v).acceleration, data.qacc, 1e-11)
+
+
 def test_names_order_and_numbers():
     robot = vt.from_mujoco(mjcf(
         f"""<body name="a"><joint name="same" range="-30 60" damping="1" armature="2" frictionloss="3"/>{INERTIAL}
@@ -365,6 +376,8 @@ LEFT_OUT = {
     "armature on a tendon": (mjcf(_BODY, _TENDON % "" +
                                   '<actuator><motor tendon="t" armature="1" damping="2"/></actuator>'),
                              'armature and damping of the actuator "actuator0"'),
+    "limit under a site": (mjcf(_BODY.replace('name="j"', 'name="j" actuatorfrcrange="-1 1"'),
+                                '<actuator><motor site="s" gear="1 0 0 0 0 0"/></actuator>'), 'on sites, too: "j"'),
     "polynomial damping": (mjcf(_BODY, '<actuator><motor joint="j" damping="1 2"/></actuator>'),
                            'not linear, of the actuator "actuator0"'),
     "compensation within a limit": (mjcf('<body gravcomp="1"><joint name="j" axis="0 1 0" actuatorgravcomp="true" '

@@ -81,6 +81,7 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
     loads: list[Any] = []
     servos: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
     motors: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
+    shared: set[int] = set()  # joints with a limit of what all actuators do to them, which sites push as well
     trn, off = mujoco.mjtTrn, mujoco.mjtDisableBit
     places = np.array(getattr(model, "actuator_ctrladr", np.arange(count)), int)
 
@@ -127,6 +128,7 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
                 put[part][i] = push(key, row, factor)
             if used:
                 loads.append(Wrench(frame, tuple(put["torque"]), tuple(put["force"]), "local"))
+                shared |= _limited_above(model, int(model.site_bodyid[target]))
         else:
             findings.say("actuator", f'the actuator "{name}": a transmission of its kind is not known')
             continue
@@ -145,6 +147,9 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
             loads.append(JointForce(names.joint[joint], key))
     _cap_motors(model, names, findings, motors, servos, force)
     _tell_of_tendons(model, names, findings)
+    if shared:
+        text = "limits of force of joints, which MuJoCo has for actuators on sites, too: "
+        findings.say("actuator-limit", text + listed(names.joint[joint] for joint in sorted(shared)))
     efforts: dict[str, float] = {}
     for joint, motor in motors.items():
         most = sum(abs(factor) * _largest(gain[row.number], row, ctrl[row.number], force[row.number])
@@ -222,6 +227,16 @@ def _cap_motors(model: Any, names: Names, findings: Findings, motors: dict, serv
             continue
         low, high = sorted(x / factor for x in model.jnt_actfrcrange[joint].tolist())
         force[row.number] = max(force[row.number, 0], low), min(force[row.number, 1], high)
+
+
+def _limited_above(model: Any, body: int) -> set[int]:
+    """Return the joints between the world and a body that limit what all actuators do to them."""
+    found: set[int] = set()
+    while body:
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        found |= {joint for joint in range(first, first + count) if model.jnt_actfrclimited[joint]}
+        body = int(model.body_parentid[body])
+    return found
 
 
 def _tell_of_tendons(model: Any, names: Names, findings: Findings) -> None:
