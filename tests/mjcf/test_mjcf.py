@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from mjcf_texts import ACTUATORS, INERTIAL, MODELS, OTHER, driven, mjcf, of_gymnasium
+from mjcf_texts import ACTUATORS, INERTIAL, MODELS, OTHER, driven, mjcf, of_gymnasium, random_text
 
 import vitree as vt
 
@@ -66,6 +66,20 @@ def test_accelerations_are_those_of_mujoco(name):
     for q, v in states(robot, data):
         a = robot.model.forward_dynamics(q, v, inputs=robot.controls(data.ctrl)).acceleration
         close(turns(robot, q) @ a + rate_of_turns(robot, q, v), data.qacc, 1e-11)
+
+
+def test_random_models_move_as_in_mujoco_or_a_warning_says_why_not():
+    """What is left out of accelerations is never left out in silence."""
+    alike = 0
+    for seed in range(100):
+        robot, data = read(random_text(seed))
+        told = [finding for finding in robot.report.of("warning") if not finding.id.startswith("mjcf-contact")]
+        for q, v in states(robot, data, 2, seed):
+            a = robot.model.forward_dynamics(q, v, inputs=robot.controls(data.ctrl)).acceleration
+            if not told:
+                close(turns(robot, q) @ a + rate_of_turns(robot, q, v), data.qacc, 1e-10)
+        alike += not told
+    assert alike > 40
 
 
 @pytest.mark.parametrize("name", ALL)
