@@ -297,6 +297,18 @@ def test_the_command_line_reads_mjcf_and_compares(tmp_path, capsys, monkeypatch)
     assert code == 0 and vt.load_sexpr("swing.sexpr").joint_names == ("hinge",)
 
 
+def test_runs_of_the_command_line_start_within_limits_that_hold(tmp_path, capsys, monkeypatch):
+    """Of a knee that cannot be straight; a start by numbers stays, and the error names the option."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "knee.xml"
+    path.write_text(MJCF.replace('name="hinge"', 'name="hinge" range="-90 -10"'))
+    assert run(capsys, "simulate", path, "-T", 0.1, "--limits", "enforce")[0] == 0
+    first = vt.Trajectory.load("run.npz").q[0]
+    assert first == pytest.approx(np.deg2rad(-10)) and vt.from_mujoco(path).start == pytest.approx(first)
+    code, told = run(capsys, "simulate", path, "-T", 0.1, "--limits", "enforce", "--q0", "0")
+    assert code and "beyond its limits" in told.err and "take --limits report" in told.err
+
+
 def test_the_command_line_checks_mjcf(tmp_path, capsys):
     good, bad = tmp_path / "good.xml", tmp_path / "bad.xml"
     good.write_text(MJCF.replace("<worldbody>", '<option density="3"/><worldbody>'))
