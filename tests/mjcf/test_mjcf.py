@@ -413,6 +413,12 @@ def test_what_changes_the_motion_is_a_warning(what):
     assert not plain.report.of("warning")
 
 
+def test_smooth_friction_is_a_note():
+    text = mjcf(_BODY.replace('name="j"', 'name="j" frictionloss="1"'))
+    assert 'friction is smooth here, so that joints creep; dry friction is an option: "j"' in str(vt.check_mjcf(text))
+    assert "smooth" not in str(vt.check_mjcf(text, friction="dry")) + str(vt.check_mjcf(mjcf(_BODY)))
+
+
 def test_what_does_not_change_it_is_a_note():
     text = mjcf(_BODY + '<camera/><light/>', '<sensor><jointpos joint="j"/></sensor>')
     notes = str(vt.from_mujoco(text).left_out.of("note"))

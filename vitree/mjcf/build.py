@@ -238,6 +238,11 @@ class Builder:
                 "enforce": "joint limits are enforced, exactly; MuJoCo's are soft",
                 "ignore": "joint limits are kept as data",
             }[self.tree.limits])  # fmt: skip
+        rubbing = [name for k, name in enumerate(self.names.joint)
+                   if self._one(k) and model.dof_frictionloss[model.jnt_dofadr[k]]]  # fmt: skip
+        if rubbing and not (self.dry or self.off("FRICTIONLOSS") or self.off("CONSTRAINT")):
+            text = "friction is smooth here, so that joints creep; dry friction is an option: "
+            say("friction", text + listed(rubbing))
         if len(self.names.actuator):
             say("actuators", "controls of actuators are inputs; Controls makes these of MuJoCo's ctrl")
         more = {"cameras": model.ncam, "lights": model.nlight, "skins": model.nskin,
