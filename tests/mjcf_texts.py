@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import numpy as np
+
 INERTIAL = '<inertial pos="0.1 -0.05 0.2" quat="0.9 0.1 -0.3 0.2" mass="1.3" diaginertia="0.03 0.04 0.05"/>'
 OTHER = '<inertial pos="-0.02 0.03 -0.1" mass="0.7" fullinertia="0.02 0.03 0.025 0.002 -0.001 0.003"/>'
 
@@ -92,3 +94,73 @@ def of_gymnasium() -> dict[str, Path]:
     if spec is None or spec.origin is None:
         return {}
     return {path.stem: path for path in sorted((Path(spec.origin).parent / "envs/mujoco/assets").glob("*.xml"))}
+
+
+class _Drawn:
+    """A random model: bodies in a tree, up to two joints in each, geoms, sites, tendons and actuators."""
+
+    def __init__(self, seed: int):
+        self.rng, self.joints, self.sites, self.bodies = np.random.default_rng(seed), [], ["hook"], 0
+        trees = "".join(self.body(0) for _ in range(self.rng.integers(1, 3)))
+        self.text = mjcf(f'<site name="hook" pos="0 0 3"/>{trees}', self.tendons() + self.actuators(),
+                         f'<option gravity="{self.numbers(3, 5.0)}"/>')  # fmt: skip
+
+    def numbers(self, count: int, size: float = 1.0) -> str:
+        return " ".join(f"{x:.4f}" for x in self.rng.normal(size=count) * size)
+
+    def some(self, share: float, text: str) -> str:
+        return text if self.rng.random() < share else ""
+
+    def joint(self, name: str, last: bool) -> str:
+        kind = self.rng.choice(["hinge", "slide", "ball"], p=[0.6, 0.3, 0.1] if last else [0.6, 0.4, 0.0])
+        own = ""
+        if kind != "ball":
+            self.joints.append(name)
+            own = f'axis="{self.numbers(3)}" ' + "".join(self.some(0.3, text) for text in (
+                f'ref="{self.numbers(1, 30.0 if kind == "hinge" else 0.3)}" ', f'springref="{self.numbers(1, 0.3)}" ',
+                'stiffness="7" ', 'armature="0.2" ', 'range="-1 1" limited="true" ', 'actuatorfrcrange="-3 3" ',
+            ))  # fmt: skip
+        damping = self.some(0.3, 'damping="0.4" ')
+        return f'<joint name="{name}" type="{kind}" pos="{self.numbers(3, 0.2)}" {own}{damping}/>'
+
+    def body(self, depth: int) -> str:
+        self.bodies += 1
+        name = f"b{self.bodies}"
+        if depth == 0 and self.rng.random() < 0.4:
+            parts = [f'<joint name="{name}" type="free"/>']
+        else:
+            count = self.rng.integers(1 - min(depth, 1), 3)
+            parts = [self.joint(f"{name} {k}", k == count - 1) for k in range(count)]
+        size = {"sphere": "0.1", "capsule": "0.05 0.2", "box": "0.1 0.2 0.15", "ellipsoid": "0.1 0.2 0.3"}
+        kind = self.rng.choice(list(size))
+        place = f'pos="{self.numbers(3, 0.2)}" euler="{self.numbers(3, 60.0)}"'
+        parts.append(f'<geom type="{kind}" size="{size[kind]}" {place}/>')
+        if self.rng.random() < 0.6:
+            self.sites.append(f"{name} site")
+            parts.append(f'<site name="{name} site" pos="{self.numbers(3, 0.2)}" euler="{self.numbers(3, 50.0)}"/>')
+        parts += [self.body(depth + 1) for _ in range(self.rng.integers(0, 3) if depth < 4 else 0)]
+        own = f'pos="{self.numbers(3, 0.5)}" quat="{self.numbers(4)}" ' + self.some(0.15, 'gravcomp="0.7"')
+        return f'<body name="{name}" {own}>{"".join(parts)}</body>'
+
+    def tendons(self) -> str:
+        if len(self.joints) < 2 or len(self.sites) < 2:
+            return ""
+        (a, b), (c, d) = (self.rng.choice(names, 2, replace=False) for names in (self.joints, self.sites))
+        return f"""<tendon><fixed name="both"><joint joint="{a}" coef="2"/><joint joint="{b}" coef="-1"/></fixed>
+            <spatial stiffness="8" damping="1" springlength="0.4"><site site="{c}"/><site site="{d}"/></spatial>
+            </tendon>"""
+
+    def actuators(self) -> str:
+        kinds = [text for name, text in ACTUATORS.items() if name not in ("tendon", "servo of two")]
+        texts = [self.rng.choice(kinds) for _ in range(self.rng.integers(0, 5) if self.joints else 0)]
+        for word in ("shoulder", "elbow", "slider", "nozzle"):
+            texts = [text.replace(f'"{word}"', f'"{self.rng.choice(self.sites if word == "nozzle" else self.joints)}"')
+                     for text in texts]  # fmt: skip
+        if len(self.joints) > 1 and len(self.sites) > 1:
+            texts.append(ACTUATORS["tendon"])
+        return f"<actuator>{''.join(texts)}</actuator>"
+
+
+def random_text(seed: int) -> str:
+    """The text of a random model."""
+    return _Drawn(seed).text

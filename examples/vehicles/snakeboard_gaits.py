@@ -39,7 +39,7 @@ def main(figure: str | None = None, cycles: int = 5) -> dict[str, vt.Trajectory]
         _, panels = plt.subplots(1, len(runs), figsize=(12, 4), layout="constrained")
         for axes, (name, run) in zip(panels, runs.items(), strict=True):
             axes.plot(run.q[:, 3], run.q[:, 4])
-            axes.set(title=name, xlabel="x (m)", ylabel="y (m)", aspect="equal")
+            axes.set(title=name, xlabel="x [m]", ylabel="y [m]", aspect="equal")
         plt.savefig(figure)
     return runs
 

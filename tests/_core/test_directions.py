@@ -44,11 +44,12 @@ HARD = {
 }
 
 
+@pytest.mark.parametrize("alpha", [0.4, None], ids=["midpoint", "linear-time"])
 @pytest.mark.parametrize("load", HARD.values(), ids=HARD)
 @pytest.mark.parametrize("seed", range(4, 7))
-def test_newton_directions_under_each_load(seed, load):
+def test_newton_directions_under_each_load(seed, load, alpha):
     flat, q, v = random_tree(seed, kinds=ALL, base="free" if seed % 2 else "fixed")
-    check_direction(vt.Model(replace(flat, loads=(load,))), q, v, 0.4)
+    check_direction(vt.Model(replace(flat, loads=(load,))), q, v, alpha)
 
 
 @pytest.mark.slow

@@ -56,15 +56,17 @@ def test_a_pole_swings_up(method):
     assert np.abs(led.q[-1] - found.trajectory.q[-1]).max() < 0.05
 
 
-def test_the_optimum_is_that_of_a_general_solver():
+@pytest.mark.parametrize("method", ["linear-time", "midpoint"])
+def test_the_optimum_is_that_of_a_general_solver(method):
     model = vt.Model(chain_flat(2))
     Q, R, Q_end = np.r_[0.5, 0.5, 0.01, 0.01], np.r_[0.02, 0.03], np.r_[30.0, 20, 1, 1]
     start = ([0.5, -0.4], [0.2, 0.0])
-    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12)
+    found = ilqr(model, *start, duration=0.18, dt=0.03, goal=[0.3, 0.2], Q=Q, R=R, Q_end=Q_end, tolerance=1e-12,
+                 method=method)
     assert found.success
 
     def cost(u):
-        return cost_of(model, start, u.reshape(6, 2), [0.3, 0.2], Q, R, Q_end, 0.03)
+        return cost_of(model, start, u.reshape(6, 2), [0.3, 0.2], Q, R, Q_end, 0.03, method=method)
 
     other = minimize(cost, np.zeros(12), method="BFGS", options={"gtol": 1e-6})
     np.testing.assert_allclose(found.cost, other.fun, rtol=1e-6)

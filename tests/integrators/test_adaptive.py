@@ -99,6 +99,17 @@ def test_density_keeps_the_momentum_of_a_floating_tree(method):
     assert np.abs(run.energy - run.energy[0]).max() < 5e-3 * run.kinetic[0]
 
 
+@pytest.mark.parametrize("method", VARIATIONAL)
+def test_density_energy_does_not_drift(method):
+    """Over 2.7e4 steps of a double pendulum that swings, of lengths that differ by two."""
+    run = vt.simulate(RODS, [0.9, -0.5], duration=200.0, dt=0.01, method=method, **DENSITY)
+    assert run.steps > 2e4 and np.diff(run.t).max() > 2 * np.diff(run.t).min()
+    error = (run.energy - run.energy[0]) / run.kinetic.max()
+    assert np.abs(error).max() < 2e-4
+    tenth = len(error) // 10
+    assert abs(error[-tenth:].mean() - error[:tenth].mean()) < 1e-6
+
+
 def test_density_with_constraints():
     """A four-bar linkage keeps closed, its energy in a band."""
     tree = vt.Tree("four-bar")

@@ -19,7 +19,8 @@ SCHEMES = {
 SOLVERS = [
     ("twist", "auto"), ("twist", "recursive-newton"), ("twist", "frozen"), ("twist", "riqn"), ("split", "auto"),
     ("split", "recursive-newton"), ("split", "newton"), ("split", "riqn"), ("midpoint", "auto"),
-    ("midpoint", "recursive-newton"), ("midpoint", "frozen"),
+    ("midpoint", "recursive-newton"), ("midpoint", "frozen"), ("twist", "newton"), ("twist", "broyden"),
+    ("midpoint", "newton"), ("midpoint", "broyden"), ("midpoint", "riqn"),
 ]  # fmt: skip
 
 

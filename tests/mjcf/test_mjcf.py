@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from mjcf_texts import ACTUATORS, INERTIAL, MODELS, OTHER, driven, mjcf, of_gymnasium
+from mjcf_texts import ACTUATORS, INERTIAL, MODELS, OTHER, driven, mjcf, of_gymnasium, random_text
 
 import vitree as vt
 
@@ -66,6 +66,20 @@ def test_accelerations_are_those_of_mujoco(name):
     for q, v in states(robot, data):
         a = robot.model.forward_dynamics(q, v, inputs=robot.controls(data.ctrl)).acceleration
         close(turns(robot, q) @ a + rate_of_turns(robot, q, v), data.qacc, 1e-11)
+
+
+def test_random_models_move_as_in_mujoco_or_a_warning_says_why_not():
+    """What is left out of accelerations is never left out in silence."""
+    alike = 0
+    for seed in range(100):
+        robot, data = read(random_text(seed))
+        told = [finding for finding in robot.report.of("warning") if not finding.id.startswith("mjcf-contact")]
+        for q, v in states(robot, data, 2, seed):
+            a = robot.model.forward_dynamics(q, v, inputs=robot.controls(data.ctrl)).acceleration
+            if not told:
+                close(turns(robot, q) @ a + rate_of_turns(robot, q, v), data.qacc, 1e-10)
+        alike += not told
+    assert alike > 40
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -140,6 +154,27 @@ def test_the_right_things_are_drives_and_inputs():
     assert robot.controls.names == ("actuator0", "actuator1", "actuator2")
     np.testing.assert_allclose(robot.controls([1.0, 10.0, 3.0]), [3.0, 2.0])
     assert vt.from_mujoco(driven("motor")).model.joint("shoulder").effort == (1.5,)
+
+
+@pytest.mark.parametrize("kind", ["position", "motor"])
+def test_an_actuator_without_a_gear_does_nothing(kind):
+    """And is no drive; nothing is divided by its zero."""
+    robot, data = read(mjcf(_PAIR, f'<actuator><{kind} joint="p" gear="0"/></actuator>'))
+    assert robot.model.drives == () and robot.model.input_names == ()
+    for q, v in states(robot, data):
+        assert robot.controls(data.ctrl).shape == (0,)
+        close(robot.model.forward_dynamics(q, v).acceleration, data.qacc, 1e-11)
+
+
+def test_a_spring_within_a_rigid_body_does_nothing():
+    """Sites on one body, or on bodies that are welded together."""
+    text = mjcf(f"""<body><joint axis="0 1 0"/>{INERTIAL}<site name="a"/>
+        <body pos="0 0 0.3">{OTHER}<site name="b" pos="0.1 0 0"/></body></body>""", """<tendon>
+        <spatial stiffness="9" damping="1"><site site="a"/><site site="b"/></spatial></tendon>""")  # fmt: skip
+    robot, data = read(text)
+    assert robot.model.loads == () and not robot.report.of("warning")
+    for q, v in states(robot, data):
+        close(robot.model.forward_dynamics(q, v).acceleration, data.qacc, 1e-11)
 
 
 def test_names_order_and_numbers():
@@ -264,6 +299,14 @@ def test_friction_is_that_of_the_pair():
     assert [x.friction for x in contacts] == [0.9, 0.3, 0.1, 0.0]
 
 
+def test_an_override_of_friction_is_that_of_all_contacts():
+    text = mjcf("""<geom type="plane" size="1 1 1" friction="0.3"/>
+        <body pos="0 0 1"><freejoint/><geom size="0.1" friction="0.1"/></body>""", options="""
+        <option o_friction="0.7 0.7 0 0 0"><flag override="enable"/></option>""")  # fmt: skip
+    model = vt.load_mjcf(text)
+    assert model.ground.friction == 0.7 and [x.friction for x in model.contacts if isinstance(x, vt.Contact)] == [0.7]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_pairs_that_touch_are_those_of_mujoco(seed):
     """Balls with random bits, excluded pairs, parents and children: the candidates are MuJoCo's pairs."""
@@ -320,6 +363,7 @@ def test_robots_of_gymnasium_fall_and_lie(name):
 
 _BODY = f'<body name="b"><joint name="j" axis="0 1 0"/>{INERTIAL}<site name="s"/></body>'
 _BALL = f'<body name="b"><joint name="j" type="ball" %s/>{INERTIAL}</body>'
+_TENDON = '<tendon><fixed name="t" %s><joint joint="j" coef="1"/></fixed></tendon>'
 LEFT_OUT = {
     "muscle": (mjcf(_BODY, '<actuator><muscle name="m" joint="j" lengthrange="0.1 1"/></actuator>'), 'actuator "m"'),
     "filter": (mjcf(_BODY, '<actuator><general joint="j" dyntype="filter" dynprm="1"/></actuator>'), "dynamics"),
@@ -341,6 +385,21 @@ LEFT_OUT = {
     "pair": (mjcf('<body pos="0 0 1"><freejoint/><geom name="a" size=".1"/></body>'
                   '<geom name="p" type="plane" size="1 1 1"/>',
                   '<contact><pair geom1="a" geom2="p"/></contact>'), "pairs of <contact>: 1"),
+    "limit of a tendon's actuators": (mjcf(_BODY, _TENDON % 'actuatorfrcrange="-1 1"' +
+                                           '<actuator><motor tendon="t"/></actuator>'), 'do to the tendon "t"'),
+    "armature on a tendon": (mjcf(_BODY, _TENDON % "" +
+                                  '<actuator><motor tendon="t" armature="1" damping="2"/></actuator>'),
+                             'armature and damping of the actuator "actuator0"'),
+    "limit under a site": (mjcf(_BODY.replace('name="j"', 'name="j" actuatorfrcrange="-1 1"'),
+                                '<actuator><motor site="s" gear="1 0 0 0 0 0"/></actuator>'), 'on sites, too: "j"'),
+    "polynomial damping": (mjcf(_BODY, '<actuator><motor joint="j" damping="1 2"/></actuator>'),
+                           'not linear, of the actuator "actuator0"'),
+    "compensation within a limit": (mjcf('<body gravcomp="1"><joint name="j" axis="0 1 0" actuatorgravcomp="true" '
+                                         f'actuatorfrcrange="-1 1"/>{INERTIAL}</body>',
+                                         '<actuator><motor joint="j"/></actuator>'), "actuatorgravcomp"),
+    "some geoms of two bodies": (mjcf("".join(
+        f'<body name="b{k}" pos="{k} 0 0"><freejoint/><geom size=".1"/><geom size=".1" contype="2" conaffinity="2"/>'
+        "</body>" for k in range(2))), 'some geoms touch each other; here all of them do: "b0 - b1"'),
 }  # fmt: skip
 
 
@@ -352,6 +411,12 @@ def test_what_changes_the_motion_is_a_warning(what):
     assert robot.model.report == robot.report  # the model has it, too
     plain = vt.from_mujoco(mjcf(_BODY))
     assert not plain.report.of("warning")
+
+
+def test_smooth_friction_is_a_note():
+    text = mjcf(_BODY.replace('name="j"', 'name="j" frictionloss="1"'))
+    assert 'friction is smooth here, so that joints creep; dry friction is an option: "j"' in str(vt.check_mjcf(text))
+    assert "smooth" not in str(vt.check_mjcf(text, friction="dry")) + str(vt.check_mjcf(mjcf(_BODY)))
 
 
 def test_what_does_not_change_it_is_a_note():

@@ -125,15 +125,15 @@ def test_no_nearby_forces_are_better(seed):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(3))
-def test_torques_hold_a_figure_for_a_second(method, seed):
+def test_torques_hold_a_figure(method, seed):
     """Four-legged, arm hanging, low: an equilibrium from which rounding grows slowly."""
     rng = np.random.default_rng(seed)
     model, q = figure(rng, legs=4)
     q[model.joint("arm").q_slice] = (0, np.sin(np.pi / 4), 0, np.cos(np.pi / 4))  # it hangs
     found = vt.stance(model, q)
     assert found.possible
-    run = vt.simulate(model, q, duration=0.4, dt=1e-3, torque=found.torques, method=method, tolerance=1e-12)
-    assert max(np.abs(model.difference(q, x)).max() for x in run.q[:200]) < 1e-9
+    run = vt.simulate(model, q, duration=0.2, dt=1e-3, torque=found.torques, method=method, tolerance=1e-12)
+    assert max(np.abs(model.difference(q, x)).max() for x in run.q) < 1e-9
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -214,6 +214,16 @@ def test_contacts_are_simulated_by_mujoco_only():
     assert ends["mujoco implicitfast"] == pytest.approx(0.1, abs=2e-3)
 
 
+def test_dry_friction_is_not_simulated_and_has_no_reference():
+    """Nobody has to ask for a comparison without a reference, in Python as on the command line."""
+    tree = vt.Tree("slider")
+    tree.world.add(vt.tx("slide", dry_friction=1.0), vt.body("block", 1.0))
+    found = vt.compare(tree.compile(), ["linear-time"], [0.0], [1.0], duration=0.1, dt=0.01, engines=BOTH)
+    assert [row["status"] for row in found.table] == ["ok", *["not simulated"] * (len(found.table) - 1)]
+    assert "No reference takes contacts, limits that hold, wheels that roll or dry friction" in str(found)
+    assert found.reference is None
+
+
 def test_limits_that_hold_are_not_simulated():
     tree = arm()
     tree.limits = "enforce"
@@ -285,6 +295,18 @@ def test_the_command_line_reads_mjcf_and_compares(tmp_path, capsys, monkeypatch)
     assert not vt.Trajectory.load("run.npz").potential.any()
     code, told = run(capsys, "convert", path, "swing.sexpr")
     assert code == 0 and vt.load_sexpr("swing.sexpr").joint_names == ("hinge",)
+
+
+def test_runs_of_the_command_line_start_within_limits_that_hold(tmp_path, capsys, monkeypatch):
+    """Of a knee that cannot be straight; a start by numbers stays, and the error names the option."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "knee.xml"
+    path.write_text(MJCF.replace('name="hinge"', 'name="hinge" range="-90 -10"'))
+    assert run(capsys, "simulate", path, "-T", 0.1, "--limits", "enforce")[0] == 0
+    first = vt.Trajectory.load("run.npz").q[0]
+    assert first == pytest.approx(np.deg2rad(-10)) and vt.from_mujoco(path).start == pytest.approx(first)
+    code, told = run(capsys, "simulate", path, "-T", 0.1, "--limits", "enforce", "--q0", "0")
+    assert code and "beyond its limits" in told.err and "take --limits report" in told.err
 
 
 def test_the_command_line_checks_mjcf(tmp_path, capsys):

@@ -167,6 +167,7 @@ def test_the_command_tells_limits(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6)]) == 0
     assert "vitree: warning: " in (err := capsys.readouterr().err) and "pass their limits" in err
+    assert "Limits hold with --limits enforce where" in err
     for word in ("ignore", "enforce"):
         assert main(["simulate", "arm6", "--duration", "0.5", "--v0", ",".join(["8"] * 6), "--limits", word]) == 0
         assert "limits" not in capsys.readouterr().err

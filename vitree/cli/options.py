@@ -272,9 +272,9 @@ class Start:
         str,
         option(
             "--q0",
-            text="Configuration at the start: neutral (all zeros, quaternions 0,0,0,1), random (within "
-            "the joints' limits, by --seed), or nq numbers separated by commas, in m, rad and "
-            "quaternions x,y,z,w.",
+            text="Configuration at the start: neutral (all zeros, quaternions 0,0,0,1; within limits that are "
+            "enforced), random (within the joints' limits, by --seed), or nq numbers separated by commas, in m, rad "
+            "and quaternions x,y,z,w.",
         ),
     ] = "neutral"
     v0: Annotated[

@@ -13,7 +13,7 @@ import numpy as np
 from vitree.cli.base import Json, option
 from vitree.cli.console import Bar, check_writable, counted, out, print_json, say, wrote
 from vitree.cli.names import METHOD_NAMES, methods, runs
-from vitree.cli.options import Imports, Robot, Run, Start, has_touches, import_all, methods_of
+from vitree.cli.options import Imports, Robot, Run, Start, import_all, methods_of
 from vitree.cli.words import blaming, in_options
 from vitree.errors import ConvergenceError, InputError, MissingExtraError, UnknownNameError
 from vitree.wording import Argument
@@ -132,7 +132,7 @@ def simulate(
         )
     out(f"see it: vitree view {shlex.quote(str(output))}")
     for warning in traj.warnings:
-        say(f"warning: {warning}")
+        say("warning: " + in_options(warning))
 
 
 def _facts_of_run(traj, output: Path, keeps: bool) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def compare(
             "--reference",
             text="Method for the solution that errors are measured against: gauss, at a step that makes its error "
             "negligible; a SciPy method, at a tolerance of 1e-11 (rad, m, rad/s, m/s); or none. By default gauss, with "
-            "loops scipy-dop853, with --ground none.",
+            "loops scipy-dop853, with contacts, limits that hold and dry friction none.",
         ),
     ] = None,
     repeats: Annotated[
@@ -217,7 +217,7 @@ def compare(
                 duration=run.duration,
                 dt=steps,
                 accuracy=accuracy,
-                reference=False if reference == "none" or (reference is None and has_touches(system)) else reference,
+                reference=False if reference == "none" else reference,
                 inputs=run.driven(),
                 every=run.every,
                 repeats=repeats,

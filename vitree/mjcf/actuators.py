@@ -81,6 +81,7 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
     loads: list[Any] = []
     servos: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
     motors: dict[int, list[tuple[_Row, float]]] = defaultdict(list)
+    shared: set[int] = set()  # joints with a limit of what all actuators do to them, which sites push as well
     trn, off = mujoco.mjtTrn, mujoco.mjtDisableBit
     places = np.array(getattr(model, "actuator_ctrladr", np.arange(count)), int)
 
@@ -127,15 +128,17 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
                 put[part][i] = push(key, row, factor)
             if used:
                 loads.append(Wrench(frame, tuple(put["torque"]), tuple(put["force"]), "local"))
+                shared |= _limited_above(model, int(model.site_bodyid[target]))
         else:
             findings.say("actuator", f'the actuator "{name}": a transmission of its kind is not known')
             continue
+        rows = {joint: factor for joint, factor in rows.items() if factor}  # without a gear it does nothing
         gain[k], offset[k] = row.gain, row.offset
         if model.actuator_ctrllimited[k] and not model.opt.disableflags & off.mjDSBL_CLAMPCTRL:
             ctrl[k] = model.actuator_ctrlrange[k]
         if springs:
-            ((joint, factor),) = rows.items()
-            servos[joint].append((row, factor))
+            for joint, factor in rows.items():
+                servos[joint].append((row, factor))
             continue
         force[k] = row.limits
         for joint, factor in rows.items():
@@ -143,6 +146,10 @@ def add_actuators(model: Any, names: Names, findings: Findings) -> tuple[list[An
             key = push(name if len(rows) == 1 else f"{name} {names.joint[joint]}", row, factor)
             loads.append(JointForce(names.joint[joint], key))
     _cap_motors(model, names, findings, motors, servos, force)
+    _tell_of_tendons(model, names, findings)
+    if shared:
+        text = "limits of force of joints, which MuJoCo has for actuators on sites, too: "
+        findings.say("actuator-limit", text + listed(names.joint[joint] for joint in sorted(shared)))
     efforts: dict[str, float] = {}
     for joint, motor in motors.items():
         most = sum(abs(factor) * _largest(gain[row.number], row, ctrl[row.number], force[row.number])
@@ -220,6 +227,32 @@ def _cap_motors(model: Any, names: Names, findings: Findings, motors: dict, serv
             continue
         low, high = sorted(x / factor for x in model.jnt_actfrcrange[joint].tolist())
         force[row.number] = max(force[row.number, 0], low), min(force[row.number, 1], high)
+
+
+def _limited_above(model: Any, body: int) -> set[int]:
+    """Return the joints between the world and a body that limit what all actuators do to them."""
+    found: set[int] = set()
+    while body:
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        found |= {joint for joint in range(first, first + count) if model.jnt_actfrclimited[joint]}
+        body = int(model.body_parentid[body])
+    return found
+
+
+def _tell_of_tendons(model: Any, names: Names, findings: Findings) -> None:
+    """Tell of what actuators have on tendons and not on joints: armature, damping, and a limit of their sum."""
+    import mujoco
+
+    on_tendons = np.flatnonzero(model.actuator_trntype == mujoco.mjtTrn.mjTRN_TENDON).tolist()
+    for k in on_tendons:
+        fields = {what: getattr(model, f"actuator_{what}", np.zeros(k + 1)) for what in ("armature", "damping")}
+        if own := " and ".join(what for what, rows in fields.items() if np.any(rows[k])):
+            findings.say("actuator", f'{own} of the actuator "{names.actuator[k]}", which acts on a tendon')
+    limited = getattr(model, "tendon_actfrclimited", np.zeros(model.ntendon))
+    for tendon in sorted({int(model.actuator_trnid[k, 0]) for k in on_tendons}):
+        if limited[tendon]:
+            name = names.of("tendon", tendon) or f"tendon{tendon}"
+            findings.say("actuator-limit", f'the limit of what actuators do to the tendon "{name}"')
 
 
 def _drive(model: Any, names: Names, findings: Findings, joint: int, rows: list, push: Any) -> Drive:

@@ -158,6 +158,10 @@ class Builder:
             armature += square * float(getattr(model, "actuator_armature", np.zeros(k + 1))[k])
             more = np.ravel(getattr(model, "actuator_damping", np.zeros(k + 1))[k])
             damping += 0.0 if self.off("DAMPER") else square * float(more[0])
+            poly = getattr(model, "actuator_dampingpoly", np.zeros(k + 1))[k]
+            if square and np.any(poly):
+                text = f'damping that is not linear, of the actuator "{self.names.actuator[k]}"'
+                self.findings.say("joint-damping", text)
         numbers: dict[str, Any] = {}
         for key, value in (("damping", damping[0]), ("armature", armature[0]),
                            ("dry_friction" if self.dry else "friction", friction[0])):  # fmt: skip
@@ -168,6 +172,9 @@ class Builder:
             numbers["limit_restitution"] = rebound.get(name, 0.0)
         effort = efforts.get(name, math.inf)
         if model.jnt_actfrclimited[joint]:
+            if getattr(model, "jnt_actgravcomp", np.zeros(joint + 1))[joint] and model.body_gravcomp.any():
+                self.findings.say("actuator-limit", f'the limit of force on the joint "{name}": MuJoCo counts the '
+                                  "compensation of gravity in it (actuatorgravcomp), vitree does not")  # fmt: skip
             effort = min(effort, float(np.abs(model.jnt_actfrcrange[joint]).max()))
         return numbers | ({"effort": effort} if 0 < effort < math.inf else {})
 
@@ -231,6 +238,11 @@ class Builder:
                 "enforce": "joint limits are enforced, exactly; MuJoCo's are soft",
                 "ignore": "joint limits are kept as data",
             }[self.tree.limits])  # fmt: skip
+        rubbing = [name for k, name in enumerate(self.names.joint)
+                   if self._one(k) and model.dof_frictionloss[model.jnt_dofadr[k]]]  # fmt: skip
+        if rubbing and not (self.dry or self.off("FRICTIONLOSS") or self.off("CONSTRAINT")):
+            text = "friction is smooth here, so that joints creep; dry friction is an option: "
+            say("friction", text + listed(rubbing))
         if len(self.names.actuator):
             say("actuators", "controls of actuators are inputs; Controls makes these of MuJoCo's ctrl")
         more = {"cameras": model.ncam, "lights": model.nlight, "skins": model.nskin,

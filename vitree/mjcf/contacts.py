@@ -82,6 +82,9 @@ class _Geoms:
         can = np.flatnonzero((types != 0) | (affinities != 0)).tolist()
         self.planes = [k for k in can if int(model.geom_type[k]) == self.kinds.mjGEOM_PLANE]
         self.solids = [k for k in can if int(model.geom_type[k]) != self.kinds.mjGEOM_PLANE]
+        self.sliding = np.array(model.geom_friction[:, 0])
+        if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
+            self.sliding[:] = model.opt.o_friction[0]
         self.excluded = {tuple(sorted((int(x) >> 16, int(x) & 0xFFFF))) for x in model.exclude_signature}
         self.parents_touch = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
 
@@ -106,7 +109,7 @@ class _Geoms:
         which = [a, b] if rank[0] == rank[1] else [a if rank[0] > rank[1] else b]
         if max(int(model.geom_condim[k]) for k in which) == 1:
             return 0.0
-        return max(float(model.geom_friction[k, 0]) for k in which)
+        return max(float(self.sliding[k]) for k in which)
 
 
 def add_contacts(model: Any, names: Names, findings: Findings, ground: Ground | None, most: int) -> list[Any]:
@@ -159,7 +162,7 @@ def add_contacts(model: Any, names: Names, findings: Findings, ground: Ground | 
     groups: dict[tuple[int, float], list[Shape]] = {}
     for k in taken:
         own = [geoms.friction(k, p) for p in grounded[k][:1]]
-        friction = own[0] if own else 0.0 if model.geom_condim[k] == 1 else float(model.geom_friction[k, 0])
+        friction = own[0] if own else 0.0 if model.geom_condim[k] == 1 else float(geoms.sliding[k])
         groups.setdefault((int(body[k]), friction), []).append(solids[k])
     found += [Contact(names.body[b] if b else "world", shapes=tuple(shapes), friction=friction)
               for (b, friction), shapes in groups.items()]  # fmt: skip
@@ -167,6 +170,10 @@ def add_contacts(model: Any, names: Names, findings: Findings, ground: Ground | 
     allowed = {tuple(sorted((int(body[a]), int(body[b])))) for a, b in known}
     found += [NoContact(names.body[a] if a else "world", names.body[b])
               for i, a in enumerate(there) for b in there[i + 1 :] if (a, b) not in allowed]  # fmt: skip
+    if beside := {tuple(sorted((int(body[a]), int(body[b])))) for i, a in enumerate(taken) for b in taken[:i]
+                  if _known(solids[a], solids[b]) and not geoms.meet(a, b)} & allowed:  # fmt: skip
+        pairs_of = listed(f"{names.body[a]} - {names.body[b]}" for a, b in sorted(beside))
+        findings.say("contact-pair", f"bodies of which some geoms touch each other; here all of them do: {pairs_of}")
     _tell(model, findings, taken, solids, known)
     return found
 
@@ -192,10 +199,10 @@ def _ground(model: Any, geoms: _Geoms, findings: Findings, names: Names, planes:
         normal = geoms.xmat[p][:, 2]
         spaces.append((tuple(normal.tolist()), float(normal @ geoms.xpos[p])))
     first = used[0]
-    frictions = {float(model.geom_friction[p, 0]) for p in used}
+    frictions = {float(geoms.sliding[p]) for p in used}
     if len(frictions) > 1:
         findings.say("contact-friction", "planes with different friction: contacts have that of the first")
-    friction = 0.0 if model.geom_condim[first] == 1 else float(model.geom_friction[first, 0])
+    friction = 0.0 if model.geom_condim[first] == 1 else float(geoms.sliding[first])
     return Ground(spaces[0][1], spaces[0][0], friction=friction, planes=tuple(spaces[1:]))
 
 

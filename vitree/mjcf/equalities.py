@@ -106,7 +106,10 @@ def tendon_loads(model: Any, names: Names, findings: Findings) -> list[Any]:
         damping = 0.0 if model.opt.disableflags & bits.mjDSBL_DAMPER else float(model.tendon_damping[k])
         low, high = model.tendon_lengthspring[k].tolist()
         if straight and low == high:
-            a, b = (names.site[site] for site in model.wrap_objid[at].tolist())
+            sites = model.wrap_objid[at].tolist()
+            if len({int(model.body_weldid[model.site_bodyid[site]]) for site in sites}) == 1:
+                stiffness = damping = 0.0  # it does not change its length
+            a, b = (names.site[site] for site in sites)
             loads += [Spring(a, b, stiffness, low)] if stiffness else []
             loads += [Damper(a, b, damping)] if damping else []
             stiffness = damping = 0.0

@@ -15,6 +15,7 @@ RULES = {
     "contacts": "note",
     "actuators": "note",
     "limits": "note",
+    "friction": "note",
     "loops": "note",
 }
 #: Rules of what is left out.

@@ -16,12 +16,12 @@ from vitree.errors import InputError, ModelError, UnknownNameError
 from vitree.findings import Finding, Report
 from vitree.geometry.hull import HULL_POINTS
 from vitree.mechanism.contacts import LIMITS, Ground
-from vitree.mechanism.flat import limits_of
 from vitree.mjcf.actuators import Controls
 from vitree.mjcf.build import Builder
 from vitree.mjcf.files import compiled
 from vitree.mjcf.names import left_out
 from vitree.model.model import Model
+from vitree.model.placing import within_limits
 from vitree.tree.tree import Tree
 from vitree.urdf.transmissions import checked_numbers, numbers_by
 from vitree.wording import Argument
@@ -111,11 +111,7 @@ class MujocoRobot:
     @property
     def start(self) -> np.ndarray:
         """The configuration (nq,) in which the model is drawn, ``qpos0`` [m or rad]; within limits that hold."""
-        q = self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0]
-        if self.model.limits == "enforce":
-            for _, at, _, low, high in limits_of(self.model.joints):
-                q[at] = min(max(q[at], low), high)
-        return q
+        return within_limits(self.model, self.from_mujoco(self.mujoco.qpos0, np.zeros(self.model.nv))[0])
 
     @functools.cached_property
     def keyframes(self) -> dict[str, Keyframe]:

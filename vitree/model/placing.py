@@ -11,6 +11,7 @@ from vitree.mechanism.flat import FREE, PRISMATIC, limits_of
 from vitree.model.contacts import named_side, roots_of
 from vitree.model.model import Model
 from vitree.model.reduced import ReducedModel
+from vitree.wording import Argument, Text
 
 #: Cosine between the direction of the move and a half-space's normal below which the half-space is a wall.
 WALL = 0.1
@@ -106,6 +107,14 @@ def way_of(model: Model, root: int, up: np.ndarray) -> np.ndarray | None:
     return way
 
 
+def within_limits(model: Model, q: np.ndarray) -> np.ndarray:
+    """Return q (nq,) with coordinates beyond limits that are enforced moved to these limits [m or rad]."""
+    q = np.array(q)
+    for _, at, _, low, high in limits_of(model.joints) if model.limits == "enforce" else ():
+        q[at] = min(max(q[at], low), high)
+    return q
+
+
 def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most: float = OVERLAP) -> None:
     """Raise an InputError if bodies overlap at q (nq,) of ``model.full``, or a limit that is enforced is passed."""
     full = model.full
@@ -118,7 +127,7 @@ def require_clear(model: Model, q: np.ndarray, when: str = "at the start", most:
         raise InputError(f"{pair} overlap by {depth:.3g} m {when}; {remedy}")
     for joint, at, _, low, high in limits_of(full.joints) if full.limits == "enforce" else ():
         if not low - most <= q[at] <= high + most:
-            raise InputError(
+            raise InputError(Text(
                 f'the joint "{joint.name}" is at {q[at]:.6g} {when}, beyond its limits {low:g} to {high:g}; '
-                'start within them, or take limits="report"'
-            )
+                "start within them, or take ", Argument("limits", "report"),
+            ))  # fmt: skip

@@ -84,8 +84,8 @@ def compare(
     reference : str, Trajectory, False or None
         What the error is measured against: "gauss", of order 16, a SciPy method by its name in ``vt.METHODS``, a
         trajectory (compared at the times it shares with a run), or False for no error column. None: gauss where it
-        can solve, else "scipy-dop853". Gauss cannot solve with constraints, contacts, limits, wheels that roll, dry
-        friction, controllers or arrays over steps.
+        can solve, else "scipy-dop853". Gauss cannot solve with constraints, controllers or arrays over steps. With
+        contacts, limits that hold, wheels that roll or dry friction neither can: then there is no error column.
     reference_tolerance : float
         Relative [-] and absolute tolerance of a SciPy method. The steps of gauss become shorter until its error is
         below it, or below a thousandth of the smallest error in the table, or falls no more.

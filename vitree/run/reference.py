@@ -25,19 +25,24 @@ from vitree.wording import Argument, named
 ROUNDING = 5e-14
 #: The method that solves where it can, and the one that solves where it cannot.
 GAUSS, SCIPY = "gauss", "scipy-dop853"
+#: What a comparison says of a model that neither of them can solve.
+WITHOUT = "Error: none. No reference takes contacts, limits that hold, wheels that roll or dry friction."
 #: What gauss takes for a reference.
 SHARP = {"order": 16, "tolerance": 1e-13}
 #: The largest error of a reference as a share of the smallest that is compared with it, and the most parts of a step.
 NEGLIGIBLE, FINEST = 1e-3, 64
 
 
-def usual_reference(model: System, given: RunArguments) -> str:
+def usual_reference(model: System, given: RunArguments) -> str | bool:
     """Return the method of the reference, if nobody chooses one: gauss where it can solve, else one of SciPy's.
 
+    It is False where neither can: impulses act in steps, of contact, limits, wheels or dry friction.
     Gauss takes shorter steps than the runs that are compared with it. So nothing may be given by rows over steps.
     """
     full = model.full
-    if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints or full.touches or full.holds:
+    if isinstance(full, Model) and full.touches:
+        return False
+    if not isinstance(full, Model) or GAUSS not in full.methods or full.constraints:
         return SCIPY
     held = any(isinstance(x, Controller) for x in (given.torque, given.inputs, given.targets))
     return SCIPY if held or rows_over_steps(given) is not None else GAUSS
@@ -113,7 +118,7 @@ class Reference:
             raise InputError(Argument("reference_tolerance", tolerance) + " must be a number between 0 and 1")
         self.source, self.tolerance, self.chosen = source, real(tolerance), chosen
         self.error = NAN
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = (WITHOUT,) if chosen and source is False else ()
         # a step that divides another has the other's times among its own
         self.base = {step: min(x for x in dts if _divides(x, step)) for step in dts}
         self.runs: dict[float, Trajectory] = {}

@@ -11,7 +11,7 @@ from vitree.arguments import real, whole
 from vitree.errors import InputError, ModelError
 from vitree.model.closure import satisfy_constraints
 from vitree.model.model import Model
-from vitree.model.placing import place_on_ground
+from vitree.model.placing import place_on_ground, within_limits
 from vitree.wording import Argument
 
 
@@ -19,7 +19,8 @@ def start_of(system: Any, seed: int, q0: Any = "neutral", v0: Any = "random", sp
              on_ground: bool = False) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return q (nq,) and v (nv,), drawn from separate streams: the one does not depend on the other.
 
-    A start without numbers is moved to satisfy the constraints of the system, and ``on_ground`` onto its ground.
+    A start without numbers is moved into limits that are enforced, to satisfy the constraints of the system, and
+    ``on_ground`` onto its ground.
 
     Parameters
     ----------
@@ -67,6 +68,7 @@ def configuration_of(system: Any, seed: int, q0: Any = "neutral", on_ground: boo
         q = system.random_configuration(np.random.default_rng([seed, 0]))
     elif q0 == "neutral":
         q = system.neutral()
+        q = within_limits(system, q) if isinstance(system, Model) else q
     else:
         raise InputError(Argument("q0", q0) + " must be neutral, random or numbers")
     q = satisfy_constraints(system, q) if system.constraints else q

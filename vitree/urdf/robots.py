@@ -177,7 +177,7 @@ def find_robot(name: str | os.PathLike) -> Path:
     if os.path.isdir(path):
         raise UrdfError(f"{path} is a folder; give the path of a URDF file in it")
     if path.suffix.lower() in (".urdf", ".xml", ".xacro") or path.is_absolute():
-        raise UrdfError(f"there is no file {path}; give the path of a URDF file or a robot's name")
+        raise UrdfError(f"there is no file {path}; give the path of a robot file, or a robot's name")
     if not described and _key(name).endswith("_description"):
         raise MissingExtraError(DESCRIPTIONS, "descriptions", f'a robot named "{name}"')
     known |= dict.fromkeys(map(_key, described), path)

@@ -59,7 +59,7 @@ def main() -> None:
         for style, name in zip(common.LINES, names, strict=False):
             if name in changes:
                 common.band(panel, runs[name].t, changes[name], label=name, **style)
-        panel.set(title=title, xlabel="time (s)", ylabel="energy - energy at start (J)")
+        panel.set(title=title, xlabel="time [s]", ylabel="energy - energy at start [J]")
         common.legend_below(panel)
     # what leaves this band does so in the first minutes
     axes[2].set(xlim=(0, min(duration, 150)), ylim=(-2, 30))

@@ -56,10 +56,10 @@ def main() -> None:
             if method == "midpoint":
                 draw(pose, model, run)
         pose.set_title(model.name, fontsize="medium")
-        plot.set(xlabel="time (s)")
+        plot.set(xlabel="time [s]")
         common.legend_below(plot, 3)
-    axes[0, 1].set(ylabel="energy - energy at start (J)", ylim=(-1, 1))
-    axes[1, 1].set(ylabel="angular momentum error (kg m$^2$/s)", yscale="log", ylim=(1e-14, 1e3))
+    axes[0, 1].set(ylabel="energy - energy at start [J]", ylim=(-1, 1))
+    axes[1, 1].set(ylabel="angular momentum error [kg m$^2$/s]", yscale="log", ylim=(1e-14, 1e3))
     print(f"planar human, {duration:g} s, dt = {dt} s: change of energy [J], largest errors of momentum")
     headings = ["case, method", "energy", "mean, first tenth", "last tenth"]
     common.table([*headings, "angular [kg m^2/s]", "linear [kg m/s]", "until [s]", "us/step"], rows)
@@ -81,7 +81,7 @@ def draw(axes, model, run) -> None:
         for ends in mechanisms.STICKS:
             x, _, z = np.transpose([places[name] for name in ends])
             axes.plot(x, z, color=shade, linewidth=2, label=f"{t:g} s" if ends == mechanisms.STICKS[0] else None)
-    axes.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
+    axes.set(aspect="equal", xlabel="x [m]", ylabel="z [m]")
     common.legend_below(axes, 4)
 
 

@@ -103,7 +103,7 @@ def main() -> None:
     picture(axes[:4], model, fine)
     for style, mark, (rule, off) in zip(common.LINES, "o^sv", errors.items(), strict=False):
         axes[4].loglog(duration / np.array(counts), off, marker=mark, markersize=4, label=rule, **style)
-    axes[4].set(xlabel="time step (s)", ylabel="error (rad)")
+    axes[4].set(xlabel="time step [s]", ylabel="error [rad]")
     axes[4].legend(fontsize="small")
     common.save(figure, arguments.out, "fig03_discrete_lagrangians.png")
     common.claims(
@@ -122,7 +122,7 @@ def picture(panels, model, fine) -> None:
             ends = [np.interp(a + alpha * (b - a), fine.t, L) for alpha in (RULES[rule] * 2)[:2]]
             panel.fill_between([a, b], ends, facecolor="0.85", edgecolor="0.5", linewidth=0.8)
         panel.plot(fine.t, L, **common.LINES[0])
-        panel.set(title=rule, xlabel="time (s)", ylabel="L (J)" if rule == "left" else None)
+        panel.set(title=rule, xlabel="time [s]", ylabel="L [J]" if rule == "left" else None)
 
 
 if __name__ == "__main__":

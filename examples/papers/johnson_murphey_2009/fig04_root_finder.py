@@ -66,7 +66,7 @@ def main() -> None:
     k = model.joint("left_knee_bend").q_slice.start
     axes[0].plot(run.t, run.q[:, k], color="0.65", linewidth=4, label="compiled")
     axes[0].plot(run.t, np.array(path)[:, k], "o", color="0.0", markersize=3, label="by the root finder")
-    axes[0].set(xlabel="time (s)", ylabel="left knee (rad)")
+    axes[0].set(xlabel="time [s]", ylabel="left knee [rad]")
     axes[0].legend(fontsize="small")
     for shade, seen in zip(("0.0", "0.4", "0.7"), histories, strict=False):
         axes[1].semilogy(np.maximum(seen, 1e-17), marker=".", color=shade, label=f"step {histories.index(seen) + 2}")

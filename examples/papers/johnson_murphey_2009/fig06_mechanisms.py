@@ -50,7 +50,7 @@ def main() -> None:
     for name in ("I", "G", "L", "N", "B", "D", "F"):
         axes[0].plot(*places[name], "s", color="0.5", markersize=5)
         axes[0].annotate(name, places[name], (6, -10), textcoords="offset points", color="0.4")
-    axes[0].set(title="closed chain (joints: circles, masses: squares)", aspect="equal", xlabel="x (m)", ylabel="z (m)")
+    axes[0].set(title="closed chain (joints: circles, masses: squares)", aspect="equal", xlabel="x [m]", ylabel="z [m]")
     axes[0].title.set_fontsize("medium")
     axes[0].margins(0.15)
 
@@ -70,7 +70,7 @@ def main() -> None:
     angle = np.linspace(0, 0.6, 20)
     axes[1].plot(0.25 * np.cos(angle), -0.25 * np.sin(angle), color="0.4", linewidth=1)
     axes[1].text(0.29, -0.13, r"$\theta$")
-    axes[1].set(title=f"scissor lift, {segments} segments", aspect="equal", xlabel="x (m)", ylabel="z (m)")
+    axes[1].set(title=f"scissor lift, {segments} segments", aspect="equal", xlabel="x [m]", ylabel="z [m]")
     axes[1].title.set_fontsize("medium")
     axes[1].margins(0.15)
     common.save(figure, arguments.out, "fig06_mechanisms.png")

@@ -65,8 +65,9 @@ def main() -> None:
         axes[0].plot(np.array(counts)[few], np.array(values)[few], marker=marker, markersize=4, label=way, **style)
         axes[1].loglog(counts, values, marker=marker, markersize=4, label=way, **style)
     for panel in axes:
-        panel.set(xlabel="links", ylabel=f"runtime of {duration:g} s (s)")
+        panel.set(xlabel="links", ylabel=f"runtime of {duration:g} s [s]")
         panel.legend(fontsize="small")
+    axes[0].xaxis.get_major_locator().set_params(integer=True)
     common.save(figure, arguments.out, "fig07_link_pendulums.png")
     claims(np.array(counts), {way: np.array(values) for way, values in seconds.items()})
 

@@ -47,8 +47,8 @@ def main() -> None:
     print(f"closed chain, {duration:g} s: change of energy [J], constraints [m]")
     common.table(["method", "least", "greatest", "at end", "constraints", "until [s]", "runtime [s]"], rows)
 
-    axes[0].set(ylabel="energy (J)")
-    axes[1].set(ylabel="largest constraint error (m)", xlabel="time (s)")
+    axes[0].set(ylabel="energy [J]")
+    axes[1].set(ylabel="largest constraint error [m]", xlabel="time [s]")
     axes[0].legend(fontsize="small")
     common.save(figure, arguments.out, "fig08_closed_chain.png")
     energy, _, off, seconds = found["midpoint"]

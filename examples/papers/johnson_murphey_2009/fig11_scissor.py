@@ -51,7 +51,7 @@ def main() -> None:
         axes.plot(run.t, theta, linewidth=1.2, label=name, **style)
     print(f"scissor lift of {SEGMENTS} segments, {duration:g} s: largest errors")
     common.table(["method", "angle [rad]", "energy least [J]", "greatest", "constraints [m]", "runtime [s]"], rows)
-    axes.set(xlabel="time (s)", ylabel="angle (rad)")
+    axes.set(xlabel="time [s]", ylabel="angle [rad]")
     figure.legend(fontsize="small", loc="outside upper center", ncols=3)
     common.save(figure, arguments.out, "fig11_scissor.png")
     (error, _, seconds), *peers = found.values()

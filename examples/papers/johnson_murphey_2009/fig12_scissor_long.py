@@ -54,7 +54,7 @@ def main() -> None:
     figure, axes = common.figure(1, 1, size=(8, 3.6))
     axes.plot(t, there, label="benchmark", color="0.65", linewidth=3)
     axes.plot(t, theta, label=f"midpoint, dt = {dt} s", linewidth=1.2, **common.LINES[0])
-    axes.set(xlabel="time (s)", ylabel="angle (rad)")
+    axes.set(xlabel="time [s]", ylabel="angle [rad]")
     figure.legend(fontsize="small", loc="outside upper center", ncols=3)
     common.save(figure, arguments.out, "fig12_scissor_long.png")
     off = max(abs(theta.max() - there.max()), abs(theta.min() - there.min()))

@@ -98,7 +98,7 @@ def main() -> None:
         reached = [n for n, result in found.items() if result is not None]
         axes.semilogy(reached, [found[n][2] for n in reached], marker=marker, label=name, **style)
     common.table(["method", "segments", "dt [s]", "error", "runtime [s]"], rows)
-    axes.set(xlabel="segments", ylabel="runtime (s)", xticks=list(counts))
+    axes.set(xlabel="segments", ylabel="runtime [s]", xticks=list(counts))
     axes.legend()
     common.save(figure, arguments.out, "fig13_scissor_runtime.png")
     claims(all_found)

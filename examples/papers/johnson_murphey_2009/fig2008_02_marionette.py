@@ -56,8 +56,8 @@ def main() -> None:
         for a, b in STICKS:
             panel.plot(*np.transpose([places[a][:3, 3], places[b][:3, 3]])[1:], color="0", linewidth=2)
         panel.plot(*places["head"][1:3, 3], "o", color="0", markersize=9)
-        panel.set(title=f"{time:g} s", xlabel="y (m)", aspect="equal")
-    axes[0].set(ylabel="z (m)")
+        panel.set(title=f"{time:g} s", xlabel="y [m]", aspect="equal")
+    axes[0].set(ylabel="z [m]")
     common.save(figure, arguments.out, "fig2008_02_marionette.png")
     ours, theirs = (max(off for (name, _), off in strings.items() if name == method) for method in ("midpoint", "rk4"))
     common.claims(

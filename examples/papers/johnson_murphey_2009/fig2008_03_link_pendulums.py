@@ -70,7 +70,7 @@ def main() -> None:
             panel.plot(counts, [s for s, *_ in values], marker=".", label=way, **STYLES[way])
     axes[1].set_yscale("log")
     for panel in axes:
-        panel.set(xlabel="links", ylabel=f"runtime of {duration:g} s (s)", xticks=range(1, 20, 3))
+        panel.set(xlabel="links", ylabel=f"runtime of {duration:g} s [s]", xticks=range(1, 20, 3))
     axes[0].legend(fontsize="small")
     common.save(figure, arguments.out, "fig2008_03_link_pendulums.png")
 

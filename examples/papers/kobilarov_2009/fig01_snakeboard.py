@@ -75,13 +75,13 @@ def main() -> None:
         for t in times:
             draw(axes[0], board, run.at(t).q)
     axes[0].plot(*centre, "+", color="0.0")
-    axes[0].set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
+    axes[0].set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize="small")
     t = np.concatenate((first.t, first.t[-1] + after.t[1:]))
     v = np.concatenate((first.v, after.v[1:]))
     axes[1].plot(t, np.hypot(v[:, 3], v[:, 4]), **common.LINES[0])
     axes[1].axvline(first.t[-1], color="0.7", linewidth=0.8)
-    axes[1].set(xlabel="time (s)", ylabel="speed (m/s)")
+    axes[1].set(xlabel="time [s]", ylabel="speed [m/s]")
     common.save(figure, arguments.out, "fig01_snakeboard.png")
     common.claims(
         ("the rider builds up speed without pushing off",

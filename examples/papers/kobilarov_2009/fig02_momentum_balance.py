@@ -60,9 +60,9 @@ def main() -> None:
     axes[0].plot(t, (after - before)[:, k], label="with the maps", **common.LINES[0])
     axes[0].plot(t, plain[:, k], label="without", **common.LINES[2])
     axes[0].axhline(h * WRENCH[k], color="0.6", linewidth=4, zorder=0, label="h f")
-    axes[0].set(xlabel="time (s)", ylabel="change of the momentum, x (N s)", xlim=(0, 4))
+    axes[0].set(xlabel="time [s]", ylabel="change of the momentum, x [N s]", xlim=(0, 4))
     axes[1].semilogy(t, np.abs(after - before - h * WRENCH).max(axis=1).clip(1e-17), **common.LINES[0])
-    axes[1].set(xlabel="time (s)", ylabel="error of the balance (N s, N m s)")
+    axes[1].set(xlabel="time [s]", ylabel="error of the balance [N s, N m s]")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     common.save(figure, arguments.out, "fig02_momentum_balance.png")
     common.claims(

@@ -69,7 +69,7 @@ def main() -> None:
             axis.loglog(x, y, label=method, marker=".", **style)
     for axis, what in zip(axes, ("distance [m]", "angle [rad]", "time a step [us]"), strict=True):
         axis.set(xlabel="dt [s]", ylabel=what)
-    axes[0].legend()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, fontsize="small")
     common.save(figure, arguments.out, "fig04_rigid_body_error.png")
     blown = {method: sum(run is None for dt in steps for run in found[method, dt]) for method in METHODS}
     distance, angle, cost = ({method: np.array(line)[:, k] for method, line in lines.items()} for k in range(3))

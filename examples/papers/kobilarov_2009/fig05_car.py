@@ -63,7 +63,7 @@ def main() -> None:
             axis.loglog(steps, values, label=method, marker=".", **style)
     for axis, what in zip(axes, ("distance [m]", "heading [rad]", "time a step [us]"), strict=True):
         axis.set(xlabel="dt [s]", ylabel=what)
-    axes[0].legend()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     common.save(figure, arguments.out, "fig05_car.png")
     errors, costs = ({method: np.array(line)[:, k] for method, line in lines.items()} for k in (0, 2))
     share, cheaper = errors["lie"] / errors["rk2"], np.median(costs["lie"] / costs["rk2"])

@@ -112,8 +112,8 @@ def main() -> None:
     print(f"free body, {duration:g} s: error of the pose and drift of the momentum at {duration / steps[0]:g} s, the")
     print("order, and the distance from the compiled code's pose")
     common.table(["pair", "text", "error", "order", "drift", "compiled"], rows)
-    axes[0].set(xlabel="h (s)", ylabel="error of the pose")
-    axes[1].set(xlabel="h (s)", ylabel="drift of the momentum")
+    axes[0].set(xlabel="h [s]", ylabel="error of the pose")
+    axes[1].set(xlabel="h [s]", ylabel="drift of the momentum")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize="small")
     common.save(figure, arguments.out, "fig06_pseudocode.png")
     orders = [order for order, *_ in found.values()]

@@ -90,7 +90,7 @@ def draw_helicopter(axes) -> None:
     axes.text(-TAIL - 0.04, 0.13, r"$u_\psi$ (into the page)", ha="left")
     axes.text(-0.05, TOP / 2, "$d_t$", ha="right", va="center")
     axes.text(-TAIL / 2, -0.09, "$d_r$", ha="center")
-    axes.set(title="helicopter, from the side", xlabel="x (m)", ylabel="z (m)", xlim=(-0.78, 0.62), ylim=(-0.42, 0.75))
+    axes.set(title="helicopter, from the side", xlabel="x [m]", ylabel="z [m]", xlim=(-0.78, 0.62), ylim=(-0.42, 0.75))
 
 
 def draw_board(axes, board) -> None:
@@ -111,7 +111,7 @@ def draw_board(axes, board) -> None:
     axes.text(-0.005, 0.11, r"$\psi$")
     axes.text(-0.11, -0.075, "$l$")
     axes.text(0.01, -0.035, "(x, y)")
-    axes.set(title="snakeboard, from above", xlabel="x (m)", ylabel="y (m)", xlim=(-0.38, 0.4), ylim=(-0.26, 0.3))
+    axes.set(title="snakeboard, from above", xlabel="x [m]", ylabel="y [m]", xlim=(-0.38, 0.4), ylim=(-0.26, 0.3))
 
 
 if __name__ == "__main__":

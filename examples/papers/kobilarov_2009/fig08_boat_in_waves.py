@@ -114,15 +114,15 @@ def picture(axes, boat, run, calm) -> None:
         axis.fill_between(x, water, -2.0, color="0.88")
         axis.plot(x, water, color="0.55")
         axis.fill(*(boat.pose(q) @ hull)[[0, 2]], facecolor="0.4", edgecolor="0.0")
-        axis.set(title=f"t = {t:g} s", xlabel="x (m)", ylabel="z (m)", aspect="equal", ylim=(-1.2, 1.3))
+        axis.set(title=f"t = {t:g} s", xlabel="x [m]", ylabel="z [m]", aspect="equal", ylim=(-1.2, 1.3))
     early = run.t <= 20.0
-    axes[1, 0].plot(run.t[early], run.q[early, 2] - boat.neutral()[2], label="height (m)", **common.LINES[0])
-    axes[1, 0].plot(run.t[early], pitch_of(run.q[early]), label="pitch (rad)", **common.LINES[2])
-    axes[1, 0].set(xlabel="time (s)", ylim=(-0.45, 0.55))
+    axes[1, 0].plot(run.t[early], run.q[early, 2] - boat.neutral()[2], label="height [m]", **common.LINES[0])
+    axes[1, 0].plot(run.t[early], pitch_of(run.q[early]), label="pitch [rad]", **common.LINES[2])
+    axes[1, 0].set(xlabel="time [s]", ylim=(-0.45, 0.55))
     axes[1, 0].legend(fontsize="small", ncols=2, loc="upper center")
     axes[1, 1].plot(*run.q[:, :2].T, label="waves and wind", **common.LINES[0])
     axes[1, 1].plot(*calm.q[:, :2].T, label="still water", **common.LINES[2])
-    axes[1, 1].set(xlabel="x (m)", ylabel="y (m)")
+    axes[1, 1].set(xlabel="x [m]", ylabel="y [m]")
     axes[1, 1].legend(fontsize="small")
 
 

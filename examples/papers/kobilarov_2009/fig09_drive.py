@@ -226,11 +226,11 @@ def main() -> None:
     for k in range(0, len(t), 50):
         turn = vt.lie.matrix_from_pose(rows[k, 1:8])[:2, 0]
         axes[0].annotate("", place[k, :2] + 1.2 * turn, place[k, :2], arrowprops={"arrowstyle": "->", "color": "0.5"})
-    axes[0].set(title="from above, an arrow each second", xlabel="x (m)", ylabel="y (m)", aspect="equal")
+    axes[0].set(title="from above, an arrow each second", xlabel="x [m]", ylabel="y [m]", aspect="equal")
     axes[0].margins(0.1)
     for name, stick, style in zip(STICKS, sticks.T, common.LINES, strict=False):
         axes[1].plot(t, stick, label=name, **style)
-    axes[1].set(title="sticks", xlabel="time (s)", ylim=(-1.1, 1.6), yticks=(-1, -0.5, 0, 0.5, 1))
+    axes[1].set(title="sticks", xlabel="time [s]", ylim=(-1.1, 1.6), yticks=(-1, -0.5, 0, 0.5, 1))
     axes[1].legend(fontsize="small", ncols=4, loc="upper center")
     common.save(figure, arguments.out, "fig09_drive.png")
     common.claims(

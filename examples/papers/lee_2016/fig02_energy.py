@@ -89,10 +89,9 @@ def main() -> None:
             if name != "semi-implicit-euler":
                 middle = (np.arange(BLOCKS) + 0.5) * duration / BLOCKS
                 column[1].plot(middle, 1e3 * means, marker=".", label=name, **style)
-        column[0].set(title=f"{start}: band of the energy", ylabel="energy - energy at start (J)")
-        column[1].set(title="means of blocks, nearer", xlabel="time (s)", ylabel="(mJ)")
-        for panel in column:
-            panel.legend(fontsize="small")
+        column[0].set(title=f"{start}: band of the energy", ylabel="energy - energy at start [J]")
+        column[1].set(title="means of blocks, nearer", xlabel="time [s]", ylabel="energy - energy at start [mJ]")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, fontsize="small")
     common.table(["start, method", "least", "greatest", "first band", "last band", "first mean", "last mean",
                   "scatter", "rise", "+-", "kinetic", "us/step"], rows)  # fmt: skip
     print("\nband: between least and greatest in a block; scatter: standard deviation of the means; rise: of a line")

@@ -103,7 +103,7 @@ def main() -> None:
     axes[0].set(title="linear", ylim=(0, 1.2 * times["RIQN + SVI"][-1]))
     axes[1].set(title="logarithmic")
     for panel in axes:
-        panel.set(xlabel="degrees of freedom", ylabel="time per step (us)")
+        panel.set(xlabel="degrees of freedom", ylabel="time per step [us]")
     axes[1].legend(fontsize="x-small")
     common.save(figure, arguments.out, "fig03_time_per_step.png")
     claims(counts, times)

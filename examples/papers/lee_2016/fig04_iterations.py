@@ -86,7 +86,7 @@ def from_zero(model, v, q, axes) -> dict:
     print(f"\nthe guess q = 0: norm of f [kg m^2/s] after 0, 1, ... corrections, how many until {AUTHORS:g}, and")
     print("how far in turns the angles are from those of the compiled step")
     common.table(["state, direction", *range(7), "taken", "turns off"], rows)
-    axes.set(title="guess q = 0", xlabel="corrections", ylabel="norm of f (kg m$^2$/s)", xlim=(-0.5, 14.5))
+    axes.set(title="guess q = 0", xlabel="corrections", ylabel="norm of f [kg m$^2$/s]", xlim=(-0.5, 14.5))
     return found
 
 

@@ -95,7 +95,7 @@ def draw(axes, model, q, parent, words=WORDS) -> dict[int, tuple]:
         axes.annotate(words[link], joint, (10, -4), textcoords="offset points")
         place, side = ((12, -10), "left") if link == 2 else ((-12, 4), "right")
         axes.annotate(f"k = {link}", middle, place, textcoords="offset points", ha=side, color="0.3")
-    axes.set(aspect="equal", xlabel="x (m)", ylabel="z (m)", xlim=(-0.55, 0.95))
+    axes.set(aspect="equal", xlabel="x [m]", ylabel="z [m]", xlim=(-0.55, 0.95))
     return found
 
 
