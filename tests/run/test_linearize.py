@@ -388,7 +388,7 @@ def test_wrong_uses_are_told():
     q, v = np.array([0.3, 0.2]), np.zeros(2)
     for wrong, text in (
         ({"method": "rk4"}, "linear-time or midpoint"), ({"method": "gauss"}, "linear-time or midpoint"),
-        ({"order": 4}, "order"), ({"adapt": "density", "rate": 1.0}, "equal steps"), ({"method": 3}, "method"),
+        ({"order": 3}, "order"), ({"adapt": "density", "rate": 1.0}, "equal steps"), ({"method": 3}, "method"),
         ({"torque": lambda t, q, v: v}, "torque"), ({"dt": -1.0}, "dt"), ({"q0": np.zeros(3)}, "q0"),
     ):  # fmt: skip
         with pytest.raises(vt.VitreeError, match=text):
