@@ -20,7 +20,7 @@ from vitree.integrators.slopes import UNEXPLAINED, NodeSlopes, Slopes, factored,
 from vitree.integrators.variational import LinearTime, Midpoint
 from vitree.model.signals import Motion
 
-#: Of the substeps that are taken again; and how many corrections of a torque are made to that end.
+#: The largest tolerance of substeps that are taken again, and how often a torque is corrected to that end.
 TOLERANCE, CORRECTIONS = 1e-12, 8
 #: Steps that are taken again at one time.
 CHUNK = 256
@@ -54,15 +54,15 @@ class Blocks(NamedTuple):
     by_prescribed: np.ndarray
 
 
-def parts_of(integrator: LinearTime | Midpoint) -> list[Any]:
+def parts_of(integrator: LinearTime | Midpoint, tolerance: float = TOLERANCE) -> list[Any]:
     """Return an integrator of order 2 for each substep of a step; its ``dt`` [s] may be negative."""
     if integrator.order == 2:
         return [integrator]
     model: Any = integrator.model
     given = {"kinetic": integrator.kinetic} if isinstance(integrator, LinearTime) else {}
     inputs = np.zeros(len(model.input_names)) if model.input_names else None
-    base = type(integrator)(model, integrator.dt, torque=np.zeros(model.nv), inputs=inputs, tolerance=TOLERANCE,
-                            guess="aba", halvings=0, **given)  # fmt: skip
+    base = type(integrator)(model, integrator.dt, torque=np.zeros(model.nv), inputs=inputs,
+                            tolerance=min(tolerance, TOLERANCE), guess="aba", halvings=0, **given)  # fmt: skip
     found = []
     for share in SHARES[integrator.order]:
         part = copy.copy(base)
@@ -147,7 +147,8 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
         before[bad] = share[bad]
         at = (stages * bad[:, None] + np.arange(stages)).ravel()
         by_torque = chained(model, part_slopes(parts, rows.of(at)), stages).by_torque[:, model.nv :]
-        torque[np.ix_(bad, free)] += np.linalg.solve(by_torque[:, free[:, None], free], off[bad][:, free, None])[:, :, 0]
+        missing = np.linalg.solve(by_torque[:, free[:, None], free], off[bad][:, free, None])
+        torque[np.ix_(bad, free)] += missing[:, :, 0]
         again = _taken(parts, steps, torque, motion, bad, begin)
         for whole, some in zip(rows, again, strict=True):
             whole[at] = some
@@ -182,8 +183,8 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
         if status := stepper.run(stages, 1, records):
             raise InputError(
                 f"substep {records.rows} of step {begin + k + 1} cannot be taken again from its record "
-                f"({parts[0]._reason(status)}): forces that are not known acted, or the step was taken in halves; halve "
-                "dt, or take " + option("order", 2)
+                f"({parts[0]._reason(status)}): forces that are not known acted, or the step was taken in halves; "
+                "halve dt, or take " + option("order", 2)
             )
         records.q[0], records.x[0] = steps.q[k], steps.p[k]
         found.q[at], found.q2[at], found.p[at], found.p2[at] = (
@@ -216,7 +217,7 @@ def part_slopes(parts: Sequence[Any], rows: Rows, touched: Sequence[Touched | No
 
 
 def part_factored(parts: Sequence[Any], rows: Rows) -> NodeSlopes:
-    """Return the derivatives of the momenta of a plain model in substeps, for :func:`~vitree.integrators.slopes.sweep`."""
+    """Return the derivatives of the momenta of a plain model in substeps, with K[1] factored."""
     found = _each(parts, rows, lambda part, x: factored(part, x.q, x.q2, x.p, x.u))
     return found[0] if len(parts) == 1 else NodeSlopes(*_woven(found))
 

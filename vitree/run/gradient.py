@@ -117,8 +117,11 @@ def gradient_of(run: Any, by_q: Any, by_p: Any, by_v: Any, parameters: Any, inpu
             asked.add(part, rows, found.drives[each], mu[each], late[each], torque[first + j : last : stages])
     start = steps.ends.q[0].copy(), steps.ends.p[0].copy(), costates[0, :nv].copy(), costates[0, nv:].copy()
     # what acts over a step acts in all its substeps
-    acted = (x.reshape(n, stages, x.shape[1]).sum(axis=1) for x in (torque, by_inputs, prescribed))
-    return Gradient(model, *start, *acted, asked.result(), np.ascontiguousarray(costates[::stages]))
+    torque, by_inputs, prescribed = (
+        x.reshape(n, stages, x.shape[1]).sum(axis=1) for x in (torque, by_inputs, prescribed)
+    )  # fmt: skip
+    found_by = torque, by_inputs, prescribed, asked.result()
+    return Gradient(model, *start, *found_by, np.ascontiguousarray(costates[::stages]))
 
 
 def _by_velocities(run: Any, by_v: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def linearize(
     prescribed : mapping of joint name to (2,) array, optional [m or rad]
         Where prescribed coordinates are at the start and at the end.
     **options
-        Of the method.
+        Of the method, such as ``order=4``.
 
     Returns
     -------

@@ -79,10 +79,12 @@ class Linearization:
     by_inputs : (..., 2 nv, nu) array, in units of the rows over those of the inputs
         By the inputs of ``model.input_names``: those of loads, and targets of drives.
     by_prescribed : (..., 2 nv, k) array, in units of the rows over m or rad
-        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state.
+        By the coordinates of ``model.kinematic_names`` at the ends. Those at the starts are part of the state. Within a
+        step of order 4, 6 or 8 a change of them is linear in time.
     impulses : Derivatives
         Those of the constraints' impulses at the start [N s or N m s], m rows. An impulse acts on the joints with
-        Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2.
+        Dh(q)^T impulse. A run records it over dt, as a multiplier; its first one over dt/2. At order 4, 6 and 8 the
+        impulse is that of the first substep, and dt the length of that.
 
     References
     ----------
@@ -217,7 +219,9 @@ class StepsOf:
         model: Any = run.system
         if model is None:
             raise InputError("the run is from a file, which does not keep the model; linearize the run itself")
-        chosen = {name: run.settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
+        # those of a rollout have the options alone
+        settings = run.settings | run.settings.get("options", {})
+        chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
         given = {k: v for k, v in chosen.items() if v is not None}
         self.integrator = integrator_of(model, run.method, run.dt, given, composed=True)
         if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
@@ -226,11 +230,12 @@ class StepsOf:
         rows = run.q[:-1], run.q[1:], run.p[:-1], run.p[1:], u, run.t[:-1]
         self.ends = Rows(*(np.ascontiguousarray(x) for x in rows))
         self.touched = touched_in(run) if model.touches else []
-        self.parts = parts_of(self.integrator)
+        if not len(self.ends.q):
+            raise InputError("the run has no steps; let it go on before it is linearized")
+        tolerance = float(settings.get("tolerance", self.integrator.settings["tolerance"]))
+        self.parts = parts_of(self.integrator, tolerance)
         self.stages = len(self.parts)
-        self.rows = self.ends
-        if self.stages > 1:
-            self.rows = retraced(self.parts, self.ends, goal=10 * float(run.settings["tolerance"]))
+        self.rows = self.ends if self.stages == 1 else retraced(self.parts, self.ends, goal=10 * tolerance)
 
     def __len__(self) -> int:
         return len(self.ends.q)
