@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference as ref
-from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree, singles
+from linearised_models import ALL, COMPOSED, IDS, METHODS, carried_model, loaded_model, plain_model, rubbing_model
+from loaded_models import conservative_loads, constrained_tree, driving_loads, random_tree
 from random_models import chain_flat, random_flat, random_state, with_rotors
 from reference_cases import linearised_cases
-from step_differences import central
+from step_differences import central, one_step
 
 import vitree as vt
 from vitree import _core
@@ -18,29 +19,6 @@ from vitree.integrators import composed_slopes, slopes
 from vitree.integrators.composition import SHARES
 from vitree.mechanism.flat import KINDS
 from vitree.run import linearized
-
-METHODS = [
-    ("linear-time", {}), ("linear-time", {"kinetic": "twist"}), ("linear-time", {"kinetic": "split"}), ("midpoint", {}),
-    ("midpoint", {"alpha": 0.3}),
-]  # fmt: skip
-COMPOSED = [(name, {"order": order}) for name in ("linear-time", "midpoint") for order in (4, 6, 8)]
-ALL = METHODS + COMPOSED
-IDS = [f"{name}-{'-'.join(map(str, options.values()))}".rstrip("-") for name, options in ALL]
-
-
-def rubbing_model(seed, kinds, **more):
-    """A random tree with damping, friction, armature; and drives on half of its joints of one coordinate."""
-    rng = np.random.default_rng(seed)
-    flat = with_rotors(random_flat(rng, nbody=5, kinds=kinds, damping=True, **more), seed)
-    single = np.repeat(np.isin(flat.kind, (0, 1, 2)), np.array([1, 1, 1, 3, 6])[flat.kind])
-    drives = [
-        vt.Drive(name, 20.0, 1.5, target=f"{name} goal", target_rate=f"{name} rate") for name in singles(flat)[::2]
-    ]
-    return vt.Model(replace(flat, friction=np.where(single, 0.3, 0.0), loads=tuple(drives)))
-
-
-def plain_model(seed, kinds, **more):
-    return vt.Model(random_flat(np.random.default_rng(seed), nbody=5, kinds=kinds, **more))
 
 
 def differences(model, q, v, dt, torque, inputs, method, options, size=1e-4):
@@ -76,14 +54,6 @@ def test_derivatives_of_a_step_against_differences(make, kinds, method, options)
                                 strict=True):  # fmt: skip
         np.testing.assert_allclose(one, other, rtol=0, atol=3e-9 * max(1.0, np.abs(expected[0]).max()), err_msg=name)
 
-
-def loaded_model(seed, base):
-    """A tree with every load that does not depend on velocities."""
-    flat, q, v = random_tree(seed, nbody=6, base=base, damping=True)
-    loads = [load for load in driving_loads(flat) if not isinstance(load, vt.Damper)]
-    used = {load.joint for load in loads if isinstance(load, vt.JointForce)}
-    drive = vt.Drive(next(name for name in singles(flat) if name not in used), 20.0, 1.0, target="goal")
-    return vt.Model(replace(flat, loads=(*conservative_loads(flat), *loads, drive))), q, v
 
 
 @pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)
@@ -147,30 +117,6 @@ def test_stored_derivatives(case):
         np.testing.assert_allclose(own, stored, rtol=0, atol=1e-10 * size)
     np.testing.assert_allclose(-found.impulses.A, AB[2 * nv :][:, rows], rtol=0, atol=1e-10 * size)
 
-
-def one_step(model, q, v, dt, torque, inputs, method, options, goal=()):
-    """A function of displacements (d1, dp1, dtorque, dinputs, dprescribed) to (q2, p2), wherever the step starts."""
-    nv, nu = model.nv, len(model.input_names)
-    p = model.momentum_from_velocity(q, v)
-    locked = [model.joint(name).q_slice.start for name in model.kinematic_names]
-
-    def end(d):
-        parts = np.split(d, np.cumsum([nv, nv, nv, nu]))
-        start = model.integrate(q, parts[0])
-        motion = {
-            name: np.array([start[i], to + more])
-            for name, i, to, more in zip(model.kinematic_names, locked, goal, parts[4], strict=True)
-        }
-        integrator = vt.METHODS[method](
-            model, dt, torque=torque + parts[2], inputs=inputs + parts[3] if nu else None, prescribed=motion,
-            tolerance=1e-14, **options,
-        )  # fmt: skip
-        integrator.start(0.0, start, p + parts[1])
-        integrator.plan(start, 1, lambda: np.array([0.0, dt]))
-        assert integrator.stepper.go(1, None, None) == 0
-        return integrator.state()
-
-    return end
 
 
 @pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)
@@ -244,19 +190,6 @@ def test_loads_that_depend_on_velocities_by_the_midpoint_method():
     with pytest.raises(vt.ModelError, match=r"Damper, a load of class Drag.*midpoint"):
         vt.linearize(model, q, v, dt=0.01, inputs=inputs)
 
-
-def carried_model():
-    """A cart that is moved as prescribed, with a ball joint and a hinge on it, whose ends a rod keeps apart."""
-    tree = vt.Tree("carried")
-    cart = tree.world.add(vt.tx("drive", kinematic=True), vt.body("cart", 1.0))
-    arm = vt.body("arm", 0.7, (0.02, 0.03, 0.01), com=(0.1, 0.0, -0.4))
-    cart.add(vt.ball("shoulder"), arm, vt.tz(-0.8), vt.frame("hand"))
-    hung = cart.add(vt.tx(0.6), vt.ry("swing", damping=0.1), vt.tz(-1.0), vt.body("mass", 0.3))
-    # a prescribed coordinate that carries nothing
-    tree.world.add(vt.tz("idle", kinematic=True))
-    hung.add(vt.rx("turn", kinematic=True), vt.body("wheel", 0.2, (0.01, 0.02, 0.01), com=(0.0, 0.1, 0.0)))
-    tree.constrain(vt.Distance("hand", "mass", 0.7))
-    return tree.compile()
 
 
 @pytest.mark.parametrize(("method", "options"), ALL, ids=IDS)

@@ -15,8 +15,9 @@ from vitree.control.frames import Distances
 from vitree.control.regulator import Regulator, actuated, weights
 from vitree.errors import ConvergenceError, InputError, ModelError
 from vitree.integrators.base import Records
-from vitree.integrators.slopes import Slopes, groups_of, joint_maps, slopes
-from vitree.lie import SE3, SO3
+from vitree.integrators.composed_slopes import Rows
+from vitree.integrators.curvature import QUICK, bends
+from vitree.integrators.slopes import Slopes, joint_maps, slopes
 from vitree.model.model import Model
 from vitree.run.arguments import Schedule, count_steps
 from vitree.run.linearized import integrator_of
@@ -26,8 +27,8 @@ from vitree.run.trajectory import Trajectory
 from vitree.wording import Argument, named
 
 core = scalar()
-#: Most velocities for which second derivatives of steps are taken, and the size of the differences [m or rad].
-CURVED, DIFFERENCE = 12, 1e-4
+#: Most velocities for which second derivatives of steps are taken.
+CURVED = 12
 #: Shares of a correction that are tried.
 SHARES = 2.0 ** -np.arange(11)
 #: Of the decrease that the expansion promises, what a step must keep.
@@ -218,27 +219,11 @@ class MotionSearch:
 
     def curvature(self, path: Path, A: np.ndarray) -> np.ndarray:
         """Return the derivatives (steps, 2 nv, 2 nv, 2 nv) of A by the state; the first index is that of the state."""
-        model, nv, n = self.model, self.model.nv, 2 * self.model.nv
-        q, q2, p = path.q[:-1], path.q[1:], path.p[:-1]
-        found = np.empty((self.steps, n, n, n))
-        turned = brackets(model)
-        for j in range(n):
-            # any two configurations are the ends of a step: to first order those of the step from a state nearby
-            d1, d2, dp = np.zeros_like(p), A[:, :nv, j], np.zeros_like(p)
-            (d1 if j < nv else dp)[:, j % nv] = 1.0
-            size = DIFFERENCE / np.maximum(np.abs(d1).max(axis=1), np.abs(d2).max(axis=1))[:, None]
-            sides = []
-            for far in (size, -size):
-                ends = (q + far * d1, q2 + far * d2) if turned is None else (
-                    model.integrate(q, far * d1), model.integrate(q2, far * d2)
-                )  # fmt: skip
-                sides.append(self.slopes(*ends, p + far * dp).A)
-            found[:, j] = (sides[0] - sides[1]) / (2 * size[:, :, None])
-            if turned is not None:
-                # displacements there are seen from the path: log(exp(d) exp(x)) = d + x + [d, x]/2
-                found[:, j, :nv] += 0.5 * np.tensordot(d2, turned, (1, 0)) @ A[:, :nv]
-                if j < nv:
-                    found[:, j, :, :nv] -= 0.5 * A[:, :, :nv] @ turned[j]
+        rows = Rows(path.q[:-1], path.q[1:], path.p[:-1], path.p[1:], np.zeros((self.steps, 0)),
+                    self.dt * np.arange(self.steps))  # fmt: skip
+        found = np.empty((self.steps, *A.shape[1:], A.shape[2]))
+        for which, bent in bends([self.integrator], rows, ("state",), A, QUICK):
+            found[:, which] = bent.swapaxes(0, 1)
         return found
 
     def expand(self, path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -276,13 +261,3 @@ def _turns(joint: Any) -> range:
     """Return the velocities of a joint that are turns."""
     at = range(joint.v_slice.start, joint.v_slice.stop)
     return {"prismatic": at[:0], "free": at[3:]}.get(joint.kind, at)
-
-
-def brackets(model: Model) -> np.ndarray | None:
-    """Return the matrices (nv, nv, nv) of the brackets with unit displacements; None if they vanish."""
-    if model.nq == model.nv:
-        return None
-    found = np.zeros((model.nv, model.nv, model.nv))
-    for at, _ in groups_of(model):
-        found[np.ix_(at, at, at)] = SO3.ad(np.eye(3)) if len(at) == 3 else SE3.ad(np.eye(6))
-    return found

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vitree.arguments import of_kind
-from vitree.errors import InputError
+from vitree.arguments import numbers_of, of_kind, require_finite, several
+from vitree.errors import InputError, UnknownNameError
 from vitree.integrators import METHODS
 from vitree.integrators.composed_slopes import Blocks, Rows, chained, part_factored, part_slopes, parts_of, retraced
 from vitree.integrators.contact_slopes import Touched
+from vitree.integrators.curvature import BLOCKS, curvature, require_curvature
 from vitree.integrators.slopes import (
     NodeSlopes,
     Slopes,
@@ -28,7 +30,7 @@ from vitree.model.model import Model
 from vitree.model.signals import resolve_inputs
 from vitree.model.system import System
 from vitree.run.targets import with_targets
-from vitree.wording import Argument
+from vitree.wording import Argument, named
 
 #: Steps whose derivatives are in memory at one time, in sweeps.
 CHUNK = 256
@@ -46,6 +48,31 @@ class Derivatives(NamedTuple):
     by_torque: np.ndarray
     by_inputs: np.ndarray
     by_prescribed: np.ndarray
+
+
+class Course(NamedTuple):
+    """What steps are derived from once more: the method, its options, and the substeps."""
+
+    method: str
+    options: dict[str, Any]
+    rows: Rows
+
+    def of_step(self, k: int, steps: int) -> Course:
+        """Return that of one step."""
+        stages = len(self.rows.q) // steps
+        return self._replace(rows=self.rows.of(slice(k * stages, (k + 1) * stages)))
+
+    def curvature(self, model: Any, dt: float, by: Sequence[str], costates: np.ndarray) -> np.ndarray:
+        """Return the second derivatives (..., n, N, N) of costates (..., n, 2 nv) of the ends of n steps."""
+        parts = parts_of(integrator_of(model, self.method, dt, self.options, composed=True))
+        stages, steps = len(parts), costates.shape[-2]
+        chunk = max(1, CHUNK // stages)
+        found = [
+            curvature(parts, self.rows.of(slice(begin * stages, (begin + chunk) * stages)), by,
+                      costates[..., begin : begin + chunk, :])
+            for begin in range(0, steps, chunk)
+        ]  # fmt: skip
+        return np.concatenate(found, axis=-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +129,7 @@ class Linearization:
     by_inputs: np.ndarray
     by_prescribed: np.ndarray
     impulses: Derivatives
+    _course: Course = field(repr=False)
 
     def __repr__(self) -> str:
         steps = "a step" if self.A.ndim == 2 else f"{len(self.A)} steps"
@@ -113,8 +141,9 @@ class Linearization:
             held = "one step" if self.A.ndim == 2 else f"steps 0 to {len(self.A) - 1}"
             raise InputError(f"step {k!r} of {held}: give the number of a step of a run")
         names = ("q", "p", "q_end", "p_end", "A", "by_torque", "by_inputs", "by_prescribed")
-        impulses = Derivatives(*(x[k] for x in self.impulses))
-        return Linearization(self.model, self.dt, *(getattr(self, name)[k] for name in names), impulses)  # type: ignore
+        impulses, one = Derivatives(*(x[k] for x in self.impulses)), self._course.of_step(k % len(self.A), len(self.A))
+        rows = (getattr(self, name)[k] for name in names)
+        return Linearization(self.model, self.dt, *rows, impulses, one)  # type: ignore
 
     def in_velocities(self) -> Derivatives:
         """Return the same for the states (d, v): (d2, dv2) = A (d1, dv1) + by_torque dtau + by_inputs du.
@@ -128,6 +157,56 @@ class Linearization:
             moved = np.linalg.solve(end[..., nv:, nv:], block[..., nv:, :] - end[..., nv:, :nv] @ block[..., :nv, :])
             found.append(np.concatenate([block[..., :nv, :], moved], axis=-2))
         return Derivatives(*found)
+
+    def curvature(self, costate: Any, by: Any = "state") -> np.ndarray:
+        """Return the second derivatives of costate . (y, dp2), symmetric.
+
+        y is the displacement from the end to where a changed step ends: ``model.difference(q_end, q2)``. So both
+        displacements are logarithms: the changed start is ``model.integrate(q, d1)``, and the changed end
+        ``model.integrate(q_end, y)``. On joints of one coordinate y is the change of the coordinate.
+
+        They are central differences of order 4 of exact first derivatives, with about ten digits.
+
+        Parameters
+        ----------
+        costate : (..., 2 nv) array, in units of a number over those of (y, dp2)
+            One for each step: (2 nv,) of one step, (steps, 2 nv) of a run. More leading axes are those of the result.
+        by : str or sequence of str
+            What to derive by: "state", "torque", "inputs", "prescribed". Rows and columns stand in this order. The
+            default is the state, (d1, dp1).
+
+        Returns
+        -------
+        (..., N, N) array
+            In units of the number over those of what it is derived by; N = 2 nv for the state.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            If an argument is wrong.
+        ModelError
+            If the model has contacts, or loads or constraints in Python.
+
+        References
+        ----------
+        Johnson & Murphey 2009, section V. They are ``fdxdx``, ``fdxdu`` and ``fdudu`` of trep.
+        """
+        n, model = 2 * self.model.nv, self.model
+        require_curvature(model)
+        names = (by,) if isinstance(by, str) else several(by, "by", f"names, of {', '.join(BLOCKS)}")
+        for name in names:
+            if name not in BLOCKS:
+                raise UnknownNameError("block of derivatives", name, BLOCKS, about=Argument("by", by))
+        if not names or len(set(names)) < len(names):
+            raise InputError(Argument("by", by) + " must have each name once, at least one")
+        array, shape = numbers_of(costate, "costate"), (*self.A.shape[:-2], n)
+        if array.shape[array.ndim - len(shape) :] != shape:
+            needed = f"(..., {', '.join(map(str, shape))}), 2 nv numbers for each step"
+            raise InputError(named("costate", costate) + f" has shape {array.shape}; it must be {needed}")
+        require_finite(array, "costate", costate)
+        rows = array.reshape(*array.shape[: array.ndim - len(shape)], -1, n)
+        found = self._course.curvature(model, self.dt, names, rows)
+        return (0.5 * (found + found.swapaxes(-1, -2))).reshape(*array.shape[:-1], *found.shape[-2:])
 
     def form(self, end: bool = False) -> np.ndarray:
         """Return the symplectic form Omega (..., 2 nv, 2 nv) [1, and kg m^2/s] in these coordinates.
@@ -198,8 +277,8 @@ def linearize_run(run: Any, inputs: Any = None, targets: Any = None) -> Lineariz
     whole, impulses = zip(*found, strict=True)
     blocks = Blocks(*(np.concatenate(x) for x in zip(*whole, strict=True)))
     pushes = Derivatives(*(np.concatenate(x) for x in zip(*impulses, strict=True)))
-    ends = steps.ends
-    return Linearization(steps.model, run.dt, ends.q, ends.p, ends.q2, ends.p2, *blocks, pushes)
+    ends, course = steps.ends, Course(run.method, steps.options, steps.rows)
+    return Linearization(steps.model, run.dt, ends.q, ends.p, ends.q2, ends.p2, *blocks, pushes, course)
 
 
 class StepsOf:
@@ -213,6 +292,8 @@ class StepsOf:
         The substeps: the steps where a step has one alone.
     parts : list of Integrator
         Of the substeps of a step; their ``dt`` may be negative.
+    options : dict
+        Those of the method that its derivatives depend on.
     """
 
     def __init__(self, run: Any, inputs: Any, targets: Any):
@@ -222,8 +303,8 @@ class StepsOf:
         # those of a rollout have the options alone
         settings = run.settings | run.settings.get("options", {})
         chosen = {name: settings.get(name) for name in ("order", "kinetic", "alpha", "adapt", "springs")}
-        given = {k: v for k, v in chosen.items() if v is not None}
-        self.integrator = integrator_of(model, run.method, run.dt, given, composed=True)
+        self.options = {k: v for k, v in chosen.items() if v is not None}
+        self.integrator = integrator_of(model, run.method, run.dt, self.options, composed=True)
         if run.settings.get("every", 1) != 1 or run.settings.get("dt_range") or len(run) != run.steps + 1:
             raise InputError("linearize takes a run of equal steps that records each of them; simulate with every=1")
         self.model, u = model, _inputs_of(model, inputs, targets, len(run) - 1)
