@@ -165,7 +165,7 @@ class Linearization:
         displacements are logarithms: the changed start is ``model.integrate(q, d1)``, and the changed end
         ``model.integrate(q_end, y)``. On joints of one coordinate y is the change of the coordinate.
 
-        They are central differences of order 4 of exact first derivatives, with about ten digits.
+        They are central differences of order 6 of exact first derivatives, with about nine digits.
 
         Parameters
         ----------
@@ -189,7 +189,8 @@ class Linearization:
 
         References
         ----------
-        Johnson & Murphey 2009, section V. They are ``fdxdx``, ``fdxdu`` and ``fdudu`` of trep.
+        Johnson, Schultz & Murphey 2015, "Structured linearization of discrete mechanical systems for analysis and
+        optimal control". In trep they are ``fdxdx``, ``fdxdu`` and ``fdudu``.
         """
         n, model = 2 * self.model.nv, self.model
         require_curvature(model)
