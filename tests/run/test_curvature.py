@@ -248,3 +248,8 @@ def test_wrong_uses_are_told():
     own = vt.Model(replace(model.flat, loads=(Own(),)))
     with pytest.raises(vt.ModelError, match="written in Python"):
         vt.linearize(own, [0.3, 0.2], dt=0.01).curvature(np.ones(4))
+    flat = chain_flat(2)
+    bound = tuple(replace(joint, lower=(-1.0,), upper=(1.0,)) for joint in flat.joints)
+    stopped = vt.Model(replace(flat, joints=bound, limits="enforce"))
+    with pytest.raises(vt.ModelError, match="limits"):
+        vt.linearize(stopped, [0.3, 0.2], dt=0.01).curvature(np.ones(4))

@@ -133,7 +133,7 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
     least = 1e-8 * np.diagonal(mass, axis1=1, axis2=2).max(axis=1, initial=0.0) / h
     least = np.maximum(least, np.abs(np.concatenate([steps.p, steps.p2], axis=1)).max(axis=1, initial=1e-300))
     rows = _taken(parts, steps, torque, motion, np.arange(n), begin)
-    for _ in range(CORRECTIONS):
+    for correction in range(CORRECTIONS + 1):
         off = steps.p2 - rows.p2[stages - 1 :: stages]
         away = model.difference(rows.q2[stages - 1 :: stages], steps.q2)
         # as momenta: those that lead so far in a step
@@ -142,12 +142,12 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
         far = np.abs(np.concatenate([off, moved], axis=1)[:, np.concatenate([free, model.nv + free])])
         share = far.max(axis=1, initial=0.0) / size
         bad = np.flatnonzero((share > goal) & (share < 0.5 * before))
-        if not bad.size:
+        if not bad.size or correction == CORRECTIONS:
             break
         before[bad] = share[bad]
         at = (stages * bad[:, None] + np.arange(stages)).ravel()
         by_torque = chained(model, part_slopes(parts, rows.of(at)), stages).by_torque[:, model.nv :]
-        missing = np.linalg.solve(by_torque[:, free[:, None], free], off[bad][:, free, None])
+        missing = np.linalg.pinv(by_torque[:, free[:, None], free]) @ off[bad][:, free, None]
         torque[np.ix_(bad, free)] += missing[:, :, 0]
         again = _taken(parts, steps, torque, motion, bad, begin)
         for whole, some in zip(rows, again, strict=True):
@@ -157,9 +157,9 @@ def _retraced(parts: Sequence[Any], steps: Rows, motion: np.ndarray | None, goal
         raise InputError(
             f"step {begin + worst + 1} does not end where the model's forces and a constant torque lead to (off by "
             f"{share[worst]:.2g} of the momentum): other forces acted, a torque, inputs or a prescribed motion changed "
-            "within the step, or the states are not those of equal steps. With " + option("order", "4, 6 or 8")
-            + " linearize a run whose torque is an array, a Controller or given to each step, and whose prescribed "
-            "motions are arrays; or take " + option("order", 2)
+            "within the step, it was taken in halves, or the states are not those of equal steps. Compositions are "
+            "linearized where the torque is an array, a Controller or given to each step, and prescribed motions are "
+            "arrays; else take " + option("order", 2)
         )
     return rows
 
@@ -176,15 +176,16 @@ def _taken(parts: Sequence[Any], steps: Rows, torque: np.ndarray, motion: np.nda
         ends = steps.t[k] + bounds * spans.sum()
         stepper.set_state(float(steps.t[k]), steps.q[k], steps.p[k])
         stepper.set_steps(spans, ends)
-        stepper.command(torque[k], steps.u[k] if steps.u.shape[1] else None)
+        known = stepper.command(torque[k], steps.u[k] if steps.u.shape[1] else None)
         if motion is not None:
             stepper.set_motion(motion[2 * stages * k : 2 * stages * (k + 1) + 1])
         records.rows = 1
-        if status := stepper.run(stages, 1, records):
+        status = stepper.run(stages, 1, records) if known else None
+        if status != 0:
+            why = parts[0]._reason(status) if known else "no finite torque leads to its end"
             raise InputError(
-                f"substep {records.rows} of step {begin + k + 1} cannot be taken again from its record "
-                f"({parts[0]._reason(status)}): forces that are not known acted, or the step was taken in halves; "
-                "halve dt, or take " + option("order", 2)
+                f"substep {records.rows} of step {begin + k + 1} cannot be taken again from its record ({why}): forces "
+                "that are not known acted, or the step was taken in halves; halve dt, or take " + option("order", 2)
             )
         records.q[0], records.x[0] = steps.q[k], steps.p[k]
         found.q[at], found.q2[at], found.p[at], found.p2[at] = (
