@@ -130,8 +130,9 @@ def test_derivatives_with_constraints_against_differences(base, method, options)
     expected = central(model, one_step(model, q, v, 0.01, torque, None, method, options), apart, 3 * model.nv)
     both, size = np.hstack([found.A, found.by_torque]), np.abs(expected).max()
     np.testing.assert_allclose(both[: model.nv], expected[: model.nv], rtol=0, atol=1e-9 * size)
-    # rounding errors of momenta between substeps are those of steps of order 2
-    size = max(size, np.abs(vt.linearize(model, q, v, dt=0.01, method=method, torque=torque).A).max())
+    if "order" in options:
+        # rounding errors of momenta between substeps are those of steps of order 2
+        size = max(size, np.abs(vt.linearize(model, q, v, dt=0.01, method=method, torque=torque).A).max())
     np.testing.assert_allclose(both[model.nv :], expected[model.nv :], rtol=0, atol=1e-9 * size)
     # the end is on the constraints, wherever the start is
     rows = model.constraint_rows(found.q_end[None])[1][0]
